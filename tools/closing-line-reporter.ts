@@ -1,0 +1,61 @@
+import { closingLine, skippedLine, writeCounts } from "./closing-line.ts";
+import type { TestCounts } from "./closing-line.ts";
+
+/** The part of a vitest test case that is counted. */
+export interface CountedTest {
+  readonly fullName: string;
+  result(): { readonly state: string; readonly note?: string | undefined };
+}
+
+/** The part of a vitest module that is counted. */
+export interface CountedModule {
+  readonly moduleId: string;
+  errors(): readonly unknown[];
+  readonly children: { allTests(): Iterable<CountedTest> };
+}
+
+function skipReason(test: CountedTest, moduleId: string): string {
+  const note = test.result().note;
+  if (note) return note;
+  // The real inputs lie outside the repository; without the variable their tests skip, and say so here.
+  return /corpus/i.test(test.fullName) || /corpus/i.test(moduleId) ? "need THROUGHLINE_CORPUS" : "other";
+}
+
+/**
+ * Counts a finished run. A module that failed to load and an error outside every test count as one failure each:
+ * otherwise a broken import would read as "0 failed".
+ */
+export function countTests(modules: Iterable<CountedModule>, unhandled: number): TestCounts {
+  let passed = 0;
+  let failed = unhandled;
+  let skipped = 0;
+  const skippedBecause: Record<string, number> = {};
+  for (const module of modules) {
+    failed += module.errors().length;
+    for (const test of module.children.allTests()) {
+      const state = test.result().state;
+      if (state === "passed") passed += 1;
+      else if (state === "failed") failed += 1;
+      else {
+        skipped += 1;
+        const reason = skipReason(test, module.moduleId);
+        skippedBecause[reason] = (skippedBecause[reason] ?? 0) + 1;
+      }
+    }
+  }
+  return { passed, failed, skipped, skippedBecause };
+}
+
+/** The vitest reporter: leaves the counts in a file and, when vitest runs by itself, prints the closing line. */
+export default class ClosingLineReporter {
+  onTestRunEnd(modules: readonly CountedModule[], unhandledErrors: readonly unknown[]): void {
+    const counts = countTests(modules, unhandledErrors.length);
+    writeCounts(counts);
+    // Under `npm test` later steps still follow, so the line is theirs to print.
+    if (process.env["THROUGHLINE_CLOSING_LINE"] === "deferred") return;
+    process.on("exit", () => {
+      const reasons = skippedLine(counts);
+      process.stdout.write(`${reasons ? `${reasons}\n` : ""}${closingLine(counts)}\n`);
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { countTests } from "../closing-line-reporter.ts";
+import type { CountedModule } from "../closing-line-reporter.ts";
+import { clearCounts, closingLine, readCounts, skippedLine, writeCounts } from "../closing-line.ts";
+
+function moduleOf(tests: readonly [string, string, string?][], errors: number = 0): CountedModule {
+  return {
+    moduleId: "/x/a.test.ts",
+    errors: () => Array.from({ length: errors }),
+    children: {
+      allTests: () => tests.map(([fullName, state, note]) => ({ fullName, result: () => ({ state, note }) })),
+    },
+  };
+}
+
+describe("the closing line", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "throughline-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it("counts states, load failures and errors outside tests", () => {
+    const counts = countTests(
+      [
+        moduleOf([
+          ["a", "passed"],
+          ["b", "failed"],
+          ["real corpus > c", "skipped"],
+          ["d", "skipped", "no postgres"],
+          ["e", "pending"],
+        ]),
+        moduleOf([], 1),
+      ],
+      1,
+    );
+    expect(closingLine(counts)).toBe("tests: 1 passed, 3 failed, 3 skipped");
+    expect(skippedLine(counts)).toBe("skipped: 1 need THROUGHLINE_CORPUS, 1 no postgres, 1 other");
+  });
+
+  it("keeps the counts between steps and forgets those of an earlier run", () => {
+    const path = join(folder, "deep/tests.json");
+    expect(readCounts(path)).toBeNull();
+    const counts = { passed: 1, failed: 2, skipped: 0, skippedBecause: {} };
+    writeCounts(counts, path);
+    expect(readCounts(path)).toEqual(counts);
+    clearCounts(path);
+    expect(readCounts(path)).toBeNull();
+    expect(skippedLine(counts)).toBeNull();
+  });
+});

@@ -1,0 +1,45 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { defineConfig } from "vitest/config";
+import type { ViteUserConfig } from "vitest/config";
+
+const root: string = import.meta.dirname;
+const conditions: string[] = ["@throughline/source"];
+
+/** Folders with a `test` folder: one project each, named after the folder. */
+function projectFolders(): string[] {
+  const groups = ["packages", "apps", "examples"];
+  const found = groups.flatMap((group) =>
+    existsSync(join(root, group)) ? readdirSync(join(root, group)).map((name) => `${group}/${name}`) : [],
+  );
+  return [...found, "tools"].filter((folder) => existsSync(join(root, folder, "test"))).toSorted();
+}
+
+const config: ViteUserConfig = defineConfig({
+  // All three are needed: a project that misses one resolves a neighbour's dist, which a fresh clone does not have.
+  resolve: { conditions: [...conditions, "module", "node", "development|production"] },
+  ssr: {
+    resolve: {
+      conditions: [...conditions, "module", "node", "development|production"],
+      externalConditions: [...conditions, "node", "module-sync"],
+    },
+  },
+  test: {
+    reporters: ["default", "./tools/closing-line-reporter.ts"],
+    projects: projectFolders().map((folder) => ({
+      extends: true as const,
+      test: {
+        name: folder,
+        root: join(root, folder),
+        include: ["test/**/*.test.ts"],
+        setupFiles: [join(root, "tools/fail-on-console.ts")],
+        // Tests that start their own processes need the same condition to find sources.
+        env: { NODE_OPTIONS: "--conditions=@throughline/source" },
+        testTimeout: 30_000,
+        hookTimeout: 60_000,
+      },
+    })),
+  },
+});
+
+export default config;
