@@ -1,0 +1,250 @@
+/**
+ * Every error Throughline throws, in one table: what happened, whether the same call may succeed when it is
+ * made again, and what the reader can do. `docs/errors.md` is checked against this table.
+ */
+export interface ErrorCodeEntry {
+  /** What happened, one sentence. */
+  readonly summary: string;
+  /** True when the same call, unchanged, may succeed later. */
+  readonly retryable: boolean;
+  /** What to do about it, one sentence. */
+  readonly remedy: string;
+}
+
+const table = {
+  ABORTED: {
+    summary: "The caller's signal ended the operation before it was done.",
+    retryable: true,
+    remedy: "Call again without aborting; a write that had begun says so in its outcome.",
+  },
+  AGENT_ID_INVALID: {
+    summary: "An agent id does not match ^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$.",
+    retryable: false,
+    remedy: "Use letters, digits, '-' and '_', at most 64 characters, beginning with a letter or digit.",
+  },
+  APPEND_CONFLICT: {
+    summary: "The head of the session is not the one the writer expected.",
+    retryable: false,
+    remedy: "Load the session, look at what was appended meanwhile, and append on the new head.",
+  },
+  BATCH_TOO_LARGE: {
+    summary: "One append holds more records or bytes than the store takes in a batch.",
+    retryable: false,
+    remedy: "Split the append; `capabilities.limits` states the largest batch.",
+  },
+  CAPABILITY_UNSUPPORTED: {
+    summary: "The store does not declare the ability that was asked for.",
+    retryable: false,
+    remedy: "Look at `capabilities` first, or use a store that declares it.",
+  },
+  CODEC_FAILED: {
+    summary: "The codec could not encode or decode a payload.",
+    retryable: false,
+    remedy: "Open the store with the codec and key that wrote it; nothing was changed.",
+  },
+  CONFIG_INVALID: {
+    summary: "A configuration value is unknown or outside its range.",
+    retryable: false,
+    remedy: "Correct the named key; `throughline config` lists every key with its value and source.",
+  },
+  CURSOR_INVALID: {
+    summary: "A list cursor was not made by this query of this store.",
+    retryable: false,
+    remedy: "Start the list again without a cursor.",
+  },
+  EXPORT_EXISTS: {
+    summary: "The file to export to exists already.",
+    retryable: false,
+    remedy: "Name another file or remove that one; an export never overwrites.",
+  },
+  FILE_NOT_FOUND: {
+    summary: "A named file or directory does not exist.",
+    retryable: false,
+    remedy: "Check the path.",
+  },
+  FILE_UNREADABLE: {
+    summary: "A named file exists but cannot be read.",
+    retryable: false,
+    remedy: "Check its permissions and that it is a regular file.",
+  },
+  FORMAT_UNKNOWN: {
+    summary: "A file or directory is in no format that can be recognised.",
+    retryable: false,
+    remedy: "Name the format with --from; the file was not changed.",
+  },
+  IDEMPOTENCY_EXPIRED: {
+    summary: "The idempotency key is older than what the store still remembers.",
+    retryable: false,
+    remedy: "Read the session to see whether the append was applied, then append with a new key.",
+  },
+  IDEMPOTENCY_MISMATCH: {
+    summary: "The idempotency key was already used with other content.",
+    retryable: false,
+    remedy: "Use a new key for new content.",
+  },
+  ID_CASE_COLLISION: {
+    summary: "An id differs from an existing one only by upper and lower case.",
+    retryable: false,
+    remedy: "Choose another id: on some file systems both would be the same file.",
+  },
+  INPUT_INVALID: {
+    summary: "A value or a line of input cannot be used.",
+    retryable: false,
+    remedy: "Correct the named value or line; everything acknowledged before it stands.",
+  },
+  INTERNAL: {
+    summary: "A rule inside Throughline was broken: this is a defect.",
+    retryable: false,
+    remedy: "Please report it with the message and the details.",
+  },
+  KEY_AGENT_MISMATCH: {
+    summary: "The session key names another agent than the one in scope.",
+    retryable: false,
+    remedy: "Address the session through its own agent.",
+  },
+  KEY_INVALID: {
+    summary: "A session key is empty, too long, or holds characters that no key may hold.",
+    retryable: false,
+    remedy: "Use agent:<agentId>:<rest> with at most 512 printable characters.",
+  },
+  NAMESPACE_INVALID: {
+    summary: "A namespace is neither empty nor a valid id.",
+    retryable: false,
+    remedy: "Use letters, digits, '.', '-' and '_', at most 128 characters.",
+  },
+  PATH_UNSAFE: {
+    summary: "A path leads outside its directory, or through a symbolic link.",
+    retryable: false,
+    remedy: "Use a regular file or directory inside the store.",
+  },
+  RECORD_FROM_NEWER_VERSION: {
+    summary: "The session holds a record whose meaning this version does not know and may not skip.",
+    retryable: false,
+    remedy: "Upgrade Throughline to build a context; listing, showing and exporting still work.",
+  },
+  RECORD_ID_TAKEN: {
+    summary: "The session already holds a record with this id.",
+    retryable: false,
+    remedy: "Leave the id out to have one made, or use a unique one.",
+  },
+  RECORD_INVALID: {
+    summary: "A record draft is not a valid record.",
+    retryable: false,
+    remedy: "Correct the named field; nothing of the batch was applied.",
+  },
+  RECORD_NOT_FOUND: {
+    summary: "The session holds no record with this id.",
+    retryable: false,
+    remedy: "List the records with `throughline show KEY --raw`.",
+  },
+  RECORD_TOO_LARGE: {
+    summary: "A record is larger than the store takes.",
+    retryable: false,
+    remedy: "Shorten it or keep the large part outside; `capabilities.limits.recordBytes` states the limit.",
+  },
+  REVISION_CONFLICT: {
+    summary: "The entry changed since it was loaded.",
+    retryable: false,
+    remedy: "Load it again and apply the change to the new value; `updateEntry` does that.",
+  },
+  SESSION_AMBIGUOUS: {
+    summary: "The text fits more than one session.",
+    retryable: false,
+    remedy: "Give the whole key or id of one of the candidates.",
+  },
+  SESSION_ARCHIVED: {
+    summary: "The session is archived and takes no writes.",
+    retryable: false,
+    remedy: "Restore it first, or write to the current session of its key.",
+  },
+  SESSION_BUSY: {
+    summary: "Another turn is open in this session.",
+    retryable: true,
+    remedy: "Wait for it to end or for its lease to run out; details name its owner and the time.",
+  },
+  SESSION_EXISTS: {
+    summary: "A session with this key or id exists already.",
+    retryable: false,
+    remedy: "Choose another key, or open the existing session.",
+  },
+  SESSION_ID_INVALID: {
+    summary: "A session id does not match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$.",
+    retryable: false,
+    remedy: "Use a UUID, or letters, digits, '.', '-' and '_'.",
+  },
+  SESSION_NOT_FOUND: {
+    summary: "The store holds no such session.",
+    retryable: false,
+    remedy: "List the sessions with `throughline sessions --all-agents --archived`.",
+  },
+  SOURCE_CHANGED: {
+    summary: "A file that was imported before has changed in the part already imported.",
+    retryable: false,
+    remedy: "Import it under another key to keep both versions.",
+  },
+  STORE_CLOSED: {
+    summary: "The store handle was closed.",
+    retryable: false,
+    remedy: "Open the store again.",
+  },
+  STORE_CORRUPT: {
+    summary: "The store holds something that cannot be what it wrote.",
+    retryable: false,
+    remedy: "Run `throughline doctor`; nothing was overwritten.",
+  },
+  STORE_FULL: {
+    summary: "The disk is full.",
+    retryable: true,
+    remedy: "Free some space and retry; what was acknowledged is intact.",
+  },
+  STORE_IO: {
+    summary: "The operating system refused a read or a write.",
+    retryable: false,
+    remedy: "Look at the cause; after a failed flush open the store again before writing.",
+  },
+  STORE_LOCKED: {
+    summary: "Another process held the lock until the deadline.",
+    retryable: true,
+    remedy: "Look at the process named in the details; it holds locks for a write only.",
+  },
+  STORE_NOT_FOUND: {
+    summary: "The store does not exist.",
+    retryable: false,
+    remedy: "Check the URL; commands that write create a store, commands that read do not.",
+  },
+  STORE_READ_ONLY: {
+    summary: "The store cannot be written by this user.",
+    retryable: false,
+    remedy: "Check the permissions of the named file.",
+  },
+  STORE_UNSUPPORTED: {
+    summary: "This build has no store for the URL's scheme.",
+    retryable: false,
+    remedy: "Use one of the schemes named in the message.",
+  },
+  STORE_URL_INVALID: {
+    summary: "A store URL cannot be read.",
+    retryable: false,
+    remedy: "Use jsonl:DIRECTORY or memory:.",
+  },
+  STORE_VERSION_UNSUPPORTED: {
+    summary: "The store was written by a newer version.",
+    retryable: false,
+    remedy: "Upgrade Throughline; the store was not changed.",
+  },
+  TURN_FENCED: {
+    summary: "The turn was taken over by another; its writes are no longer accepted.",
+    retryable: false,
+    remedy: "Load the session and begin a new turn.",
+  },
+  USAGE: {
+    summary: "The command line is wrong.",
+    retryable: false,
+    remedy: "See the command's --help.",
+  },
+} as const;
+
+/** A code of the table. */
+export type ErrorCode = keyof typeof table;
+
+export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = table;

@@ -1,0 +1,122 @@
+/** Where a record breaks the format. `path` is dotted, as in `message.content.0.text`. */
+export interface RecordProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Check = (value: unknown, path: string) => RecordProblem | null;
+
+/**
+ * The structural check that stands before everything that builds a context: does a known type hold what its meaning
+ * needs? Unknown types, roles, blocks and fields pass. Written by hand because replay runs it on every record; a
+ * property test holds it equal to a schema.
+ */
+export function findRecordProblem(record: unknown): RecordProblem | null {
+  if (!isFields(record)) return problem("", "is not an object");
+  const base =
+    text(record["type"], "type") ??
+    text(record["id"], "id") ??
+    (record["parentId"] === null ? null : text(record["parentId"], "parentId")) ??
+    text(record["timestamp"], "timestamp");
+  if (base !== null) return base;
+  const check = checksByType.get(record["type"] as string);
+  return check === undefined ? null : check(record);
+}
+
+const checksByType: ReadonlyMap<string, (record: Fields) => RecordProblem | null> = new Map([
+  ["message", (record: Fields) => checkMessage(record["message"])],
+  [
+    "compaction",
+    (record: Fields) =>
+      text(record["summary"], "summary") ??
+      text(record["firstKeptEntryId"], "firstKeptEntryId") ??
+      number(record["tokensBefore"], "tokensBefore"),
+  ],
+  ["branch_summary", (record: Fields) => text(record["fromId"], "fromId") ?? text(record["summary"], "summary")],
+  ["custom", (record: Fields) => text(record["customType"], "customType")],
+  [
+    "custom_message",
+    (record: Fields) => text(record["customType"], "customType") ?? content(record["content"], "content"),
+  ],
+  ["model_change", (record: Fields) => text(record["provider"], "provider") ?? text(record["modelId"], "modelId")],
+  ["thinking_level_change", (record: Fields) => text(record["thinkingLevel"], "thinkingLevel")],
+  ["label", (record: Fields) => text(record["targetId"], "targetId")],
+  ["checkpoint", (record: Fields) => checkCheckpoint(record["checkpoint"])],
+]);
+
+function checkMessage(message: unknown): RecordProblem | null {
+  if (!isFields(message)) return problem("message", "is not an object");
+  const role = message["role"];
+  switch (role) {
+    case "user":
+    case "assistant":
+    case "custom":
+      return content(message["content"], "message.content");
+    case "toolResult":
+      return (
+        text(message["toolCallId"], "message.toolCallId") ??
+        content(message["content"], "message.content") ??
+        optionalBoolean(message["isError"], "message.isError")
+      );
+    case "bashExecution":
+      return text(message["command"], "message.command") ?? text(message["output"], "message.output");
+    default:
+      return text(role, "message.role");
+  }
+}
+
+function checkCheckpoint(checkpoint: unknown): RecordProblem | null {
+  if (!isFields(checkpoint)) return problem("checkpoint", "is not an object");
+  return text(checkpoint["summary"], "checkpoint.summary");
+}
+
+function content(value: unknown, path: string): RecordProblem | null {
+  if (typeof value === "string") return null;
+  if (!Array.isArray(value)) return problem(path, "is neither text nor a list of blocks");
+  for (let index = 0; index < value.length; index++) {
+    const found = block(value[index], `${path}.${index}`);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function block(value: unknown, path: string): RecordProblem | null {
+  if (!isFields(value)) return problem(path, "is not an object");
+  switch (value["type"]) {
+    case "text":
+      return text(value["text"], `${path}.text`);
+    case "thinking":
+      return text(value["thinking"], `${path}.thinking`);
+    case "image":
+      return image(value, path);
+    case "toolCall":
+      return (
+        text(value["id"], `${path}.id`) ??
+        text(value["name"], `${path}.name`) ??
+        (isFields(value["arguments"]) ? null : problem(`${path}.arguments`, "is not an object"))
+      );
+    default:
+      return text(value["type"], `${path}.type`);
+  }
+}
+
+function image(value: Fields, path: string): RecordProblem | null {
+  if (isFields(value["source"])) return null;
+  return text(value["data"], `${path}.data`) ?? text(value["mimeType"], `${path}.mimeType`);
+}
+
+const text: Check = (value, path) => (typeof value === "string" ? null : problem(path, "is not text"));
+
+const number: Check = (value, path) => (typeof value === "number" ? null : problem(path, "is not a number"));
+
+const optionalBoolean: Check = (value, path) =>
+  value === undefined || typeof value === "boolean" ? null : problem(path, "is not true or false");
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function problem(path: string, message: string): RecordProblem {
+  return { path, message };
+}

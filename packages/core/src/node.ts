@@ -1,0 +1,1 @@
+export { systemClock, systemRandom, systemRecordIds } from "./node/system-ports.ts";

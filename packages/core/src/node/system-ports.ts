@@ -1,0 +1,31 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Clock, RandomSource, RecordIds } from "../ports.ts";
+import { createRecordIds } from "../record-ids.ts";
+import { ThroughlineError } from "../throughline-error.ts";
+
+/** The system's clock. */
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  sleep: (delayMs, signal) =>
+    new Promise((resolve, reject) => {
+      const abort = (): void => {
+        clearTimeout(timer);
+        reject(new ThroughlineError("ABORTED", "The wait was aborted.", { cause: signal?.reason }));
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      }, delayMs);
+      if (signal?.aborted === true) abort();
+      else signal?.addEventListener("abort", abort, { once: true });
+    }),
+};
+
+/** Randomness from the operating system. */
+export const systemRandom: RandomSource = {
+  uint32: () => randomBytes(4).readUInt32BE(),
+  uuid: () => randomUUID(),
+};
+
+/** The record ids of this process. One source for all stores, so that ids sort across them. */
+export const systemRecordIds: RecordIds = createRecordIds({ clock: systemClock, random: systemRandom });

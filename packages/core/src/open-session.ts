@@ -1,0 +1,98 @@
+import type { RandomSource } from "./ports.ts";
+import { patchEntry, type SessionEntry } from "./session-entry.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { SessionState, SessionStore } from "./session-store.ts";
+import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
+
+/** How often a compare-and-swap is tried again before the contention is reported. */
+const maxAttempts = 64;
+
+export interface OpenSessionOptions {
+  readonly random: RandomSource;
+  /** Fields of the entry when the session has to be created; a given sessionId is used. */
+  readonly entry?: Readonly<Record<string, unknown>>;
+}
+
+export interface OpenedSession {
+  readonly state: SessionState;
+  readonly isNew: boolean;
+}
+
+/** Loads the session, or creates it. Two callers at once open the same one. */
+export async function openSession(store: SessionStore, ref: SessionRef, options: OpenSessionOptions): Promise<OpenedSession> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const loaded = await store.load(ref);
+    if (loaded !== null) return { state: loaded, isNew: false };
+    const entry: SessionEntry = patchEntry({ sessionId: options.random.uuid() }, options.entry ?? {});
+    try {
+      return { state: await store.save(ref, entry, { ifRevision: null }), isNew: true };
+    } catch (error) {
+      if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
+    }
+  }
+  throw contended(ref);
+}
+
+/**
+ * Changes the entry by a pure, synchronous function of its newest value, again and again until no one was faster.
+ * Returning the given entry writes nothing.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, REVISION_CONFLICT after 64 lost races
+ */
+export async function updateEntry(
+  store: SessionStore,
+  ref: SessionRef,
+  change: (entry: SessionEntry) => SessionEntry,
+): Promise<SessionState> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const loaded = await loadExisting(store, ref);
+    const entry = change(loaded.entry);
+    if (entry === loaded.entry) return loaded;
+    try {
+      return await store.save(ref, entry, { ifRevision: loaded.revision });
+    } catch (error) {
+      if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
+    }
+  }
+  throw contended(ref);
+}
+
+export interface ResetSessionOptions {
+  readonly random: RandomSource;
+  /** What the new session keeps of the old entry. @default nothing but the list of earlier ids */
+  readonly keep?: (entry: SessionEntry) => Readonly<Record<string, unknown>>;
+}
+
+/** Begins a new session under the key. The old one is archived in the same commit and stays reachable by its id. */
+export async function resetSession(store: SessionStore, ref: SessionRef, options: ResetSessionOptions): Promise<SessionState> {
+  const sessionId = options.random.uuid();
+  return updateEntry(store, ref, (entry) =>
+    patchEntry(
+      { sessionId },
+      { ...options.keep?.(entry), sessionId, previousSessionIds: [...(entry.previousSessionIds ?? []), entry.sessionId] },
+    ),
+  );
+}
+
+/** @throws {ThroughlineError} SESSION_NOT_FOUND */
+export async function loadExisting(store: SessionStore, ref: SessionRef): Promise<SessionState> {
+  const loaded = await store.load(ref);
+  if (loaded === null) throw sessionNotFound(ref);
+  return loaded;
+}
+
+export function sessionNotFound(ref: SessionRef): ThroughlineError {
+  const archived = ref.archiveId === undefined ? "" : ` with archive id ${JSON.stringify(ref.archiveId)}`;
+  return new ThroughlineError(
+    "SESSION_NOT_FOUND",
+    `Agent ${JSON.stringify(ref.agentId)} has no session ${JSON.stringify(ref.key)}${archived}.`,
+    { outcome: "not-applied", details: { ...ref } },
+  );
+}
+
+function contended(ref: SessionRef): ThroughlineError {
+  return new ThroughlineError(
+    "REVISION_CONFLICT",
+    `The entry of ${JSON.stringify(ref.key)} was changed by others ${maxAttempts} times in a row.`,
+    { outcome: "not-applied", details: { ...ref } },
+  );
+}

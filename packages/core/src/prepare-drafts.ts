@@ -1,0 +1,191 @@
+import { isSideRecord } from "./is-side-record.ts";
+import type { Clock, RecordIds } from "./ports.ts";
+import type { SessionRecord } from "./record.ts";
+import { isSourcedDraft, type AppendDraft, type RecordDraft, type RecordSource } from "./record-draft.ts";
+import { quote } from "./session-id.ts";
+import type { StoreLimits } from "./store-capabilities.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/** A draft with everything settled but its place in the session. */
+export interface PreparedRecord {
+  readonly id: string;
+  /** True when the caller chose the id, so that it may be taken already. */
+  readonly isIdGiven: boolean;
+  /** Undefined: the head, to be known only under the store's exclusion. */
+  readonly parentId: string | null | undefined;
+  readonly type: string;
+  readonly side: boolean;
+  readonly timestamp: string;
+  readonly tsMs: number | null;
+  /** The record's other fields, in the caller's order. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly source: RecordSource | null;
+  /** True when the source's own JSON is the record, so that keeping the source is enough. */
+  readonly isSourceCanonical: boolean;
+}
+
+/** A record in its place. `text` is the record as one line of JSON. */
+export interface LinkedRecord {
+  readonly record: SessionRecord;
+  readonly text: string;
+  readonly side: boolean;
+  readonly tsMs: number | null;
+  readonly source: RecordSource | null;
+  readonly isSourceCanonical: boolean;
+}
+
+export interface PrepareOptions {
+  readonly ids: RecordIds;
+  readonly clock: Clock;
+  readonly limits: StoreLimits;
+}
+
+/**
+ * Checks a batch and settles ids and times, before any lock is taken. Says the index of the draft that is wrong.
+ * @throws {ThroughlineError} RECORD_INVALID, RECORD_ID_TAKEN (twice in the batch), BATCH_TOO_LARGE
+ */
+export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOptions): readonly PreparedRecord[] {
+  if (drafts.length > options.limits.batchRecords) {
+    throw new ThroughlineError(
+      "BATCH_TOO_LARGE",
+      `The append holds ${drafts.length} records; the store takes ${options.limits.batchRecords} at once.`,
+      { outcome: "not-applied" },
+    );
+  }
+  const givenIds = new Set<string>();
+  return drafts.map((draft, index) => {
+    const prepared = isSourcedDraft(draft) ? prepareSourced(draft.source, draft.record, index) : prepareDraft(draft, index, options);
+    if (prepared.isIdGiven && givenIds.has(prepared.id)) {
+      throw new ThroughlineError("RECORD_ID_TAKEN", `Draft ${index} repeats the id ${quote(prepared.id)}.`, {
+        outcome: "not-applied",
+        details: { index, id: prepared.id },
+      });
+    }
+    if (prepared.isIdGiven) givenIds.add(prepared.id);
+    return prepared;
+  });
+}
+
+/** Gives each record its parent, from the head on, and the line that will be kept. */
+export function linkRecords(prepared: readonly PreparedRecord[], headId: string | null): readonly LinkedRecord[] {
+  let head = headId;
+  return prepared.map((item, index) => {
+    const parentId = item.parentId === undefined ? head : item.parentId;
+    const record: SessionRecord = { type: item.type, id: item.id, parentId, timestamp: item.timestamp, ...item.fields };
+    if (!item.side) head = item.id;
+    const { side, tsMs, source, isSourceCanonical } = item;
+    const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record, index);
+    return { record, text, side, tsMs, source, isSourceCanonical };
+  });
+}
+
+/** The head after a linked batch. */
+export function headAfter(linked: readonly LinkedRecord[], headId: string | null): string | null {
+  return linked.findLast((item) => !item.side)?.record.id ?? headId;
+}
+
+/**
+ * What an idempotency key is compared by: the drafts as they were given, before ids and times are filled in.
+ * Stores keep a hash of it.
+ */
+export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
+  return JSON.stringify(
+    drafts.map((draft) =>
+      isSourcedDraft(draft)
+        ? { source: typeof draft.source === "string" ? draft.source : Array.from(draft.source), record: draft.record ?? null }
+        : draft,
+    ),
+  );
+}
+
+/**
+ * JSON on one line. U+2028 and U+2029 are escaped: the value is the same, and readers that split lines there
+ * (Node's readline does) do not tear the record apart.
+ * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
+ */
+export function serializeRecord(record: unknown, index = 0): string {
+  try {
+    const text = JSON.stringify(record);
+    return /[\u2028\u2029]/.test(text) ? text.replace(/\u2028/g, "\\u2028").replace(/\u2029/g, "\\u2029") : text;
+  } catch (cause) {
+    throw invalid(index, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+}
+
+function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions): PreparedRecord {
+  if (typeof draft !== "object" || draft === null || Array.isArray(draft)) throw invalid(index, "it is not an object");
+  const { type, id, parentId, timestamp, ...fields } = draft;
+  if ("seq" in draft) throw invalid(index, "seq is assigned by the store");
+  if ("_tl" in draft) throw invalid(index, "the field _tl is reserved");
+  assertBase(draft, index);
+  const atMs = timestamp === undefined ? options.clock.nowMs() : Date.parse(timestamp);
+  if (!Number.isFinite(atMs)) throw invalid(index, `timestamp ${quote(timestamp)} is not an ISO time`);
+  return {
+    id: id ?? options.ids.next(),
+    isIdGiven: id !== undefined,
+    parentId,
+    type,
+    side: isSideRecord(draft),
+    timestamp: timestamp ?? new Date(atMs).toISOString(),
+    tsMs: atMs,
+    fields,
+    source: null,
+    isSourceCanonical: false,
+  };
+}
+
+function prepareSourced(source: RecordSource, given: RecordDraft | undefined, index: number): PreparedRecord {
+  const draft = given ?? parseSource(source, index);
+  assertBase(draft, index);
+  const { type, id, parentId, timestamp, ...fields } = draft;
+  if (id === undefined || parentId === undefined || typeof timestamp !== "string") {
+    throw invalid(index, "a record with a source must state its id, parentId and timestamp");
+  }
+  const tsMs = Date.parse(timestamp);
+  return {
+    id,
+    isIdGiven: true,
+    parentId,
+    type,
+    side: isSideRecord(draft),
+    timestamp,
+    tsMs: Number.isFinite(tsMs) ? tsMs : null,
+    fields,
+    source,
+    isSourceCanonical: given === undefined,
+  };
+}
+
+function parseSource(source: RecordSource, index: number): RecordDraft {
+  if (typeof source !== "string") throw invalid(index, "a source that is not text needs a record that says what it means");
+  try {
+    const value: unknown = JSON.parse(source);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as RecordDraft;
+  } catch (cause) {
+    throw invalid(index, "its source is not JSON and no record says what it means", cause);
+  }
+  throw invalid(index, "its source is not a JSON object");
+}
+
+function assertBase(draft: RecordDraft, index: number): void {
+  const { type, id, parentId, timestamp } = draft;
+  if (typeof type !== "string" || type === "" || type.length > 128) throw invalid(index, "type must be a short text");
+  if (id !== undefined && !isRecordId(id)) throw invalid(index, "id must be text of 1 to 256 characters without control characters");
+  if (parentId !== undefined && parentId !== null && typeof parentId !== "string") {
+    throw invalid(index, "parentId must be text or null");
+  }
+  if (parentId !== undefined && parentId !== null && parentId === id) throw invalid(index, "parentId is the record's own id");
+  if (timestamp !== undefined && typeof timestamp !== "string") throw invalid(index, "timestamp must be an ISO time");
+}
+
+function isRecordId(id: unknown): boolean {
+  return typeof id === "string" && id !== "" && id.length <= 256 && !/\p{Cc}/u.test(id);
+}
+
+function invalid(index: number, why: string, cause?: unknown): ThroughlineError {
+  return new ThroughlineError("RECORD_INVALID", `Draft ${index} is not a valid record: ${why}.`, {
+    outcome: "not-applied",
+    details: { index },
+    cause,
+  });
+}

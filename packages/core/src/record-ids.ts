@@ -1,0 +1,18 @@
+import type { Clock, RandomSource, RecordIds } from "./ports.ts";
+
+/**
+ * Ids of the form `<13-digit ms>_<8 hex>`. The hex part is one 32-bit counter that begins at a random place in each
+ * process: two processes meet on an id only if they are at the same count in the same millisecond. Inside a process
+ * the ids sort in the order they were made, also when the clock steps back or the counter wraps.
+ */
+export function createRecordIds(ports: { readonly clock: Clock; readonly random: RandomSource }): RecordIds {
+  let counter = ports.random.uint32();
+  let lastMs = 0;
+  return {
+    next() {
+      counter = (counter + 1) >>> 0;
+      lastMs = Math.max(ports.clock.nowMs(), counter === 0 ? lastMs + 1 : lastMs);
+      return `${String(lastMs).padStart(13, "0")}_${counter.toString(16).padStart(8, "0")}`;
+    },
+  };
+}

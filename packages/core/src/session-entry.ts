@@ -1,0 +1,95 @@
+import { ThroughlineError } from "./throughline-error.ts";
+
+/** Where a reply to the session goes. */
+export interface DeliveryContext {
+  readonly channel?: string;
+  readonly to?: string;
+  readonly accountId?: string;
+  readonly threadId?: string | number;
+}
+
+/** Where a session came from. */
+export interface SessionOrigin extends DeliveryContext {
+  readonly label?: string;
+  readonly provider?: string;
+  readonly surface?: string;
+  readonly chatType?: string;
+  readonly from?: string;
+}
+
+/**
+ * What is kept of a session besides its records. Primary data: some of it exists nowhere else. The named fields are
+ * OpenClaw's; every other field is kept as it came.
+ */
+export interface SessionEntry {
+  readonly sessionId: string;
+  /** UTC milliseconds. */
+  readonly updatedAt?: number;
+  readonly sessionFile?: string;
+  readonly spawnedBy?: string;
+  readonly label?: string;
+  readonly displayName?: string;
+  readonly chatType?: string;
+  readonly sendPolicy?: "allow" | "deny";
+  readonly channel?: string;
+  readonly lastChannel?: string;
+  readonly lastTo?: string;
+  readonly lastAccountId?: string;
+  readonly lastThreadId?: string | number;
+  readonly deliveryContext?: DeliveryContext;
+  readonly origin?: SessionOrigin;
+  readonly modelProvider?: string;
+  readonly model?: string;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+  /** False: `totalTokens` is not to be trusted. */
+  readonly totalTokensFresh?: boolean;
+  /** The model's window. */
+  readonly contextTokens?: number;
+  readonly compactionCount?: number;
+  readonly previousSessionIds?: readonly string[];
+  readonly [field: string]: unknown;
+}
+
+/** A clock may be wrong by so much before a writer's `updatedAt` is not believed. */
+const maxAheadMs = 5 * 60 * 1000;
+
+/** The activity time after a save or append: never before the old one, never far in the future. */
+export function nextUpdatedAtMs(
+  oldMs: number,
+  claimedMs: unknown,
+  nowMs: number,
+): { readonly updatedAtMs: number; readonly wasClamped: boolean } {
+  if (typeof claimedMs !== "number" || !Number.isFinite(claimedMs)) return { updatedAtMs: oldMs, wasClamped: false };
+  const wasClamped = claimedMs > nowMs + maxAheadMs;
+  return { updatedAtMs: Math.max(oldMs, wasClamped ? nowMs : Math.trunc(claimedMs)), wasClamped };
+}
+
+/** Sets the fields of a patch; `undefined` removes one. Own properties only, `__proto__` included: nothing is lost or run. */
+export function patchEntry(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
+  const fields = new Map(Object.entries(entry));
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === undefined) fields.delete(field);
+    else fields.set(field, value);
+  }
+  return ownEntry(Object.fromEntries(fields));
+}
+
+/**
+ * A copy of the caller's entry, as plain JSON.
+ * @throws {ThroughlineError} INPUT_INVALID when it is not a JSON object with a sessionId
+ */
+export function ownEntry(entry: unknown): SessionEntry {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(entry);
+  } catch (cause) {
+    throw new ThroughlineError("INPUT_INVALID", "The entry is not JSON.", { outcome: "not-applied", cause });
+  }
+  const copy: unknown = text === undefined ? null : JSON.parse(text);
+  if (typeof copy !== "object" || copy === null || typeof (copy as { sessionId?: unknown }).sessionId !== "string") {
+    throw new ThroughlineError("INPUT_INVALID", "The entry is not an object with a sessionId.", { outcome: "not-applied" });
+  }
+  return copy as SessionEntry;
+}

@@ -1,0 +1,50 @@
+import { assertAgentId, assertNamespace, quote } from "./session-id.ts";
+import { parseSessionKey } from "./session-key.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/**
+ * The address of a session and the primary key of every table. `archiveId` addresses an archived session of the
+ * key instead of the current one.
+ */
+export interface SessionRef {
+  /** Separates tenants that share one store. The default is the empty text. */
+  readonly namespace: string;
+  readonly agentId: string;
+  /** Opaque to stores. */
+  readonly key: string;
+  readonly archiveId?: string;
+}
+
+export interface SessionAddress {
+  readonly key: string;
+  /** @default the agent the key names, else "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  readonly archiveId?: string;
+}
+
+/**
+ * The door: derives the agent from the key once and checks every part.
+ * @throws {ThroughlineError} KEY_INVALID, KEY_AGENT_MISMATCH, AGENT_ID_INVALID, NAMESPACE_INVALID
+ */
+export function sessionRef(address: SessionAddress): SessionRef {
+  const named = parseSessionKey(address.key).agentId;
+  const agentId = address.agentId ?? named ?? "main";
+  assertAgentId(agentId);
+  assertNamespace(address.namespace ?? "");
+  if (named !== null && named !== agentId) {
+    throw new ThroughlineError(
+      "KEY_AGENT_MISMATCH",
+      `The key ${quote(address.key)} belongs to agent ${quote(named)}, not to ${quote(agentId)}.`,
+      { outcome: "not-applied", details: { key: address.key, keyAgentId: named, agentId } },
+    );
+  }
+  const ref = { namespace: address.namespace ?? "", agentId, key: address.key };
+  return address.archiveId === undefined ? ref : { ...ref, archiveId: address.archiveId };
+}
+
+/** One text per address, for maps. Not for people and not for paths. */
+export function sessionRefText(ref: SessionRef): string {
+  return JSON.stringify([ref.namespace, ref.agentId, ref.key, ref.archiveId ?? null]);
+}

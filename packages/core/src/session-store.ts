@@ -1,0 +1,257 @@
+import type { SessionEntry } from "./session-entry.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { SessionRecord } from "./record.ts";
+import type { AppendDraft, RecordSource } from "./record-draft.ts";
+import type { MaintenanceFacet, ForkFacet, SearchFacet, WatchFacet } from "./store-facets.ts";
+import type { Durability, StoreCapabilities } from "./store-capabilities.ts";
+import type { OpenTurn, TurnRequest } from "./turn-lease.ts";
+
+/**
+ * The contract of a store, version 1. Small enough for a remote store: every operation is one round trip, knows
+ * nothing of what records mean, and either does all it says or throws a ThroughlineError.
+ *
+ * `seq` is dense from 1 in each session, assigned by the store, never reused. Whoever sees a record sees every
+ * record below it. Values handed out belong to the caller: changing them changes nothing in the store.
+ * A facet exists exactly when `capabilities` declares it.
+ */
+export interface SessionStore extends AsyncDisposable {
+  readonly capabilities: StoreCapabilities;
+  readonly search?: SearchFacet;
+  readonly watch?: WatchFacet;
+  readonly fork?: ForkFacet;
+  readonly maintenance?: MaintenanceFacet;
+
+  /**
+   * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed
+   * with `entry`, and writes the entry alone.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED,
+   *   RECORD_INVALID, RECORD_ID_TAKEN, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED,
+   *   and what the disk or the network says. `outcome` is always set; "unknown" may be retried only with its key.
+   */
+  append(ref: SessionRef, drafts: readonly AppendDraft[], options?: AppendOptions): Promise<AppendResult>;
+
+  /**
+   * The records between two sequence numbers, page by page; each page is read when it is asked for.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND on the first page
+   */
+  read<Payload extends ReadPayload = "record">(
+    ref: SessionRef,
+    options?: ReadOptions<Payload>,
+  ): AsyncIterable<RecordPage<Payload>>;
+
+  /** The session's state, or null when there is none. Never creates one. */
+  load(ref: SessionRef, options?: LoadOptions): Promise<SessionState | null>;
+
+  /**
+   * Writes the whole entry if its revision is still `ifRevision`; null creates the session. An entry with another
+   * sessionId begins a new, empty session under the key and archives the old one, in the same commit.
+   * @throws {ThroughlineError} REVISION_CONFLICT, SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, SESSION_ARCHIVED
+   */
+  save(ref: SessionRef, entry: SessionEntry, options: SaveOptions): Promise<SessionState>;
+
+  /** Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages. */
+  list(query?: ListQuery): Promise<SessionPage>;
+
+  /**
+   * Renames, archives or restores. The records stay where they are: they hang on the session id.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH
+   */
+  move(ref: SessionRef, action: MoveAction): Promise<SessionState>;
+
+  /**
+   * Archives the session; with `purge` deletes it and every copy of its content.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND
+   */
+  remove(ref: SessionRef, options?: RemoveOptions): Promise<void>;
+
+  /**
+   * Replaces the content of records by tombstones with the same seq, id and parentId, everywhere the content is kept.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND, RECORD_NOT_FOUND (and then nothing is redacted)
+   */
+  redact(ref: SessionRef, ids: readonly string[], options: RedactOptions): Promise<RedactResult>;
+
+  /** Waits for writes under way and lets go of everything. Calling it again does nothing. */
+  close(): Promise<void>;
+}
+
+export interface AppendOptions {
+  /** @default the store's defaultDurability */
+  readonly durability?: Durability;
+  /** Refuses the append unless the head is this record (null: no main record yet). Side records never matter here. */
+  readonly expect?: { readonly head: string | null };
+  /** The same key with the same drafts gives the first result again; with others it is refused. At most 256 characters. */
+  readonly idempotencyKey?: string;
+  /** Fields to set in the entry in the same commit; `undefined` removes a field. `sessionId` cannot change here. */
+  readonly entry?: Readonly<Record<string, unknown>>;
+  /** The oldest seq a context still needs, stated by the writer. Kept, not interpreted. */
+  readonly windowFromSeq?: number;
+  /** Moves the head to an earlier record after the batch (null: before the first). The writer vouches that it exists. */
+  readonly rewindTo?: string | null;
+  /** Opens, renews or closes a turn, or states that the append belongs to it. */
+  readonly turn?: TurnRequest;
+  /** Ends the wait, not a write that has begun: that one says outcome "unknown" or completes. */
+  readonly signal?: AbortSignal;
+}
+
+export interface AppendedRecord {
+  readonly seq: number;
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly side: boolean;
+  readonly tsMs: number | null;
+  readonly storedAtMs: number;
+}
+
+export interface AppendResult {
+  readonly records: readonly AppendedRecord[];
+  readonly head: SessionHead;
+  /** The entry's revision after the append. */
+  readonly revision: number;
+  readonly durability: Durability;
+  /** True when an earlier append with the same key gave this result. */
+  readonly replayed: boolean;
+}
+
+/** Where a session stands. */
+export interface SessionHead {
+  readonly sessionId: string;
+  /** 0 when empty. Also the number of records. */
+  readonly lastSeq: number;
+  /** The last main record, or where a rewind put the head; null before the first. */
+  readonly headId: string | null;
+  /** As the last writer stated it; null when nobody did: the window is everything. */
+  readonly windowSeq: number | null;
+  /** The number of the newest turn; 0 before the first. */
+  readonly fence: number;
+  /** The turn that is open, its lease perhaps run out. */
+  readonly turn: OpenTurn | null;
+}
+
+export interface SessionState {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly archived: boolean;
+  readonly entry: SessionEntry;
+  /** Grows by one with every change of the entry, from 1. */
+  readonly revision: number;
+  readonly head: SessionHead;
+  /** Records of type "message". */
+  readonly messageCount: number;
+  readonly createdAtMs: number;
+  /** Of the last append or of the entry's own `updatedAt`; never goes back. */
+  readonly updatedAtMs: number;
+}
+
+/** `record`: the parsed record. `source`: also the exact line it came in. `head`: neither, only size and checksum. */
+export type ReadPayload = "record" | "source" | "head";
+
+export interface RecordHead {
+  readonly seq: number;
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly type: string;
+  readonly side: boolean;
+  /** The writer's claim; null when the line states no time. */
+  readonly tsMs: number | null;
+  /** The store's clock; null for lines another program wrote. */
+  readonly storedAtMs: number | null;
+  /** Of the record's line, without the line feed. */
+  readonly bytes: number;
+  /** CRC-32 of the bytes as they are kept (coded, under a codec); null for lines another program wrote. */
+  readonly crc: number | null;
+}
+
+export interface StoredRecord extends RecordHead {
+  readonly record: SessionRecord;
+}
+
+export interface SourcedRecord extends StoredRecord {
+  /** The line it was imported as; for records of our own the JSON they are kept as. */
+  readonly source: RecordSource;
+  /** True when the source's own JSON is the record: same id, parentId and fields. */
+  readonly isSourceCanonical: boolean;
+}
+
+export type RecordFor<Payload extends ReadPayload> = Payload extends "source"
+  ? SourcedRecord
+  : Payload extends "record"
+    ? StoredRecord
+    : RecordHead;
+
+export interface ReadOptions<Payload extends ReadPayload = "record"> {
+  /** Only records with a greater seq. @default 0 */
+  readonly afterSeq?: number;
+  /** Only records with a smaller seq. @default none */
+  readonly beforeSeq?: number;
+  /** @default "ascending" */
+  readonly order?: "ascending" | "descending";
+  /** At most so many records in all. @default no limit */
+  readonly limit?: number;
+  /** @default "record" */
+  readonly payload?: Payload;
+  readonly signal?: AbortSignal;
+}
+
+export interface RecordPage<Payload extends ReadPayload = "record"> {
+  /** Never empty, never more than `capabilities.limits.pageRecords`. */
+  readonly records: readonly RecordFor<Payload>[];
+  /** The session's last seq when the page was read. */
+  readonly lastSeq: number;
+}
+
+export interface LoadOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface SaveOptions {
+  /** The revision the entry was loaded with; null when there was no session. */
+  readonly ifRevision: number | null;
+  readonly durability?: Durability;
+}
+
+export interface ListQuery {
+  /** @default "" */
+  readonly namespace?: string;
+  /** @default all agents */
+  readonly agentId?: string;
+  /** @default "active" */
+  readonly state?: "active" | "archived" | "any";
+  /** Compared as it is, upper and lower case apart. */
+  readonly keyPrefix?: string;
+  /** Sessions updated at or after this time. */
+  readonly sinceMs?: number;
+  /** Sessions updated before this time. */
+  readonly untilMs?: number;
+  /** Newest first, or by agent, key and session id. @default "updated" */
+  readonly sort?: "updated" | "key";
+  /** @default 50, at most 1,000 */
+  readonly limit?: number;
+  /** From the page before, with the same query. */
+  readonly cursor?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly SessionState[];
+  readonly nextCursor: string | null;
+}
+
+export type MoveAction =
+  | { readonly kind: "rename"; readonly key: string }
+  | { readonly kind: "archive" }
+  /** Only with a ref that carries an archiveId; refused while another session holds the key. */
+  | { readonly kind: "restore" };
+
+export interface RemoveOptions {
+  /** @default false */
+  readonly purge?: boolean;
+}
+
+export interface RedactOptions {
+  /** Kept in the tombstone. */
+  readonly reason: string;
+}
+
+export interface RedactResult {
+  readonly seqs: readonly number[];
+}

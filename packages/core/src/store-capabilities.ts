@@ -1,0 +1,51 @@
+/** `none`: in memory of the process. `process`: survives kill -9. `disk`: survives a power cut. */
+export type Durability = "none" | "process" | "disk";
+
+export interface StoreLimits {
+  /** Largest record, in bytes of its line. */
+  readonly recordBytes: number;
+  /** Most records of one append. */
+  readonly batchRecords: number;
+  /** Most bytes of one append. */
+  readonly batchBytes: number;
+  /** Most records of one page. */
+  readonly pageRecords: number;
+  /** A page ends when it reaches this many bytes, with at least one record. */
+  readonly pageBytes: number;
+}
+
+/** What a store can do. Declared once, frozen, the same for the life of the handle. */
+export interface StoreCapabilities {
+  readonly specification: 1;
+  /** The store's name, for messages. */
+  readonly name: string;
+  /** The levels an append may ask for, weakest first. */
+  readonly durabilities: readonly Durability[];
+  /** What an append gets that does not ask. */
+  readonly defaultDurability: Durability;
+  /** Whether data outlives the handle. */
+  readonly persistent: boolean;
+  /** Who may write at once. */
+  readonly writers: "one-handle" | "one-host" | "many-hosts";
+  readonly search: boolean;
+  readonly watch: boolean;
+  readonly fork: boolean;
+  readonly maintenance: boolean;
+  readonly limits: StoreLimits;
+  readonly idempotency: {
+    /** At least so many keyed appends of a session are remembered … */
+    readonly rememberedAppends: number;
+    /** … or those of this time, whichever is more. */
+    readonly rememberedMs: number;
+  };
+}
+
+const mebibyte = 1024 * 1024;
+
+export const defaultStoreLimits: StoreLimits = Object.freeze({
+  recordBytes: 16 * mebibyte,
+  batchRecords: 1000,
+  batchBytes: 32 * mebibyte,
+  pageRecords: 500,
+  pageBytes: 2 * mebibyte,
+});

@@ -1,0 +1,49 @@
+import { errorCodes, type ErrorCode } from "./error-codes.ts";
+
+/** What became of a failed write: nothing of it, or nobody can tell (retry only with its idempotency key). */
+export type WriteOutcome = "not-applied" | "unknown";
+
+export interface ThroughlineErrorOptions {
+  /** Values the message speaks of, for programs: paths, lines, ids, expected and actual. Never secrets. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** For failed writes. */
+  readonly outcome?: WriteOutcome;
+  /** The error underneath. */
+  readonly cause?: unknown;
+  /** Replaces the table's remedy where the case knows a better one. */
+  readonly remedy?: string;
+}
+
+const brand = Symbol.for("throughline.error");
+
+/**
+ * The one error class. The code decides what a program does, the message tells a person what happened.
+ * Recognised across package copies by a brand, so use `ThroughlineError.isInstance`, not `instanceof`.
+ */
+export class ThroughlineError extends Error {
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly remedy: string;
+  readonly outcome: WriteOutcome | null;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: ThroughlineErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ThroughlineError";
+    Object.defineProperty(this, brand, { value: true });
+    this.code = code;
+    this.retryable = errorCodes[code].retryable;
+    this.remedy = options.remedy ?? errorCodes[code].remedy;
+    this.outcome = options.outcome ?? null;
+    this.details = options.details ?? {};
+  }
+
+  static isInstance(value: unknown): value is ThroughlineError {
+    return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
+  }
+}
+
+/** True for a ThroughlineError with one of the codes. */
+export function hasErrorCode(value: unknown, ...codes: readonly ErrorCode[]): value is ThroughlineError {
+  return ThroughlineError.isInstance(value) && codes.includes(value.code);
+}

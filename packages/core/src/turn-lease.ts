@@ -1,0 +1,71 @@
+import { quote } from "./session-id.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/**
+ * One open turn a session. A turn holds a lease and a number, its fence: the newest number wins. No lock is held
+ * while a model runs; whoever comes back late, after the lease ran out and another turn began, is fenced off.
+ */
+export interface OpenTurn {
+  readonly turnId: string;
+  /** Who holds it, for people: host, process, name. */
+  readonly owner: string;
+  readonly leaseUntilMs: number;
+  readonly fence: number;
+}
+
+export type TurnRequest =
+  /** `fence` is the session's fence plus one. Refused while another turn's lease runs. */
+  | { readonly action: "open"; readonly turnId: string; readonly owner: string; readonly leaseUntilMs: number; readonly fence: number }
+  | { readonly action: "renew"; readonly leaseUntilMs: number; readonly fence: number }
+  | { readonly action: "within" | "close"; readonly fence: number };
+
+export interface TurnState {
+  readonly fence: number;
+  readonly turn: OpenTurn | null;
+}
+
+/**
+ * The rule every store applies in the same statement or under the same lock as the append: what the turn state is
+ * after an append with this request, or why the append is refused. `nowMs` is the store's clock.
+ *
+ * An append without a request passes while no turn is open, or the lease of the open one ran out, or when it holds
+ * side records only: background work neither waits for a turn nor breaks one.
+ * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED
+ */
+export function nextTurnState(
+  state: TurnState,
+  request: TurnRequest | undefined,
+  append: { readonly hasMainRecord: boolean; readonly nowMs: number },
+): TurnState {
+  const running = state.turn !== null && state.turn.leaseUntilMs > append.nowMs ? state.turn : null;
+  if (request === undefined) {
+    if (running !== null && append.hasMainRecord) throw busy(running, append.nowMs);
+    return state;
+  }
+  if (request.action === "open") {
+    if (running !== null) throw busy(running, append.nowMs);
+    if (request.fence !== state.fence + 1) throw fenced(state, request.fence);
+    const { turnId, owner, leaseUntilMs, fence } = request;
+    return { fence, turn: { turnId, owner, leaseUntilMs, fence } };
+  }
+  if (request.fence !== state.fence || state.turn === null) throw fenced(state, request.fence);
+  if (request.action === "renew") return { ...state, turn: { ...state.turn, leaseUntilMs: request.leaseUntilMs } };
+  return request.action === "close" ? { ...state, turn: null } : state;
+}
+
+function busy(turn: OpenTurn, nowMs: number): ThroughlineError {
+  const leftMs = turn.leaseUntilMs - nowMs;
+  return new ThroughlineError(
+    "SESSION_BUSY",
+    `Turn ${quote(turn.turnId)} of ${quote(turn.owner)} is open; its lease runs ${leftMs} ms more.`,
+    { outcome: "not-applied", details: { ...turn, leaseLeftMs: leftMs } },
+  );
+}
+
+function fenced(state: TurnState, fence: number): ThroughlineError {
+  const open = state.turn === null ? "no turn is open" : `turn ${quote(state.turn.turnId)} is open`;
+  return new ThroughlineError("TURN_FENCED", `Fence ${fence} is refused: the session is at fence ${state.fence} and ${open}.`, {
+    outcome: "not-applied",
+    details: { fence, currentFence: state.fence, turn: state.turn },
+  });
+}
