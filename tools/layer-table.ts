@@ -1,0 +1,100 @@
+/** A package and where it stands. */
+export interface LayerRow {
+  /** The layer; imports only point to a lower one. */
+  readonly layer: number;
+  /** Folder name below `packages`, or `apps/<name>`; a trailing `*` stands for any ending. */
+  readonly name: string;
+  /** Packages it must not import although they lie lower. */
+  readonly never?: readonly string[];
+}
+
+const providers: readonly string[] = ["models", "summarizer-providers"];
+
+/** The layers of ARCHITECTURE.md. The first row that fits a name counts. */
+export const layerTable: readonly LayerRow[] = [
+  { layer: 4, name: "apps/*" },
+  // The facade sees stores and providers through core's ports only, so that it runs over any of them.
+  { layer: 3, name: "session", never: ["store-*", ...providers] },
+  { layer: 3, name: "transfer" },
+  { layer: 3, name: "inspect" },
+  { layer: 3, name: "config" },
+  { layer: 3, name: "workspace-tools" },
+  { layer: 3, name: "openclaw-compat" },
+  { layer: 3, name: "adapter-*" },
+  { layer: 1, name: "store-conformance" },
+  // A store does not know what records mean, so it has no business with the package that does.
+  { layer: 2, name: "store-*", never: ["history"] },
+  { layer: 2, name: "models" },
+  { layer: 2, name: "summarizer-providers" },
+  { layer: 2, name: "guard" },
+  { layer: 2, name: "checkpoint" },
+  { layer: 2, name: "compaction" },
+  { layer: 2, name: "memory-flush" },
+  { layer: 1, name: "history" },
+  { layer: 1, name: "tokens" },
+  { layer: 1, name: "policy" },
+  { layer: 1, name: "openclaw-format" },
+  { layer: 1, name: "provider-simulator" },
+  { layer: 0, name: "core" },
+];
+
+/** A place that may touch the world, and why. */
+export interface WorldAllowance {
+  /** Path from the root; `*` stands for one file or folder name, `**` for any number. */
+  readonly path: string;
+  /** What may be used there; absent: everything. */
+  readonly uses?: readonly string[];
+  /** How many files of that pattern may use it. */
+  readonly maxFiles?: number;
+  readonly reason: string;
+}
+
+/** Where clock, randomness, environment and files may be touched. Everything else takes them from core's ports. */
+export const worldAllowances: readonly WorldAllowance[] = [
+  { path: "apps/**", reason: "an app reads its environment and wires the real ports" },
+  { path: "packages/core/src/node/**", reason: "the real ports: the one place where the world comes in" },
+  { path: "packages/store-jsonl/src/**", uses: ["node:fs"], maxFiles: 2, reason: "the store's files are its purpose" },
+  { path: "packages/transfer/src/**", uses: ["node:fs"], maxFiles: 2, reason: "reads and writes foreign directories" },
+];
+
+/** Where a library may be imported; one that is not named here may be imported wherever it is declared. */
+export const importAllowances: readonly {
+  readonly module: string;
+  readonly paths: readonly string[];
+  readonly reason: string;
+}[] = [
+  {
+    module: "zod",
+    paths: ["packages/config/src/**", "apps/**"],
+    reason: "zod guards doors; replay uses hand-written structural checks",
+  },
+];
+
+/** Hard limits of the house. */
+export const limits: {
+  readonly fileLines: number;
+  readonly rootExports: number;
+  readonly packageDependencies: number;
+  readonly appDependencies: number;
+} = { fileLines: 400, rootExports: 25, packageDependencies: 2, appDependencies: 12 };
+
+const packageFiles = ["README.md", "SPEC.md", "CHANGELOG.md", "package.json", "tsconfig.json", "src", "test"];
+
+/** What a package folder may hold. SPEC.md belongs to state machines, CHANGELOG.md is written at a release. */
+export const allowedEntries: { readonly packages: ReadonlySet<string>; readonly apps: ReadonlySet<string> } = {
+  packages: new Set(packageFiles),
+  apps: new Set([...packageFiles, "bin"]),
+};
+
+/** What tools leave behind in a package folder. */
+export const ignoredEntries: ReadonlySet<string> = new Set(["dist", "node_modules", ".turbo"]);
+
+/** The row of a package, by the name the table uses; null for a package the table does not know. */
+export function layerOf(name: string): LayerRow | null {
+  return layerTable.find((row) => matchesName(row.name, name)) ?? null;
+}
+
+/** True when `pattern`, whose trailing `*` stands for any ending, fits `name`. */
+export function matchesName(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
