@@ -9,10 +9,10 @@ export interface PeerKeyOptions {
   readonly channel: string;
   readonly peerKind: PeerKind;
   readonly peerId: string;
-  /** Used with scope `per-account-channel-peer`. */
+  /** Used with dmScope `per-account-channel-peer`. */
   readonly accountId?: string;
   /** Applies to direct messages only. @default "per-channel-peer" */
-  readonly scope?: DirectMessageScope;
+  readonly dmScope?: DirectMessageScope;
   /** Names a thread or topic below the conversation. */
   readonly suffix?: SessionKeySuffix;
 }
@@ -26,7 +26,7 @@ export function mainSessionKey(agentId = "main", mainKey = "main"): string {
 /** The key of a conversation with a peer. @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID */
 export function peerSessionKey(options: PeerKeyOptions): string {
   assertAgentId(options.agentId);
-  const scope = options.peerKind === "direct" ? (options.scope ?? "per-channel-peer") : "per-channel-peer";
+  const scope = options.peerKind === "direct" ? (options.dmScope ?? "per-channel-peer") : "per-channel-peer";
   if (scope === "main") return mainSessionKey(options.agentId);
   const key = formatSessionKey({
     form: "agent",

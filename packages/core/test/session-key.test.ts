@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ThroughlineError } from "@throughline/core";
+import {
+  formatSessionKey,
+  mainSessionKey,
+  parseSessionKey,
+  peerSessionKey,
+  sessionKeyAliases,
+  sessionKeyHasPrefix,
+  sessionKeySlug,
+  subagentSessionKey,
+} from "@throughline/core/keys";
+
+describe("parseSessionKey", () => {
+  it("reads the three-segment short form [KEY-01]", () => {
+    expect(parseSessionKey("main:cli:user")).toEqual({ form: "short", agentId: "main", channel: "cli", peerId: "user" });
+    expect(parseSessionKey("main:telegram:user:42")).toMatchObject({ form: "short", peerId: "user:42" });
+  });
+
+  it("never takes the word agent for a short form's agent [KEY-01 C01]", () => {
+    expect(parseSessionKey("agent:cli:user")).toEqual({
+      form: "agent",
+      agentId: "cli",
+      rest: { kind: "main", mainKey: "user" },
+      suffix: null,
+    });
+    expect(() => parseSessionKey("agent:cli")).toThrow(ThroughlineError);
+  });
+
+  it("keeps agents, channels and peers apart [KEY-02 KEY-03 KEY-04]", () => {
+    const keys = ["main:cli:user", "codex:cli:user", "main:discord:user", "main:cli:other"];
+    const parsed = keys.map((key) => JSON.stringify(parseSessionKey(key)));
+    expect(new Set(parsed).size).toBe(keys.length);
+  });
+
+  it.each([
+    ["agent:main:discord:direct:user123", null, "direct"],
+    ["agent:main:discord:group:123", null, "group"],
+    ["agent:main:slack:channel:C1", null, "channel"],
+    ["agent:main:slack:work:direct:U1", "work", "direct"],
+  ] as const)("reads the long form %s [KEY-05 KEY-09]", (key, accountId, peerKind) => {
+    const parsed = parseSessionKey(key);
+    expect(parsed).toMatchObject({ form: "agent", agentId: "main", rest: { kind: "peer", accountId, peerKind }, suffix: null });
+  });
+
+  it("lets peers hold colons and takes a thread as a suffix [KEY-05]", () => {
+    expect(parseSessionKey("agent:main:matrix:group:!room:example.org:thread:t1")).toMatchObject({
+      rest: { kind: "peer", channel: "matrix", peerId: "!room:example.org" },
+      suffix: { kind: "thread", id: "t1" },
+    });
+    expect(parseSessionKey("agent:main:telegram:group:-100:topic:7")).toMatchObject({ suffix: { kind: "topic", id: "7" } });
+  });
+
+  it("knows the main session [KEY-06]", () => {
+    expect(parseSessionKey("agent:main:main")).toMatchObject({ agentId: "main", rest: { kind: "main", mainKey: "main" } });
+    expect(mainSessionKey()).toBe("agent:main:main");
+  });
+
+  it("keeps another runtime's prefix and finds the agent behind it [KEY-07 C01]", () => {
+    expect(parseSessionKey("goclaw:main:main")).toEqual({ form: "runtime", runtime: "goclaw", agentId: "main", text: "main" });
+  });
+
+  it("reads dm as direct and writes it back as it stood [KEY-08 C02]", () => {
+    const key = "agent:main:discord:dm:user123";
+    const parsed = parseSessionKey(key);
+    expect(parsed).toMatchObject({ rest: { channel: "discord", peerKind: "direct", peerKindText: "dm", peerId: "user123" } });
+    expect(formatSessionKey(parsed)).toBe(key);
+    expect(sessionKeyAliases(key)).toEqual([key, "agent:main:discord:direct:user123"]);
+    expect(sessionKeyAliases("agent:main:discord:direct:u")).toEqual([
+      "agent:main:discord:direct:u",
+      "agent:main:discord:dm:u",
+    ]);
+  });
+
+  it("reads a subagent key [KEY-10]", () => {
+    expect(parseSessionKey("agent:main:subagent:worker1:task123")).toMatchObject({
+      agentId: "main",
+      rest: { kind: "subagent", path: "worker1:task123" },
+    });
+    expect(subagentSessionKey("main", "worker1:task123")).toBe("agent:main:subagent:worker1:task123");
+  });
+
+  it.each(["primary", "global", "unknown", "cron:job-1", "hook:abc", "a::b", ":", "a:b"])("leaves %s opaque", (key) => {
+    expect(parseSessionKey(key)).toEqual({ form: "opaque", agentId: null, text: key });
+  });
+
+  it.each(["", " main:cli:user", "a\nb", "a\u0000b", "\ud800", "x".repeat(513), "agent:..:main", "agent:a b:main", "a\u202eb"])(
+    "refuses %j with KEY_INVALID",
+    (key) => {
+      expect(() => parseSessionKey(key)).toThrow(expect.objectContaining({ code: "KEY_INVALID", outcome: "not-applied" }));
+    },
+  );
+
+  it("gives back every key it takes, character by character [C01]", () => {
+    const word = fc.constantFrom("agent", "main", "direct", "dm", "group", "channel", "thread", "topic", "subagent", "cron", "goclaw", "", "a", "Ü", "7");
+    const text = fc.oneof(fc.string({ unit: "grapheme", maxLength: 40 }), fc.array(word, { maxLength: 9 }).map((words) => words.join(":")));
+    fc.assert(
+      fc.property(text, (key) => {
+        let parsed;
+        try {
+          parsed = parseSessionKey(key);
+        } catch (error) {
+          expect(ThroughlineError.isInstance(error) && error.code).toBe("KEY_INVALID");
+          return;
+        }
+        expect(formatSessionKey(parsed)).toBe(key);
+        expect(parseSessionKey(formatSessionKey(parsed))).toEqual(parsed);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("building keys", () => {
+  it("folds direct messages as far as asked, and nothing else [KEY-03 KEY-05]", () => {
+    const peer = { agentId: "main", channel: "discord", peerKind: "direct", peerId: "u1" } as const;
+    expect(peerSessionKey(peer)).toBe("agent:main:discord:direct:u1");
+    expect(peerSessionKey({ ...peer, dmScope: "main" })).toBe("agent:main:main");
+    expect(peerSessionKey({ ...peer, dmScope: "per-peer" })).toBe("agent:main:direct:u1");
+    expect(peerSessionKey({ ...peer, dmScope: "per-account-channel-peer", accountId: "work" })).toBe("agent:main:discord:work:direct:u1");
+    expect(peerSessionKey({ ...peer, peerKind: "group", dmScope: "main" })).toBe("agent:main:discord:group:u1");
+    expect(peerSessionKey({ ...peer, suffix: { kind: "thread", id: "t" } })).toBe("agent:main:discord:direct:u1:thread:t");
+  });
+
+  it("parses what it builds", () => {
+    const part = fc.stringMatching(/^[a-z0-9!@._-]{1,12}$/);
+    fc.assert(
+      fc.property(part, part, fc.constantFrom("direct", "group", "channel"), (channel, peerId, peerKind) => {
+        fc.pre(!["agent", "subagent", "cron", "direct", "dm", "group", "channel"].includes(channel));
+        const parsed = parseSessionKey(peerSessionKey({ agentId: "main", channel, peerKind, peerId }));
+        expect(parsed).toMatchObject({ form: "agent", rest: { kind: "peer", channel, peerKind, peerId } });
+      }),
+    );
+  });
+
+  it("matches prefixes with upper and lower case alike on both sides [KEY-11]", () => {
+    expect(sessionKeyHasPrefix("Agent:Main:SLACK:direct:U1", "agent:main:slack")).toBe(true);
+    expect(sessionKeyHasPrefix("agent:main:slack:direct:u1", "AGENT:main:Slack")).toBe(true);
+    expect(sessionKeyHasPrefix("agent:main:discord:direct:u1", "agent:main:slack")).toBe(false);
+  });
+
+  it("makes a key segment of any label", () => {
+    expect(sessionKeySlug("My  Project #1!")).toBe("my-project-1");
+    expect(sessionKeySlug("日本語 テスト")).toBe("日本語-テスト");
+    expect(sessionKeySlug("://")).toBe("session");
+  });
+});
