@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
 import process from "node:process";
-import { clearCounts, closingLine, readCounts, skippedLine } from "./closing-line.ts";
+import { clearCounts, closingLine, countsFile, readCounts, skippedLine } from "./closing-line.ts";
 
 /** One step of `npm test`. */
-interface Step {
+export interface Step {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -16,7 +16,7 @@ function tool(name: string): Step {
   return { name, command: process.execPath, args: [`tools/check-${name}.ts`] };
 }
 
-function steps(testFilters: readonly string[]): readonly Step[] {
+function stepsOf(testFilters: readonly string[]): readonly Step[] {
   return [
     { name: "lint", command: "oxlint", args: ["--quiet"] },
     { name: "format", command: "oxfmt", args: ["--check"] },
@@ -31,37 +31,47 @@ function steps(testFilters: readonly string[]): readonly Step[] {
 }
 
 /** Runs one step with its output going straight through; true when it ended with 0. */
-function runStep(step: Step): Promise<boolean> {
+function runStep(step: Step, write: (text: string) => void): Promise<boolean> {
   const env = {
     ...process.env,
     // First on the path: the pinned Node and the tools of this checkout, whatever the shell has.
     PATH: `${join(root, "node_modules/.bin")}${delimiter}${process.env["PATH"] ?? ""}`,
     THROUGHLINE_CLOSING_LINE: "deferred",
   };
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const child = spawn(step.command, [...step.args], { cwd: root, env, stdio: "inherit" });
-    child.on("error", reject);
+    child.on("error", (error) => {
+      write(`${error.message}\n`);
+      resolve(false);
+    });
     child.on("close", (code) => resolve(code === 0));
   });
 }
 
-async function runAll(testFilters: readonly string[]): Promise<number> {
-  clearCounts();
+/** Runs every step, the failed ones too, and ends with the closing line; gives the exit code. */
+export async function runSteps(
+  steps: readonly Step[],
+  write: (text: string) => void,
+  countsPath: string = countsFile,
+): Promise<number> {
+  clearCounts(countsPath);
   const failed: string[] = [];
-  for (const step of steps(testFilters)) {
-    process.stdout.write(`\n== ${step.name}\n`);
+  for (const step of steps) {
+    write(`\n== ${step.name}\n`);
     const startMs = performance.now();
-    const passed = await runStep(step);
+    const passed = await runStep(step, write);
     if (!passed) failed.push(step.name);
     const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-    process.stdout.write(`-- ${step.name}: ${passed ? "ok" : "FAILED"}, ${seconds} s\n`);
+    write(`-- ${step.name}: ${passed ? "ok" : "FAILED"}, ${seconds} s\n`);
   }
   // No counts means that the run died before its end; that is a failure, not an empty success.
-  const counts = readCounts() ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {} };
+  const counts = readCounts(countsPath) ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {} };
   const reasons = skippedLine(counts);
-  process.stdout.write(`\nsteps: ${failed.length === 0 ? "all passed" : `failed: ${failed.join(", ")}`}\n`);
-  process.stdout.write(`${reasons ? `${reasons}\n` : ""}${closingLine(counts)}\n`);
+  write(`\nsteps: ${failed.length === 0 ? "all passed" : `failed: ${failed.join(", ")}`}\n`);
+  write(`${reasons ? `${reasons}\n` : ""}${closingLine(counts)}\n`);
   return failed.length > 0 || counts.failed > 0 ? 1 : 0;
 }
 
-process.exitCode = await runAll(process.argv.slice(2));
+if (import.meta.main) {
+  process.exitCode = await runSteps(stepsOf(process.argv.slice(2)), (text) => process.stdout.write(text));
+}

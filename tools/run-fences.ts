@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import type { Fence } from "./markdown.ts";
+
+/** How a fence is run; `skipped` says why it is not. */
+export type FencePlan =
+  | { readonly kind: "typescript" | "shell" }
+  | { readonly kind: "skipped"; readonly reason: string }
+  | { readonly kind: "ignored" }
+  | { readonly kind: "invalid"; readonly message: string };
+
+const timeoutMs = 60_000;
+const commandPattern = /^(?:pnpm -s )?throughline(?:\s|$)/;
+
+/** What to do with a fence of a README: TypeScript and lines for our own command are run, everything else is text. */
+export function planFence(fence: Fence): FencePlan {
+  const firstLine = fence.text.split("\n").find((line) => line.trim() !== "" && !line.startsWith("#")) ?? "";
+  const isShell = fence.language === "sh" && commandPattern.test(firstLine);
+  if (fence.language !== "ts" && !isShell) return { kind: "ignored" };
+  if (!/\bno-run\b/.test(fence.info)) return { kind: isShell ? "shell" : "typescript" };
+  const reason = /\bno-run reason="([^"]+)"/.exec(fence.info)?.[1];
+  if (reason) return { kind: "skipped", reason };
+  return { kind: "invalid", message: 'no-run needs reason="…"' };
+}
+
+const shellFunctions = [
+  "set -euo pipefail",
+  'throughline() { "$THROUGHLINE_DOC_NODE" --conditions=@throughline/source "$THROUGHLINE_DOC_ENTRY" "$@"; }',
+  'pnpm() { [ "$1 $2" = "-s throughline" ] || { echo "only pnpm -s throughline is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
+].join("\n");
+
+/** Where the fences of one README run: a home of their own, shared by all of them, that is removed afterwards. */
+export interface FenceRunner extends Disposable {
+  /** Runs one fence; gives null when it ended well, else what it printed. */
+  run(fence: Fence, kind: "typescript" | "shell"): Promise<string | null>;
+}
+
+/**
+ * Makes a runner. Fences import packages as a user of the package in `packageFolder` would: by name, whatever their own
+ * file lies.
+ */
+export function createFenceRunner(root: string, packageFolder: string): FenceRunner {
+  const home = mkdtempSync(join(tmpdir(), "throughline-docs-"));
+  const ours = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("THROUGHLINE_") && name !== "NODE_OPTIONS",
+  );
+  const env = {
+    ...Object.fromEntries(ours),
+    HOME: home,
+    NO_COLOR: "1",
+    THROUGHLINE_HOME: join(home, ".throughline"),
+    THROUGHLINE_DOC_NODE: process.execPath,
+    THROUGHLINE_DOC_ENTRY: join(root, "apps/cli/bin/throughline.js"),
+    THROUGHLINE_DOC_IMPORTER: pathToFileURL(join(root, packageFolder, "src/index.ts")).href,
+  };
+  const execute = (file: string, args: readonly string[]): Promise<string | null> =>
+    new Promise((resolve) => {
+      execFile(file, args, { cwd: home, env, timeout: timeoutMs }, (error, stdout, stderr) => {
+        resolve(
+          error
+            ? `${error.killed ? `not done after ${timeoutMs} ms\n` : ""}${stdout}${stderr}`.trim() || error.message
+            : null,
+        );
+      });
+    });
+  return {
+    run(fence, kind) {
+      if (kind === "shell") return execute("bash", ["-c", `${shellFunctions}\n${fence.text}`]);
+      const path = join(home, `fence-${fence.line}.ts`);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, fence.text);
+      const hooks = pathToFileURL(join(import.meta.dirname, "fence-imports.ts")).href;
+      return execute(process.execPath, ["--conditions=@throughline/source", "--import", hooks, path]);
+    },
+    [Symbol.dispose]: () => rmSync(home, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { checkDocs } from "../check-docs.ts";
+import { headingAnchor, readMarkdown } from "../markdown.ts";
+import { temporaryTree } from "./temporary-tree.ts";
+
+const tree = {
+  "packages/a/package.json": `{"name":"a-package","type":"module","exports":"./src/index.ts"}`,
+  "packages/a/src/index.ts": "export const one = 1;",
+};
+
+async function complaints(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  return (await checkDocs(temporaryTree({ ...tree, ...files }))).violations;
+}
+
+function fence(info: string, text: string): string {
+  return `\`\`\`${info}\n${text}\n\`\`\`\n`;
+}
+
+describe("reading Markdown", () => {
+  it("finds fences of any length, links and anchors, but no links in code", () => {
+    const text =
+      '# A `b` & c\n## Twice\n## Twice\n````md\n```ts\n[x](no)\n```\n````\n`[x](no)` [y](yes.md "t")\n[z]: also.md\n';
+    const { fences, links, anchors } = readMarkdown(text);
+    expect(fences).toEqual([{ line: 4, language: "md", info: "", text: "```ts\n[x](no)\n```" }]);
+    expect(links).toEqual([
+      { line: 9, target: "yes.md" },
+      { line: 10, target: "also.md" },
+    ]);
+    expect([...anchors]).toEqual(["a-b--c", "twice", "twice-1"]);
+  });
+
+  it("makes anchors of headings with links and umlauts", () => {
+    expect(headingAnchor("The [store](a.md): für_alle!")).toBe("the-store-für_alle");
+  });
+});
+
+describe("links and paths", () => {
+  it("lets through what leads somewhere", async () => {
+    const text =
+      "# Top\n[a](#top) [b](docs/b.md#in-b) [c](https://example.org) [d](docs) `~/.throughline` https://a.b/home/x\n";
+    expect(await complaints({ "README.md": text, "docs/b.md": "## In b\n" })).toEqual([]);
+  });
+
+  it.each([
+    ["[a](gone.md)", "docs/a.md:1 gone.md leads nowhere"],
+    ["[a](#gone)", "docs/a.md:1 #gone: docs/a.md has no heading of that name"],
+    ["[a](../../outside.md)", "docs/a.md:1 ../../outside.md leads nowhere"],
+    ["see `/home/jo/x`", "docs/a.md:1 /home/jo/: a path of one machine"],
+    ["in (/tmp/x)", "docs/a.md:1 /tmp/: a path of one machine"],
+    ["C:\\Users\\jo", "docs/a.md:1 C:\\Users\\: a path of one machine"],
+  ])("refuses %s", async (text, violation) => {
+    expect(await complaints({ "docs/a.md": text })).toEqual([violation]);
+  });
+});
+
+describe("examples", () => {
+  it("run in the order of the page, with the package's own name and types", async () => {
+    const text = [
+      fence(
+        "ts",
+        `import { writeFileSync } from "node:fs";\nimport { one } from "a-package";\nwriteFileSync("n", String(one as number));`,
+      ),
+      fence(
+        "ts",
+        `import { readFileSync } from "node:fs";\nif (readFileSync("n", "utf8") !== "1") throw new Error("other folder");`,
+      ),
+    ].join("\n");
+    const report = await checkDocs(temporaryTree({ ...tree, "packages/a/README.md": text }));
+    expect(report).toMatchObject({ fencesRun: 2, fencesSkipped: 0, violations: [] });
+  });
+
+  it("fail with what they printed", async () => {
+    const text = fence("ts", `throw new Error("seen");`);
+    const [violation] = await complaints({ "packages/a/README.md": `\n${text}` });
+    expect(violation).toMatch(/^packages\/a\/README\.md:2 the example fails:\n[^]*seen/);
+  });
+
+  it("are left alone with a reason only, and outside READMEs", async () => {
+    const failing = `throw new Error("run");`;
+    const report = await checkDocs(
+      temporaryTree({
+        ...tree,
+        "packages/a/README.md": fence('ts no-run reason="needs a key"', failing) + fence("ts no-run", failing),
+        "docs/a.md": fence("ts", failing),
+      }),
+    );
+    expect(report.fencesSkipped).toBe(1);
+    expect(report.violations).toEqual(['packages/a/README.md:4 no-run needs reason="…"']);
+  });
+
+  it("start the command line, and only that", async () => {
+    const entry = `process.stdout.write("ran\\n"); process.exitCode = process.argv[2] === "good" ? 0 : 1;`;
+    const text =
+      fence("sh", "npm install nothing") +
+      fence("sh", "# why\nthroughline good | grep ran") +
+      fence("sh", "pnpm -s throughline bad");
+    const report = await checkDocs(temporaryTree({ ...tree, "apps/cli/bin/throughline.js": entry, "README.md": text }));
+    expect(report.fencesRun).toBe(2);
+    expect(report.violations).toEqual(["README.md:8 the example fails:\nran"]);
+  });
+});

@@ -1,0 +1,51 @@
+import process from "node:process";
+import { describe, expect, it } from "vitest";
+import { runSteps } from "../run-checks.ts";
+import type { Step } from "../run-checks.ts";
+import { writeCounts } from "../closing-line.ts";
+import { temporaryTree } from "./temporary-tree.ts";
+
+function step(name: string, code: string): Step {
+  return { name, command: process.execPath, args: ["-e", code] };
+}
+
+async function run(steps: readonly Step[], passed: number | null): Promise<{ code: number; lines: string[] }> {
+  const countsPath = `${temporaryTree({ "x.txt": "" })}/tests.json`;
+  writeCounts({ passed: 99, failed: 0, skipped: 0, skippedBecause: {} }, countsPath);
+  const counts = { passed, failed: 0, skipped: 1, skippedBecause: { other: 1 } };
+  const writes = `require("node:fs").writeFileSync(${JSON.stringify(countsPath)}, ${JSON.stringify(JSON.stringify(counts))})`;
+  const all = passed === null ? steps : [...steps, step("tests", writes)];
+  let text = "";
+  const code = await runSteps(all, (part) => (text += part), countsPath);
+  return { code, lines: text.trimEnd().split("\n") };
+}
+
+describe("running the checks", () => {
+  it("ends with the closing line and 0", async () => {
+    const { code, lines } = await run([step("good", "")], 7);
+    expect(code).toBe(0);
+    expect(lines.slice(-3)).toEqual(["steps: all passed", "skipped: 1 other", "tests: 7 passed, 0 failed, 1 skipped"]);
+  });
+
+  it("goes on after a failed step, names it, and ends with 1", async () => {
+    const { code, lines } = await run([step("bad", "process.exit(3)"), step("gone", "process.kill(process.pid)")], 7);
+    expect(code).toBe(1);
+    expect(lines.slice(-3)).toEqual([
+      "steps: failed: bad, gone",
+      "skipped: 1 other",
+      "tests: 7 passed, 0 failed, 1 skipped",
+    ]);
+  });
+
+  it("counts a program that is missing as a failed step", async () => {
+    const { code, lines } = await run([{ name: "absent", command: "no-such-program-here", args: [] }], 7);
+    expect(code).toBe(1);
+    expect(lines).toContain("steps: failed: absent");
+  });
+
+  it("takes a test run that left no counts for a failure, whatever an earlier run left", async () => {
+    const { code, lines } = await run([step("tests", "")], null);
+    expect(code).toBe(1);
+    expect(lines.at(-1)).toBe("tests: 0 passed, 1 failed, 0 skipped");
+  });
+});
