@@ -1,0 +1,84 @@
+import type { SettingFragment } from "./setting-definition.ts";
+
+/** The longest wait that a timer takes: 2^31 - 1 milliseconds. */
+const maxTimerMs = 2_147_483_647;
+
+/** Where things are and how the command line talks. */
+export const cliSettings: SettingFragment = {
+  area: "cli",
+  settings: [
+    {
+      key: "home",
+      description: "Directory of the configuration file and of the default store.",
+      kind: { type: "text", minLength: 1 },
+      environment: [{ name: "THROUGHLINE_HOME" }],
+      flag: "--home",
+      // The file is looked for in it.
+      isFileAllowed: false,
+      default: (values) => `${values["userHome"]}/.throughline`,
+    },
+    {
+      key: "store",
+      description: "URL of the store.",
+      kind: { type: "text", minLength: 1 },
+      environment: [{ name: "THROUGHLINE_STORE" }],
+      flag: "--store",
+      isFileAllowed: true,
+      default: (values) => `jsonl:${values["home"]}/store`,
+    },
+    {
+      key: "agent",
+      description: "The agent whose sessions are meant.",
+      kind: { type: "text", minLength: 1 },
+      environment: [{ name: "THROUGHLINE_AGENT" }],
+      flag: "--agent",
+      isFileAllowed: true,
+      default: "main",
+    },
+    {
+      key: "namespace",
+      description: "The tenant within the store.",
+      kind: { type: "text", minLength: 0 },
+      environment: [{ name: "THROUGHLINE_NAMESPACE" }],
+      flag: "--namespace",
+      isFileAllowed: true,
+      default: "",
+    },
+    {
+      key: "logLevel",
+      description: "How much is said on stderr; debug adds the details of an error.",
+      kind: { type: "choice", choices: ["debug", "info", "warn", "error"] },
+      environment: [{ name: "THROUGHLINE_LOG_LEVEL" }],
+      flag: "--log-level",
+      isFileAllowed: true,
+      default: "info",
+    },
+    {
+      key: "color",
+      description: "Colour: on a terminal only, or never.",
+      kind: { type: "choice", choices: ["auto", "never"] },
+      environment: [{ name: "NO_COLOR", meaning: "never" }],
+      flag: null,
+      isFileAllowed: true,
+      default: "auto",
+    },
+    {
+      key: "input",
+      description: "Whether questions may be asked on a terminal.",
+      kind: { type: "boolean" },
+      environment: [{ name: "THROUGHLINE_NO_INPUT", meaning: false }],
+      flag: "--no-input",
+      isFileAllowed: true,
+      default: true,
+    },
+    {
+      key: "timeoutMs",
+      description: "How long a command may take, in milliseconds; 0 means no limit.",
+      kind: { type: "integer", min: 0, max: maxTimerMs },
+      environment: [{ name: "THROUGHLINE_TIMEOUT_MS" }],
+      flag: "--timeout",
+      isFileAllowed: true,
+      default: 0,
+    },
+  ],
+};
