@@ -33,6 +33,7 @@ const table = {
   DUPLICATE_TOOL_RESULT: { severity: "info", remedy: "Nothing to do: the first result is sent." },
   ENTRY_UNREADABLE: { severity: "error", remedy: "The session is listed from its transcript; set its entry fields again." },
   FILE_UNREADABLE: { severity: "error", remedy: "Check the permissions of the file and run the command again." },
+  HEAD_UNKNOWN: { severity: "warning", remedy: "The newest record on the main line is taken as the head." },
   HEADER_INVALID: { severity: "warning", remedy: "Nothing to do: a header is made up in memory, the line is kept." },
   HEADER_MISMATCH: { severity: "info", remedy: "Nothing to do: the file name decides." },
   HEADER_MISSING: { severity: "warning", remedy: "Nothing to do: a header is made up in memory; the file is not touched." },
