@@ -135,6 +135,9 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
 }
 
 function prepareSourced(source: RecordSource, given: RecordDraft | undefined, index: number): PreparedRecord {
+  // A line feed would make two lines of one record; half a character would not come back from UTF-8 as it went in.
+  if (typeof source === "string" ? source.includes("\n") : source.includes(0x0a)) throw invalid(index, "its source holds a line feed");
+  if (typeof source === "string" && !source.isWellFormed()) throw invalid(index, "its source holds half a character");
   const draft = given ?? parseSource(source, index);
   assertBase(draft, index);
   const { type, id, parentId, timestamp, ...fields } = draft;

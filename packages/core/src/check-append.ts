@@ -1,0 +1,76 @@
+import type { LinkedRecord } from "./prepare-drafts.ts";
+import { headAfter } from "./prepare-drafts.ts";
+import { quote } from "./session-id.ts";
+import type { AppendOptions, SessionHead } from "./session-store.ts";
+import type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+import { nextTurnState } from "./turn-lease.ts";
+
+/**
+ * Where the session stands after an append, or why the append is refused. To be asked under the same exclusion as
+ * the write. `nowMs` is the store's clock.
+ * @throws {ThroughlineError} APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED
+ */
+export function headAfterAppend(
+  head: SessionHead,
+  linked: readonly LinkedRecord[],
+  options: Pick<AppendOptions, "expect" | "turn" | "rewindTo" | "windowFromSeq">,
+  nowMs: number,
+): SessionHead {
+  const { expect, turn, rewindTo, windowFromSeq } = options;
+  if (expect !== undefined && expect.head !== head.headId) {
+    throw new ThroughlineError("APPEND_CONFLICT", `The head is ${quote(head.headId)}, not ${quote(expect.head)}.`, {
+      outcome: "not-applied",
+      details: { headId: head.headId, expectedHeadId: expect.head },
+    });
+  }
+  const hasMainRecord = linked.some(({ side }) => !side);
+  const next = nextTurnState({ fence: head.fence, turn: head.turn }, turn, { hasMainRecord, nowMs });
+  return {
+    sessionId: head.sessionId,
+    lastSeq: head.lastSeq + linked.length,
+    headId: rewindTo === undefined ? headAfter(linked, head.headId) : rewindTo,
+    windowSeq: windowFromSeq ?? head.windowSeq,
+    fence: next.fence,
+    turn: next.turn,
+  };
+}
+
+/**
+ * Refuses records and batches that are larger than the store takes. A record counts as its line: the imported one, or ours.
+ * @throws {ThroughlineError} RECORD_TOO_LARGE, BATCH_TOO_LARGE
+ */
+export function assertBatchSize(linked: readonly LinkedRecord[], limits: StoreLimits): void {
+  let batchBytes = 0;
+  for (const [index, item] of linked.entries()) {
+    const bytes = lineBytes(item);
+    batchBytes += bytes;
+    if (bytes > limits.recordBytes) throw tooLarge("RECORD_TOO_LARGE", `Draft ${index}`, bytes, limits.recordBytes);
+  }
+  if (batchBytes > limits.batchBytes) throw tooLarge("BATCH_TOO_LARGE", "The append", batchBytes, limits.batchBytes);
+}
+
+/** The size of a record's line without the line feed: the imported line, or the record as JSON. */
+export function lineBytes({ source, text }: Pick<LinkedRecord, "source" | "text">): number {
+  return source instanceof Uint8Array ? source.byteLength : Buffer.byteLength(source ?? text);
+}
+
+/**
+ * The durability a write gets.
+ * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED when the store cannot give what is asked
+ */
+export function writeDurability(capabilities: StoreCapabilities, asked: Durability | undefined): Durability {
+  const durability = asked ?? capabilities.defaultDurability;
+  if (capabilities.durabilities.includes(durability)) return durability;
+  throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The store ${capabilities.name} cannot write with durability ${quote(asked)}.`, {
+    outcome: "not-applied",
+    details: { asked, durabilities: capabilities.durabilities },
+  });
+}
+
+function tooLarge(code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE", what: string, bytes: number, limit: number): ThroughlineError {
+  return new ThroughlineError(code, `${what} has ${bytes} bytes; the store takes ${limit}.`, {
+    outcome: "not-applied",
+    details: { bytes, limit },
+  });
+}

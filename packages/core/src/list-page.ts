@@ -1,0 +1,80 @@
+import type { ListQuery } from "./session-store.ts";
+import type { SessionRef } from "./session-ref.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/** What a session is listed by. */
+export interface ListedSession {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly updatedAtMs: number;
+}
+
+type Position = readonly (string | number)[];
+
+/**
+ * One page of sessions in a total order. The cursor says where the page before ended, not how many were shown, so a
+ * session that stays as it is appears once whatever happens to the others.
+ * @throws {ThroughlineError} CURSOR_INVALID, INPUT_INVALID
+ */
+export function listPage<Session extends ListedSession>(
+  all: Iterable<Session>,
+  query: ListQuery,
+): { readonly sessions: readonly Session[]; readonly nextCursor: string | null } {
+  const { sort = "updated", limit = 50 } = query;
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new ThroughlineError("INPUT_INVALID", "The limit of a list is a whole number from 1 on.");
+  }
+  const queryText = JSON.stringify([query.namespace, query.agentId, query.state, query.keyPrefix, query.sinceMs, query.untilMs, sort]);
+  const after = query.cursor === undefined ? null : readCursor(query.cursor, queryText);
+  const found = Array.from(all)
+    .filter((session) => isListed(session, query))
+    .map((session) => ({ session, position: positionOf(session, sort) }))
+    .filter(({ position }) => after === null || comparePositions(position, after) > 0)
+    .toSorted((one, other) => comparePositions(one.position, other.position));
+  const page = found.slice(0, Math.min(limit, 1000));
+  const last = page.at(-1);
+  const nextCursor = last === undefined || page.length === found.length ? null : writeCursor(queryText, last.position);
+  return { sessions: page.map(({ session }) => session), nextCursor };
+}
+
+function isListed({ ref, updatedAtMs }: ListedSession, query: ListQuery): boolean {
+  const { namespace = "", agentId, state = "active", keyPrefix = "", sinceMs = -Infinity, untilMs = Infinity } = query;
+  return (
+    ref.namespace === namespace &&
+    (agentId === undefined || ref.agentId === agentId) &&
+    (state === "any" || (state === "archived") === (ref.archiveId !== undefined)) &&
+    ref.key.startsWith(keyPrefix) &&
+    updatedAtMs >= sinceMs &&
+    updatedAtMs < untilMs
+  );
+}
+
+function positionOf({ ref, sessionId, updatedAtMs }: ListedSession, sort: "updated" | "key"): Position {
+  return [sort === "updated" ? -updatedAtMs : 0, ref.agentId, ref.key, sessionId];
+}
+
+function comparePositions(one: Position, other: Position): number {
+  for (const [index, part] of one.entries()) {
+    const otherPart = other[index] ?? "";
+    if (part !== otherPart) return part < otherPart ? -1 : 1;
+  }
+  return 0;
+}
+
+function writeCursor(queryText: string, position: Position): string {
+  return Buffer.from(JSON.stringify([1, queryText, position])).toString("base64url");
+}
+
+function readCursor(cursor: string, queryText: string): Position {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, "base64url").toString());
+  } catch (cause) {
+    throw new ThroughlineError("CURSOR_INVALID", "The cursor cannot be read.", { cause });
+  }
+  const [version, madeFor, position] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
+  if (version !== 1 || madeFor !== queryText || !Array.isArray(position)) {
+    throw new ThroughlineError("CURSOR_INVALID", "The cursor belongs to another query or version.");
+  }
+  return position as Position;
+}

@@ -1,0 +1,41 @@
+import type { CodecContext, PayloadCodec } from "./codec.ts";
+import type { SessionRef } from "./session-ref.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/** What a payload belongs to, as a store knows it. */
+export interface PayloadOwner {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly id: string;
+  readonly part: CodecContext["part"];
+}
+
+/** Payloads to the bytes that are kept and back, through the codec if there is one. */
+export interface PayloadCoder {
+  encode(plain: string | Uint8Array, owner: PayloadOwner): Uint8Array;
+  decode(coded: Uint8Array, owner: PayloadOwner): Uint8Array;
+}
+
+/**
+ * A coder that always copies, so that neither the caller's bytes nor a codec's buffer is shared with the store. What
+ * a codec throws becomes CODEC_FAILED.
+ */
+export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCoder {
+  const run = (direction: "encode" | "decode", bytes: Uint8Array, { ref, sessionId, id, part }: PayloadOwner): Uint8Array => {
+    if (codec === undefined) return bytes;
+    try {
+      const { namespace, agentId } = ref;
+      return Uint8Array.from(codec[direction](bytes, { namespace, agentId, sessionId, id, part }));
+    } catch (cause) {
+      throw new ThroughlineError("CODEC_FAILED", `The codec ${codec.name} could not ${direction} the ${part} of ${id}.`, {
+        outcome: "not-applied",
+        details: { codec: codec.name, part, id },
+        cause,
+      });
+    }
+  };
+  return {
+    encode: (plain, owner) => run("encode", typeof plain === "string" ? Buffer.from(plain) : Uint8Array.from(plain), owner),
+    decode: (coded, owner) => run("decode", Uint8Array.from(coded), owner),
+  };
+}

@@ -1,0 +1,48 @@
+import { quote } from "./session-id.ts";
+import type { AppendResult } from "./session-store.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/** How long a keyed append is remembered: for so many of them or for so long, whichever is more. */
+export const defaultIdempotency: { readonly rememberedAppends: number; readonly rememberedMs: number } = Object.freeze({
+  rememberedAppends: 4096,
+  rememberedMs: 24 * 60 * 60 * 1000,
+});
+
+/** The keyed appends of one session, as far as they are remembered. */
+export class RememberedAppends {
+  readonly #results = new Map<string, { readonly digest: string; readonly atMs: number; readonly result: string }>();
+  /** The time of the newest append that was forgotten. */
+  #horizonMs = -1;
+
+  /**
+   * The result of the append that had this key, as a value of its own, or null when there was none. `digest` is a hash
+   * of `draftsFingerprint`.
+   * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
+   */
+  find(key: string, digest: string): AppendResult | null {
+    if (key === "" || key.length > 256) throw refused("INPUT_INVALID", "An idempotency key has 1 to 256 characters", key);
+    const earlier = this.#results.get(key);
+    if (earlier !== undefined) {
+      if (earlier.digest !== digest) throw refused("IDEMPOTENCY_MISMATCH", "Other drafts were appended with this key", key);
+      return { ...(JSON.parse(earlier.result) as AppendResult), replayed: true };
+    }
+    // Only a key that begins with the time it was made can be told from a new one once it is forgotten.
+    const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
+    if (madeAtMs <= this.#horizonMs) throw refused("IDEMPOTENCY_EXPIRED", "The key is older than what is remembered", key);
+    return null;
+  }
+
+  remember(key: string, digest: string, result: AppendResult, nowMs: number): void {
+    const { rememberedAppends, rememberedMs } = defaultIdempotency;
+    this.#results.set(key, { digest, atMs: nowMs, result: JSON.stringify(result) });
+    for (const [oldestKey, { atMs }] of this.#results) {
+      if (this.#results.size <= rememberedAppends || atMs >= nowMs - rememberedMs) break;
+      this.#results.delete(oldestKey);
+      this.#horizonMs = Math.max(this.#horizonMs, atMs);
+    }
+  }
+}
+
+function refused(code: "INPUT_INVALID" | "IDEMPOTENCY_MISMATCH" | "IDEMPOTENCY_EXPIRED", why: string, key: string): ThroughlineError {
+  return new ThroughlineError(code, `${why}: ${quote(key)}.`, { outcome: "not-applied", details: { idempotencyKey: key } });
+}
