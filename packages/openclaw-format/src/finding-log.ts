@@ -1,0 +1,34 @@
+import { createFinding, type Finding, type FindingCode, type FindingPlace } from "@throughline/core";
+
+/** Of one code so many are kept each; the rest is counted, so that a file of garbage does not fill the memory. */
+const maxPerCode = 1000;
+
+/** Collects what a reader finds, within bounds. */
+export class FindingLog {
+  readonly findings: Finding[] = [];
+  private readonly counts = new Map<FindingCode, number>();
+  private readonly where: FindingPlace;
+
+  constructor(where: FindingPlace) {
+    this.where = where;
+  }
+
+  add(code: FindingCode, message: string, place: FindingPlace): void {
+    const count = (this.counts.get(code) ?? 0) + 1;
+    this.counts.set(code, count);
+    if (count <= maxPerCode) this.findings.push(createFinding(code, message, { ...this.where, ...place }));
+  }
+
+  /** For what is said once a file. */
+  addOnce(code: FindingCode, message: string, place: FindingPlace): void {
+    if (!this.counts.has(code)) this.add(code, message, place);
+  }
+
+  /** Says how many more there were of the codes that came too often. */
+  finish(): void {
+    for (const [code, count] of this.counts) {
+      if (count > maxPerCode) this.findings.push(createFinding(code, `${count - maxPerCode} more of this kind are not listed.`, this.where));
+    }
+    this.counts.clear();
+  }
+}

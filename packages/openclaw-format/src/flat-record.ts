@@ -1,0 +1,117 @@
+import { isJsonFields, type JsonFields } from "./parse-line.ts";
+import { readTimeMs } from "./read-time.ts";
+
+const flatTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "tool_use", "tool_result"]);
+
+/**
+ * True for a message that stands in its line without the `message` around it: both tutorials write such records, and
+ * some writers leave out even the type.
+ */
+export function isFlatRecord(value: JsonFields): boolean {
+  if (value["message"] !== undefined) return false;
+  if (flatTypes.has(value["type"])) return true;
+  return value["type"] === undefined && typeof value["role"] === "string" && value["content"] !== undefined;
+}
+
+export interface FlatMessage {
+  readonly message: JsonFields;
+  /** Set when two fields of the line contradict each other. */
+  readonly conflict: string | null;
+}
+
+/** Remembers which tool a call was for, until its result came: a flat result does not say. */
+export type ToolNames = Map<string, string>;
+
+/** The message a flat record stands for, in version 3's shape. */
+export function readFlatMessage(value: JsonFields, toolNames: ToolNames): FlatMessage {
+  const { type, id: _id, parentId: _parentId, timestamp, ts, role, content, ...rest } = value;
+  const timeMs = readTimeMs(ts ?? timestamp);
+  const time = timeMs === null ? {} : { timestamp: timeMs };
+  switch (type ?? role) {
+    case "user":
+      return plain({ role: "user", content: contentOf(content, "user"), ...rest, ...time });
+    case "assistant":
+      return plain({ role: "assistant", content: blocksOf(content, toolNames), ...rest, ...time });
+    case "tool_use":
+      return plain({ ...toolUseMessage(rest, toolNames), ...time });
+    case "tool_result":
+      return toolResultMessage({ ...rest, content }, time, toolNames);
+    default:
+      return plain({ role, content, ...rest, ...time });
+  }
+}
+
+function plain(message: JsonFields): FlatMessage {
+  return { message, conflict: null };
+}
+
+function toolUseMessage(fields: JsonFields, toolNames: ToolNames): JsonFields {
+  const { tool_use_id, name, input, ...rest } = fields;
+  return { role: "assistant", content: [toolCall(tool_use_id, name, input, toolNames)], ...rest };
+}
+
+function toolResultMessage(fields: JsonFields, time: JsonFields, toolNames: ToolNames): FlatMessage {
+  const { tool_use_id, content, output, is_error, isError, name, ...rest } = fields;
+  const toolCallId = textOf(tool_use_id);
+  const body = content ?? output;
+  const toolName = typeof name === "string" ? name : toolNames.get(toolCallId);
+  toolNames.delete(toolCallId);
+  const isConflict = content !== undefined && content !== null && output !== undefined && JSON.stringify(content) !== JSON.stringify(output);
+  const message = {
+    role: "toolResult",
+    toolCallId,
+    ...(toolName === undefined ? {} : { toolName }),
+    content: contentOf(body, "toolResult"),
+    // What is not read as the content is kept where people and programs find it and models do not.
+    ...(isConflict ? { details: { output } } : {}),
+    isError: (is_error ?? isError) === true,
+    ...rest,
+    ...time,
+  };
+  return { message, conflict: isConflict ? "content and output of the tool result differ; content is read" : null };
+}
+
+/** User and result content: text stays text, blocks are brought into version 3's shape. */
+function contentOf(content: unknown, role: "user" | "toolResult"): unknown {
+  if (typeof content === "string") return content;
+  if (Array.isArray(content)) return content.map((block) => readBlock(block, new Map()));
+  if (content === undefined || content === null) return role === "user" ? "" : [];
+  return JSON.stringify(content);
+}
+
+function blocksOf(content: unknown, toolNames: ToolNames): unknown {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  if (Array.isArray(content)) return content.map((block) => readBlock(block, toolNames));
+  return content === undefined || content === null ? [] : [{ type: "text", text: JSON.stringify(content) }];
+}
+
+/** Anthropic's block shapes as version 3 writes them; everything else is left as it is. */
+function readBlock(block: unknown, toolNames: ToolNames): unknown {
+  if (typeof block === "string") return { type: "text", text: block };
+  if (!isJsonFields(block)) return { type: "unknown", value: block };
+  switch (block["type"]) {
+    case "tool_use":
+      return toolCall(block["id"], block["name"], block["input"], toolNames);
+    case "thinking":
+      return thinking(block);
+    case "redacted_thinking":
+      return { type: "thinking", thinking: "", thinkingSignature: textOf(block["data"]), redacted: true };
+    default:
+      return typeof block["type"] === "string" ? block : { ...block, type: "unknown" };
+  }
+}
+
+function thinking(block: JsonFields): JsonFields {
+  const { signature, ...rest } = block;
+  return signature === undefined ? rest : { ...rest, thinkingSignature: signature };
+}
+
+function toolCall(id: unknown, name: unknown, input: unknown, toolNames: ToolNames): JsonFields {
+  const call = { type: "toolCall", id: textOf(id), name: textOf(name), arguments: isJsonFields(input) ? input : input === undefined ? {} : { input } };
+  if (call.name !== "") toolNames.set(call.id, call.name);
+  return call;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined || value === null ? "" : String(value);
+}

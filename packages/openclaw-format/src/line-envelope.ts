@@ -1,0 +1,149 @@
+import { ThroughlineError, type OpenTurn } from "@throughline/core";
+
+/**
+ * What Throughline's JSON Lines carry beside the record, in one reserved last field `_tl`; described in
+ * `docs/formats/records.md`. Members that this version does not know are kept.
+ */
+export interface LineEnvelope {
+  /** 0 for a header of ours, which is no record. */
+  readonly seq: number;
+  /** Which line of an append this is, from 1, and how many it has. Absent: an append of one. */
+  readonly batch?: readonly [index: number, count: number];
+  readonly idem?: string;
+  readonly digest?: string;
+  /** CRC-32 of the line without its envelope. */
+  readonly crc?: number;
+  /** The store's clock when the line was written, UTC milliseconds. */
+  readonly at?: number;
+  readonly fence?: number;
+  readonly turn?: OpenTurn | null;
+  /** Present only when a rewind set it. */
+  readonly head?: string | null;
+  readonly window?: number;
+  /** Fields of the session's entry that the append set. */
+  readonly entry?: Readonly<Record<string, unknown>>;
+  /** Fields of the session's entry that the append removed. */
+  readonly unset?: readonly string[];
+  /** The line as it was imported, when the line it is in is the record it stands for. */
+  readonly source?: string;
+  /** The same for a line that is not well-formed UTF-8. */
+  readonly sourceBase64?: string;
+  /** The coded payload, under a codec. */
+  readonly enc?: string;
+}
+
+export interface DetachedLine {
+  readonly text: string;
+  readonly envelope: LineEnvelope | null;
+}
+
+const marker = '"_tl":';
+/** The marker as a key inside an envelope: the same JSON, but no marker. */
+const escapedMarker = '"\\u005ftl":';
+
+/**
+ * Puts the envelope in front of the text's last brace. Nothing of the text changes: numbers, spaces, a carriage return,
+ * a `_tl` of its own.
+ * @throws {ThroughlineError} INPUT_INVALID when the text does not end like a JSON object
+ */
+export function attachEnvelope(text: string, envelope: LineEnvelope): string {
+  const close = closingBrace(text);
+  if (close === -1) {
+    throw new ThroughlineError("INPUT_INVALID", "Only the text of a JSON object can carry an envelope.", { outcome: "not-applied" });
+  }
+  const before = text.slice(0, close);
+  return `${before}${separator(before)}${marker}${envelopeText(envelope)}${text.slice(close)}`;
+}
+
+/**
+ * Takes the envelope off again: the exact inverse of `attachEnvelope`. A line that holds no envelope, or a `_tl` that
+ * `attachEnvelope` would have written otherwise, is another program's line and comes back as it is.
+ */
+export function detachEnvelope(line: string): DetachedLine {
+  const none: DetachedLine = { text: line, envelope: null };
+  const at = line.lastIndexOf(marker);
+  if (at === -1) return none;
+  const close = closingBrace(line);
+  const json = line.slice(at + marker.length, Math.max(close, 0));
+  if (!json.startsWith('{"') || !json.endsWith("}")) return none;
+  const envelope = parseEnvelope(json);
+  if (envelope === null) return none;
+  const hasComma = line[at - 1] === ",";
+  const before = line.slice(0, hasComma ? at - 1 : at);
+  if (separator(before) !== (hasComma ? "," : "")) return none;
+  return { text: before + line.slice(close), envelope };
+}
+
+function envelopeText(envelope: LineEnvelope): string {
+  const text = JSON.stringify(envelope).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+  return text.includes(marker) ? text.replaceAll(marker, escapedMarker) : text;
+}
+
+function parseEnvelope(json: string): LineEnvelope | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return null;
+  }
+  return isLineEnvelope(value) && envelopeText(value) === json ? value : null;
+}
+
+/** The index of the brace that ends the text, -1 when something else does. Only JSON's own white space may follow. */
+function closingBrace(text: string): number {
+  let at = text.length - 1;
+  while (at >= 0 && isJsonSpace(text.charCodeAt(at))) at--;
+  return text[at] === "}" ? at : -1;
+}
+
+/** An object without members takes no comma. */
+function separator(before: string): string {
+  let at = before.length - 1;
+  while (at >= 0 && isJsonSpace(before.charCodeAt(at))) at--;
+  if (before[at] !== "{") return ",";
+  at--;
+  while (at >= 0 && isJsonSpace(before.charCodeAt(at))) at--;
+  return at === -1 ? "" : ",";
+}
+
+function isJsonSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d;
+}
+
+const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
+  seq: isCount,
+  batch: (value) => Array.isArray(value) && value.length === 2 && value.every(isCount),
+  idem: isText,
+  digest: isText,
+  crc: isCount,
+  at: (value) => typeof value === "number",
+  fence: isCount,
+  turn: (value) => value === null || isObject(value),
+  head: (value) => value === null || isText(value),
+  window: isCount,
+  entry: isObject,
+  unset: (value) => Array.isArray(value) && value.every(isText),
+  source: isText,
+  sourceBase64: isText,
+  enc: isText,
+};
+
+function isLineEnvelope(value: unknown): value is LineEnvelope {
+  if (!isObject(value) || !Object.hasOwn(value, "seq")) return false;
+  for (const member of Object.keys(value)) {
+    if (Object.hasOwn(checks, member) && checks[member]?.(value[member]) === false) return false;
+  }
+  return true;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}

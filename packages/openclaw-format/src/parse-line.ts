@@ -1,0 +1,119 @@
+import type { FindingCode, RecordSource } from "@throughline/core";
+import { readableLine } from "./decode-line.ts";
+
+export type JsonFields = Readonly<Record<string, unknown>>;
+
+/** Why a line stands for no record. */
+export type UnparsedReason = "blank" | "malformed" | "torn" | "nul" | "too-long" | "too-deep" | "not-an-object" | "no-type";
+
+export interface LineRemark {
+  readonly code: FindingCode;
+  readonly message: string;
+  readonly repaired: boolean;
+}
+
+/** A line as JSON, as far as it is. */
+export interface ParsedLine {
+  readonly value: JsonFields | null;
+  /** Set exactly when `value` is null. */
+  readonly reason: UnparsedReason | null;
+  /** True when the line as it stands, byte for byte, is the JSON of `value`. */
+  readonly isExact: boolean;
+  readonly remarks: readonly LineRemark[];
+}
+
+export interface ParseLineLimits {
+  readonly maxLineBytes: number;
+  readonly maxDepth: number;
+}
+
+/** Nested deeper than this, a record is taken for an attack on whoever walks it. */
+export const maxRecordDepth: number = 200;
+
+const nul = "\0";
+
+/** Reads a line as a JSON object. Never throws: what cannot be read says why. */
+export function parseLine(source: RecordSource, sizeBytes: number, limits: ParseLineLimits): ParsedLine {
+  if (sizeBytes > limits.maxLineBytes) {
+    const message = `The line has ${sizeBytes} bytes; ${limits.maxLineBytes} are read.`;
+    return unparsed("too-long", { code: "LINE_TOO_LONG", message, repaired: false });
+  }
+  const { text, hasByteOrderMark, hasReplacements } = readableLine(source);
+  const remarks: LineRemark[] = [];
+  if (hasByteOrderMark) remarks.push({ code: "BYTE_ORDER_MARK", message: "The line begins with a byte order mark.", repaired: true });
+  if (isBlank(text)) return { value: null, reason: "blank", isExact: false, remarks };
+  const parsed = parseJson(text);
+  if (parsed === undefined) return readAround(text, remarks);
+  if (hasReplacements) {
+    const message = "Bytes that are not UTF-8 are read as replacement characters; the line itself is kept.";
+    remarks.push({ code: "LINE_MALFORMED", message, repaired: true });
+  }
+  return checkValue(parsed.value, typeof source === "string", remarks, limits.maxDepth);
+}
+
+/** A crash can leave a run of NULs where bytes never reached the disk; a line appended after it is whole. */
+function readAround(text: string, remarks: readonly LineRemark[]): ParsedLine {
+  const rest = trimNuls(text);
+  if (rest === "") {
+    return unparsed("nul", { code: "LINE_MALFORMED", message: `The line is ${text.length} NUL characters.`, repaired: false }, remarks);
+  }
+  const parsed = rest.length === text.length ? undefined : parseJson(rest);
+  if (parsed === undefined) {
+    return unparsed("malformed", { code: "LINE_MALFORMED", message: "The line is not JSON.", repaired: false }, remarks);
+  }
+  const message = `${text.length - rest.length} NUL characters beside the record are skipped.`;
+  return checkValue(parsed.value, false, [...remarks, { code: "LINE_MALFORMED", message, repaired: true }], maxRecordDepth);
+}
+
+function checkValue(value: unknown, isExact: boolean, remarks: readonly LineRemark[], maxDepth: number): ParsedLine {
+  if (!isJsonFields(value)) {
+    const message = `The line is JSON, but ${Array.isArray(value) ? "a list" : `a ${value === null ? "null" : typeof value}`} and not a record.`;
+    return unparsed("not-an-object", { code: "LINE_MALFORMED", message, repaired: false }, remarks);
+  }
+  if (isDeeper(value, maxDepth)) {
+    const message = `The record is nested more than ${maxDepth} levels deep.`;
+    return unparsed("too-deep", { code: "LINE_MALFORMED", message, repaired: false }, remarks);
+  }
+  return { value, reason: null, isExact, remarks };
+}
+
+function unparsed(reason: UnparsedReason, remark: LineRemark, earlier: readonly LineRemark[] = []): ParsedLine {
+  return { value: null, reason, isExact: false, remarks: [...earlier, remark] };
+}
+
+function parseJson(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function isJsonFields(value: unknown): value is JsonFields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof member === "object" && isDeeper(member, levels - 1)) return true;
+  }
+  return false;
+}
+
+function isBlank(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x09 && code !== 0x0d) return false;
+  }
+  return true;
+}
+
+function trimNuls(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text[start] === nul) start++;
+  while (end > start && text[end - 1] === nul) end--;
+  return text.slice(start, end);
+}
