@@ -24,7 +24,8 @@ export function headAfterAppend(
       details: { headId: head.headId, expectedHeadId: expect.head },
     });
   }
-  const hasMainRecord = linked.some(({ side }) => !side);
+  // A rewind moves the head under an open turn as surely as a main record does.
+  const hasMainRecord = rewindTo !== undefined || linked.some(({ side }) => !side);
   const next = nextTurnState({ fence: head.fence, turn: head.turn }, turn, { hasMainRecord, nowMs });
   return {
     sessionId: head.sessionId,
