@@ -1,0 +1,77 @@
+import { createFinding, findRecordProblem, type Finding, type StoredRecord } from "@throughline/core";
+
+/** Where the newest compaction or reset of a branch cuts it. */
+export interface Boundary {
+  /** Its position on the path. */
+  readonly at: number;
+  readonly type: "compaction" | "reset";
+  /** The first position before it that stays; `at` when nothing does. */
+  readonly keptFrom: number;
+}
+
+/** At most so many bytes of records stay before a compaction that does not say from where, about 20,000 tokens. */
+const danglingTailBytes = 80_000;
+
+/** The newest compaction or reset that can be read; null when the whole path counts. */
+export function findBoundary(
+  path: readonly StoredRecord[],
+  records: readonly StoredRecord[],
+  findings: Finding[],
+): Boundary | null {
+  for (let at = path.length - 1; at >= 0; at--) {
+    const stored = path[at] as StoredRecord;
+    if (stored.side || (stored.type !== "compaction" && stored.type !== "reset")) continue;
+    const problem = findRecordProblem(stored.record);
+    if (problem !== null) {
+      findings.push(createFinding("RECORD_INVALID", `${problem.path} ${problem.message}`, { recordId: stored.id }));
+      continue;
+    }
+    const keptFrom = findKept(path, records, at, stored.record["firstKeptEntryId"], findings);
+    return { at, type: stored.type, keptFrom };
+  }
+  return null;
+}
+
+function findKept(
+  path: readonly StoredRecord[],
+  records: readonly StoredRecord[],
+  at: number,
+  firstKeptId: unknown,
+  findings: Finding[],
+): number {
+  const boundary = path[at] as StoredRecord;
+  // pi writes a compaction's own id when it keeps nothing before it; a reset without an id means the same.
+  if (firstKeptId === boundary.id || (boundary.type === "reset" && typeof firstKeptId !== "string")) return at;
+  for (let index = at - 1; index >= 0; index--) if (path[index]?.id === firstKeptId) return index;
+  // A side record can be named too: its place between its neighbours counts.
+  const side = records.find((record) => record.id === firstKeptId && record.side && record.seq < boundary.seq);
+  if (side !== undefined) {
+    const next = path.findIndex((record) => record.seq > side.seq);
+    return Math.min(next < 0 ? at : next, at);
+  }
+  // A reset is meant to forget; what it would have kept cannot be guessed.
+  if (boundary.type === "reset") return at;
+  const keptFrom = tailStart(path, at);
+  const message = `compaction ${boundary.id} keeps from ${String(firstKeptId)}, which is not before it on the branch; ${at - keptFrom} records before it are kept instead`;
+  findings.push(createFinding("COMPACTION_DANGLING", message, { recordId: boundary.id, repaired: true }));
+  return keptFrom;
+}
+
+/** Whole turns from the newest back, as long as they fit; the newest turn always. Never past an earlier boundary. */
+function tailStart(path: readonly StoredRecord[], at: number): number {
+  let bytes = 0;
+  let start = at;
+  for (let index = at - 1; index >= 0; index--) {
+    const stored = path[index] as StoredRecord;
+    if (stored.type === "compaction" || stored.type === "reset") break;
+    bytes += stored.bytes;
+    if (bytes > danglingTailBytes && start < at) break;
+    if (isUserMessage(stored)) start = index;
+  }
+  return start;
+}
+
+function isUserMessage(stored: StoredRecord): boolean {
+  const message = stored.record["message"];
+  return stored.type === "message" && typeof message === "object" && message !== null && (message as { role?: unknown }).role === "user";
+}

@@ -1,0 +1,131 @@
+import { throughlineKind } from "@throughline/core";
+import type { BashExecutionMessage, SessionRecord, StoredRecord, Usage } from "@throughline/core";
+import { bashExecutionText, redactedText } from "./message-texts.ts";
+import type { NeutralBlock, NeutralMessage, NeutralToolCall } from "./neutral-message.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a record adds to a context; null when records of its type add nothing. The record has no structural problem. */
+export function neutralFromRecord(stored: StoredRecord, record: SessionRecord, isPrefixChanged: boolean): NeutralMessage | null {
+  const base = { recordId: stored.id, seq: stored.seq, tsMs: stored.tsMs, isPrefixChanged };
+  switch (record.type) {
+    case "message":
+      return fromMessage(base, record["message"] as Fields);
+    case "custom_message":
+      return { role: "custom", ...base, customType: text(record["customType"]), content: blocks(record["content"]) };
+    case "branch_summary": {
+      const summary = text(record["summary"]) ?? "";
+      if (summary === "") return null;
+      return { role: "branchSummary", ...base, fromId: text(record["fromId"]) ?? "", content: textBlocks(summary) };
+    }
+    case "custom": {
+      if (throughlineKind(record) !== "redaction") return null;
+      const originalType = text((record["data"] as Fields | undefined)?.["originalType"]) ?? "message";
+      if (!redactedTypes.has(originalType)) return null;
+      return { role: "redacted", ...base, originalType, content: textBlocks(redactedText) };
+    }
+    default:
+      return null;
+  }
+}
+
+const redactedTypes: ReadonlySet<string> = new Set(["message", "custom_message", "branch_summary"]);
+
+type Base = Pick<NeutralMessage, "recordId" | "seq" | "tsMs" | "isPrefixChanged">;
+
+function fromMessage(base: Base, message: Fields): NeutralMessage {
+  const role = message["role"] as string;
+  switch (role) {
+    case "user":
+      return { role, ...base, content: blocks(message["content"]) };
+    case "assistant":
+      return fromAssistant(base, message);
+    case "toolResult":
+      return {
+        role,
+        ...base,
+        toolCallId: text(message["toolCallId"]) ?? "",
+        toolName: text(message["toolName"]),
+        isError: message["isError"] === true,
+        content: blocks(message["content"]),
+      };
+    case "bashExecution":
+      return {
+        role,
+        ...base,
+        command: text(message["command"]) ?? "",
+        output: text(message["output"]) ?? "",
+        exitCode: typeof message["exitCode"] === "number" ? message["exitCode"] : null,
+        cancelled: message["cancelled"] === true,
+        truncated: message["truncated"] === true,
+        fullOutputPath: text(message["fullOutputPath"]),
+        content: textBlocks(bashExecutionText(message as unknown as BashExecutionMessage)),
+      };
+    case "custom":
+      return { role, ...base, customType: text(message["customType"]), content: blocks(message["content"]) };
+    default:
+      return { role: "other", ...base, originalRole: role, content: blocks(message["content"]) };
+  }
+}
+
+function fromAssistant(base: Base, message: Fields): NeutralMessage {
+  return {
+    role: "assistant",
+    ...base,
+    api: text(message["api"]),
+    provider: text(message["provider"]),
+    model: text(message["model"]),
+    stopReason: text(message["stopReason"]),
+    errorMessage: text(message["errorMessage"]),
+    responseId: text(message["responseId"]),
+    usage: isFields(message["usage"]) ? (message["usage"] as unknown as Usage) : null,
+    isFragment: message["fragment"] === true,
+    content: blocks(message["content"]),
+  };
+}
+
+function blocks(content: unknown): readonly NeutralBlock[] {
+  if (typeof content === "string") return textBlocks(content);
+  if (!Array.isArray(content)) return [];
+  return content.filter(isFields).map((block) => fromBlock(block));
+}
+
+function textBlocks(content: string): readonly NeutralBlock[] {
+  return content === "" ? [] : [{ type: "text", text: content }];
+}
+
+function fromBlock(block: Fields): NeutralBlock {
+  const type = block["type"];
+  if (type === "text" && typeof block["text"] === "string") return { type, text: block["text"] };
+  if (type === "thinking") {
+    return {
+      type,
+      thinking: text(block["thinking"]) ?? "",
+      signature: text(block["thinkingSignature"]),
+      redacted: block["redacted"] === true,
+    };
+  }
+  if (type === "image") {
+    const source = isFields(block["source"]) ? block["source"] : null;
+    return { type, data: text(block["data"]), mimeType: text(block["mimeType"]), source };
+  }
+  return toolCall(block) ?? { type: "unknown", originalType: text(type) ?? "", block };
+}
+
+// OpenClaw's readers take these spellings too; sessions that came through other agents hold them.
+const callTypes: ReadonlySet<unknown> = new Set(["toolCall", "toolUse", "functionCall", "tool_use"]);
+
+function toolCall(block: Fields): NeutralToolCall | null {
+  const { type, id, name } = block;
+  const given = block["arguments"] ?? block["input"];
+  if (!callTypes.has(type) || typeof id !== "string" || typeof name !== "string" || !isFields(given)) return null;
+  return { type: "toolCall", id, name, arguments: given };
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,123 @@
+import type { Usage } from "@throughline/core";
+
+/** A piece of a neutral message. Blocks of types this build does not know are carried whole. */
+export type NeutralBlock =
+  | { readonly type: "text"; readonly text: string }
+  | NeutralImage
+  | NeutralThinking
+  | NeutralToolCall
+  | { readonly type: "unknown"; readonly originalType: string; readonly block: Readonly<Record<string, unknown>> };
+
+/** Either `data` (base64) with `mimeType`, or `source` as Anthropic writes it. */
+export interface NeutralImage {
+  readonly type: "image";
+  readonly data: string | null;
+  readonly mimeType: string | null;
+  readonly source: Readonly<Record<string, unknown>> | null;
+}
+
+export interface NeutralThinking {
+  readonly type: "thinking";
+  readonly thinking: string;
+  /** What the provider signed it with, or the opaque data of a redacted block; null when nothing was stored. */
+  readonly signature: string | null;
+  readonly redacted: boolean;
+}
+
+export interface NeutralToolCall {
+  readonly type: "toolCall";
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** Where a message comes from, so that whatever is done to it later can be told by its record. */
+interface Provenance {
+  readonly recordId: string;
+  readonly seq: number;
+  /** The writer's claim; null when the record states no time. */
+  readonly tsMs: number | null;
+  readonly content: readonly NeutralBlock[];
+  /**
+   * True when what stood before this message changed after it was written (compaction, edit, redaction): a provider
+   * that binds thinking signatures to the conversation would refuse them.
+   */
+  readonly isPrefixChanged: boolean;
+}
+
+export interface NeutralUser extends Provenance {
+  readonly role: "user";
+}
+
+export interface NeutralAssistant extends Provenance {
+  readonly role: "assistant";
+  readonly api: string | null;
+  readonly provider: string | null;
+  readonly model: string | null;
+  /** `stop`, `length`, `toolUse`, `error`, `aborted`, a newer one, or null when the writer stored none. */
+  readonly stopReason: string | null;
+  readonly errorMessage: string | null;
+  /** The provider's id of the reply; several records may be parts of one. */
+  readonly responseId: string | null;
+  readonly usage: Usage | null;
+  /** True when the record holds a call that its writer stored apart from the reply it belongs to. */
+  readonly isFragment: boolean;
+}
+
+export interface NeutralToolResult extends Provenance {
+  readonly role: "toolResult";
+  readonly toolCallId: string;
+  readonly toolName: string | null;
+  readonly isError: boolean;
+}
+
+/** A command the user ran; `content` is the text a model is shown. */
+export interface NeutralBashExecution extends Provenance {
+  readonly role: "bashExecution";
+  readonly command: string;
+  readonly output: string;
+  readonly exitCode: number | null;
+  readonly cancelled: boolean;
+  readonly truncated: boolean;
+  readonly fullOutputPath: string | null;
+}
+
+export interface NeutralCustom extends Provenance {
+  readonly role: "custom";
+  readonly customType: string | null;
+}
+
+/** `content` is the bare summary; each rendering puts its own words around it. */
+export interface NeutralCompactionSummary extends Provenance {
+  readonly role: "compactionSummary";
+  readonly tokensBefore: number;
+}
+
+export interface NeutralBranchSummary extends Provenance {
+  readonly role: "branchSummary";
+  readonly fromId: string;
+}
+
+/** Stands where a message was redacted. */
+export interface NeutralRedacted extends Provenance {
+  readonly role: "redacted";
+  readonly originalType: string;
+}
+
+/** A role this build does not know: counted and shown, never sent to a model. */
+export interface NeutralOther extends Provenance {
+  readonly role: "other";
+  readonly originalRole: string;
+}
+
+/** A message of a context before any provider's rules are applied, in the roles pi and OpenClaw use. */
+export type NeutralMessage =
+  | NeutralUser
+  | NeutralAssistant
+  | NeutralToolResult
+  | NeutralBashExecution
+  | NeutralCustom
+  | NeutralCompactionSummary
+  | NeutralBranchSummary
+  | NeutralRedacted
+  | NeutralOther;
