@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import {
+  forkByCopy,
+  openSession,
+  readWindow,
+  redactRecords,
+  resetSession,
+  sessionRef,
+  updateEntry,
+  type SessionStore,
+  type StoredRecord,
+} from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { createMemoryStore } from "@throughline/store-memory";
+
+const ref = sessionRef({ key: "agent:main:cli:direct:test" });
+const random = systemRandom;
+const user = (text: string) => ({ type: "message", message: { role: "user", content: text } });
+
+async function readAll(store: SessionStore, address = ref): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const page of store.read(address)) records.push(...page.records);
+  return records;
+}
+
+describe("openSession", () => {
+  it("creates once and loads afterwards; load alone creates nothing [STO-04 C15]", async () => {
+    const store = createMemoryStore();
+    expect(await store.load(ref)).toBeNull();
+    const first = await openSession(store, ref, { random, entry: { label: "my-project" } });
+    const second = await openSession(store, ref, { random });
+    expect(first.isNew).toBe(true);
+    expect(second.isNew).toBe(false);
+    expect(second.state.sessionId).toBe(first.state.sessionId);
+    expect(second.state.entry.label).toBe("my-project");
+  });
+
+  it("gives two callers at once the same session", async () => {
+    const store = createMemoryStore();
+    const opened = await Promise.all(Array.from({ length: 20 }, () => openSession(store, ref, { random })));
+    expect(new Set(opened.map(({ state }) => state.sessionId)).size).toBe(1);
+    expect(opened.filter(({ isNew }) => isNew)).toHaveLength(1);
+  });
+});
+
+describe("updateEntry", () => {
+  it("loses no change among many writers", async () => {
+    const store = createMemoryStore();
+    await openSession(store, ref, { random });
+    const count = (entry: { readonly [field: string]: unknown }) => Number(entry["count"] ?? 0);
+    await Promise.all(Array.from({ length: 30 }, () => updateEntry(store, ref, (entry) => ({ ...entry, count: count(entry) + 1 }))));
+    expect(count((await store.load(ref))!.entry)).toBe(30);
+  });
+
+  it("writes nothing when nothing changes, and says when there is no session", async () => {
+    const store = createMemoryStore();
+    await expect(updateEntry(store, ref, (entry) => entry)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    const { state } = await openSession(store, ref, { random });
+    expect((await updateEntry(store, ref, (entry) => entry)).revision).toBe(state.revision);
+  });
+});
+
+describe("resetSession", () => {
+  it("begins anew under the key, archives the old session and remembers its id", async () => {
+    const store = createMemoryStore();
+    const { state: old } = await openSession(store, ref, { random, entry: { label: "keep me" } });
+    await store.append(ref, [user("before")]);
+    const fresh = await resetSession(store, ref, { random, keep: (entry) => ({ label: entry.label }) });
+    expect(fresh.sessionId).not.toBe(old.sessionId);
+    expect(fresh.head.lastSeq).toBe(0);
+    expect(fresh.entry).toMatchObject({ label: "keep me", previousSessionIds: [old.sessionId] });
+    const archived = await readAll(store, { ...ref, archiveId: old.sessionId });
+    expect(archived.map(({ record }) => (record["message"] as { content: string }).content)).toEqual(["before"]);
+  });
+});
+
+describe("forkByCopy", () => {
+  it("copies seq, ids and lines up to the seq asked for, and goes on alone", async () => {
+    const store = createMemoryStore();
+    await openSession(store, ref, { random });
+    const source = '{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-01T16:10:50.414Z","message":{"role":"user","content":"x"},"n":1.0}';
+    await store.append(ref, [{ source }, user("two"), user("three")]);
+    const target = sessionRef({ key: "agent:main:cli:direct:fork" });
+    const forked = await forkByCopy({ store, ref }, { store, ref: target }, { sessionId: random.uuid(), atSeq: 2 });
+    expect(forked.head).toMatchObject({ lastSeq: 2 });
+    expect(forked.entry["forkedFrom"]).toMatchObject({ key: ref.key, atSeq: 2 });
+    expect(forked.entry).not.toHaveProperty("forkIncomplete");
+    await store.append(target, [user("other three")]);
+    const [left, right] = [await readAll(store), await readAll(store, target)];
+    expect(right.slice(0, 2).map(({ id, parentId, seq }) => [id, parentId, seq])).toEqual(
+      left.slice(0, 2).map(({ id, parentId, seq }) => [id, parentId, seq]),
+    );
+    expect(right[2]?.parentId).toBe(left[1]?.id);
+    expect(left).toHaveLength(3);
+    for await (const page of store.read(target, { payload: "source", limit: 1 })) expect(page.records[0]?.source).toBe(source);
+  });
+});
+
+describe("readWindow", () => {
+  it("reads from the stated boundary on", async () => {
+    const store = createMemoryStore();
+    await openSession(store, ref, { random });
+    await store.append(ref, [user("1"), user("2"), user("3")]);
+    expect((await readWindow(store, ref)).records).toHaveLength(3);
+    await store.append(ref, [user("4")], { windowFromSeq: 3 });
+    expect((await readWindow(store, ref)).records.map(({ seq }) => seq)).toEqual([3, 4]);
+  });
+});
+
+describe("redactRecords", () => {
+  it("leaves a tombstone and marks the summaries written later", async () => {
+    const store = createMemoryStore();
+    await openSession(store, ref, { random });
+    const { records } = await store.append(ref, [user("the password is hunter2"), user("ok")]);
+    const kept = records[1]!.id;
+    const compaction = { type: "compaction", summary: "s", firstKeptEntryId: kept, tokensBefore: 1 };
+    const { records: [summary] } = await store.append(ref, [compaction]);
+    await redactRecords(store, ref, [records[0]!.id], { reason: "secret" });
+    const after = await readAll(store);
+    expect(JSON.stringify(after)).not.toContain("hunter2");
+    expect(after.map(({ seq, parentId }) => [seq, parentId]).slice(0, 2)).toEqual([[1, null], [2, records[0]!.id]]);
+    expect(after.at(-1)?.record).toMatchObject({ customType: "throughline.note", data: { kind: "summary-outdated", summaryIds: [summary!.id], redactedSeqs: [1] } });
+    expect((await store.load(ref))?.head.headId).toBe(summary!.id);
+  });
+});
