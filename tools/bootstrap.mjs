@@ -10,7 +10,8 @@ import { fileURLToPath } from "node:url";
 const pnpmVersion = "12.21.0";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const markerPath = join(root, "node_modules/.cache/throughline/install.json");
-const cliOnly = ["--prod", "--filter", ".", "--filter", "@throughline/cli..."];
+// No --filter for the command line alone: pnpm 12.21 takes 85 s with one where it takes 13 s without (empty store).
+const cliOnly = ["--prod"];
 
 /** Runs a program to its end; gives its exit code, 128 + n for a signal, and what it printed when captured. */
 function run(file, args, { capture = false, env = process.env } = {}) {
