@@ -63,13 +63,22 @@ export function lineBytes({ source, text }: Pick<LinkedRecord, "source" | "text"
 export function writeDurability(capabilities: StoreCapabilities, asked: Durability | undefined): Durability {
   const durability = asked ?? capabilities.defaultDurability;
   if (capabilities.durabilities.includes(durability)) return durability;
-  throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The store ${capabilities.name} cannot write with durability ${quote(asked)}.`, {
-    outcome: "not-applied",
-    details: { asked, durabilities: capabilities.durabilities },
-  });
+  throw new ThroughlineError(
+    "CAPABILITY_UNSUPPORTED",
+    `The store ${capabilities.name} cannot write with durability ${quote(asked)}.`,
+    {
+      outcome: "not-applied",
+      details: { asked, durabilities: capabilities.durabilities },
+    },
+  );
 }
 
-function tooLarge(code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE", what: string, bytes: number, limit: number): ThroughlineError {
+function tooLarge(
+  code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE",
+  what: string,
+  bytes: number,
+  limit: number,
+): ThroughlineError {
   return new ThroughlineError(code, `${what} has ${bytes} bytes; the store takes ${limit}.`, {
     outcome: "not-applied",
     details: { bytes, limit },

@@ -26,7 +26,13 @@ export function applyRoute(entry: SessionEntry, route: DeliveryContext): Session
   const isNewRoute = route.channel !== undefined || route.to !== undefined;
   const deliveryContext = isNewRoute && route.threadId === undefined ? withoutThread(context) : context;
   return normalizeDelivery(
-    patchEntry(entry, { deliveryContext, lastThreadId: deliveryContext.threadId, lastChannel: undefined, lastTo: undefined, lastAccountId: undefined }),
+    patchEntry(entry, {
+      deliveryContext,
+      lastThreadId: deliveryContext.threadId,
+      lastChannel: undefined,
+      lastTo: undefined,
+      lastAccountId: undefined,
+    }),
   );
 }
 

@@ -25,35 +25,59 @@ export interface FindingRule {
 
 const table = {
   BYTE_ORDER_MARK: { severity: "info", remedy: "Nothing to do: the mark is kept and skipped." },
-  BATCH_INCOMPLETE: { severity: "warning", remedy: "Nothing to do: the batch was never acknowledged; its bytes are kept aside." },
+  BATCH_INCOMPLETE: {
+    severity: "warning",
+    remedy: "Nothing to do: the batch was never acknowledged; its bytes are kept aside.",
+  },
   CHECKSUM_MISMATCH: { severity: "error", remedy: "Compare the line with a backup; it parses and is still used." },
   COMPACTION_DANGLING: { severity: "warning", remedy: "The newest records are kept in its place; compact again." },
   DUPLICATE_ID: { severity: "warning", remedy: "Both records are kept; the later one goes by the id in the message." },
   DUPLICATE_TOOL_CALL: { severity: "info", remedy: "Nothing to do: the call is sent once." },
   DUPLICATE_TOOL_RESULT: { severity: "info", remedy: "Nothing to do: the first result is sent." },
-  ENTRY_UNREADABLE: { severity: "error", remedy: "The session is listed from its transcript; set its entry fields again." },
+  ENTRY_UNREADABLE: {
+    severity: "error",
+    remedy: "The session is listed from its transcript; set its entry fields again.",
+  },
   FILE_UNREADABLE: { severity: "error", remedy: "Check the permissions of the file and run the command again." },
   HEAD_UNKNOWN: { severity: "warning", remedy: "The newest record on the main line is taken as the head." },
   HEADER_INVALID: { severity: "warning", remedy: "Nothing to do: a header is made up in memory, the line is kept." },
   HEADER_MISMATCH: { severity: "info", remedy: "Nothing to do: the file name decides." },
-  HEADER_MISSING: { severity: "warning", remedy: "Nothing to do: a header is made up in memory; the file is not touched." },
+  HEADER_MISSING: {
+    severity: "warning",
+    remedy: "Nothing to do: a header is made up in memory; the file is not touched.",
+  },
   INDEX_UNREADABLE: { severity: "error", remedy: "The sessions are found by their files; the index is kept as it is." },
-  LINE_MALFORMED: { severity: "error", remedy: "The line is kept in its place and left out of the context; doctor --repair writes a clean copy." },
+  LINE_MALFORMED: {
+    severity: "error",
+    remedy: "The line is kept in its place and left out of the context; doctor --repair writes a clean copy.",
+  },
   LINE_TOO_LONG: { severity: "error", remedy: "The line is kept and left out; raise the limit to read it." },
-  ORPHAN_PARENT: { severity: "warning", remedy: "The record is attached to the one before it, so that nothing above is hidden." },
+  ORPHAN_PARENT: {
+    severity: "warning",
+    remedy: "The record is attached to the one before it, so that nothing above is hidden.",
+  },
   PARENT_CYCLE: { severity: "warning", remedy: "The walk stops where it would begin again." },
   PARENT_MISSING: { severity: "info", remedy: "The record is attached to the one before it." },
   RECORD_FLAT: { severity: "info", remedy: "Nothing to do: flat records are read as messages; the line is kept." },
   RECORD_INVALID: { severity: "warning", remedy: "The record is kept and left out of the context." },
   SELF_PARENT: { severity: "warning", remedy: "The record is attached to the one before it." },
   SESSION_UNINDEXED: { severity: "info", remedy: "The session goes by a key made from its id; rename it if you like." },
-  SESSION_FILE_MISSING: { severity: "error", remedy: "The index names a file that is not there; restore it or remove the entry." },
+  SESSION_FILE_MISSING: {
+    severity: "error",
+    remedy: "The index names a file that is not there; restore it or remove the entry.",
+  },
   SESSION_FILE_FOREIGN: { severity: "info", remedy: "The path of another machine is read by its file name." },
-  TAIL_TORN: { severity: "warning", remedy: "Nothing to do: the line was never acknowledged; its bytes are kept aside." },
+  TAIL_TORN: {
+    severity: "warning",
+    remedy: "Nothing to do: the line was never acknowledged; its bytes are kept aside.",
+  },
   TOOL_CALL_UNANSWERED: { severity: "info", remedy: "Nothing to do: an error result is sent in its place." },
   TOOL_RESULT_ORPHAN: { severity: "info", remedy: "Nothing to do: the result is not sent." },
   UNKNOWN_TYPE: { severity: "info", remedy: "Nothing to do: the record is kept and left out of the context." },
-  VERSION_MIGRATED: { severity: "info", remedy: "Nothing to do: the older version is read as version 3; the file is not touched." },
+  VERSION_MIGRATED: {
+    severity: "info",
+    remedy: "Nothing to do: the older version is read as version 3; the file is not touched.",
+  },
 } as const;
 
 export type FindingCode = keyof typeof table;

@@ -27,7 +27,10 @@ export async function forkByCopy(
   const forkedFrom = { agentId: from.ref.agentId, key: from.ref.key, sessionId: origin.sessionId, atSeq };
   const entry = { ...options.entry, sessionId: options.sessionId, forkedFrom, forkIncomplete: true };
   const created = await to.store.save(to.ref, entry, { ifRevision: null });
-  await copyRecords(from, to, { beforeSeq: atSeq + 1, ...(options.signal === undefined ? {} : { signal: options.signal }) });
+  await copyRecords(from, to, {
+    beforeSeq: atSeq + 1,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
   const { forkIncomplete: _done, ...finished } = entry;
   return to.store.save(to.ref, finished, { ifRevision: created.revision });
 }
@@ -54,7 +57,11 @@ export async function copyRecords(
   for await (const page of from.store.read(from.ref, { ...options, payload: "source" })) {
     for (const record of page.records) {
       // Half of the limit leaves room for what a store adds to a line.
-      if (batch.length >= limits.batchRecords || (batch.length > 0 && batchBytes + record.bytes > limits.batchBytes / 2)) await flush();
+      if (
+        batch.length >= limits.batchRecords ||
+        (batch.length > 0 && batchBytes + record.bytes > limits.batchBytes / 2)
+      )
+        await flush();
       batch.push(sourcedDraft(record));
       batchBytes += record.bytes;
     }

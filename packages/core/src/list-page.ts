@@ -24,7 +24,15 @@ export function listPage<Session extends ListedSession>(
   if (!Number.isInteger(limit) || limit < 1) {
     throw new ThroughlineError("INPUT_INVALID", "The limit of a list is a whole number from 1 on.");
   }
-  const queryText = JSON.stringify([query.namespace, query.agentId, query.state, query.keyPrefix, query.sinceMs, query.untilMs, sort]);
+  const queryText = JSON.stringify([
+    query.namespace,
+    query.agentId,
+    query.state,
+    query.keyPrefix,
+    query.sinceMs,
+    query.untilMs,
+    sort,
+  ]);
   const after = query.cursor === undefined ? null : readCursor(query.cursor, queryText);
   const found = Array.from(all)
     .filter((session) => isListed(session, query))

@@ -19,7 +19,11 @@ export interface OpenedSession {
 }
 
 /** Loads the session, or creates it. Two callers at once open the same one. */
-export async function openSession(store: SessionStore, ref: SessionRef, options: OpenSessionOptions): Promise<OpenedSession> {
+export async function openSession(
+  store: SessionStore,
+  ref: SessionRef,
+  options: OpenSessionOptions,
+): Promise<OpenedSession> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const loaded = await store.load(ref);
     if (loaded !== null) return { state: loaded, isNew: false };
@@ -63,12 +67,20 @@ export interface ResetSessionOptions {
 }
 
 /** Begins a new session under the key. The old one is archived in the same commit and stays reachable by its id. */
-export async function resetSession(store: SessionStore, ref: SessionRef, options: ResetSessionOptions): Promise<SessionState> {
+export async function resetSession(
+  store: SessionStore,
+  ref: SessionRef,
+  options: ResetSessionOptions,
+): Promise<SessionState> {
   const sessionId = options.random.uuid();
   return updateEntry(store, ref, (entry) =>
     patchEntry(
       { sessionId },
-      { ...options.keep?.(entry), sessionId, previousSessionIds: [...(entry.previousSessionIds ?? []), entry.sessionId] },
+      {
+        ...options.keep?.(entry),
+        sessionId,
+        previousSessionIds: [...(entry.previousSessionIds ?? []), entry.sessionId],
+      },
     ),
   );
 }

@@ -21,21 +21,30 @@ export interface PayloadCoder {
  * a codec throws becomes CODEC_FAILED.
  */
 export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCoder {
-  const run = (direction: "encode" | "decode", bytes: Uint8Array, { ref, sessionId, id, part }: PayloadOwner): Uint8Array => {
+  const run = (
+    direction: "encode" | "decode",
+    bytes: Uint8Array,
+    { ref, sessionId, id, part }: PayloadOwner,
+  ): Uint8Array => {
     if (codec === undefined) return bytes;
     try {
       const { namespace, agentId } = ref;
       return Uint8Array.from(codec[direction](bytes, { namespace, agentId, sessionId, id, part }));
     } catch (cause) {
-      throw new ThroughlineError("CODEC_FAILED", `The codec ${codec.name} could not ${direction} the ${part} of ${id}.`, {
-        outcome: "not-applied",
-        details: { codec: codec.name, part, id },
-        cause,
-      });
+      throw new ThroughlineError(
+        "CODEC_FAILED",
+        `The codec ${codec.name} could not ${direction} the ${part} of ${id}.`,
+        {
+          outcome: "not-applied",
+          details: { codec: codec.name, part, id },
+          cause,
+        },
+      );
     }
   };
   return {
-    encode: (plain, owner) => run("encode", typeof plain === "string" ? Buffer.from(plain) : Uint8Array.from(plain), owner),
+    encode: (plain, owner) =>
+      run("encode", typeof plain === "string" ? Buffer.from(plain) : Uint8Array.from(plain), owner),
     decode: (coded, owner) => run("decode", Uint8Array.from(coded), owner),
   };
 }

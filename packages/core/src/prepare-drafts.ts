@@ -54,7 +54,9 @@ export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOp
   }
   const givenIds = new Set<string>();
   return drafts.map((draft, index) => {
-    const prepared = isSourcedDraft(draft) ? prepareSourced(draft.source, draft.record, index) : prepareDraft(draft, index, options);
+    const prepared = isSourcedDraft(draft)
+      ? prepareSourced(draft.source, draft.record, index)
+      : prepareDraft(draft, index, options);
     if (prepared.isIdGiven && givenIds.has(prepared.id)) {
       throw new ThroughlineError("RECORD_ID_TAKEN", `Draft ${index} repeats the id ${quote(prepared.id)}.`, {
         outcome: "not-applied",
@@ -92,7 +94,10 @@ export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
   return JSON.stringify(
     drafts.map((draft) =>
       isSourcedDraft(draft)
-        ? { source: typeof draft.source === "string" ? draft.source : Array.from(draft.source), record: draft.record ?? null }
+        ? {
+            source: typeof draft.source === "string" ? draft.source : Array.from(draft.source),
+            record: draft.record ?? null,
+          }
         : draft,
     ),
   );
@@ -136,7 +141,8 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
 
 function prepareSourced(source: RecordSource, given: RecordDraft | undefined, index: number): PreparedRecord {
   // A line feed would make two lines of one record; half a character would not come back from UTF-8 as it went in.
-  if (typeof source === "string" ? source.includes("\n") : source.includes(0x0a)) throw invalid(index, "its source holds a line feed");
+  if (typeof source === "string" ? source.includes("\n") : source.includes(0x0a))
+    throw invalid(index, "its source holds a line feed");
   if (typeof source === "string" && !source.isWellFormed()) throw invalid(index, "its source holds half a character");
   const draft = given ?? parseSource(source, index);
   assertBase(draft, index);
@@ -160,7 +166,8 @@ function prepareSourced(source: RecordSource, given: RecordDraft | undefined, in
 }
 
 function parseSource(source: RecordSource, index: number): RecordDraft {
-  if (typeof source !== "string") throw invalid(index, "a source that is not text needs a record that says what it means");
+  if (typeof source !== "string")
+    throw invalid(index, "a source that is not text needs a record that says what it means");
   try {
     const value: unknown = JSON.parse(source);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as RecordDraft;
@@ -173,11 +180,13 @@ function parseSource(source: RecordSource, index: number): RecordDraft {
 function assertBase(draft: RecordDraft, index: number): void {
   const { type, id, parentId, timestamp } = draft;
   if (typeof type !== "string" || type === "" || type.length > 128) throw invalid(index, "type must be a short text");
-  if (id !== undefined && !isRecordId(id)) throw invalid(index, "id must be text of 1 to 256 characters without control characters");
+  if (id !== undefined && !isRecordId(id))
+    throw invalid(index, "id must be text of 1 to 256 characters without control characters");
   if (parentId !== undefined && parentId !== null && typeof parentId !== "string") {
     throw invalid(index, "parentId must be text or null");
   }
-  if (parentId !== undefined && parentId !== null && parentId === id) throw invalid(index, "parentId is the record's own id");
+  if (parentId !== undefined && parentId !== null && parentId === id)
+    throw invalid(index, "parentId is the record's own id");
   if (timestamp !== undefined && typeof timestamp !== "string") throw invalid(index, "timestamp must be an ISO time");
 }
 

@@ -24,7 +24,9 @@ export async function redactRecords(
     }
   }
   if (summaryIds.length > 0) {
-    await store.append(ref, [throughlineDraft("note", { kind: "summary-outdated", summaryIds, redactedSeqs: result.seqs })]);
+    await store.append(ref, [
+      throughlineDraft("note", { kind: "summary-outdated", summaryIds, redactedSeqs: result.seqs }),
+    ]);
   }
   return result;
 }
@@ -34,8 +36,13 @@ export function redactionTombstone(
   record: SessionRecord,
   info: { readonly side: boolean; readonly bytes: number; readonly reason: string; readonly redactedAtMs: number },
 ): SessionRecord {
-  const data = { reason: info.reason, redactedAtMs: info.redactedAtMs, originalType: record.type, originalBytes: info.bytes, side: info.side };
+  const data = {
+    reason: info.reason,
+    redactedAtMs: info.redactedAtMs,
+    originalType: record.type,
+    originalBytes: info.bytes,
+    side: info.side,
+  };
   const { type, ...fields } = throughlineDraft("redaction", data);
   return { type, id: record.id, parentId: record.parentId, timestamp: record.timestamp, ...fields };
 }
-

@@ -20,15 +20,18 @@ export class RememberedAppends {
    * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
    */
   find(key: string, digest: string): AppendResult | null {
-    if (key === "" || key.length > 256) throw refused("INPUT_INVALID", "An idempotency key has 1 to 256 characters", key);
+    if (key === "" || key.length > 256)
+      throw refused("INPUT_INVALID", "An idempotency key has 1 to 256 characters", key);
     const earlier = this.#results.get(key);
     if (earlier !== undefined) {
-      if (earlier.digest !== digest) throw refused("IDEMPOTENCY_MISMATCH", "Other drafts were appended with this key", key);
+      if (earlier.digest !== digest)
+        throw refused("IDEMPOTENCY_MISMATCH", "Other drafts were appended with this key", key);
       return { ...(JSON.parse(earlier.result) as AppendResult), replayed: true };
     }
     // Only a key that begins with the time it was made can be told from a new one once it is forgotten.
     const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
-    if (madeAtMs <= this.#horizonMs) throw refused("IDEMPOTENCY_EXPIRED", "The key is older than what is remembered", key);
+    if (madeAtMs <= this.#horizonMs)
+      throw refused("IDEMPOTENCY_EXPIRED", "The key is older than what is remembered", key);
     return null;
   }
 
@@ -43,6 +46,13 @@ export class RememberedAppends {
   }
 }
 
-function refused(code: "INPUT_INVALID" | "IDEMPOTENCY_MISMATCH" | "IDEMPOTENCY_EXPIRED", why: string, key: string): ThroughlineError {
-  return new ThroughlineError(code, `${why}: ${quote(key)}.`, { outcome: "not-applied", details: { idempotencyKey: key } });
+function refused(
+  code: "INPUT_INVALID" | "IDEMPOTENCY_MISMATCH" | "IDEMPOTENCY_EXPIRED",
+  why: string,
+  key: string,
+): ThroughlineError {
+  return new ThroughlineError(code, `${why}: ${quote(key)}.`, {
+    outcome: "not-applied",
+    details: { idempotencyKey: key },
+  });
 }

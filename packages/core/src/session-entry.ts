@@ -89,7 +89,9 @@ export function ownEntry(entry: unknown): SessionEntry {
   }
   const copy: unknown = text === undefined ? null : JSON.parse(text);
   if (typeof copy !== "object" || copy === null || typeof (copy as { sessionId?: unknown }).sessionId !== "string") {
-    throw new ThroughlineError("INPUT_INVALID", "The entry is not an object with a sessionId.", { outcome: "not-applied" });
+    throw new ThroughlineError("INPUT_INVALID", "The entry is not an object with a sessionId.", {
+      outcome: "not-applied",
+    });
   }
   return copy as SessionEntry;
 }

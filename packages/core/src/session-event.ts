@@ -12,6 +12,11 @@ export type SessionEvent =
   | { readonly name: "session-archived"; readonly ref: SessionRef; readonly sessionId: string }
   | { readonly name: "session-removed"; readonly ref: SessionRef; readonly sessionId: string }
   | { readonly name: "records-redacted"; readonly ref: SessionRef; readonly seqs: readonly number[] }
-  | { readonly name: "updated-at-clamped"; readonly ref: SessionRef; readonly claimedMs: number; readonly storedMs: number };
+  | {
+      readonly name: "updated-at-clamped";
+      readonly ref: SessionRef;
+      readonly claimedMs: number;
+      readonly storedMs: number;
+    };
 
 export type SessionEventListener = (event: SessionEvent) => void;

@@ -134,7 +134,8 @@ function parseRest(segments: readonly string[]): SessionKeyRest {
   const kind = peerKinds.get(second);
   if (kind !== undefined && segments.length >= 3) return peer(first, null, kind, second, segments.slice(2));
   const accountKind = peerKinds.get(third);
-  if (accountKind === "direct" && segments.length >= 4) return peer(first, second, accountKind, third, segments.slice(3));
+  if (accountKind === "direct" && segments.length >= 4)
+    return peer(first, second, accountKind, third, segments.slice(3));
   return { kind: "other", text };
 }
 

@@ -36,12 +36,19 @@ export interface SearchFacet {
 
 /** Follows a session from a seq on: every record once, in order, until the signal. */
 export interface WatchFacet {
-  watch(ref: SessionRef, options: { readonly afterSeq: number; readonly signal: AbortSignal }): AsyncIterable<RecordPage>;
+  watch(
+    ref: SessionRef,
+    options: { readonly afterSeq: number; readonly signal: AbortSignal },
+  ): AsyncIterable<RecordPage>;
 }
 
 /** A new session that shares the records up to a seq with another, in constant time. */
 export interface ForkFacet {
-  fork(ref: SessionRef, target: SessionRef, options: { readonly atSeq?: number; readonly sessionId: string }): Promise<SessionState>;
+  fork(
+    ref: SessionRef,
+    target: SessionRef,
+    options: { readonly atSeq?: number; readonly sessionId: string },
+  ): Promise<SessionState>;
 }
 
 export interface MaintenanceFacet {

@@ -30,7 +30,13 @@ const prefix = "throughline.";
 export function throughlineDraft(
   kind: ThroughlineRecordKind,
   data: Readonly<Record<string, unknown>>,
-): { readonly type: "custom"; readonly customType: string; readonly v: number; readonly critical: boolean; readonly data: unknown } {
+): {
+  readonly type: "custom";
+  readonly customType: string;
+  readonly v: number;
+  readonly critical: boolean;
+  readonly data: unknown;
+} {
   const rule = throughlineRecordRules[kind];
   return { type: "custom", customType: prefix + kind, v: rule.version, critical: rule.critical, data };
 }
@@ -46,7 +52,11 @@ export function throughlineKind(record: { readonly [field: string]: unknown }): 
 export function isFromNewerVersion(record: SessionRecord): boolean {
   const kind = throughlineKind(record);
   if (kind === null) return false;
-  const rule = Object.hasOwn(throughlineRecordRules, kind) ? throughlineRecordRules[kind as ThroughlineRecordKind] : null;
+  const rule = Object.hasOwn(throughlineRecordRules, kind)
+    ? throughlineRecordRules[kind as ThroughlineRecordKind]
+    : null;
   if (rule === null) return record["critical"] === true;
-  return typeof record["v"] === "number" && record["v"] > rule.version && (record["critical"] === true || rule.critical);
+  return (
+    typeof record["v"] === "number" && record["v"] > rule.version && (record["critical"] === true || rule.critical)
+  );
 }

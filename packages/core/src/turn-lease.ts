@@ -15,7 +15,13 @@ export interface OpenTurn {
 
 export type TurnRequest =
   /** `fence` is the session's fence plus one. Refused while another turn's lease runs. */
-  | { readonly action: "open"; readonly turnId: string; readonly owner: string; readonly leaseUntilMs: number; readonly fence: number }
+  | {
+      readonly action: "open";
+      readonly turnId: string;
+      readonly owner: string;
+      readonly leaseUntilMs: number;
+      readonly fence: number;
+    }
   | { readonly action: "renew"; readonly leaseUntilMs: number; readonly fence: number }
   | { readonly action: "within" | "close"; readonly fence: number };
 
@@ -64,8 +70,12 @@ function busy(turn: OpenTurn, nowMs: number): ThroughlineError {
 
 function fenced(state: TurnState, fence: number): ThroughlineError {
   const open = state.turn === null ? "no turn is open" : `turn ${quote(state.turn.turnId)} is open`;
-  return new ThroughlineError("TURN_FENCED", `Fence ${fence} is refused: the session is at fence ${state.fence} and ${open}.`, {
-    outcome: "not-applied",
-    details: { fence, currentFence: state.fence, turn: state.turn },
-  });
+  return new ThroughlineError(
+    "TURN_FENCED",
+    `Fence ${fence} is refused: the session is at fence ${state.fence} and ${open}.`,
+    {
+      outcome: "not-applied",
+      details: { fence, currentFence: state.fence, turn: state.turn },
+    },
+  );
 }

@@ -5,7 +5,12 @@ import { findRecordProblem } from "@throughline/core";
 
 // The same rules as a schema. The check is written by hand because replay runs it on every record.
 const text = z.string();
-const known = <Shape extends z.ZodType>(names: readonly string[], shapes: readonly Shape[], open: z.ZodType, field: string) =>
+const known = <Shape extends z.ZodType>(
+  names: readonly string[],
+  shapes: readonly Shape[],
+  open: z.ZodType,
+  field: string,
+) =>
   z.unknown().superRefine((value, context) => {
     const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
     const name = isFields ? (value as Record<string, unknown>)[field] : undefined;
@@ -51,10 +56,22 @@ const message = known(
 );
 const base = { type: text, id: text, parentId: text.nullable(), timestamp: text };
 const record = known(
-  ["message", "compaction", "branch_summary", "custom", "custom_message", "model_change", "thinking_level_change", "label", "checkpoint"],
+  [
+    "message",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "model_change",
+    "thinking_level_change",
+    "label",
+    "checkpoint",
+  ],
   [
     z.looseObject({ ...base, message }),
-    z.looseObject({ ...base, summary: text, firstKeptEntryId: text, tokensBefore: z.any() }).refine((value) => typeof value.tokensBefore === "number"),
+    z
+      .looseObject({ ...base, summary: text, firstKeptEntryId: text, tokensBefore: z.any() })
+      .refine((value) => typeof value.tokensBefore === "number"),
     z.looseObject({ ...base, fromId: text, summary: text }),
     z.looseObject({ ...base, customType: text }),
     z.looseObject({ ...base, customType: text, content }),
@@ -70,16 +87,35 @@ const record = known(
 const stem = { id: "a", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
 const valid: readonly Record<string, unknown>[] = [
   { ...stem, type: "message", message: { role: "user", content: "hi" } },
-  { ...stem, type: "message", message: { role: "user", content: [{ type: "image", data: "eA==", mimeType: "image/png" }, { type: "image", source: {} }] } },
+  {
+    ...stem,
+    type: "message",
+    message: {
+      role: "user",
+      content: [
+        { type: "image", data: "eA==", mimeType: "image/png" },
+        { type: "image", source: {} },
+      ],
+    },
+  },
   {
     ...stem,
     type: "message",
     message: {
       role: "assistant",
-      content: [{ type: "thinking", thinking: "" }, { type: "text", text: "x" }, { type: "toolCall", id: "1", name: "ls", arguments: {} }, { type: "new" }],
+      content: [
+        { type: "thinking", thinking: "" },
+        { type: "text", text: "x" },
+        { type: "toolCall", id: "1", name: "ls", arguments: {} },
+        { type: "new" },
+      ],
     },
   },
-  { ...stem, type: "message", message: { role: "toolResult", toolCallId: "1", content: [{ type: "text", text: "" }], isError: false } },
+  {
+    ...stem,
+    type: "message",
+    message: { role: "toolResult", toolCallId: "1", content: [{ type: "text", text: "" }], isError: false },
+  },
   { ...stem, type: "message", message: { role: "bashExecution", command: "ls", output: "" } },
   { ...stem, type: "message", message: { role: "of-the-future" } },
   { ...stem, type: "compaction", summary: "s", firstKeptEntryId: "a", tokensBefore: 1 },
@@ -117,7 +153,14 @@ describe("findRecordProblem", () => {
 
   it.each([
     [{ ...stem, type: "message", message: { role: "user", content: [{ type: "text" }] } }, "message.content.0.text"],
-    [{ ...stem, type: "message", message: { role: "assistant", content: [{ type: "toolCall", id: "1", name: "x", arguments: "{}" }] } }, "message.content.0.arguments"],
+    [
+      {
+        ...stem,
+        type: "message",
+        message: { role: "assistant", content: [{ type: "toolCall", id: "1", name: "x", arguments: "{}" }] },
+      },
+      "message.content.0.arguments",
+    ],
     [{ ...stem, type: "message" }, "message"],
     [{ ...stem, type: "compaction", summary: "s" }, "firstKeptEntryId"],
     [{ ...stem, type: "x", parentId: 3 }, "parentId"],
@@ -127,17 +170,38 @@ describe("findRecordProblem", () => {
   });
 
   it("agrees with the schema on valid records with one or two things changed", () => {
-    const change = fc.constantFrom<unknown>(undefined, null, 1, true, "", "text", "user", "message", [], {}, [null], [{ type: "text" }]);
+    const change = fc.constantFrom<unknown>(
+      undefined,
+      null,
+      1,
+      true,
+      "",
+      "text",
+      "user",
+      "message",
+      [],
+      {},
+      [null],
+      [{ type: "text" }],
+    );
     const place = fc.nat();
     let invalid = 0;
     fc.assert(
-      fc.property(fc.constantFrom(...valid), place, change, place, change, fc.boolean(), (start, at, what, at2, what2, isTwice) => {
-        const one = mutate(start, places(start)[at % places(start).length] ?? [], what);
-        const value = isTwice ? mutate(one, places(one)[at2 % places(one).length] ?? [], what2) : one;
-        const accepted = findRecordProblem(value) === null;
-        if (!accepted) invalid++;
-        expect(accepted, JSON.stringify(value)).toBe(record.safeParse(value).success);
-      }),
+      fc.property(
+        fc.constantFrom(...valid),
+        place,
+        change,
+        place,
+        change,
+        fc.boolean(),
+        (start, at, what, at2, what2, isTwice) => {
+          const one = mutate(start, places(start)[at % places(start).length] ?? [], what);
+          const value = isTwice ? mutate(one, places(one)[at2 % places(one).length] ?? [], what2) : one;
+          const accepted = findRecordProblem(value) === null;
+          if (!accepted) invalid++;
+          expect(accepted, JSON.stringify(value)).toBe(record.safeParse(value).success);
+        },
+      ),
       { numRuns: 5000 },
     );
     expect(invalid).toBeGreaterThan(1000);

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { isSideRecord, throughlineDraft, type AppendDraft } from "@throughline/core";
-import { defaultStoreLimits, draftsFingerprint, headAfter, linkRecords, prepareDrafts, serializeRecord } from "@throughline/core/store";
+import {
+  defaultStoreLimits,
+  draftsFingerprint,
+  headAfter,
+  linkRecords,
+  prepareDrafts,
+  serializeRecord,
+} from "@throughline/core/store";
 
 function prepareOptions() {
   let count = 0;
@@ -28,31 +35,52 @@ describe("linkRecords", () => {
   });
 
   it("writes type, id, parentId, timestamp, then the caller's fields in their order", () => {
-    const [linked] = linkRecords(prepare([{ message: { role: "user", content: "hi" }, type: "message", z: 1, a: 2 }]), null);
+    const [linked] = linkRecords(
+      prepare([{ message: { role: "user", content: "hi" }, type: "message", z: 1, a: 2 }]),
+      null,
+    );
     expect(linked?.text).toBe(
       '{"type":"message","id":"id-1","parentId":null,"timestamp":"2023-11-14T22:13:20.000Z","message":{"role":"user","content":"hi"},"z":1,"a":2}',
     );
   });
 
   it("keeps a given id, parent and time", () => {
-    const [linked] = linkRecords(prepare([{ ...user, id: "mine", parentId: "p", timestamp: "2026-02-01T16:10:50.414Z" }]), "h");
+    const [linked] = linkRecords(
+      prepare([{ ...user, id: "mine", parentId: "p", timestamp: "2026-02-01T16:10:50.414Z" }]),
+      "h",
+    );
     expect(linked?.record).toMatchObject({ id: "mine", parentId: "p", timestamp: "2026-02-01T16:10:50.414Z" });
     expect(linked?.tsMs).toBe(Date.parse("2026-02-01T16:10:50.414Z"));
   });
 
-  it.each(['{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-01T16:10:50.414Z","n":[1.0,1e3,-0,9007199254740993,"\\u00e9","\\ud800"],"n":2}'])(
-    "leaves a source as it is: %s",
-    (source) => {
-      const [linked] = linkRecords(prepare([{ source }]), "h");
-      expect(linked?.text).toBe(source);
-      expect(linked?.record).toMatchObject({ id: "a", parentId: null });
-    },
-  );
+  it.each([
+    '{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-01T16:10:50.414Z","n":[1.0,1e3,-0,9007199254740993,"\\u00e9","\\ud800"],"n":2}',
+  ])("leaves a source as it is: %s", (source) => {
+    const [linked] = linkRecords(prepare([{ source }]), "h");
+    expect(linked?.text).toBe(source);
+    expect(linked?.record).toMatchObject({ id: "a", parentId: null });
+  });
 
   it("keeps source and meaning apart where the line is not the record", () => {
-    const record = { type: "custom", customType: "throughline.unparsed", id: "x", parentId: "h", timestamp: "1970-01-01T00:00:00.000Z" };
+    const record = {
+      type: "custom",
+      customType: "throughline.unparsed",
+      id: "x",
+      parentId: "h",
+      timestamp: "1970-01-01T00:00:00.000Z",
+    };
     const [linked] = linkRecords(prepare([{ source: new Uint8Array([0xff]), record }]), "h");
-    expect(linked).toMatchObject({ side: true, isSourceCanonical: false, text: JSON.stringify({ type: "custom", id: "x", parentId: "h", timestamp: record.timestamp, customType: record.customType }) });
+    expect(linked).toMatchObject({
+      side: true,
+      isSourceCanonical: false,
+      text: JSON.stringify({
+        type: "custom",
+        id: "x",
+        parentId: "h",
+        timestamp: record.timestamp,
+        customType: record.customType,
+      }),
+    });
   });
 });
 
@@ -71,19 +99,33 @@ describe("prepareDrafts", () => {
     [{ source: new Uint8Array([1]) }, "needs a record"],
   ])("refuses %j", (draft, why) => {
     expect(() => prepare([user, draft as AppendDraft])).toThrow(
-      expect.objectContaining({ code: "RECORD_INVALID", message: expect.stringContaining(why), outcome: "not-applied", details: { index: 1 } }),
+      expect.objectContaining({
+        code: "RECORD_INVALID",
+        message: expect.stringContaining(why),
+        outcome: "not-applied",
+        details: { index: 1 },
+      }),
     );
   });
 
   it("refuses an id twice in a batch and a batch too long", () => {
-    expect(() => prepare([{ ...user, id: "a" }, { ...user, id: "a" }])).toThrow(expect.objectContaining({ code: "RECORD_ID_TAKEN" }));
-    expect(() => prepare(Array.from({ length: 1001 }, () => user))).toThrow(expect.objectContaining({ code: "BATCH_TOO_LARGE" }));
+    expect(() =>
+      prepare([
+        { ...user, id: "a" },
+        { ...user, id: "a" },
+      ]),
+    ).toThrow(expect.objectContaining({ code: "RECORD_ID_TAKEN" }));
+    expect(() => prepare(Array.from({ length: 1001 }, () => user))).toThrow(
+      expect.objectContaining({ code: "BATCH_TOO_LARGE" }),
+    );
   });
 
   it("refuses what JSON cannot hold", () => {
     const cycle: Record<string, unknown> = { type: "custom", customType: "x" };
     cycle["self"] = cycle;
-    expect(() => linkRecords(prepare([cycle as AppendDraft]), null)).toThrow(expect.objectContaining({ code: "RECORD_INVALID" }));
+    expect(() => linkRecords(prepare([cycle as AppendDraft]), null)).toThrow(
+      expect.objectContaining({ code: "RECORD_INVALID" }),
+    );
   });
 
   it("escapes the two line separators that tear JSON lines in other readers", () => {

@@ -16,7 +16,9 @@ describe("createRecordIds", () => {
   });
 
   it("sorts in the order of making, over a clock that steps back and a counter that wraps [C12]", () => {
-    const ids = createRecordIds(fixedPorts([1_706_803_200_005, 1_706_803_200_001, 1_706_803_200_001, 1_706_803_200_001], 0xfffffffd));
+    const ids = createRecordIds(
+      fixedPorts([1_706_803_200_005, 1_706_803_200_001, 1_706_803_200_001, 1_706_803_200_001], 0xfffffffd),
+    );
     const made = [ids.next(), ids.next(), ids.next(), ids.next()];
     expect(made).toEqual([...made].sort());
     expect(new Set(made).size).toBe(4);

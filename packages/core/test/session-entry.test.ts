@@ -5,12 +5,19 @@ import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 describe("patchEntry", () => {
   it("sets, removes and leaves alone", () => {
     const entry = { sessionId: "s", label: "a", unknownField: { deep: [1] } };
-    expect(patchEntry(entry, { label: undefined, model: "m" })).toEqual({ sessionId: "s", unknownField: { deep: [1] }, model: "m" });
+    expect(patchEntry(entry, { label: undefined, model: "m" })).toEqual({
+      sessionId: "s",
+      unknownField: { deep: [1] },
+      model: "m",
+    });
     expect(entry.label).toBe("a");
   });
 
   it("holds a field named __proto__ like any other", () => {
-    const patched = patchEntry({ sessionId: "s" }, JSON.parse('{"__proto__":{"polluted":true},"constructor":1}') as Record<string, unknown>);
+    const patched = patchEntry(
+      { sessionId: "s" },
+      JSON.parse('{"__proto__":{"polluted":true},"constructor":1}') as Record<string, unknown>,
+    );
     expect(JSON.stringify(patched)).toBe('{"sessionId":"s","__proto__":{"polluted":true},"constructor":1}');
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
@@ -44,18 +51,29 @@ describe("nextUpdatedAtMs", () => {
 });
 
 describe("delivery", () => {
-  const agree = (entry: SessionEntry) => [entry.deliveryContext?.channel, entry.deliveryContext?.to, entry.deliveryContext?.threadId];
+  const agree = (entry: SessionEntry) => [
+    entry.deliveryContext?.channel,
+    entry.deliveryContext?.to,
+    entry.deliveryContext?.threadId,
+  ];
 
   it("makes the context and the last fields agree, from either side", () => {
     const fromLast = normalizeDelivery({ sessionId: "s", lastChannel: "discord", lastTo: "channel:1" });
     expect(fromLast.deliveryContext).toEqual({ channel: "discord", to: "channel:1" });
-    const fromContext = normalizeDelivery({ sessionId: "s", lastChannel: "old", deliveryContext: { channel: "slack", to: "u1", threadId: 7 } });
+    const fromContext = normalizeDelivery({
+      sessionId: "s",
+      lastChannel: "old",
+      deliveryContext: { channel: "slack", to: "u1", threadId: 7 },
+    });
     expect(fromContext).toMatchObject({ lastChannel: "slack", lastTo: "u1", lastThreadId: 7 });
     expect(normalizeDelivery({ sessionId: "s" })).toEqual({ sessionId: "s" });
   });
 
   it("leaves the old thread behind when a new route names none", () => {
-    const before = normalizeDelivery({ sessionId: "s", deliveryContext: { channel: "slack", to: "u1", threadId: "t" } });
+    const before = normalizeDelivery({
+      sessionId: "s",
+      deliveryContext: { channel: "slack", to: "u1", threadId: "t" },
+    });
     expect(agree(applyRoute(before, { channel: "slack", to: "u2" }))).toEqual(["slack", "u2", undefined]);
     expect(agree(applyRoute(before, { accountId: "work" }))).toEqual(["slack", "u1", "t"]);
     expect(agree(applyRoute(before, { channel: "slack", to: "u2", threadId: "t2" }))).toEqual(["slack", "u2", "t2"]);

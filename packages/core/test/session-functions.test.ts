@@ -48,7 +48,9 @@ describe("updateEntry", () => {
     const store = createMemoryStore();
     await openSession(store, ref, { random });
     const count = (entry: { readonly [field: string]: unknown }) => Number(entry["count"] ?? 0);
-    await Promise.all(Array.from({ length: 30 }, () => updateEntry(store, ref, (entry) => ({ ...entry, count: count(entry) + 1 }))));
+    await Promise.all(
+      Array.from({ length: 30 }, () => updateEntry(store, ref, (entry) => ({ ...entry, count: count(entry) + 1 }))),
+    );
     expect(count((await store.load(ref))!.entry)).toBe(30);
   });
 
@@ -78,7 +80,8 @@ describe("forkByCopy", () => {
   it("copies seq, ids and lines up to the seq asked for, and goes on alone", async () => {
     const store = createMemoryStore();
     await openSession(store, ref, { random });
-    const source = '{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-01T16:10:50.414Z","message":{"role":"user","content":"x"},"n":1.0}';
+    const source =
+      '{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-01T16:10:50.414Z","message":{"role":"user","content":"x"},"n":1.0}';
     await store.append(ref, [{ source }, user("two"), user("three")]);
     const target = sessionRef({ key: "agent:main:cli:direct:fork" });
     const forked = await forkByCopy({ store, ref }, { store, ref: target }, { sessionId: random.uuid(), atSeq: 2 });
@@ -92,7 +95,8 @@ describe("forkByCopy", () => {
     );
     expect(right[2]?.parentId).toBe(left[1]?.id);
     expect(left).toHaveLength(3);
-    for await (const page of store.read(target, { payload: "source", limit: 1 })) expect(page.records[0]?.source).toBe(source);
+    for await (const page of store.read(target, { payload: "source", limit: 1 }))
+      expect(page.records[0]?.source).toBe(source);
   });
 });
 
@@ -114,12 +118,20 @@ describe("redactRecords", () => {
     const { records } = await store.append(ref, [user("the password is hunter2"), user("ok")]);
     const kept = records[1]!.id;
     const compaction = { type: "compaction", summary: "s", firstKeptEntryId: kept, tokensBefore: 1 };
-    const { records: [summary] } = await store.append(ref, [compaction]);
+    const {
+      records: [summary],
+    } = await store.append(ref, [compaction]);
     await redactRecords(store, ref, [records[0]!.id], { reason: "secret" });
     const after = await readAll(store);
     expect(JSON.stringify(after)).not.toContain("hunter2");
-    expect(after.map(({ seq, parentId }) => [seq, parentId]).slice(0, 2)).toEqual([[1, null], [2, records[0]!.id]]);
-    expect(after.at(-1)?.record).toMatchObject({ customType: "throughline.note", data: { kind: "summary-outdated", summaryIds: [summary!.id], redactedSeqs: [1] } });
+    expect(after.map(({ seq, parentId }) => [seq, parentId]).slice(0, 2)).toEqual([
+      [1, null],
+      [2, records[0]!.id],
+    ]);
+    expect(after.at(-1)?.record).toMatchObject({
+      customType: "throughline.note",
+      data: { kind: "summary-outdated", summaryIds: [summary!.id], redactedSeqs: [1] },
+    });
     expect((await store.load(ref))?.head.headId).toBe(summary!.id);
   });
 });

@@ -14,7 +14,12 @@ import {
 
 describe("parseSessionKey", () => {
   it("reads the three-segment short form [KEY-01]", () => {
-    expect(parseSessionKey("main:cli:user")).toEqual({ form: "short", agentId: "main", channel: "cli", peerId: "user" });
+    expect(parseSessionKey("main:cli:user")).toEqual({
+      form: "short",
+      agentId: "main",
+      channel: "cli",
+      peerId: "user",
+    });
     expect(parseSessionKey("main:telegram:user:42")).toMatchObject({ form: "short", peerId: "user:42" });
   });
 
@@ -41,7 +46,12 @@ describe("parseSessionKey", () => {
     ["agent:main:slack:work:direct:U1", "work", "direct"],
   ] as const)("reads the long form %s [KEY-05 KEY-09]", (key, accountId, peerKind) => {
     const parsed = parseSessionKey(key);
-    expect(parsed).toMatchObject({ form: "agent", agentId: "main", rest: { kind: "peer", accountId, peerKind }, suffix: null });
+    expect(parsed).toMatchObject({
+      form: "agent",
+      agentId: "main",
+      rest: { kind: "peer", accountId, peerKind },
+      suffix: null,
+    });
   });
 
   it("lets peers hold colons and takes a thread as a suffix [KEY-05]", () => {
@@ -49,22 +59,34 @@ describe("parseSessionKey", () => {
       rest: { kind: "peer", channel: "matrix", peerId: "!room:example.org" },
       suffix: { kind: "thread", id: "t1" },
     });
-    expect(parseSessionKey("agent:main:telegram:group:-100:topic:7")).toMatchObject({ suffix: { kind: "topic", id: "7" } });
+    expect(parseSessionKey("agent:main:telegram:group:-100:topic:7")).toMatchObject({
+      suffix: { kind: "topic", id: "7" },
+    });
   });
 
   it("knows the main session [KEY-06]", () => {
-    expect(parseSessionKey("agent:main:main")).toMatchObject({ agentId: "main", rest: { kind: "main", mainKey: "main" } });
+    expect(parseSessionKey("agent:main:main")).toMatchObject({
+      agentId: "main",
+      rest: { kind: "main", mainKey: "main" },
+    });
     expect(mainSessionKey()).toBe("agent:main:main");
   });
 
   it("keeps another runtime's prefix and finds the agent behind it [KEY-07 C01]", () => {
-    expect(parseSessionKey("goclaw:main:main")).toEqual({ form: "runtime", runtime: "goclaw", agentId: "main", text: "main" });
+    expect(parseSessionKey("goclaw:main:main")).toEqual({
+      form: "runtime",
+      runtime: "goclaw",
+      agentId: "main",
+      text: "main",
+    });
   });
 
   it("reads dm as direct and writes it back as it stood [KEY-08 C02]", () => {
     const key = "agent:main:discord:dm:user123";
     const parsed = parseSessionKey(key);
-    expect(parsed).toMatchObject({ rest: { channel: "discord", peerKind: "direct", peerKindText: "dm", peerId: "user123" } });
+    expect(parsed).toMatchObject({
+      rest: { channel: "discord", peerKind: "direct", peerKindText: "dm", peerId: "user123" },
+    });
     expect(formatSessionKey(parsed)).toBe(key);
     expect(sessionKeyAliases(key)).toEqual([key, "agent:main:discord:direct:user123"]);
     expect(sessionKeyAliases("agent:main:discord:direct:u")).toEqual([
@@ -85,16 +107,44 @@ describe("parseSessionKey", () => {
     expect(parseSessionKey(key)).toEqual({ form: "opaque", agentId: null, text: key });
   });
 
-  it.each(["", " main:cli:user", "a\nb", "a\u0000b", "\ud800", "x".repeat(513), "agent:..:main", "agent:a b:main", "a\u202eb"])(
-    "refuses %j with KEY_INVALID",
-    (key) => {
-      expect(() => parseSessionKey(key)).toThrow(expect.objectContaining({ code: "KEY_INVALID", outcome: "not-applied" }));
-    },
-  );
+  it.each([
+    "",
+    " main:cli:user",
+    "a\nb",
+    "a\u0000b",
+    "\ud800",
+    "x".repeat(513),
+    "agent:..:main",
+    "agent:a b:main",
+    "a\u202eb",
+  ])("refuses %j with KEY_INVALID", (key) => {
+    expect(() => parseSessionKey(key)).toThrow(
+      expect.objectContaining({ code: "KEY_INVALID", outcome: "not-applied" }),
+    );
+  });
 
   it("gives back every key it takes, character by character [C01]", () => {
-    const word = fc.constantFrom("agent", "main", "direct", "dm", "group", "channel", "thread", "topic", "subagent", "cron", "goclaw", "", "a", "Ü", "7");
-    const text = fc.oneof(fc.string({ unit: "grapheme", maxLength: 40 }), fc.array(word, { maxLength: 9 }).map((words) => words.join(":")));
+    const word = fc.constantFrom(
+      "agent",
+      "main",
+      "direct",
+      "dm",
+      "group",
+      "channel",
+      "thread",
+      "topic",
+      "subagent",
+      "cron",
+      "goclaw",
+      "",
+      "a",
+      "Ü",
+      "7",
+    );
+    const text = fc.oneof(
+      fc.string({ unit: "grapheme", maxLength: 40 }),
+      fc.array(word, { maxLength: 9 }).map((words) => words.join(":")),
+    );
     fc.assert(
       fc.property(text, (key) => {
         let parsed;
@@ -118,9 +168,13 @@ describe("building keys", () => {
     expect(peerSessionKey(peer)).toBe("agent:main:discord:direct:u1");
     expect(peerSessionKey({ ...peer, dmScope: "main" })).toBe("agent:main:main");
     expect(peerSessionKey({ ...peer, dmScope: "per-peer" })).toBe("agent:main:direct:u1");
-    expect(peerSessionKey({ ...peer, dmScope: "per-account-channel-peer", accountId: "work" })).toBe("agent:main:discord:work:direct:u1");
+    expect(peerSessionKey({ ...peer, dmScope: "per-account-channel-peer", accountId: "work" })).toBe(
+      "agent:main:discord:work:direct:u1",
+    );
     expect(peerSessionKey({ ...peer, peerKind: "group", dmScope: "main" })).toBe("agent:main:discord:group:u1");
-    expect(peerSessionKey({ ...peer, suffix: { kind: "thread", id: "t" } })).toBe("agent:main:discord:direct:u1:thread:t");
+    expect(peerSessionKey({ ...peer, suffix: { kind: "thread", id: "t" } })).toBe(
+      "agent:main:discord:direct:u1:thread:t",
+    );
   });
 
   it("parses what it builds", () => {

@@ -1,11 +1,30 @@
 import { describe, expect, it } from "vitest";
-import { createFinding, errorCodes, findingCodes, hasErrorCode, isFromNewerVersion, ThroughlineError, throughlineDraft } from "@throughline/core";
+import {
+  createFinding,
+  errorCodes,
+  findingCodes,
+  hasErrorCode,
+  isFromNewerVersion,
+  ThroughlineError,
+  throughlineDraft,
+} from "@throughline/core";
 
 describe("ThroughlineError", () => {
   it("carries what a program decides by", () => {
     const cause = new Error("disk");
-    const error = new ThroughlineError("STORE_FULL", "No space for 12 bytes.", { outcome: "not-applied", cause, details: { path: "a" } });
-    expect(error).toMatchObject({ name: "ThroughlineError", code: "STORE_FULL", retryable: true, outcome: "not-applied", cause, details: { path: "a" } });
+    const error = new ThroughlineError("STORE_FULL", "No space for 12 bytes.", {
+      outcome: "not-applied",
+      cause,
+      details: { path: "a" },
+    });
+    expect(error).toMatchObject({
+      name: "ThroughlineError",
+      code: "STORE_FULL",
+      retryable: true,
+      outcome: "not-applied",
+      cause,
+      details: { path: "a" },
+    });
     expect(error.remedy).toBe(errorCodes.STORE_FULL.remedy);
     expect(new ThroughlineError("USAGE", "x", { remedy: "y" }).remedy).toBe("y");
   });
@@ -33,8 +52,16 @@ describe("ThroughlineError", () => {
 describe("createFinding", () => {
   it("takes severity and remedy from the table and leaves unknown places null", () => {
     expect(createFinding("TAIL_TORN", "m", { line: 3 })).toEqual({
-      code: "TAIL_TORN", severity: "warning", path: null, key: null, line: 3, byteOffset: null, recordId: null,
-      message: "m", remedy: findingCodes.TAIL_TORN.remedy, repaired: false,
+      code: "TAIL_TORN",
+      severity: "warning",
+      path: null,
+      key: null,
+      line: 3,
+      byteOffset: null,
+      recordId: null,
+      message: "m",
+      remedy: findingCodes.TAIL_TORN.remedy,
+      repaired: false,
     });
   });
 });

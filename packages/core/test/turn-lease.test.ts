@@ -10,21 +10,51 @@ const states: Record<"none" | "running" | "lapsed", TurnState> = {
   lapsed: { fence: 4, turn: { turnId: "t1", owner: "a", leaseUntilMs: 1000, fence: 4 } },
 };
 type Expected = "BUSY" | "FENCED" | "same" | "opened" | "renewed" | "closed";
-type RequestName = "plain main" | "plain side" | "open next" | "open stale" | "renew" | "within" | "close" | "within old" | "close old";
+type RequestName =
+  | "plain main"
+  | "plain side"
+  | "open next"
+  | "open stale"
+  | "renew"
+  | "within"
+  | "close"
+  | "within old"
+  | "close old";
 
 // Every state against every request; the type asks for each cell.
 const table: Record<keyof typeof states, Record<RequestName, Expected>> = {
   none: {
-    "plain main": "same", "plain side": "same", "open next": "opened", "open stale": "FENCED",
-    renew: "FENCED", within: "FENCED", close: "FENCED", "within old": "FENCED", "close old": "FENCED",
+    "plain main": "same",
+    "plain side": "same",
+    "open next": "opened",
+    "open stale": "FENCED",
+    renew: "FENCED",
+    within: "FENCED",
+    close: "FENCED",
+    "within old": "FENCED",
+    "close old": "FENCED",
   },
   running: {
-    "plain main": "BUSY", "plain side": "same", "open next": "BUSY", "open stale": "BUSY",
-    renew: "renewed", within: "same", close: "closed", "within old": "FENCED", "close old": "FENCED",
+    "plain main": "BUSY",
+    "plain side": "same",
+    "open next": "BUSY",
+    "open stale": "BUSY",
+    renew: "renewed",
+    within: "same",
+    close: "closed",
+    "within old": "FENCED",
+    "close old": "FENCED",
   },
   lapsed: {
-    "plain main": "same", "plain side": "same", "open next": "opened", "open stale": "FENCED",
-    renew: "renewed", within: "same", close: "closed", "within old": "FENCED", "close old": "FENCED",
+    "plain main": "same",
+    "plain side": "same",
+    "open next": "opened",
+    "open stale": "FENCED",
+    renew: "renewed",
+    within: "same",
+    close: "closed",
+    "within old": "FENCED",
+    "close old": "FENCED",
   },
 };
 
@@ -45,11 +75,15 @@ describe("nextTurnState", () => {
     for (const [requestName, expected] of Object.entries(table[stateName]) as [RequestName, Expected][]) {
       it(`${stateName}, ${requestName}: ${expected}`, () => {
         const state = states[stateName];
-        const run = () => nextTurnState(state, requests[requestName], { hasMainRecord: requestName !== "plain side", nowMs });
-        if (expected === "BUSY") expect(run).toThrow(expect.objectContaining({ code: "SESSION_BUSY", retryable: true }));
-        else if (expected === "FENCED") expect(run).toThrow(expect.objectContaining({ code: "TURN_FENCED", retryable: false }));
+        const run = () =>
+          nextTurnState(state, requests[requestName], { hasMainRecord: requestName !== "plain side", nowMs });
+        if (expected === "BUSY")
+          expect(run).toThrow(expect.objectContaining({ code: "SESSION_BUSY", retryable: true }));
+        else if (expected === "FENCED")
+          expect(run).toThrow(expect.objectContaining({ code: "TURN_FENCED", retryable: false }));
         else if (expected === "same") expect(run()).toEqual(state);
-        else if (expected === "opened") expect(run()).toEqual({ fence: 5, turn: { turnId: "t2", owner: "b", leaseUntilMs: 2000, fence: 5 } });
+        else if (expected === "opened")
+          expect(run()).toEqual({ fence: 5, turn: { turnId: "t2", owner: "b", leaseUntilMs: 2000, fence: 5 } });
         else if (expected === "renewed") expect(run().turn?.leaseUntilMs).toBe(3000);
         else expect(run()).toEqual({ fence: 4, turn: null });
       });
