@@ -20,9 +20,9 @@ interface MarkdownFile extends MarkdownParts {
   readonly text: string;
 }
 
-// A path of somebody's machine helps nobody else: `~` and relative paths do.
+// A path of somebody's machine helps nobody else: `~` and relative paths do. Ada, the user of the examples, has no machine.
 const machinePathPattern =
-  /(?<![\w.~/:-])(?:\/(?:work|tmp|root|var\/folders|home\/[\w.-]+|Users\/[\w.-]+)(?:\/|\b)|[A-Z]:\\Users\\)/;
+  /(?<![\w.~/:-])(?:\/(?:work|tmp|root|var\/folders|home\/(?!ada\b)[\w.-]+|Users\/(?!ada\b)[\w.-]+)(?:\/|\b)|[A-Z]:\\Users\\)/;
 // Has every package among its dependencies, so it can stand in for the user of the root README's examples.
 const rootReadmePackage = "apps/cli";
 

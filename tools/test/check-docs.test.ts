@@ -37,7 +37,7 @@ describe("reading Markdown", () => {
 describe("links and paths", () => {
   it("lets through what leads somewhere", async () => {
     const text =
-      "# Top\n[a](#top) [b](docs/b.md#in-b) [c](https://example.org) [d](docs) `~/.throughline` https://a.b/home/x\n";
+      "# Top\n[a](#top) [b](docs/b.md#in-b) [c](https://example.org) [d](docs) `~/.throughline` https://a.b/home/x /home/ada/x\n";
     expect(await complaints({ "README.md": text, "docs/b.md": "## In b\n" })).toEqual([]);
   });
 
