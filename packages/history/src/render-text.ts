@@ -1,0 +1,94 @@
+import type { Context } from "./build-context.ts";
+import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
+
+export interface RenderTextOptions {
+  /** Whether thinking is shown. @default false */
+  readonly thinking?: boolean;
+  /** Longer tool results are cut in the middle and say by how much; in UTF-16 code units. @default no limit */
+  readonly toolResultChars?: number;
+}
+
+/**
+ * The context as plain text, for people and for summarisers: `[User]: …`, `[Assistant]: …`. Every line after the
+ * first of a message is indented, so a `[` at the beginning of a line is always the beginning of a message, whatever
+ * the content says. Control characters are kept; whoever writes to a terminal makes them safe.
+ */
+export function renderText(context: Context, options: RenderTextOptions = {}): string {
+  return context.messages
+    .flatMap((message) => sections(message, options))
+    .map(([label, body]) => `[${label}]: ${indent(body)}`)
+    .join("\n\n");
+}
+
+type Section = readonly [label: string, body: string];
+
+function sections(message: NeutralMessage, options: RenderTextOptions): readonly Section[] {
+  switch (message.role) {
+    case "user":
+      return [["User", plain(message.content)]];
+    case "assistant":
+      return assistantSections(message.content, message.stopReason, options);
+    case "toolResult": {
+      const label = message.toolName === null ? "Tool result" : `Tool result ${quoted(message.toolName)}`;
+      return [[message.isError ? `${label}, failed` : label, shortened(plain(message.content), options.toolResultChars)]];
+    }
+    case "bashExecution":
+      return [["User ran a command", plain(message.content)]];
+    case "custom":
+      return [[message.customType === null ? "Note" : `Note ${quoted(message.customType)}`, plain(message.content)]];
+    case "compactionSummary":
+      return [["Summary of what was said before", plain(message.content)]];
+    case "branchSummary":
+      return [["Summary of another branch", plain(message.content)]];
+    case "redacted":
+      return [["Removed", plain(message.content)]];
+    case "other":
+      return [[`Message ${quoted(message.originalRole)}`, plain(message.content)]];
+  }
+}
+
+function assistantSections(content: readonly NeutralBlock[], stopReason: string | null, options: RenderTextOptions): readonly Section[] {
+  const found: Section[] = [];
+  const isFailed = stopReason === "aborted" || stopReason === "error";
+  for (const block of content) {
+    if (block.type === "toolCall") found.push(["Assistant calls", `${quoted(block.name)} ${JSON.stringify(block.arguments)}`]);
+    else if (block.type !== "thinking") found.push([isFailed ? `Assistant, ${stopReason}` : "Assistant", plain([block])]);
+    else if (options.thinking === true && block.thinking !== "") found.push(["Assistant thinks", block.thinking]);
+  }
+  return found;
+}
+
+function plain(content: readonly NeutralBlock[]): string {
+  return content.map(plainBlock).join("\n");
+}
+
+function plainBlock(block: NeutralBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+      return `[image${block.mimeType === null ? "" : ` ${quoted(block.mimeType)}`}]`;
+    case "unknown":
+      return `[block of type ${quoted(block.originalType)}]`;
+    default:
+      return "";
+  }
+}
+
+/** A name as it is when it cannot be mistaken for anything, else as JSON. */
+function quoted(name: string): string {
+  return /^[A-Za-z0-9_.:/-]{1,128}$/.test(name) ? name : JSON.stringify(name).replaceAll(lineBreaks, " ");
+}
+
+const lineBreaks = /\r\n|[\n\r\u000B\u000C\u0085\u2028\u2029]/g;
+
+function indent(body: string): string {
+  return body.replaceAll(lineBreaks, "\n  ");
+}
+
+function shortened(body: string, maxChars: number | undefined): string {
+  if (maxChars === undefined || body.length <= maxChars) return body;
+  const half = Math.floor(maxChars / 2);
+  const left = body.length - 2 * half;
+  return `${body.slice(0, half)}\n[… ${left} characters left out …]\n${body.slice(body.length - half)}`.toWellFormed();
+}

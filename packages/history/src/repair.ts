@@ -1,0 +1,68 @@
+/**
+ * What a rendering may do to a history, apart from turning it into the provider's shapes. Everything else stays as it
+ * is in the log.
+ */
+export type RepairRule =
+  /** An assistant turn that was aborted or ended in an error is left out, with its calls' results. */
+  | "failed-turn-dropped"
+  /** A result whose call is in a turn that was left out. */
+  | "result-of-dropped-turn"
+  /** A call without a stored result is answered by an error result. */
+  | "result-synthesized"
+  /** A result without a call is left out, or shown as text. */
+  | "orphan-result"
+  /** A further result of a call that has one. */
+  | "duplicate-result"
+  /** A call stored a second time. */
+  | "duplicate-call"
+  /** A result stored away from its call goes to its call. */
+  | "result-moved"
+  /** A call or a piece of text joins the assistant message before it. */
+  | "assistant-merged"
+  /** User content joins the user message before it. */
+  | "user-merged"
+  /** A made-up first user message, because the history begins with the assistant. */
+  | "bootstrap-added"
+  /** A made-up reply between the summary and a user message. */
+  | "acknowledgement-added"
+  /** A made-up user message at the end, as asked. */
+  | "continuation-added"
+  /** The assistant message at the end is left out, as asked. */
+  | "trailing-assistant-removed"
+  /** White space at the very end of the history, which a provider refuses. */
+  | "trailing-space-removed"
+  | "call-id-changed"
+  | "tool-name-changed"
+  | "empty-text-removed"
+  | "empty-message-removed"
+  | "thinking-removed"
+  | "lone-surrogate-replaced"
+  | "image-replaced"
+  | "image-moved"
+  | "unknown-block-removed"
+  | "unknown-role-removed";
+
+/** One change, told by the record it was made to. Long texts are shortened: the record holds the whole. */
+export interface Repair {
+  readonly rule: RepairRule;
+  /** The record it speaks of; for what was made up, the record that made it necessary. */
+  readonly recordId: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+export type ReportRepair = (rule: RepairRule, recordId: string, before: string | null, after?: string | null) => void;
+
+export function createRepairLog(): { readonly repairs: Repair[]; readonly report: ReportRepair } {
+  const repairs: Repair[] = [];
+  const report: ReportRepair = (rule, recordId, before, after = null) => {
+    repairs.push({ rule, recordId, before: before === null ? null : excerpt(before), after: after === null ? null : excerpt(after) });
+  };
+  return { repairs, report };
+}
+
+const excerptChars = 200;
+
+function excerpt(text: string): string {
+  return text.length <= excerptChars ? text : `${text.slice(0, excerptChars).toWellFormed()}…`;
+}

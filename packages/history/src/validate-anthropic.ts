@@ -1,0 +1,200 @@
+/** A rule of Anthropic's Messages API that a list of messages breaks, with the text the API answers. */
+export interface Violation {
+  readonly rule: string;
+  /** Dotted, as in `messages.3.content.0`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface ValidateAnthropicOptions {
+  /** Whether the model continues an assistant message at the end; newer ones refuse. @default true */
+  readonly allowsPrefill?: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads messages as strictly as the API does, from the rules and not from what the rendering does: it shares nothing
+ * with it, so that one cannot hide the other's mistakes.
+ */
+export function validateAnthropic(messages: readonly unknown[], options: ValidateAnthropicOptions = {}): readonly Violation[] {
+  const check = new Check();
+  if (messages.length === 0) check.fail("at-least-one", "messages", "messages: at least one message is required");
+  messages.forEach((message, index) => check.message(message, index, messages));
+  check.ending(messages.at(-1), messages.length - 1, options.allowsPrefill ?? true);
+  return check.violations;
+}
+
+class Check {
+  readonly violations: Violation[] = [];
+  private readonly ids = new Set<string>();
+
+  fail(rule: string, path: string, text: string): void {
+    this.violations.push({ rule, path, text });
+  }
+
+  message(message: unknown, index: number, all: readonly unknown[]): void {
+    const path = `messages.${index}`;
+    const role = isFields(message) ? message["role"] : null;
+    if (!isFields(message) || (role !== "user" && role !== "assistant")) {
+      this.fail("role", `${path}.role`, `${path}.role: Input should be 'user' or 'assistant'`);
+      return;
+    }
+    if (index === 0 && role !== "user") this.fail("first-is-user", path, 'messages: first message must use the "user" role');
+    if (index > 0 && roleOf(all[index - 1]) === role) {
+      const text = `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`;
+      this.fail("alternation", path, text);
+    }
+    const blocks = blocksOf(message);
+    if (blocks.length === 0) {
+      const text = `${path}: all messages must have non-empty content except for the optional final assistant message`;
+      this.fail("content-not-empty", path, text);
+    }
+    blocks.forEach((block, place) => this.block(block, `${path}.content.${place}`, role));
+    if (role === "assistant") this.calls(blocks, all[index + 1], index);
+    else this.results(blocks, all[index - 1], index);
+    if (hasLoneSurrogate(message)) this.fail("json", path, "The request body is not valid JSON: no low surrogate in string");
+  }
+
+  private block(block: unknown, path: string, role: "user" | "assistant"): void {
+    const type = isFields(block) ? block["type"] : null;
+    if (!isFields(block) || !allowedTypes[role].has(type)) {
+      this.fail("block-type", path, `${path}: Input tag '${String(type)}' found using 'type' does not match any of the expected tags`);
+      return;
+    }
+    if (type === "text") this.text(block["text"], path);
+    if (type === "thinking" && (typeof block["signature"] !== "string" || block["signature"] === "")) {
+      this.fail("thinking-signature", path, `${path}.thinking.signature: Field required`);
+    }
+    if (type === "redacted_thinking" && (typeof block["data"] !== "string" || block["data"] === "")) {
+      this.fail("thinking-signature", path, `${path}.redacted_thinking.data: Field required`);
+    }
+    if (type === "image" && !isFields(block["source"])) this.fail("image", path, `${path}.image.source: Field required`);
+    if (type === "tool_use") this.toolUse(block, path);
+    if (type === "tool_result") this.toolResult(block, path);
+  }
+
+  private text(text: unknown, path: string): void {
+    if (typeof text !== "string") this.fail("text", path, `${path}.text.text: Input should be a valid string`);
+    else if (text === "") this.fail("text-not-empty", path, "messages: text content blocks must be non-empty");
+    else if (/^\s*$/.test(text)) this.fail("text-not-blank", path, "messages: text content blocks must contain non-whitespace text");
+  }
+
+  private toolUse(block: Fields, path: string): void {
+    const { id, name, input } = block;
+    if (typeof id !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(id)) {
+      this.fail("id-pattern", path, `${path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
+    } else if (this.ids.has(id)) {
+      this.fail("id-unique", path, `${path}: \`tool_use\` ids must be unique`);
+    } else {
+      this.ids.add(id);
+    }
+    if (typeof name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+      this.fail("name-pattern", path, `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`);
+    }
+    if (!isFields(input)) this.fail("input", path, `${path}.tool_use.input: Input should be a valid dictionary`);
+  }
+
+  private toolResult(block: Fields, path: string): void {
+    const { content } = block;
+    const parts: readonly unknown[] = typeof content === "string" ? [content] : Array.isArray(content) ? content : [];
+    const isError = block["is_error"] === true;
+    if (isError && parts.every((part: unknown) => part === "")) {
+      this.fail("error-content", path, `${path}.tool_result: content cannot be empty if \`is_error\` is true`);
+    }
+    for (const [place, part] of parts.entries()) {
+      if (typeof part === "string") continue;
+      const type = isFields(part) ? part["type"] : null;
+      if (isError && type !== "text") {
+        this.fail("error-content", path, `${path}.tool_result: all content must be type "text" if \`is_error\` is true`);
+      }
+      if (type !== "text" && type !== "image") this.fail("block-type", path, `${path}.content.${place}: Input should be text or image`);
+      if (type === "text") this.text((part as Fields)["text"], `${path}.content.${place}`);
+    }
+  }
+
+  private calls(blocks: readonly unknown[], next: unknown, index: number): void {
+    const path = `messages.${index}`;
+    const last = blocks.at(-1);
+    const lastType = isFields(last) ? last["type"] : null;
+    if (lastType === "thinking" || lastType === "redacted_thinking") {
+      this.fail("last-not-thinking", path, `${path}: The final block in an assistant message cannot be \`thinking\`.`);
+    }
+    const asked = idsOf(blocks, "tool_use", "id");
+    // Only results before any other content count as "immediately after".
+    const following = roleOf(next) === "user" ? blocksOf(next) : [];
+    const firstOther = following.findIndex((block) => !isFields(block) || block["type"] !== "tool_result");
+    const leading = firstOther < 0 ? following : following.slice(0, firstOther);
+    const answered = new Set(idsOf(leading, "tool_result", "tool_use_id"));
+    const open = asked.filter((id) => !answered.has(id));
+    if (open.length === 0) return;
+    const text =
+      `${path}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. ` +
+      "Each `tool_use` block must have a corresponding `tool_result` block in the next message.";
+    this.fail("call-answered", path, text);
+  }
+
+  private results(blocks: readonly unknown[], previous: unknown, index: number): void {
+    const asked = new Set<unknown>(roleOf(previous) === "assistant" ? idsOf(blocksOf(previous), "tool_use", "id") : []);
+    const seen = new Set<unknown>();
+    blocks.forEach((block, place) => {
+      if (!isFields(block) || block["type"] !== "tool_result") return;
+      const id = block["tool_use_id"];
+      const path = `messages.${index}.content.${place}`;
+      if (!asked.has(id)) {
+        const text =
+          `${path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${String(id)}. ` +
+          "Each `tool_result` block must have a corresponding `tool_use` block in the previous message.";
+        this.fail("result-asked-for", path, text);
+      }
+      if (seen.has(id)) {
+        const text = `${path}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${String(id)}`;
+        this.fail("single-result", path, text);
+      }
+      seen.add(id);
+    });
+  }
+
+  ending(last: unknown, index: number, allowsPrefill: boolean): void {
+    if (roleOf(last) !== "assistant") return;
+    const path = `messages.${index}`;
+    if (!allowsPrefill) {
+      const text = "This model does not support assistant message prefill. The conversation must end with a user message.";
+      this.fail("prefill", path, text);
+    }
+    const block = blocksOf(last).at(-1);
+    const text = isFields(block) ? block["text"] : null;
+    if (typeof text === "string" && /\s$/.test(text)) {
+      this.fail("trailing-space", path, "messages: final assistant content cannot end with trailing whitespace");
+    }
+  }
+}
+
+const allowedTypes: Readonly<Record<"user" | "assistant", ReadonlySet<unknown>>> = {
+  user: new Set(["text", "image", "tool_result"]),
+  assistant: new Set(["text", "thinking", "redacted_thinking", "tool_use"]),
+};
+
+function roleOf(message: unknown): unknown {
+  return isFields(message) ? message["role"] : null;
+}
+
+function blocksOf(message: unknown): readonly unknown[] {
+  const content = isFields(message) ? message["content"] : null;
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return Array.isArray(content) ? content : [];
+}
+
+function idsOf(blocks: readonly unknown[], type: string, field: string): string[] {
+  return blocks.flatMap((block) => (isFields(block) && block["type"] === type ? [String(block[field])] : []));
+}
+
+function hasLoneSurrogate(value: unknown): boolean {
+  if (typeof value === "string") return !value.isWellFormed();
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([key, field]) => !key.isWellFormed() || hasLoneSurrogate(field));
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
