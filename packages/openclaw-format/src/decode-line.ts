@@ -8,11 +8,12 @@ const byteOrderMark = "\uFEFF";
 /** The line as text when its bytes are well-formed UTF-8 without a byte order mark, else a copy of the bytes. */
 export function decodeLine(bytes: Uint8Array): RecordSource {
   const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  if (hasByteOrderMark) return bytes.slice();
+  if (hasByteOrderMark) return new Uint8Array(bytes);
   try {
     return strictDecoder.decode(bytes);
   } catch {
-    return bytes.slice();
+    // Not `slice`: that of a Buffer is a view, and the caller may fill the buffer again.
+    return new Uint8Array(bytes);
   }
 }
 

@@ -37,6 +37,7 @@ export interface DetachedLine {
   readonly envelope: LineEnvelope | null;
 }
 
+const startsAnObject = /^[ \t\r\n]*\{/;
 const marker = '"_tl":';
 /** The marker as a key inside an envelope: the same JSON, but no marker. */
 const escapedMarker = '"\\u005ftl":';
@@ -48,7 +49,7 @@ const escapedMarker = '"\\u005ftl":';
  */
 export function attachEnvelope(text: string, envelope: LineEnvelope): string {
   const close = closingBrace(text);
-  if (close === -1) {
+  if (close === -1 || !startsAnObject.test(text)) {
     throw new ThroughlineError("INPUT_INVALID", "Only the text of a JSON object can carry an envelope.", { outcome: "not-applied" });
   }
   const before = text.slice(0, close);
@@ -62,7 +63,7 @@ export function attachEnvelope(text: string, envelope: LineEnvelope): string {
 export function detachEnvelope(line: string): DetachedLine {
   const none: DetachedLine = { text: line, envelope: null };
   const at = line.lastIndexOf(marker);
-  if (at === -1) return none;
+  if (at === -1 || !startsAnObject.test(line)) return none;
   const close = closingBrace(line);
   const json = line.slice(at + marker.length, Math.max(close, 0));
   if (!json.startsWith('{"') || !json.endsWith("}")) return none;

@@ -59,8 +59,8 @@ export function createLineSplitter(options: LineSplitterOptions = {}): LineSplit
         start = at + 1;
       }
       const rest = chunk.subarray(start);
-      // Copied: the caller may fill the same buffer again before the line ends.
-      const kept = rest.slice(0, Math.max(0, maxLineBytes - keptBytes));
+      // Copied, as the caller may fill the same buffer again before the line ends; `slice` of a Buffer would not copy.
+      const kept = new Uint8Array(rest.subarray(0, Math.max(0, maxLineBytes - keptBytes)));
       if (kept.length > 0) pending.push(kept);
       keptBytes += kept.length;
       pendingBytes += rest.length;

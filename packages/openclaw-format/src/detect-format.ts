@@ -1,0 +1,89 @@
+import type { RecordSource } from "@throughline/core";
+import { isFlatRecord } from "./flat-record.ts";
+import { detachEnvelope } from "./line-envelope.ts";
+import { defaultMaxLineBytes } from "./line-splitter.ts";
+import { isJsonFields, maxRecordDepth, parseLine, type JsonFields } from "./parse-line.ts";
+
+/** `jsonl` is Throughline's own. pi and OpenClaw write the same lines; only version 4 is OpenClaw's alone. */
+export type TranscriptFormat = "openclaw" | "pi" | "claw0" | "jsonl" | "unknown";
+
+const wrappedTypes: ReadonlySet<unknown> = new Set([
+  "message",
+  "compaction",
+  "branch_summary",
+  "custom",
+  "custom_message",
+  "model_change",
+  "thinking_level_change",
+  "label",
+  "session_info",
+  "usage",
+  "context_edit",
+  "leaf",
+  "reset",
+  "checkpoint",
+]);
+
+/** The format of a transcript by its first lines: the first one that can be read decides. */
+export function detectLineFormat(lines: readonly RecordSource[]): TranscriptFormat {
+  for (const line of lines) {
+    const detached = typeof line === "string" ? detachEnvelope(line) : null;
+    if (detached?.envelope != null) return "jsonl";
+    const { value } = parseLine(line, line.length, { maxLineBytes: defaultMaxLineBytes, maxDepth: maxRecordDepth });
+    if (value !== null) return formatOf(value);
+  }
+  return "unknown";
+}
+
+function formatOf(value: JsonFields): TranscriptFormat {
+  if (value["type"] === "session") return formatOfHeader(value);
+  if (isFlatRecord(value)) return "claw0";
+  if (!wrappedTypes.has(value["type"])) return "unknown";
+  // Other programs use the same type names for lines of another shape; a message of theirs has no role inside.
+  const isMessage = value["type"] === "message";
+  const message = value["message"];
+  return isMessage && !(isJsonFields(message) && typeof message["role"] === "string") ? "unknown" : "pi";
+}
+
+function formatOfHeader(value: JsonFields): TranscriptFormat {
+  if (value["version"] === undefined && value["created"] !== undefined) return "claw0";
+  return value["version"] === 4 ? "openclaw" : "pi";
+}
+
+/** A name in a directory. */
+export interface ListedName {
+  readonly name: string;
+  readonly isDirectory: boolean;
+}
+
+/**
+ * `state`: holds `agents`. `agent`: holds `sessions`. `claw0-agent`: holds `sessions` and their index. `sessions`: an
+ * index beside transcripts. `claw0-keyed`: an index beside `transcripts`. `claw0-root`: holds `.sessions`. `pi-root`:
+ * folders named after working directories. `own-agent`: an agent of our file store. `transcripts`: just files.
+ */
+export type DirectoryLayout =
+  | "state"
+  | "own-agent"
+  | "agent"
+  | "claw0-agent"
+  | "sessions"
+  | "claw0-keyed"
+  | "claw0-root"
+  | "pi-root"
+  | "transcripts"
+  | "unknown";
+
+/** What a directory is, by the names in it. */
+export function detectDirectoryLayout(names: readonly ListedName[]): DirectoryLayout {
+  const folders = new Set(names.filter((entry) => entry.isDirectory).map((entry) => entry.name));
+  const files = names.filter((entry) => !entry.isDirectory).map((entry) => entry.name);
+  const hasIndex = files.includes("sessions.json");
+  if (folders.has("agents")) return "state";
+  if (folders.has("throughline") && folders.has("sessions")) return "own-agent";
+  if (folders.has("transcripts") && hasIndex) return "claw0-keyed";
+  if (folders.has("sessions")) return hasIndex ? "claw0-agent" : "agent";
+  if (hasIndex) return "sessions";
+  if (folders.has(".sessions")) return "claw0-root";
+  if ([...folders].some((name) => /^--.*--$/.test(name))) return "pi-root";
+  return files.some((name) => /\.jsonl(\.(reset|deleted)\b.*)?$/.test(name)) ? "transcripts" : "unknown";
+}

@@ -1,0 +1,77 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { isJsonFields, type JsonFields } from "./parse-line.ts";
+import { readTimeMs } from "./read-time.ts";
+import { parseIndex } from "./sessions-json.ts";
+
+/** One session as an index names it. */
+export interface IndexedSession {
+  /** Null when the index knows the session by its id alone. */
+  readonly key: string | null;
+  readonly sessionId: string;
+  /** The transcript as the index writes it, perhaps a path of another machine. */
+  readonly file: string | null;
+  /** The entry with `sessionId` and `updatedAt` in milliseconds; every field of the index is kept beside them. */
+  readonly entry: JsonFields & { readonly sessionId: string };
+}
+
+/** `openclaw`: by key. `claw0-keyed`: by key, snake case. `claw0-by-id`: by session id. */
+export type SessionIndexShape = "openclaw" | "claw0-keyed" | "claw0-by-id";
+
+export interface SessionIndex {
+  /** Null when the index cannot be read or is empty. */
+  readonly shape: SessionIndexShape | null;
+  readonly sessions: readonly IndexedSession[];
+  /** Keys under which something stands that is no session. */
+  readonly unreadableKeys: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** Reads an index for import, in OpenClaw's shape or either tutorial's. Never throws. */
+export function readSessionIndex(text: string, options: { readonly path?: string | null } = {}): SessionIndex {
+  const path = options.path ?? null;
+  const { value, finding } = parseIndex(text, path);
+  if (value === null) return { shape: null, sessions: [], unreadableKeys: [], findings: finding === null ? [] : [finding] };
+  const sessions: IndexedSession[] = [];
+  const unreadableKeys: string[] = [];
+  const findings: Finding[] = [];
+  let shape: SessionIndexShape | null = null;
+  for (const [key, fields] of Object.entries(value)) {
+    const found = isJsonFields(fields) ? readIndexed(key, fields) : null;
+    if (found === null) {
+      unreadableKeys.push(key);
+      findings.push(createFinding("ENTRY_UNREADABLE", `The entry of ${quote(key)} names no session.`, { path, key }));
+    } else {
+      shape ??= found.shape;
+      sessions.push(found.session);
+    }
+  }
+  return { shape, sessions, unreadableKeys, findings };
+}
+
+function readIndexed(name: string, fields: JsonFields): { readonly shape: SessionIndexShape; readonly session: IndexedSession } | null {
+  const { sessionId, session_id, session_key, transcript_file, sessionFile } = fields;
+  if (isName(sessionId)) {
+    return { shape: "openclaw", session: { key: name, sessionId, file: textOrNull(sessionFile), entry: { ...fields, sessionId } } };
+  }
+  if (isName(session_id)) {
+    const key = isName(session_key) ? session_key : name;
+    return { shape: "claw0-keyed", session: { key, sessionId: session_id, file: textOrNull(transcript_file), entry: withTimes(fields, session_id) } };
+  }
+  const isById = ["last_active", "created_at", "message_count"].some((field) => fields[field] !== undefined);
+  if (!isById || name === "") return null;
+  return { shape: "claw0-by-id", session: { key: null, sessionId: name, file: null, entry: withTimes(fields, name) } };
+}
+
+function withTimes(fields: JsonFields, sessionId: string): JsonFields & { readonly sessionId: string } {
+  const updatedAt = readTimeMs(fields["updated_at"] ?? fields["last_active"] ?? fields["created_at"]);
+  return { ...fields, sessionId, ...(updatedAt === null ? {} : { updatedAt }) };
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function textOrNull(value: unknown): string | null {
+  return isName(value) ? value : null;
+}

@@ -1,0 +1,54 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { isJsonFields, type JsonFields } from "./parse-line.ts";
+
+/** A sessions.json as it is, key by key. */
+export interface SessionsJson {
+  /**
+   * Entries by key, in the file's order, every field kept. Null when the file cannot be read: an unreadable index is
+   * not an empty one, and whoever writes it must not take it for that.
+   */
+  readonly entries: ReadonlyMap<string, JsonFields> | null;
+  /** Values that are no entries: kept, so that a writer can give them back. */
+  readonly unreadable: ReadonlyMap<string, unknown>;
+  readonly findings: readonly Finding[];
+}
+
+/** Reads the text of a sessions.json. Never throws. */
+export function readSessionsJson(text: string, options: { readonly path?: string | null } = {}): SessionsJson {
+  const { value, finding } = parseIndex(text, options.path ?? null);
+  if (value === null) return { entries: null, unreadable: new Map(), findings: finding === null ? [] : [finding] };
+  const entries = new Map<string, JsonFields>();
+  const unreadable = new Map<string, unknown>();
+  const findings: Finding[] = [];
+  for (const [key, entry] of Object.entries(value)) {
+    if (isJsonFields(entry) && typeof entry["sessionId"] === "string" && entry["sessionId"] !== "") {
+      entries.set(key, entry);
+    } else {
+      unreadable.set(key, entry);
+      const message = `The entry of ${quote(key)} is not an object with a sessionId.`;
+      findings.push(createFinding("ENTRY_UNREADABLE", message, { path: options.path ?? null, key }));
+    }
+  }
+  return { entries, unreadable, findings };
+}
+
+/** The text of a sessions.json: two spaces, the given order, no line feed at the end, as OpenClaw writes it. */
+export function writeSessionsJson(entries: Iterable<readonly [key: string, entry: unknown]>): string {
+  // Written member by member: an object would put keys like "12" first and lose the order.
+  const members = Array.from(entries, ([key, entry]) => `  ${JSON.stringify(key)}: ${JSON.stringify(entry, null, 2).replaceAll("\n", "\n  ")}`);
+  return members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
+}
+
+/** The index as an object, or what is wrong with it. `__proto__` is a key like any other. */
+export function parseIndex(text: string, path: string | null): { readonly value: JsonFields | null; readonly finding: Finding | null } {
+  let value: unknown;
+  let why = "it is not a JSON object";
+  try {
+    value = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
+  } catch (error) {
+    why = text === "" ? "it is empty" : error instanceof Error ? error.message : String(error);
+  }
+  if (isJsonFields(value)) return { value, finding: null };
+  return { value: null, finding: createFinding("INDEX_UNREADABLE", `The index cannot be read: ${why}.`, { path }) };
+}

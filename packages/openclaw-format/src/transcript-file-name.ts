@@ -1,0 +1,100 @@
+import { isAgentId, isSessionId } from "@throughline/core/keys";
+
+/** What a file in a sessions directory is, by its name. */
+export type SessionFileKind =
+  | "transcript"
+  /** Put aside by a reset or a deletion: a session that ended. */
+  | "reset-archive"
+  | "deleted-archive"
+  | "index"
+  | "backup"
+  | "corrupt"
+  /** A debug log beside a transcript. */
+  | "trajectory"
+  /** A copy from before a compaction. */
+  | "checkpoint"
+  | "temporary"
+  | "lock"
+  | "other";
+
+export interface SessionFileName {
+  readonly kind: SessionFileKind;
+  /** For transcripts and archives; null when the name holds no usable id. */
+  readonly sessionId: string | null;
+  readonly topicId: string | null;
+  /** When an archive was put aside, ISO 8601; null when the name does not say. */
+  readonly archivedAt: string | null;
+  /** True for pi's names, which put the time before the id. */
+  readonly isPiName: boolean;
+}
+
+const archivePattern = /^(.+\.jsonl)\.(reset|deleted)(?:\.(.+))?$/;
+const piPattern = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:-\d+)?Z_(.+)$/;
+const topicPattern = /^(.+?)-topic-(.+)$/;
+
+const otherKinds: readonly (readonly [RegExp, SessionFileKind])[] = [
+  [/\.lock$/, "lock"],
+  [/(^|[.-])(tmp|temp)$|\.tmp[.-]/, "temporary"],
+  [/\.corrupt([.-]|$)/, "corrupt"],
+  [/\.(bak|backup|orig)([.-]|$)|~$/, "backup"],
+  [/\.trajectory(-path)?\.jsonl?$/, "trajectory"],
+  [/\.checkpoint\.[^/]+\.jsonl$/, "checkpoint"],
+];
+
+/** Classifies a name, without its directory. */
+export function classifySessionFile(name: string): SessionFileName {
+  if (name === "sessions.json") return plain("index");
+  for (const [pattern, kind] of otherKinds) if (pattern.test(name)) return plain(kind);
+  const archive = archivePattern.exec(name);
+  if (archive !== null) {
+    const [, base = "", what, at] = archive;
+    return { ...transcript(base), kind: what === "reset" ? "reset-archive" : "deleted-archive", archivedAt: at === undefined ? null : isoOf(at) };
+  }
+  return name.endsWith(".jsonl") ? transcript(name) : plain("other");
+}
+
+/** The name an archive gets: colons are not allowed in file names everywhere. */
+export function archiveFileName(transcriptName: string, why: "reset" | "deleted", iso: string): string {
+  return `${transcriptName}.${why}.${iso.replaceAll(":", "-")}`;
+}
+
+function transcript(name: string): SessionFileName {
+  const stem = name.slice(0, -".jsonl".length);
+  const pi = piPattern.exec(stem);
+  const base = pi?.[1] ?? stem;
+  const topic = topicPattern.exec(base);
+  const sessionId = topic?.[1] ?? base;
+  return {
+    kind: "transcript",
+    sessionId: isSessionId(sessionId) ? sessionId : null,
+    topicId: topic?.[2] === undefined ? null : decodeTopic(topic[2]),
+    archivedAt: null,
+    isPiName: pi !== null,
+  };
+}
+
+function plain(kind: SessionFileKind): SessionFileName {
+  return { kind, sessionId: null, topicId: null, archivedAt: null, isPiName: false };
+}
+
+function isoOf(text: string): string | null {
+  const iso = text.replace(/T(\d\d)-(\d\d)-(\d\d)/, "T$1:$2:$3");
+  return Number.isFinite(Date.parse(iso)) ? iso : null;
+}
+
+function decodeTopic(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A name another program made, not percent-encoded.
+    return text;
+  }
+}
+
+/** The agent a sessions directory belongs to, by its path; null when the path does not say. */
+export function agentOfSessionsDir(path: string): string | null {
+  const segments = path.split(/[/\\]/).filter((segment) => segment !== "" && segment !== ".");
+  const at = segments.lastIndexOf("agents");
+  const agentId = at === -1 ? undefined : segments[at + 1];
+  return agentId !== undefined && isAgentId(agentId) ? agentId : null;
+}

@@ -1,0 +1,116 @@
+import { ThroughlineError } from "@throughline/core";
+import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
+
+/** Where OpenClaw, and our file store with it, keeps what. Texts in, texts out: nothing here looks at a disk. */
+
+export interface StorePathOptions {
+  /** The directory that holds `agents`. */
+  readonly stateDir: string;
+  /** @default "main" */
+  readonly agentId?: string;
+}
+
+/** `<stateDir>/agents/<agentId>/sessions`. @throws {ThroughlineError} AGENT_ID_INVALID */
+export function resolveSessionsDir(options: StorePathOptions): string {
+  const agentId = options.agentId ?? "main";
+  assertAgentId(agentId);
+  return joinPath(options.stateDir, "agents", agentId, "sessions");
+}
+
+/** `<stateDir>/agents/<agentId>/sessions/sessions.json`. @throws {ThroughlineError} AGENT_ID_INVALID */
+export function resolveDefaultStorePath(options: StorePathOptions): string {
+  return joinPath(resolveSessionsDir(options), "sessions.json");
+}
+
+/**
+ * A configured store path: `{agentId}` is replaced, a leading `~` is the home directory. Without one, the default.
+ * @throws {ThroughlineError} AGENT_ID_INVALID, PATH_UNSAFE (a NUL)
+ */
+export function resolveStorePath(store: string | undefined, options: StorePathOptions & { readonly homeDir: string }): string {
+  const configured = store?.trim() ?? "";
+  if (configured === "") return resolveDefaultStorePath(options);
+  const agentId = options.agentId ?? "main";
+  assertAgentId(agentId);
+  if (configured.includes("\0")) throw unsafe(configured);
+  const named = configured.replaceAll("{agentId}", agentId);
+  return named === "~" || named.startsWith("~/") || named.startsWith("~\\") ? joinPath(options.homeDir, named.slice(1)) : named;
+}
+
+/**
+ * The path of a session's transcript, or of one of its topics.
+ * @throws {ThroughlineError} AGENT_ID_INVALID, SESSION_ID_INVALID, INPUT_INVALID
+ */
+export function resolveTranscriptPath(options: StorePathOptions & { readonly sessionId: string; readonly topicId?: string | number }): string {
+  return joinPath(resolveSessionsDir(options), transcriptFileName(options.sessionId, options.topicId));
+}
+
+/**
+ * `<sessionId>.jsonl` or `<sessionId>-topic-<topicId>.jsonl` with the topic percent-encoded.
+ * @throws {ThroughlineError} SESSION_ID_INVALID, INPUT_INVALID
+ */
+export function transcriptFileName(sessionId: string, topicId?: string | number): string {
+  assertSessionId(sessionId);
+  return topicId === undefined ? `${sessionId}.jsonl` : `${sessionId}-topic-${encodeTopic(topicId)}.jsonl`;
+}
+
+export interface ResolvedSessionFile {
+  /** Always a direct child of the sessions directory. */
+  readonly path: string;
+  readonly fileName: string;
+  /** True when the entry's path leads elsewhere: to another machine's home, or out of the directory. */
+  readonly isForeign: boolean;
+}
+
+/**
+ * The transcript an entry means. Whatever path the entry states, only its last name counts, inside the sessions
+ * directory; a name that is none (`..`, a NUL, not a transcript) falls back to the session's id.
+ * @throws {ThroughlineError} SESSION_ID_INVALID when both the path and the id are unusable
+ */
+export function resolveSessionFile(
+  sessionsDir: string,
+  entry: { readonly sessionId: string; readonly sessionFile?: string | null },
+): ResolvedSessionFile {
+  const stated = entry.sessionFile ?? "";
+  const name = stated.split(/[/\\]/).at(-1) ?? "";
+  if (isPlainFileName(name)) {
+    const path = joinPath(sessionsDir, name);
+    return { path, fileName: name, isForeign: stated !== name && normalized(stated) !== normalized(path) };
+  }
+  const fileName = transcriptFileName(entry.sessionId);
+  return { path: joinPath(sessionsDir, fileName), fileName, isForeign: stated !== "" };
+}
+
+/** True for a name that is one file of its directory and nothing else, on every system. */
+export function isPlainFileName(name: string): boolean {
+  return name !== "" && name !== "." && name !== ".." && name.length <= 255 && !/[/\\:\p{Cc}]/u.test(name) && name.isWellFormed();
+}
+
+/** Joins with single slashes. Parts after the first never begin anew. */
+export function joinPath(first: string, ...parts: readonly string[]): string {
+  let path = first;
+  for (const part of parts) {
+    const inner = part.replace(/^[/\\]+/, "");
+    if (inner !== "") path = /[/\\]$/.test(path) ? path + inner : `${path}/${inner}`;
+  }
+  return path;
+}
+
+function encodeTopic(topicId: string | number): string {
+  const text = String(topicId).trim();
+  if (text === "" || !text.isWellFormed()) {
+    throw new ThroughlineError("INPUT_INVALID", `The topic id ${quote(topicId)} cannot be used.`, { outcome: "not-applied" });
+  }
+  const encoded = encodeURIComponent(text);
+  if (encoded.length > 100) {
+    throw new ThroughlineError("INPUT_INVALID", `The topic id ${quote(topicId)} is too long for a file name.`, { outcome: "not-applied" });
+  }
+  return encoded;
+}
+
+function normalized(path: string): string {
+  return path.replaceAll("\\", "/").replace(/\/+/g, "/");
+}
+
+function unsafe(path: string): ThroughlineError {
+  return new ThroughlineError("PATH_UNSAFE", `The path ${quote(path)} cannot be used.`, { outcome: "not-applied", details: { path } });
+}
