@@ -1,0 +1,96 @@
+import { createFinding, hasErrorCode, isFromNewerVersion, throughlineKind } from "@throughline/core";
+import type { Finding, FindingCode, StoredRecord } from "@throughline/core";
+import { buildContext, renderAnthropic, walkBranch } from "@throughline/history";
+import type { Context, RepairRule } from "@throughline/history";
+
+/** Record types whose meaning is known; `custom` and `session` among them, which mean nothing to a context. */
+const knownTypes: ReadonlySet<string> = new Set([
+  "session",
+  "message",
+  "compaction",
+  "branch_summary",
+  "custom",
+  "custom_message",
+  "model_change",
+  "thinking_level_change",
+  "label",
+  "session_info",
+  "usage",
+  "context_edit",
+  "leaf",
+  "reset",
+  "checkpoint",
+]);
+
+/** Repairs that speak of something odd in the log. The others only turn good records into a provider's shapes. */
+const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = new Map<
+  RepairRule,
+  readonly [FindingCode, string]
+>([
+  ["result-synthesized", ["TOOL_CALL_UNANSWERED", "has a tool call without a result"]],
+  ["orphan-result", ["TOOL_RESULT_ORPHAN", "is the result of a call that is not on the branch"]],
+  ["duplicate-result", ["DUPLICATE_TOOL_RESULT", "is a second result of a call"]],
+  ["duplicate-call", ["DUPLICATE_TOOL_CALL", "repeats a tool call"]],
+  ["unknown-role-removed", ["UNKNOWN_TYPE", "is a message of a role that is not known"]],
+  ["unknown-block-removed", ["UNKNOWN_TYPE", "holds a block of a type that is not known"]],
+]);
+
+/**
+ * Everything that is odd about the records of one session: what the way to the head meets, what the context leaves
+ * out for being unreadable, and what a provider could not be sent as it stands.
+ *
+ * @param records all of them, in order of seq
+ */
+export function inspectRecords(records: readonly StoredRecord[], headId: string | null): readonly Finding[] {
+  const findings = [...walkBranch(records, headId).findings, ...records.flatMap(findingsOf)];
+  let context: Context;
+  try {
+    context = buildContext(records, { headId });
+  } catch (error) {
+    if (!hasErrorCode(error, "RECORD_FROM_NEWER_VERSION")) throw error;
+    const newer = records.find(({ record }) => isFromNewerVersion(record));
+    const message = `${error.message}; no context is built until this program is upgraded`;
+    findings.push(createFinding("UNKNOWN_TYPE", message, { recordId: newer?.id ?? null }));
+    return findings;
+  }
+  findings.push(...context.findings);
+  for (const { rule, recordId } of renderAnthropic(context).repairs) {
+    const rewritten = repairFindings.get(rule);
+    if (rewritten === undefined) continue;
+    const [code, what] = rewritten;
+    findings.push(createFinding(code, `record ${recordId} ${what}`, { recordId }));
+  }
+  return findings;
+}
+
+/** What a single record shows by itself. */
+function findingsOf({ id, type, record }: StoredRecord): readonly Finding[] {
+  if (!knownTypes.has(type)) {
+    return [
+      createFinding("UNKNOWN_TYPE", `record ${id} is of type ${JSON.stringify(type)}, which is not known`, {
+        recordId: id,
+      }),
+    ];
+  }
+  if (throughlineKind(record) !== "unparsed") return [];
+  const { reason } = (record["data"] ?? {}) as { readonly reason?: unknown };
+  const code = unparsedCodes.get(String(reason));
+  return code === undefined
+    ? []
+    : [
+        createFinding(code, `the line in the place of record ${id} cannot be read (${String(reason)})`, {
+          recordId: id,
+        }),
+      ];
+}
+
+/** An empty line is kept for the sake of its bytes and says nothing. */
+const unparsedCodes: ReadonlyMap<string, FindingCode> = new Map<string, FindingCode>([
+  ["malformed", "LINE_MALFORMED"],
+  ["nul", "LINE_MALFORMED"],
+  ["too-deep", "LINE_MALFORMED"],
+  ["not-an-object", "LINE_MALFORMED"],
+  ["torn", "TAIL_TORN"],
+  ["too-long", "LINE_TOO_LONG"],
+  ["no-type", "RECORD_INVALID"],
+]);

@@ -1,0 +1,61 @@
+import { createFinding, ThroughlineError } from "@throughline/core";
+import type { Finding, ListQuery, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import { inspectRecords } from "./inspect-records.ts";
+import { mergeFindings } from "./merge-findings.ts";
+
+export interface InspectStoreOptions {
+  /** The sessions to look at. @default all of them, archived ones too */
+  readonly query?: ListQuery;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads every session of a store and says what is odd: what the store's own check finds, where it has one, and what the
+ * records show. A session that cannot be read is a finding; the others are read all the same.
+ */
+export async function* inspectStore(
+  store: SessionStore,
+  options: InspectStoreOptions = {},
+): AsyncGenerator<Finding, void, void> {
+  const { signal } = options;
+  if (store.maintenance !== undefined) yield* store.maintenance.verify(signal === undefined ? {} : { signal });
+  let cursor: string | null = null;
+  do {
+    const page = await store.list({
+      state: "any",
+      sort: "key",
+      limit: 1000,
+      ...options.query,
+      ...(cursor === null ? {} : { cursor }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    for (const state of page.sessions) yield* await inspectSession(store, state, signal);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
+
+async function inspectSession(
+  store: SessionStore,
+  { ref, head }: SessionState,
+  signal: AbortSignal | undefined,
+): Promise<readonly Finding[]> {
+  const records: StoredRecord[] = [];
+  const { key } = ref;
+  try {
+    for await (const page of store.read(ref, signal === undefined ? {} : { signal })) records.push(...page.records);
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
+    const path = error.details["path"];
+    return [createFinding("FILE_UNREADABLE", error.message, { key, path: typeof path === "string" ? path : null })];
+  }
+  return mergeFindings([gaps(records, key), inspectRecords(records, head.headId)], { key });
+}
+
+/** Sequence numbers are dense from 1; a hole means that a record is gone. */
+function gaps(records: readonly StoredRecord[], key: string): readonly Finding[] {
+  const at = records.findIndex(({ seq }, index) => seq !== index + 1);
+  if (at < 0) return [];
+  const found = records[at];
+  const message = `record ${found?.id} has seq ${found?.seq} where ${at + 1} is due: records are missing`;
+  return [createFinding("RECORD_INVALID", message, { key, recordId: found?.id ?? null })];
+}

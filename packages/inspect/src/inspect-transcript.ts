@@ -1,0 +1,79 @@
+import type { Finding, StoredRecord } from "@throughline/core";
+import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import type { SplitLine, TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
+import { inspectRecords } from "./inspect-records.ts";
+import { mergeFindings } from "./merge-findings.ts";
+import type { RecordPlace } from "./merge-findings.ts";
+
+export interface InspectTranscriptOptions {
+  /** Named in the findings. */
+  readonly path?: string | null;
+  readonly signal?: AbortSignal;
+}
+
+export interface TranscriptReport {
+  readonly findings: readonly Finding[];
+  readonly header: TranscriptHeader | null;
+  /** Lines, the header and unreadable ones included. */
+  readonly lineCount: number;
+}
+
+/** Reads a transcript of any version and says what is odd about it: its lines, its tree, and what a model would get. */
+export async function inspectTranscript(
+  chunks: AsyncIterable<Uint8Array>,
+  options: InspectTranscriptOptions = {},
+): Promise<TranscriptReport> {
+  const path = options.path ?? null;
+  const reader = createTranscriptReader({ path });
+  const records: StoredRecord[] = [];
+  const places = new Map<string, RecordPlace>();
+  const unparsedIds = new Set<string>();
+  for await (const split of splitLines(chunks, options.signal)) {
+    const line = reader.push(decodeLine(split.bytes), placeOf(split));
+    records.push(storedRecord(line, split.sizeBytes));
+    places.set(line.record.id, { line: line.line, byteOffset: line.byteOffset });
+    if (line.unparsed !== null) unparsedIds.add(line.record.id);
+  }
+  const readerFindings = reader.finish();
+  // Of a line that cannot be read the reader has said why; its stand-in has nothing to add.
+  const recordFindings = inspectRecords(records, reader.headId).filter(
+    ({ recordId }) => recordId === null || !unparsedIds.has(recordId),
+  );
+  const findings = mergeFindings([readerFindings, recordFindings], { path, places });
+  return { findings, header: reader.header, lineCount: records.length };
+}
+
+export interface NumberedLine extends SplitLine {
+  /** From 1. */
+  readonly line: number;
+}
+
+/** The lines of a file with their numbers. */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<NumberedLine, void, void> {
+  const splitter = createLineSplitter();
+  let line = 0;
+  for await (const chunk of chunks) {
+    signal?.throwIfAborted();
+    for (const split of splitter.push(chunk)) yield { ...split, line: (line += 1) };
+  }
+  const rest = splitter.end();
+  if (rest !== null) yield { ...rest, line: line + 1 };
+}
+
+/** What the reader wants to know of a line's place. */
+export function placeOf({ line, byteOffset, sizeBytes, isTerminated }: NumberedLine): {
+  readonly line: number;
+  readonly byteOffset: number;
+  readonly sizeBytes: number;
+  readonly isTerminated: boolean;
+} {
+  return { line, byteOffset, sizeBytes, isTerminated };
+}
+
+function storedRecord({ line, record, side, tsMs }: TranscriptLine, bytes: number): StoredRecord {
+  const { id, parentId, type } = record;
+  return { seq: line, id, parentId, type, side, tsMs, storedAtMs: null, bytes, crc: null, record };
+}

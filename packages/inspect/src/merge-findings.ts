@@ -1,0 +1,43 @@
+import type { Finding } from "@throughline/core";
+
+/** Where a record stands in its file. */
+export interface RecordPlace {
+  readonly line: number;
+  readonly byteOffset: number;
+}
+
+/**
+ * One list out of what several finders say: the same code about the same record counts once, in the words of the
+ * first; a finding that knows only its record gets the record's place; order is that of the file.
+ */
+export function mergeFindings(
+  lists: Iterable<readonly Finding[]>,
+  place: {
+    readonly path?: string | null;
+    readonly key?: string | null;
+    readonly places?: ReadonlyMap<string, RecordPlace>;
+  } = {},
+): readonly Finding[] {
+  const merged: Finding[] = [];
+  const seen = new Set<string>();
+  for (const finding of Array.from(lists).flat()) {
+    const found = finding.recordId === null ? undefined : place.places?.get(finding.recordId);
+    const line = finding.line ?? found?.line ?? null;
+    const key = JSON.stringify([finding.code, line ?? finding.recordId ?? finding.message]);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    merged.push({
+      ...finding,
+      path: finding.path ?? place.path ?? null,
+      key: finding.key ?? place.key ?? null,
+      line,
+      byteOffset: finding.byteOffset ?? found?.byteOffset ?? null,
+    });
+  }
+  return merged.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+}
+
+/** True when somebody should look: something was lost, is in doubt, or had to be worked around. */
+export function needsAttention(findings: readonly Finding[]): boolean {
+  return findings.some(({ severity }) => severity !== "info");
+}

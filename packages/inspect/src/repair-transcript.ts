@@ -1,0 +1,60 @@
+import type { SessionRecord } from "@throughline/core";
+import { serializeRecord } from "@throughline/core/store";
+import { createTranscriptReader, decodeLine, encodeLine } from "@throughline/openclaw-format";
+import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
+import { placeOf, splitLines } from "./inspect-transcript.ts";
+
+export interface RepairTranscriptOptions {
+  /** The id to give a file that names none. @default "unknown" */
+  readonly sessionId?: string;
+  readonly signal?: AbortSignal;
+}
+
+const lineFeed = new Uint8Array([0x0a]);
+
+/**
+ * The lines of a clean copy, in version 3: a good header first, then every record that can be read, each after its
+ * parent. A line that is in order is given as it came, byte for byte; what cannot be read is left out, which is why the
+ * original must be kept.
+ */
+export async function* repairTranscript(
+  chunks: AsyncIterable<Uint8Array>,
+  options: RepairTranscriptOptions = {},
+): AsyncGenerator<Uint8Array, void, void> {
+  const reader = createTranscriptReader();
+  const written = new Set<string>();
+  let lastMainId: string | null = null;
+  for await (const split of splitLines(chunks, options.signal)) {
+    const line = reader.push(decodeLine(split.bytes), placeOf(split));
+    if (line.unparsed !== null) continue;
+    if (written.size === 0) {
+      yield headerBytes(line, reader.header, options.sessionId ?? "unknown");
+      yield lineFeed;
+      written.add("");
+    }
+    // A second header says nothing that a reader would look at, and some readers stop at it.
+    if (line.isHeader || line.record.type === "session") continue;
+    yield recordBytes(line, written, lastMainId);
+    yield lineFeed;
+    written.add(line.record.id);
+    if (!line.side) lastMainId = line.record.id;
+  }
+}
+
+function headerBytes(line: TranscriptLine, header: TranscriptHeader | null, fallbackId: string): Uint8Array {
+  const isGood = line.isHeader && header?.sessionId != null && header.version >= 3 && typeof line.source === "string";
+  if (isGood) return encodeLine(line.source);
+  const { type: _type, version: _version, id: _id, ...rest } = header?.fields ?? {};
+  const timestamp = header?.timestamp ?? line.record.timestamp;
+  const id = header?.sessionId ?? fallbackId;
+  return encodeLine(serializeRecord({ type: "session", version: 3, id, ...rest, timestamp, cwd: header?.cwd ?? "" }));
+}
+
+function recordBytes(line: TranscriptLine, written: ReadonlySet<string>, lastMainId: string | null): Uint8Array {
+  const { record } = line;
+  // A parent that does not come first is missing, the record itself, or part of a ring.
+  const isLinked = record.parentId === null || written.has(record.parentId);
+  if (isLinked && line.isSourceCanonical) return encodeLine(line.source);
+  const linked: SessionRecord = isLinked ? record : { ...record, parentId: lastMainId };
+  return encodeLine(serializeRecord(linked));
+}
