@@ -1,1 +1,4 @@
-export {};
+export { createMemoryData } from "./memory-data.ts";
+export type { MemoryData } from "./memory-data.ts";
+export { createMemoryStore } from "./memory-store.ts";
+export type { MemoryStoreOptions } from "./memory-store.ts";

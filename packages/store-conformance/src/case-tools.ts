@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { hasErrorCode, throughlineDraft, ThroughlineError } from "@throughline/core";
+import type { ErrorCode, ReadOptions, RecordDraft, SessionRef, SessionStore, SourcedRecord, StoredRecord } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import type { StoreUnderTest } from "./store-under-test.ts";
+
+export interface NewSession {
+  readonly agentId?: string;
+  readonly namespace?: string;
+  readonly key?: string;
+  readonly sessionId?: string;
+  readonly entry?: Readonly<Record<string, unknown>>;
+}
+
+/** The address that `createSession` uses for a name. */
+export function refOf(name: string, { agentId = "main", namespace = "", key }: NewSession = {}): SessionRef {
+  return { namespace, agentId, key: key ?? `agent:${agentId}:${name}` };
+}
+
+/** A new session, empty; its id is `session-<name>` unless given. */
+export async function createSession(store: SessionStore, name: string, options: NewSession = {}): Promise<SessionRef> {
+  const ref = refOf(name, options);
+  await store.save(ref, { ...options.entry, sessionId: options.sessionId ?? `session-${name}` }, { ifRevision: null });
+  return ref;
+}
+
+/** A main record. */
+export function userDraft(text: string, fields: Readonly<Record<string, unknown>> = {}): RecordDraft {
+  return { type: "message", message: { role: "user", content: text }, ...fields };
+}
+
+/** A side record. */
+export function noteDraft(text: string): RecordDraft {
+  return throughlineDraft("note", { text });
+}
+
+/** The line of a main record as another program might have written it. */
+export function lineOf(id: string, rest: string, parentId: string | null = null): string {
+  return `{"type":"message","id":${JSON.stringify(id)},"parentId":${JSON.stringify(parentId)},"timestamp":"2026-01-02T03:04:05.006Z",${rest}}`;
+}
+
+export async function readRecords(store: SessionStore, ref: SessionRef, options: ReadOptions = {}): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const page of store.read(ref, options)) records.push(...page.records);
+  return records;
+}
+
+export async function readSources(store: SessionStore, ref: SessionRef): Promise<SourcedRecord[]> {
+  const records: SourcedRecord[] = [];
+  for await (const page of store.read(ref, { payload: "source" })) records.push(...page.records);
+  return records;
+}
+
+/** What the records of `userDraft` say, in the order they are read. */
+export async function readTexts(store: SessionStore, ref: SessionRef, options: ReadOptions = {}): Promise<string[]> {
+  return (await readRecords(store, ref, options)).map(({ record }) => {
+    const message = record["message"] as { readonly content?: unknown } | undefined;
+    return typeof message?.content === "string" ? message.content : `(${record.type})`;
+  });
+}
+
+export function seqsOf(records: readonly { readonly seq: number }[]): number[] {
+  return records.map(({ seq }) => seq);
+}
+
+/** 1 to `count`. */
+export function numbersTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+/** A refused write: a ThroughlineError with one of the codes, which says that nothing was applied. */
+export async function assertRefused(operation: Promise<unknown>, ...codes: readonly ErrorCode[]): Promise<ThroughlineError> {
+  const error = await assertFails(operation, ...codes);
+  assert.equal(error.outcome, "not-applied", "a refused write says that nothing was applied");
+  return error;
+}
+
+/** A failed operation: a ThroughlineError with one of the codes. */
+export async function assertFails(operation: Promise<unknown>, ...codes: readonly ErrorCode[]): Promise<ThroughlineError> {
+  const error: unknown = await operation.then(
+    () => assert.fail(`expected ${codes.join(" or ")}, but it succeeded`),
+    (reason: unknown) => reason,
+  );
+  if (hasErrorCode(error, ...codes)) return error;
+  assert.ok(ThroughlineError.isInstance(error), `expected ${codes.join(" or ")}, got what is no ThroughlineError: ${String(error)}`);
+  return assert.fail(`expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
+}
+
+/** A member of the store under test that the case has declared among its `needs`. */
+export function abilityOf<Name extends keyof StoreUnderTest>(under: StoreUnderTest, name: Name): NonNullable<StoreUnderTest[Name]> {
+  const ability = under[name];
+  assert.ok(ability !== undefined, `the store under test offers no ${name}`);
+  return (typeof ability === "function" ? ability.bind(under) : ability) as NonNullable<StoreUnderTest[Name]>;
+}
+
+export function reopened(under: StoreUnderTest): Promise<SessionStore> {
+  return abilityOf(under, "reopen")();
+}
+
+export function nowMs(): number {
+  return systemClock.nowMs();
+}

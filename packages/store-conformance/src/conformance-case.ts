@@ -1,0 +1,25 @@
+import type { PayloadCodec, SessionStore, StoreCapabilities } from "@throughline/core";
+import type { ConformanceAbility, StoreUnderTest } from "./store-under-test.ts";
+
+/** What a case works with. Stores opened through the context are closed after it. */
+export interface CaseContext {
+  readonly under: StoreUnderTest;
+  readonly store: SessionStore;
+  openWithCodec(codec: PayloadCodec): Promise<StoreUnderTest>;
+  model(): SessionStore;
+}
+
+/** One demand of the contract. */
+export interface ConformanceCase {
+  /** `<group>/<name>`. Stable: reports and `skip` lists refer to it. */
+  readonly id: string;
+  /** The demand, as a sentence. */
+  readonly demand: string;
+  /** Whether the case applies to a store that declares this. @default to every store */
+  readonly requires?: (capabilities: StoreCapabilities) => boolean;
+  readonly needs?: readonly ConformanceAbility[];
+  /** True when the demand holds for payloads that are kept as they are, so that the run under a codec leaves it out. */
+  readonly withoutCodec?: boolean;
+  /** Throws when the demand is not met. */
+  run(context: CaseContext): Promise<void>;
+}

@@ -1,0 +1,51 @@
+import { appendCases, sequenceCases } from "./cases/append.ts";
+import { codecCases } from "./cases/codec.ts";
+import { concurrencyCases, gapCases } from "./cases/concurrency.ts";
+import { copyCases } from "./cases/copies.ts";
+import { durabilityCases } from "./cases/durability.ts";
+import { entryCases } from "./cases/entries.ts";
+import { errorCases, signalCases } from "./cases/errors.ts";
+import { eventCases } from "./cases/events.ts";
+import { expectCases, sidesCases } from "./cases/expect.ts";
+import { idempotencyCases } from "./cases/idempotency.ts";
+import { isolationCases } from "./cases/isolation.ts";
+import { lifecycleCases } from "./cases/lifecycle.ts";
+import { limitCases, pagingCases } from "./cases/limits.ts";
+import { listCases } from "./cases/list.ts";
+import { manifestCases } from "./cases/manifest.ts";
+import { modelCases } from "./cases/model.ts";
+import { moveCases, removeCases } from "./cases/move.ts";
+import { redactCases } from "./cases/redact.ts";
+import { sourceCases } from "./cases/sources.ts";
+import { turnCases } from "./cases/turns.ts";
+import type { ConformanceCase } from "./conformance-case.ts";
+
+/** Every case of the kit, group by group. */
+export const conformanceCases: readonly ConformanceCase[] = [
+  ...manifestCases,
+  ...lifecycleCases,
+  ...appendCases,
+  ...sequenceCases,
+  ...expectCases,
+  ...sidesCases,
+  ...idempotencyCases,
+  ...turnCases,
+  ...entryCases,
+  ...listCases,
+  ...isolationCases,
+  ...moveCases,
+  ...removeCases,
+  ...redactCases,
+  ...sourceCases,
+  ...limitCases,
+  ...pagingCases,
+  ...errorCases,
+  ...signalCases,
+  ...durabilityCases,
+  ...concurrencyCases,
+  ...gapCases,
+  ...codecCases,
+  ...copyCases,
+  ...eventCases,
+  ...modelCases,
+];

@@ -1,0 +1,52 @@
+import { conformanceCases } from "./conformance-cases.ts";
+import type { ConformanceCase } from "./conformance-case.ts";
+import { runCase } from "./run-case.ts";
+import type { ConformanceSetup } from "./store-under-test.ts";
+import { createXorCodec } from "./xor-codec.ts";
+
+/** The part of a test runner the kit uses; vitest and node:test both fit. */
+export interface TestRunner {
+  describe(name: string, body: () => void): unknown;
+  it(name: string, body: (context: TestContext) => Promise<void>): unknown;
+}
+
+export interface TestContext {
+  /** Marks the running test as skipped; may throw to end it. */
+  skip(reason?: string): unknown;
+}
+
+export interface DescribeStoreConformanceOptions extends ConformanceSetup {
+  readonly name: string;
+  readonly runner: TestRunner;
+  /** Cases the store does not meet yet, and why; the reason stands in the title. An unknown id is an error. */
+  readonly skip?: readonly { readonly id: string; readonly reason: string }[];
+}
+
+/**
+ * Declares one test a case. With `openWithCodec` every case runs a second time under a codec that leaves no
+ * byte as it was.
+ */
+export function describeStoreConformance(options: DescribeStoreConformanceOptions): void {
+  const reasons = new Map(options.skip?.map(({ id, reason }) => [id, reason]));
+  for (const id of reasons.keys()) {
+    if (!conformanceCases.some((each) => each.id === id)) throw new Error(`No conformance case has the id ${id}.`);
+  }
+  const { openWithCodec } = options;
+  options.runner.describe(`${options.name} keeps the store contract`, () => {
+    for (const each of conformanceCases) declare(each, options, options, reasons.get(each.id));
+  });
+  if (openWithCodec === undefined) return;
+  const underCodec: ConformanceSetup = { ...options, openWithCodec, open: () => openWithCodec(createXorCodec()) };
+  options.runner.describe(`${options.name} keeps the store contract under a codec`, () => {
+    const applicable = conformanceCases.filter(({ withoutCodec }) => withoutCodec !== true);
+    for (const each of applicable) declare(each, options, underCodec, reasons.get(each.id));
+  });
+}
+
+function declare(each: ConformanceCase, options: DescribeStoreConformanceOptions, setup: ConformanceSetup, reason: string | undefined): void {
+  const title = `${each.id}: ${each.demand}`;
+  options.runner.it(reason === undefined ? title : `${title} (left out: ${reason})`, async (context) => {
+    const skipped = reason ?? (await runCase(each, setup));
+    if (skipped !== null) context.skip(skipped);
+  });
+}

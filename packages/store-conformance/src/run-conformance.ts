@@ -1,0 +1,48 @@
+import { systemClock } from "@throughline/core/node";
+import { conformanceCases } from "./conformance-cases.ts";
+import type { ConformanceCase } from "./conformance-case.ts";
+import { runCase } from "./run-case.ts";
+import type { ConformanceSetup } from "./store-under-test.ts";
+
+export interface RunConformanceOptions extends ConformanceSetup {
+  /** @default all cases */
+  readonly cases?: readonly ConformanceCase[];
+  /** A case that takes longer has failed. @default 60,000 */
+  readonly caseTimeoutMs?: number;
+}
+
+export interface ConformanceResult {
+  readonly id: string;
+  readonly passed: boolean;
+  /** What the case threw; null when it passed or was skipped. */
+  readonly error: unknown;
+  /** Why the case did not apply; null when it ran. A skipped case has not passed. */
+  readonly skipped: string | null;
+}
+
+/** Runs the cases one after the other, for programs. Never throws for a case: look at the results. */
+export async function runConformance(options: RunConformanceOptions): Promise<readonly ConformanceResult[]> {
+  const results: ConformanceResult[] = [];
+  for (const each of options.cases ?? conformanceCases) {
+    try {
+      const skipped = await withinTime(runCase(each, options), options.caseTimeoutMs ?? 60_000);
+      results.push({ id: each.id, passed: skipped === null, error: null, skipped });
+    } catch (error) {
+      results.push({ id: each.id, passed: false, error, skipped: null });
+    }
+  }
+  return results;
+}
+
+async function withinTime<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
+  const timer = new AbortController();
+  const late = systemClock.sleep(timeoutMs, timer.signal).then(() => {
+    throw new Error(`The case did not end within ${timeoutMs} ms.`);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timer.abort();
+    late.catch(() => undefined);
+  }
+}

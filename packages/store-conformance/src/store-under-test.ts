@@ -1,0 +1,43 @@
+import type { PayloadCodec, SessionEvent, SessionStore, WriteOutcome } from "@throughline/core";
+
+/** A fresh, empty store and what a test may do to it. Every optional member opens the door to the cases that need it. */
+export interface StoreUnderTest {
+  readonly store: SessionStore;
+  /** Closes `store` and opens the same data again. */
+  reopen?(): Promise<SessionStore>;
+  /** A second handle on the same data while the first stays open. */
+  another?(): Promise<SessionStore>;
+  /** The content of everything the store has written, to be searched for text that must not be there. */
+  files?(): Promise<readonly Uint8Array[]>;
+  /** The events the store has announced. */
+  events?(): readonly SessionEvent[];
+  /** Moves the store's clock forward. */
+  advanceClock?(deltaMs: number): void;
+  /**
+   * Makes the storage below the next append fail: `unknown` after the write was handed over, so that it may be
+   * there or not; `not-applied` before.
+   */
+  failNextAppend?(outcome: WriteOutcome): void;
+  dispose(): Promise<void>;
+}
+
+/** How the kit gets at a store. */
+export interface ConformanceSetup {
+  /** A store that shares nothing with those opened before. */
+  open(): Promise<StoreUnderTest>;
+  /** The same with a codec around every payload. */
+  openWithCodec?(codec: PayloadCodec): Promise<StoreUnderTest>;
+  /** A store known to be right, to compare with: `createMemoryStore`. */
+  model?(): SessionStore;
+}
+
+/** What a case may need of the setup. */
+export type ConformanceAbility =
+  | "reopen"
+  | "another"
+  | "files"
+  | "events"
+  | "advanceClock"
+  | "failNextAppend"
+  | "codec"
+  | "model";

@@ -1,0 +1,49 @@
+import type { CodecContext, PayloadCodec } from "@throughline/core";
+
+/**
+ * A codec for tests, no encryption: every byte is changed by a pad that depends on the place, and a tag in front tells
+ * a payload that was moved. What a store writes under it holds no plain text, and reading with another context fails.
+ */
+export function createXorCodec(): PayloadCodec {
+  return {
+    name: "xor-for-tests",
+    encode: (plain, context) => {
+      const seed = seedOf(context);
+      const coded = new Uint8Array(plain.byteLength + tagBytes);
+      coded.set(tagOf(seed));
+      coded.set(xor(plain, seed), tagBytes);
+      return coded;
+    },
+    decode: (coded, context) => {
+      const seed = seedOf(context);
+      if (!tagOf(seed).every((byte, index) => coded[index] === byte)) throw new Error("the payload belongs to another place");
+      return xor(coded.subarray(tagBytes), seed);
+    },
+  };
+}
+
+const tagBytes = 3;
+
+/** 0xff first: no text begins so. */
+function tagOf(seed: number): readonly number[] {
+  return [0xff, seed & 0xff, (seed >>> 8) & 0xff];
+}
+
+/** The high bit is always set in the pad: ASCII becomes what is not. */
+function xor(bytes: Uint8Array, seed: number): Uint8Array {
+  let pad = seed;
+  const changed = new Uint8Array(bytes.byteLength);
+  for (let index = 0; index < bytes.byteLength; index++) {
+    pad = (Math.imul(pad, 1_664_525) + 1_013_904_223) >>> 0;
+    changed[index] = (bytes[index] ?? 0) ^ (0x80 | (pad >>> 24));
+  }
+  return changed;
+}
+
+function seedOf({ namespace, agentId, sessionId, id, part }: CodecContext): number {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(JSON.stringify([namespace, agentId, sessionId, id, part]))) {
+    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  }
+  return hash;
+}
