@@ -175,17 +175,18 @@ function cleanCall(call: NeutralToolCall, recordId: string, rules: ReplayRules, 
 
 /** The same value when every string in it is well-formed; a copy with U+FFFD in place of lone surrogates otherwise. */
 function wellFormed(value: unknown): unknown {
-  if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
-  if (Array.isArray(value)) {
-    const items = value.map(wellFormed);
-    return items.some((item, index) => item !== value[index]) ? items : value;
+  if (!hasLoneSurrogate(value)) return value;
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  const entries = Object.entries(value as object).map(([key, field]) => [key.toWellFormed(), wellFormed(field)] as const);
+  return Object.fromEntries(entries);
+}
+
+function hasLoneSurrogate(value: unknown): boolean {
+  if (typeof value === "string") return !value.isWellFormed();
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in value) {
+    if (!key.isWellFormed() || hasLoneSurrogate((value as Record<string, unknown>)[key])) return true;
   }
-  if (typeof value !== "object" || value === null) return value;
-  let isChanged = false;
-  const entries = Object.entries(value).map(([key, field]) => {
-    const clean = [key.toWellFormed(), wellFormed(field)] as const;
-    isChanged ||= clean[0] !== key || clean[1] !== field;
-    return clean;
-  });
-  return isChanged ? Object.fromEntries(entries) : value;
+  return false;
 }
