@@ -1,3 +1,5 @@
+export { inspectIndex } from "./inspect-index.ts";
+export type { InspectIndexOptions } from "./inspect-index.ts";
 export { inspectRecords } from "./inspect-records.ts";
 export { inspectStore } from "./inspect-store.ts";
 export type { InspectStoreOptions } from "./inspect-store.ts";

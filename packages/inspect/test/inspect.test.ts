@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { sessionRef } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { inspectStore, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
+import {
+  inspectIndex,
+  inspectStore,
+  inspectTranscript,
+  mergeFindings,
+  needsAttention,
+  repairTranscript,
+} from "@throughline/inspect";
 
 const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
 
@@ -118,6 +125,36 @@ describe("repairTranscript", () => {
     expect(repairedHeader).toMatchObject({ version: 3, sessionId: expect.stringMatching(/^(s1|from-name)$/) });
     const kept = (given: string): number => given.split('"role":"user"').length;
     expect(kept(repaired)).toBe(kept(text));
+  });
+});
+
+describe("inspectIndex", () => {
+  const options = {
+    path: "/home/ada/s/sessions.json",
+    sessionsDir: "/home/ada/s",
+    fileNames: new Set(["a.jsonl", "b.jsonl", "c.jsonl.lock"]),
+  };
+
+  it("compares the index with the files beside it", () => {
+    const index = {
+      "agent:main:a": { sessionId: "a", updatedAt: 1 },
+      "agent:main:gone": { sessionId: "gone", updatedAt: 1 },
+      "agent:main:far": { sessionId: "a", sessionFile: "/other/machine/a.jsonl" },
+      "agent:main:bad": { sessionId: "../x" },
+      "agent:main:none": 7,
+    };
+    const findings = inspectIndex(JSON.stringify(index), options);
+    expect(findings.map(({ code, key }) => [code, key]).toSorted()).toEqual([
+      ["ENTRY_UNREADABLE", "agent:main:bad"],
+      ["ENTRY_UNREADABLE", "agent:main:none"],
+      ["SESSION_FILE_FOREIGN", "agent:main:far"],
+      ["SESSION_FILE_MISSING", "agent:main:gone"],
+      ["SESSION_UNINDEXED", null],
+    ]);
+  });
+
+  it("says that an index cannot be read", () => {
+    expect(inspectIndex("{", options).map(({ code }) => code)).toEqual(["INDEX_UNREADABLE"]);
   });
 });
 
