@@ -40,7 +40,9 @@ export function createSpikeStore(client: WatchedClient): SpikeStore {
       const prepared = prepareDrafts(drafts, { ids: systemRecordIds, clock: systemClock, limits: defaultStoreLimits });
       return client.charge("append", async () => {
         const values = appendValues(ref, drafts, prepared, options);
-        const row = await run(client, "append", appendStatement, values, ref);
+        const parts = { isKeyed: options.idempotencyKey !== undefined, hasEntry: options.entry !== undefined };
+        const name = `append${parts.isKeyed ? " keyed" : ""}${parts.hasEntry ? " with entry" : ""}`;
+        const row = await run(client, name, appendStatement(parts), values, ref);
         if (row["verdict"] === "REPLAYED") return toReplayedResult(String(row["first_began"]), prepared);
         return toAppendResult(row, prepared, options, false);
       });
@@ -145,7 +147,8 @@ function appendValues(
   const opened = turn?.action === "open" ? turn : null;
   const records = toColumns(prepared);
   const [names, values] = entry === undefined ? [null, null] : entryColumns(entry);
-  const digest = createHash("sha256").update(draftsFingerprint(drafts)).digest("base64");
+  const isKeyed = idempotencyKey !== undefined;
+  const digest = isKeyed ? createHash("sha256").update(draftsFingerprint(drafts)).digest("base64") : null;
   // The numbers are those of the statement's parameters.
   return [
     ...address(ref), // 1 to 4
@@ -179,6 +182,6 @@ function appendValues(
     records.crcs, // 32
     records.rests, // 33
     records.sources, // 34
-    idempotencyKey === undefined ? null : JSON.stringify(options), // 35
+    isKeyed ? JSON.stringify(options) : null, // 35
   ];
 }

@@ -40,8 +40,8 @@ export async function throughputScenario(
   clients: readonly pg.Client[],
 ): Promise<readonly string[]> {
   const lines: string[] = [];
-  const rounds = quick ? 3 : 7;
-  const roundMs = quick ? 120 : 700;
+  const rounds = quick ? 3 : 5;
+  const roundMs = quick ? 100 : 500;
   for (const connections of [1, 8]) {
     const sessions: SessionRef[] = [];
     for (let index = 0; index < connections; index++) sessions.push(await createSession());
