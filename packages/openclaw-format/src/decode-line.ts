@@ -34,7 +34,11 @@ export function readableLine(source: RecordSource): ReadableLine {
   if (typeof source === "string") return { text: source, hasByteOrderMark: false, hasReplacements: false };
   const decoded = lenientDecoder.decode(source);
   const hasByteOrderMark = decoded.startsWith(byteOrderMark);
-  return { text: hasByteOrderMark ? decoded.slice(1) : decoded, hasByteOrderMark, hasReplacements: !isWellFormed(source) };
+  return {
+    text: hasByteOrderMark ? decoded.slice(1) : decoded,
+    hasByteOrderMark,
+    hasReplacements: !isWellFormed(source),
+  };
 }
 
 function isWellFormed(bytes: Uint8Array): boolean {

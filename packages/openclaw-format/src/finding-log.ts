@@ -27,7 +27,8 @@ export class FindingLog {
   /** Says how many more there were of the codes that came too often. */
   finish(): void {
     for (const [code, count] of this.counts) {
-      if (count > maxPerCode) this.findings.push(createFinding(code, `${count - maxPerCode} more of this kind are not listed.`, this.where));
+      if (count > maxPerCode)
+        this.findings.push(createFinding(code, `${count - maxPerCode} more of this kind are not listed.`, this.where));
     }
     this.counts.clear();
   }

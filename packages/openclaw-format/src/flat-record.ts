@@ -56,7 +56,11 @@ function toolResultMessage(fields: JsonFields, time: JsonFields, toolNames: Tool
   const body = content ?? output;
   const toolName = typeof name === "string" ? name : toolNames.get(toolCallId);
   toolNames.delete(toolCallId);
-  const isConflict = content !== undefined && content !== null && output !== undefined && JSON.stringify(content) !== JSON.stringify(output);
+  const isConflict =
+    content !== undefined &&
+    content !== null &&
+    output !== undefined &&
+    JSON.stringify(content) !== JSON.stringify(output);
   const message = {
     role: "toolResult",
     toolCallId,
@@ -107,7 +111,12 @@ function thinking(block: JsonFields): JsonFields {
 }
 
 function toolCall(id: unknown, name: unknown, input: unknown, toolNames: ToolNames): JsonFields {
-  const call = { type: "toolCall", id: textOf(id), name: textOf(name), arguments: isJsonFields(input) ? input : input === undefined ? {} : { input } };
+  const call = {
+    type: "toolCall",
+    id: textOf(id),
+    name: textOf(name),
+    arguments: isJsonFields(input) ? input : input === undefined ? {} : { input },
+  };
   if (call.name !== "") toolNames.set(call.id, call.name);
   return call;
 }

@@ -50,7 +50,9 @@ const escapedMarker = '"\\u005ftl":';
 export function attachEnvelope(text: string, envelope: LineEnvelope): string {
   const close = closingBrace(text);
   if (close === -1 || !startsAnObject.test(text)) {
-    throw new ThroughlineError("INPUT_INVALID", "Only the text of a JSON object can carry an envelope.", { outcome: "not-applied" });
+    throw new ThroughlineError("INPUT_INVALID", "Only the text of a JSON object can carry an envelope.", {
+      outcome: "not-applied",
+    });
   }
   const before = text.slice(0, close);
   return `${before}${separator(before)}${marker}${envelopeText(envelope)}${text.slice(close)}`;

@@ -4,7 +4,15 @@ import { readableLine } from "./decode-line.ts";
 export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** Why a line stands for no record. */
-export type UnparsedReason = "blank" | "malformed" | "torn" | "nul" | "too-long" | "too-deep" | "not-an-object" | "no-type";
+export type UnparsedReason =
+  | "blank"
+  | "malformed"
+  | "torn"
+  | "nul"
+  | "too-long"
+  | "too-deep"
+  | "not-an-object"
+  | "no-type";
 
 export interface LineRemark {
   readonly code: FindingCode;
@@ -40,7 +48,8 @@ export function parseLine(source: RecordSource, sizeBytes: number, limits: Parse
   }
   const { text, hasByteOrderMark, hasReplacements } = readableLine(source);
   const remarks: LineRemark[] = [];
-  if (hasByteOrderMark) remarks.push({ code: "BYTE_ORDER_MARK", message: "The line begins with a byte order mark.", repaired: true });
+  if (hasByteOrderMark)
+    remarks.push({ code: "BYTE_ORDER_MARK", message: "The line begins with a byte order mark.", repaired: true });
   if (isBlank(text)) return { value: null, reason: "blank", isExact: false, remarks };
   const parsed = parseJson(text);
   if (parsed === undefined) return readAround(text, remarks);
@@ -55,14 +64,27 @@ export function parseLine(source: RecordSource, sizeBytes: number, limits: Parse
 function readAround(text: string, remarks: readonly LineRemark[]): ParsedLine {
   const rest = trimNuls(text);
   if (rest === "") {
-    return unparsed("nul", { code: "LINE_MALFORMED", message: `The line is ${text.length} NUL characters.`, repaired: false }, remarks);
+    return unparsed(
+      "nul",
+      { code: "LINE_MALFORMED", message: `The line is ${text.length} NUL characters.`, repaired: false },
+      remarks,
+    );
   }
   const parsed = rest.length === text.length ? undefined : parseJson(rest);
   if (parsed === undefined) {
-    return unparsed("malformed", { code: "LINE_MALFORMED", message: "The line is not JSON.", repaired: false }, remarks);
+    return unparsed(
+      "malformed",
+      { code: "LINE_MALFORMED", message: "The line is not JSON.", repaired: false },
+      remarks,
+    );
   }
   const message = `${text.length - rest.length} NUL characters beside the record are skipped.`;
-  return checkValue(parsed.value, false, [...remarks, { code: "LINE_MALFORMED", message, repaired: true }], maxRecordDepth);
+  return checkValue(
+    parsed.value,
+    false,
+    [...remarks, { code: "LINE_MALFORMED", message, repaired: true }],
+    maxRecordDepth,
+  );
 }
 
 function checkValue(value: unknown, isExact: boolean, remarks: readonly LineRemark[], maxDepth: number): ParsedLine {

@@ -28,7 +28,10 @@ export class RecordUpgrade {
   /** Ids of the main records by line, for the old compactions that name their first kept record by its line. */
   private readonly mainIds: (string | undefined)[] = [];
   /** Parents that no line so far has; what is left at the end is missing. */
-  private readonly missingParents = new Map<string, { readonly line: number; readonly byteOffset: number; readonly recordId: string }>();
+  private readonly missingParents = new Map<
+    string,
+    { readonly line: number; readonly byteOffset: number; readonly recordId: string }
+  >();
 
   constructor(ids: RecordIdBook, log: FindingLog) {
     this.ids = ids;
@@ -41,7 +44,8 @@ export class RecordUpgrade {
     const parentId = this.checkedParent(parent, id, context);
     const timestamp = timestampOf(value, context.lastTimestamp);
     const body = this.bodyOf(value, id, context);
-    const isSame = body === value && value["id"] === id && value["parentId"] === parentId && value["timestamp"] === timestamp;
+    const isSame =
+      body === value && value["id"] === id && value["parentId"] === parentId && value["timestamp"] === timestamp;
     if (isSame) return value as SessionRecord;
     const { type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = body;
     return { type: String(type), id, parentId, timestamp, ...fields };
@@ -76,18 +80,32 @@ export class RecordUpgrade {
     const own = value["id"];
     if (isUsableRecordId(own)) {
       const id = this.ids.claim(own);
-      if (id !== own) this.log.add("DUPLICATE_ID", `The id ${quote(own)} was there before; this record goes by ${quote(id)}.`, { ...context.place, recordId: id, repaired: true });
+      if (id !== own)
+        this.log.add("DUPLICATE_ID", `The id ${quote(own)} was there before; this record goes by ${quote(id)}.`, {
+          ...context.place,
+          recordId: id,
+          repaired: true,
+        });
       return id;
     }
-    if (own !== undefined) this.log.add("RECORD_INVALID", `The id ${quote(own)} cannot be used; the record gets one made of its place.`, { ...context.place, repaired: true });
-    else if (!isFlatRecord(value)) this.log.addOnce("VERSION_MIGRATED", "Records without ids get ids made of their place.", context.place);
+    if (own !== undefined)
+      this.log.add("RECORD_INVALID", `The id ${quote(own)} cannot be used; the record gets one made of its place.`, {
+        ...context.place,
+        repaired: true,
+      });
+    else if (!isFlatRecord(value))
+      this.log.addOnce("VERSION_MIGRATED", "Records without ids get ids made of their place.", context.place);
     return this.ids.claim(placeId(context.place.line));
   }
 
   private checkedParent(parentId: string | null, id: string, context: UpgradeContext): string | null {
     if (parentId === null) return null;
     if (parentId === id) {
-      this.log.add("SELF_PARENT", "The record names itself as its parent.", { ...context.place, recordId: id, repaired: true });
+      this.log.add("SELF_PARENT", "The record names itself as its parent.", {
+        ...context.place,
+        recordId: id,
+        repaired: true,
+      });
       return context.headId;
     }
     if (!this.ids.has(parentId)) this.missingParents.set(parentId, { ...context.place, recordId: id });
@@ -101,7 +119,11 @@ export class RecordUpgrade {
     if (value["type"] === "message" && isJsonFields(message) && message["role"] === "hookMessage") {
       body = { ...body, message: { ...message, role: "custom", customType: message["customType"] ?? "hook" } };
     }
-    if (value["type"] === "compaction" && value["firstKeptEntryIndex"] !== undefined && value["firstKeptEntryId"] === undefined) {
+    if (
+      value["type"] === "compaction" &&
+      value["firstKeptEntryIndex"] !== undefined &&
+      value["firstKeptEntryId"] === undefined
+    ) {
       body = this.withFirstKeptId(body, id, context);
     }
     return this.withResolvedReferences(body);
@@ -110,19 +132,31 @@ export class RecordUpgrade {
   private flatBody(value: JsonFields, id: string, context: UpgradeContext): JsonFields {
     this.log.addOnce("RECORD_FLAT", "The file holds flat records.", { ...context.place, recordId: id });
     const { message, conflict } = readFlatMessage(value, this.toolNames);
-    if (conflict !== null) this.log.add("RECORD_INVALID", `The record contradicts itself: ${conflict}.`, { ...context.place, recordId: id, repaired: true });
+    if (conflict !== null)
+      this.log.add("RECORD_INVALID", `The record contradicts itself: ${conflict}.`, {
+        ...context.place,
+        recordId: id,
+        repaired: true,
+      });
     return { type: "message", message };
   }
 
   /** The index counts the lines of the file, the header among them. A line that is no main record means the next one. */
   private withFirstKeptId(body: JsonFields, id: string, context: UpgradeContext): JsonFields {
     const { firstKeptEntryIndex, ...fields } = body;
-    const from = typeof firstKeptEntryIndex === "number" && firstKeptEntryIndex >= 0 ? Math.trunc(firstKeptEntryIndex) : Number.POSITIVE_INFINITY;
+    const from =
+      typeof firstKeptEntryIndex === "number" && firstKeptEntryIndex >= 0
+        ? Math.trunc(firstKeptEntryIndex)
+        : Number.POSITIVE_INFINITY;
     for (let line = from; line < context.place.line - 1; line++) {
       const firstKeptEntryId = this.mainIds[line];
       if (firstKeptEntryId !== undefined) return { ...fields, firstKeptEntryId };
     }
-    this.log.add("COMPACTION_DANGLING", `The compaction keeps records from line index ${quote(firstKeptEntryIndex)} on, where none is before it.`, { ...context.place, recordId: id });
+    this.log.add(
+      "COMPACTION_DANGLING",
+      `The compaction keeps records from line index ${quote(firstKeptEntryIndex)} on, where none is before it.`,
+      { ...context.place, recordId: id },
+    );
     // Its own id: it keeps nothing from before itself.
     return { ...fields, firstKeptEntryId: id };
   }
@@ -143,7 +177,8 @@ function timestampOf(value: JsonFields, lastTimestamp: string): string {
   const { timestamp, ts } = value;
   if (typeof timestamp === "string") return timestamp;
   const message = value["message"];
-  const ms = readTimeMs(timestamp) ?? readTimeMs(ts) ?? readTimeMs(isJsonFields(message) ? message["timestamp"] : undefined);
+  const ms =
+    readTimeMs(timestamp) ?? readTimeMs(ts) ?? readTimeMs(isJsonFields(message) ? message["timestamp"] : undefined);
   return ms === null ? lastTimestamp : isoTime(ms);
 }
 

@@ -31,7 +31,8 @@ export interface SessionIndex {
 export function readSessionIndex(text: string, options: { readonly path?: string | null } = {}): SessionIndex {
   const path = options.path ?? null;
   const { value, finding } = parseIndex(text, path);
-  if (value === null) return { shape: null, sessions: [], unreadableKeys: [], findings: finding === null ? [] : [finding] };
+  if (value === null)
+    return { shape: null, sessions: [], unreadableKeys: [], findings: finding === null ? [] : [finding] };
   const sessions: IndexedSession[] = [];
   const unreadableKeys: string[] = [];
   const findings: Finding[] = [];
@@ -49,14 +50,23 @@ export function readSessionIndex(text: string, options: { readonly path?: string
   return { shape, sessions, unreadableKeys, findings };
 }
 
-function readIndexed(name: string, fields: JsonFields): { readonly shape: SessionIndexShape; readonly session: IndexedSession } | null {
+function readIndexed(
+  name: string,
+  fields: JsonFields,
+): { readonly shape: SessionIndexShape; readonly session: IndexedSession } | null {
   const { sessionId, session_id, session_key, transcript_file, sessionFile } = fields;
   if (isName(sessionId)) {
-    return { shape: "openclaw", session: { key: name, sessionId, file: textOrNull(sessionFile), entry: { ...fields, sessionId } } };
+    return {
+      shape: "openclaw",
+      session: { key: name, sessionId, file: textOrNull(sessionFile), entry: { ...fields, sessionId } },
+    };
   }
   if (isName(session_id)) {
     const key = isName(session_key) ? session_key : name;
-    return { shape: "claw0-keyed", session: { key, sessionId: session_id, file: textOrNull(transcript_file), entry: withTimes(fields, session_id) } };
+    return {
+      shape: "claw0-keyed",
+      session: { key, sessionId: session_id, file: textOrNull(transcript_file), entry: withTimes(fields, session_id) },
+    };
   }
   const isById = ["last_active", "created_at", "message_count"].some((field) => fields[field] !== undefined);
   if (!isById || name === "") return null;

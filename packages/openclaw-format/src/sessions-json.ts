@@ -36,12 +36,18 @@ export function readSessionsJson(text: string, options: { readonly path?: string
 /** The text of a sessions.json: two spaces, the given order, no line feed at the end, as OpenClaw writes it. */
 export function writeSessionsJson(entries: Iterable<readonly [key: string, entry: unknown]>): string {
   // Written member by member: an object would put keys like "12" first and lose the order.
-  const members = Array.from(entries, ([key, entry]) => `  ${JSON.stringify(key)}: ${JSON.stringify(entry, null, 2).replaceAll("\n", "\n  ")}`);
+  const members = Array.from(
+    entries,
+    ([key, entry]) => `  ${JSON.stringify(key)}: ${JSON.stringify(entry, null, 2).replaceAll("\n", "\n  ")}`,
+  );
   return members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
 }
 
 /** The index as an object, or what is wrong with it. `__proto__` is a key like any other. */
-export function parseIndex(text: string, path: string | null): { readonly value: JsonFields | null; readonly finding: Finding | null } {
+export function parseIndex(
+  text: string,
+  path: string | null,
+): { readonly value: JsonFields | null; readonly finding: Finding | null } {
   let value: unknown;
   let why = "it is not a JSON object";
   try {

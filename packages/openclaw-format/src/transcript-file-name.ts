@@ -48,7 +48,11 @@ export function classifySessionFile(name: string): SessionFileName {
   const archive = archivePattern.exec(name);
   if (archive !== null) {
     const [, base = "", what, at] = archive;
-    return { ...transcript(base), kind: what === "reset" ? "reset-archive" : "deleted-archive", archivedAt: at === undefined ? null : isoOf(at) };
+    return {
+      ...transcript(base),
+      kind: what === "reset" ? "reset-archive" : "deleted-archive",
+      archivedAt: at === undefined ? null : isoOf(at),
+    };
   }
   return name.endsWith(".jsonl") ? transcript(name) : plain("other");
 }

@@ -40,8 +40,10 @@ export function readHeader(fields: JsonFields, line: number): TranscriptHeader {
 /** What is wrong with a header; null when nothing is. */
 export function headerProblem(header: TranscriptHeader): string | null {
   const { id, version } = header.fields;
-  if (header.sessionId === null) return id === undefined ? "The header names no session." : "The header's session id is not text.";
-  if (version !== undefined && header.version !== version) return "The header's version is not a number; the file is read as version 1.";
+  if (header.sessionId === null)
+    return id === undefined ? "The header names no session." : "The header's session id is not text.";
+  if (version !== undefined && header.version !== version)
+    return "The header's version is not a number; the file is read as version 1.";
   if (header.version > newestTranscriptVersion) {
     return `The header says version ${header.version}; its lines are read like those of version ${newestTranscriptVersion}.`;
   }

@@ -26,21 +26,28 @@ export function resolveDefaultStorePath(options: StorePathOptions): string {
  * A configured store path: `{agentId}` is replaced, a leading `~` is the home directory. Without one, the default.
  * @throws {ThroughlineError} AGENT_ID_INVALID, PATH_UNSAFE (a NUL)
  */
-export function resolveStorePath(store: string | undefined, options: StorePathOptions & { readonly homeDir: string }): string {
+export function resolveStorePath(
+  store: string | undefined,
+  options: StorePathOptions & { readonly homeDir: string },
+): string {
   const configured = store?.trim() ?? "";
   if (configured === "") return resolveDefaultStorePath(options);
   const agentId = options.agentId ?? "main";
   assertAgentId(agentId);
   if (configured.includes("\0")) throw unsafe(configured);
   const named = configured.replaceAll("{agentId}", agentId);
-  return named === "~" || named.startsWith("~/") || named.startsWith("~\\") ? joinPath(options.homeDir, named.slice(1)) : named;
+  return named === "~" || named.startsWith("~/") || named.startsWith("~\\")
+    ? joinPath(options.homeDir, named.slice(1))
+    : named;
 }
 
 /**
  * The path of a session's transcript, or of one of its topics.
  * @throws {ThroughlineError} AGENT_ID_INVALID, SESSION_ID_INVALID, INPUT_INVALID
  */
-export function resolveTranscriptPath(options: StorePathOptions & { readonly sessionId: string; readonly topicId?: string | number }): string {
+export function resolveTranscriptPath(
+  options: StorePathOptions & { readonly sessionId: string; readonly topicId?: string | number },
+): string {
   return joinPath(resolveSessionsDir(options), transcriptFileName(options.sessionId, options.topicId));
 }
 
@@ -82,7 +89,14 @@ export function resolveSessionFile(
 
 /** True for a name that is one file of its directory and nothing else, on every system. */
 export function isPlainFileName(name: string): boolean {
-  return name !== "" && name !== "." && name !== ".." && name.length <= 255 && !/[/\\:\p{Cc}]/u.test(name) && name.isWellFormed();
+  return (
+    name !== "" &&
+    name !== "." &&
+    name !== ".." &&
+    name.length <= 255 &&
+    !/[/\\:\p{Cc}]/u.test(name) &&
+    name.isWellFormed()
+  );
 }
 
 /** Joins with single slashes. Parts after the first never begin anew. */
@@ -98,11 +112,15 @@ export function joinPath(first: string, ...parts: readonly string[]): string {
 function encodeTopic(topicId: string | number): string {
   const text = String(topicId).trim();
   if (text === "" || !text.isWellFormed()) {
-    throw new ThroughlineError("INPUT_INVALID", `The topic id ${quote(topicId)} cannot be used.`, { outcome: "not-applied" });
+    throw new ThroughlineError("INPUT_INVALID", `The topic id ${quote(topicId)} cannot be used.`, {
+      outcome: "not-applied",
+    });
   }
   const encoded = encodeURIComponent(text);
   if (encoded.length > 100) {
-    throw new ThroughlineError("INPUT_INVALID", `The topic id ${quote(topicId)} is too long for a file name.`, { outcome: "not-applied" });
+    throw new ThroughlineError("INPUT_INVALID", `The topic id ${quote(topicId)} is too long for a file name.`, {
+      outcome: "not-applied",
+    });
   }
   return encoded;
 }
@@ -112,5 +130,8 @@ function normalized(path: string): string {
 }
 
 function unsafe(path: string): ThroughlineError {
-  return new ThroughlineError("PATH_UNSAFE", `The path ${quote(path)} cannot be used.`, { outcome: "not-applied", details: { path } });
+  return new ThroughlineError("PATH_UNSAFE", `The path ${quote(path)} cannot be used.`, {
+    outcome: "not-applied",
+    details: { path },
+  });
 }

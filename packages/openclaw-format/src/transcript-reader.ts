@@ -44,7 +44,7 @@ export interface TranscriptLine {
   readonly side: boolean;
   /** The record's timestamp as a number; null when it is no time. */
   readonly tsMs: number | null;
-  /** The head after this line: a main record moves it, a `leaf` row sets it. */
+  /** The head after this line: a main record moves it, a `leaf` row or a rewind of ours sets it. */
   readonly headId: string | null;
   readonly envelope: LineEnvelope | null;
   /** True for the first header; a later one is a record like others. */
@@ -118,7 +118,10 @@ class TranscriptMachine implements TranscriptReader {
     const envelope = place.envelope ?? detached?.envelope ?? null;
     const origin = originOf(envelope);
     const sizeBytes = place.sizeBytes ?? (typeof text === "string" ? Buffer.byteLength(text) : text.length);
-    const parsed = parseLine(text, sizeBytes, { maxLineBytes: this.options.maxLineBytes ?? defaultMaxLineBytes, maxDepth: maxRecordDepth });
+    const parsed = parseLine(text, sizeBytes, {
+      maxLineBytes: this.options.maxLineBytes ?? defaultMaxLineBytes,
+      maxDepth: maxRecordDepth,
+    });
     const reading: Reading = { place, source: origin ?? text, envelope };
     for (const remark of parsed.remarks) this.remark(remark.code, remark.message, place, parsed, remark.repaired);
     const outcome = this.read(parsed, reading);
@@ -126,6 +129,7 @@ class TranscriptMachine implements TranscriptReader {
     const side = isSideRecord(record);
     if (!side) this.headId = record.id;
     else if (record.type === "leaf") this.followLeaf(record);
+    this.followRewind(envelope);
     this.upgrade.settle(record.id, side, place.line);
     const tsMs = Date.parse(record.timestamp);
     if (Number.isFinite(tsMs)) this.lastTimestamp = record.timestamp;
@@ -148,8 +152,8 @@ class TranscriptMachine implements TranscriptReader {
     const { place } = reading;
     const { value } = parsed;
     if (value === null) return this.unparsed(parsed.reason ?? "malformed", place);
-    // A row of ours that keeps an imported header holds its record as it is; only a header without a seq is a header.
-    const isOwnRow = reading.envelope !== null && reading.envelope.seq > 0;
+    // A row of ours may hold the record an imported header stands for; only a header names no parent.
+    const isOwnRow = reading.envelope !== null && reading.envelope.seq > 0 && value["parentId"] !== undefined;
     if (value["type"] === "session" && !isOwnRow) return this.readSession(value, reading);
     const type = value["type"];
     if (!isFlatRecord(value) && (typeof type !== "string" || type === "" || type.length > 128)) {
@@ -158,7 +162,12 @@ class TranscriptMachine implements TranscriptReader {
     }
     if (!this.hasRecord) this.firstRecord(value, place);
     this.hasRecord = true;
-    const context = { headId: this.headId, lastTimestamp: this.lastTimestamp, version: this.header?.version ?? null, place };
+    const context = {
+      headId: this.headId,
+      lastTimestamp: this.lastTimestamp,
+      version: this.header?.version ?? null,
+      place,
+    };
     const upgraded = this.upgrade.read(value, context);
     return { record: upgraded, isSourceCanonical: upgraded === value && parsed.isExact };
   }
@@ -173,10 +182,19 @@ class TranscriptMachine implements TranscriptReader {
     const header = readHeader(value, place.line);
     const isHeader = this.header === null && !this.hasRecord;
     if (isHeader) this.acceptHeader(header, place);
-    else this.log.add("HEADER_INVALID", "A second header stands inside the file; it is kept and has no effect.", placeOf(place));
+    else
+      this.log.add(
+        "HEADER_INVALID",
+        "A second header stands inside the file; it is kept and has no effect.",
+        placeOf(place),
+      );
     // A header of ours is no record and takes no id away from one.
-    const id = envelope === null ? this.ids.claim(headerRecordId(header)) : headerRecordId(header);
-    return { record: headerRecord(header, id, header.timestamp ?? this.lastTimestamp), isSourceCanonical: false, isHeader };
+    const id = envelope?.seq === 0 ? headerRecordId(header) : this.ids.claim(headerRecordId(header));
+    return {
+      record: headerRecord(header, id, header.timestamp ?? this.lastTimestamp),
+      isSourceCanonical: false,
+      isHeader,
+    };
   }
 
   private acceptHeader(header: TranscriptHeader, place: LinePlace): void {
@@ -188,7 +206,8 @@ class TranscriptMachine implements TranscriptReader {
       const message = `The header names the session ${JSON.stringify(header.sessionId)}, the file name ${JSON.stringify(expected)}.`;
       this.log.add("HEADER_MISMATCH", message, placeOf(place));
     }
-    if (header.version < 3) this.log.addOnce("VERSION_MIGRATED", `The file has version ${header.version}.`, placeOf(place));
+    if (header.version < 3)
+      this.log.addOnce("VERSION_MIGRATED", `The file has version ${header.version}.`, placeOf(place));
   }
 
   private unparsed(reason: UnparsedReason, place: LinePlace): Outcome {
@@ -203,7 +222,13 @@ class TranscriptMachine implements TranscriptReader {
     };
   }
 
-  private remark(code: ParsedLine["remarks"][number]["code"], message: string, place: LinePlace, parsed: ParsedLine, repaired: boolean): void {
+  private remark(
+    code: ParsedLine["remarks"][number]["code"],
+    message: string,
+    place: LinePlace,
+    parsed: ParsedLine,
+    repaired: boolean,
+  ): void {
     if (place.isTerminated === false && parsed.reason === "malformed" && code === "LINE_MALFORMED") {
       this.log.add("TAIL_TORN", "The last line breaks off before its end.", placeOf(place));
     } else {
@@ -215,6 +240,12 @@ class TranscriptMachine implements TranscriptReader {
     const target = record["targetId"];
     if (target === null) this.headId = null;
     if (typeof target === "string" && this.ids.has(target)) this.headId = target;
+  }
+
+  /** A line of ours says where a rewind put the head; it counts once its append is complete. */
+  private followRewind(envelope: LineEnvelope | null): void {
+    const [index, count] = envelope?.batch ?? [1, 1];
+    if (envelope?.head !== undefined && index === count) this.headId = envelope.head;
   }
 }
 

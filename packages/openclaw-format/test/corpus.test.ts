@@ -14,24 +14,36 @@ function read(path: string): ReadTranscript {
 /** What another implementation made of the same file: its records, the header left out. */
 function goldenRecords(name: string): SessionRecord[] {
   const text = readFileSync(join(corpus ?? "", "golden", `${name}.v3.jsonl`), "utf8");
-  return text.trimEnd().split("\n").slice(1).map((line) => JSON.parse(line) as SessionRecord);
+  return text
+    .trimEnd()
+    .split("\n")
+    .slice(1)
+    .map((line) => JSON.parse(line) as SessionRecord);
 }
 
 describe.skipIf(corpus === undefined)("real transcripts", () => {
-  it.each(["before-compaction", "large-session"])("%s migrates to the records pi's own migration gave [MIG-11]", (name) => {
-    const { lines, found } = read(`pi/${name}.jsonl`);
-    expect(lines.slice(1).map(({ record }) => record)).toEqual(goldenRecords(name));
-    expect(found).toEqual(["VERSION_MIGRATED@1"]);
-  });
+  it.each(["before-compaction", "large-session"])(
+    "%s migrates to the records pi's own migration gave [MIG-11]",
+    (name) => {
+      const { lines, found } = read(`pi/${name}.jsonl`);
+      expect(lines.slice(1).map(({ record }) => record)).toEqual(goldenRecords(name));
+      expect(found).toEqual(["VERSION_MIGRATED@1"]);
+    },
+  );
 
-  it.each(["before-compaction", "large-session", "tree-all-types"])("%s of version 3 is canonical line by line", (name) => {
-    const { lines, found } = read(`golden/${name}.v3.jsonl`);
-    expect(found).toEqual([]);
-    expect(lines.slice(1).every((line) => line.isSourceCanonical)).toBe(true);
-    expect(lines.map(({ record }) => findRecordProblem(record)).filter((problem) => problem !== null)).toEqual([]);
-    const golden = JSON.parse(readFileSync(join(corpus ?? "", "golden", `${name}.golden.json`), "utf8")) as { leaf?: string };
-    if (golden.leaf !== undefined) expect(lines.at(-1)?.headId).toBe(golden.leaf);
-  });
+  it.each(["before-compaction", "large-session", "tree-all-types"])(
+    "%s of version 3 is canonical line by line",
+    (name) => {
+      const { lines, found } = read(`golden/${name}.v3.jsonl`);
+      expect(found).toEqual([]);
+      expect(lines.slice(1).every((line) => line.isSourceCanonical)).toBe(true);
+      expect(lines.map(({ record }) => findRecordProblem(record)).filter((problem) => problem !== null)).toEqual([]);
+      const golden = JSON.parse(readFileSync(join(corpus ?? "", "golden", `${name}.golden.json`), "utf8")) as {
+        leaf?: string;
+      };
+      if (golden.leaf !== undefined) expect(lines.at(-1)?.headId).toBe(golden.leaf);
+    },
+  );
 
   it("every file comes back byte for byte from the sources", () => {
     for (const folder of ["pi", "golden", "openclaw-legacy-variants/agents/main/sessions"]) {

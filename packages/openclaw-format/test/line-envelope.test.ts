@@ -2,19 +2,45 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attachEnvelope, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
 
-const nasty = fc.constantFrom('"_tl":', '\\"_tl\\":{', "_tl", '{"_tl":{"seq":1}}', '}"_tl":{"seq":2}}', "\u2028", "__proto__", "\\", '"', "12");
+const nasty = fc.constantFrom(
+  '"_tl":',
+  '\\"_tl\\":{',
+  "_tl",
+  '{"_tl":{"seq":1}}',
+  '}"_tl":{"seq":2}}',
+  "\u2028",
+  "__proto__",
+  "\\",
+  '"',
+  "12",
+);
 // V8's JSON.parse (seen in Node 24) may take the escaped key "\u2028" for a key "\\" that other objects have at that place:
 // it compares the raw text. Keys with a backslash are therefore left to the hand-written cases.
 const key = fc.oneof(nasty, fc.string()).filter((text) => !text.includes("\\"));
 const json = fc.letrec((tie) => ({
-  value: fc.oneof({ maxDepth: 4 }, fc.string({ unit: "binary" }), nasty, fc.double({ noNaN: true }), fc.boolean(), fc.constant(null), tie("list"), tie("object")),
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.string({ unit: "binary" }),
+    nasty,
+    fc.double({ noNaN: true }),
+    fc.boolean(),
+    fc.constant(null),
+    tie("list"),
+    tie("object"),
+  ),
   list: fc.array(tie("value"), { maxLength: 3 }),
   object: fc.array(fc.tuple(key, tie("value")), { maxLength: 4 }).map((members) => Object.fromEntries(members)),
 }));
 const space = fc.constantFrom("", " ", "\r", " \t\r", "  ");
 /** The text of an object as any program may write it: other spaces, a carriage return at the end, keys twice. */
 const objectText = fc
-  .tuple(json.object as fc.Arbitrary<object>, space, space, space, fc.constantFrom("", '"_tl":{"seq":3}', '"_tl":1', '"a":1.0,"a":1e3'))
+  .tuple(
+    json.object as fc.Arbitrary<object>,
+    space,
+    space,
+    space,
+    fc.constantFrom("", '"_tl":{"seq":3}', '"_tl":1', '"a":1.0,"a":1e3'),
+  )
   .map(([value, before, inside, after, extra]) => {
     const inner = JSON.stringify(value).slice(1, -1);
     const members = [inner, extra].filter((part) => part !== "").join(",");
@@ -52,7 +78,11 @@ describe("line envelope", () => {
   });
 
   it("attach is the exact inverse of detach on every line that has an envelope", () => {
-    const line = fc.oneof(objectText, fc.tuple(objectText, envelopes).map(([text, envelope]) => attachEnvelope(text, envelope)), fc.string());
+    const line = fc.oneof(
+      objectText,
+      fc.tuple(objectText, envelopes).map(([text, envelope]) => attachEnvelope(text, envelope)),
+      fc.string(),
+    );
     fc.assert(
       fc.property(line, (input) => {
         const { text, envelope } = detachEnvelope(input);
@@ -92,7 +122,11 @@ describe("line envelope", () => {
   });
 
   it("holds fields of any name, its own among them", () => {
-    const envelope = { seq: 1, entry: { "_tl": { "_tl": 1 }, 'x\\"_tl': 2, "\\": 3, "\u2028": 4 }, source: '{"_tl":{"seq":1}}' };
+    const envelope = {
+      seq: 1,
+      entry: { _tl: { _tl: 1 }, 'x\\"_tl': 2, "\\": 3, "\u2028": 4 },
+      source: '{"_tl":{"seq":1}}',
+    };
     const line = attachEnvelope('{"a":1}', envelope);
     expect(JSON.parse(line)).toEqual({ a: 1, _tl: envelope });
     expect(detachEnvelope(line)).toEqual({ text: '{"a":1}', envelope });

@@ -6,9 +6,27 @@ const iso = "2025-01-01T00:00:01.500Z";
 const isoMs = Date.parse(iso);
 
 describe("version 1", () => {
-  const v1 = { type: "session", id: "s1", timestamp: iso, cwd: "/work", provider: "anthropic", modelId: "m", thinkingLevel: "off" };
-  const row = (text: string): unknown => ({ type: "message", timestamp: iso, message: { role: "user", content: text } });
-  const compaction = (firstKeptEntryIndex: unknown): unknown => ({ type: "compaction", timestamp: iso, summary: "s", tokensBefore: 9, firstKeptEntryIndex });
+  const v1 = {
+    type: "session",
+    id: "s1",
+    timestamp: iso,
+    cwd: "/work",
+    provider: "anthropic",
+    modelId: "m",
+    thinkingLevel: "off",
+  };
+  const row = (text: string): unknown => ({
+    type: "message",
+    timestamp: iso,
+    message: { role: "user", content: text },
+  });
+  const compaction = (firstKeptEntryIndex: unknown): unknown => ({
+    type: "compaction",
+    timestamp: iso,
+    summary: "s",
+    tokensBefore: 9,
+    firstKeptEntryIndex,
+  });
 
   it("gets ids by place and parents by order, once said [MIG-11]", () => {
     const { lines, found } = readTranscript(jsonLines(v1, row("1"), row("2"), row("3")));
@@ -22,11 +40,22 @@ describe("version 1", () => {
 
   it("the index of the first kept record counts lines, the header and unreadable ones among them [MIG-11]", () => {
     const { lines } = readTranscript(jsonLines(v1, row("1"), "{broken", row("3"), row("4"), compaction(3), row("6")));
-    expect(lines[5]?.record).toEqual({ type: "compaction", id: "00000005", parentId: "00000004", timestamp: iso, summary: "s", tokensBefore: 9, firstKeptEntryId: "00000003" });
+    expect(lines[5]?.record).toEqual({
+      type: "compaction",
+      id: "00000005",
+      parentId: "00000004",
+      timestamp: iso,
+      summary: "s",
+      tokensBefore: 9,
+      firstKeptEntryId: "00000003",
+    });
   });
 
   it("an index that names no record means the next one; one that names none before it keeps nothing", () => {
-    const kept = (index: unknown): unknown => readTranscript(jsonLines(v1, row("1"), "{broken", row("3"), compaction(index), row("5"))).lines[4]?.record["firstKeptEntryId"];
+    const kept = (index: unknown): unknown =>
+      readTranscript(jsonLines(v1, row("1"), "{broken", row("3"), compaction(index), row("5"))).lines[4]?.record[
+        "firstKeptEntryId"
+      ];
     expect([0, 1, 2, 3, 1.9].map(kept)).toEqual(["00000001", "00000001", "00000003", "00000003", "00000001"]);
     expect([4, 5, 99, -1, "1", null].map(kept)).toEqual(Array(6).fill("00000004"));
     const { found } = readTranscript(jsonLines(v1, row("1"), compaction(99)));
@@ -34,7 +63,9 @@ describe("version 1", () => {
   });
 
   it("mixes with records that have ids, and ids made by place never take theirs", () => {
-    const { lines } = readTranscript(jsonLines(v1, row("1"), message("00000001", null, "own"), row("3"), message("x", "00000001", "child")));
+    const { lines } = readTranscript(
+      jsonLines(v1, row("1"), message("00000001", null, "own"), row("3"), message("x", "00000001", "child")),
+    );
     expect(lines.slice(1).map(({ record }) => [record.id, record.parentId])).toEqual([
       ["00000001", null],
       ["00000001~2", null],
@@ -46,7 +77,13 @@ describe("version 1", () => {
 
 describe("version 2", () => {
   it("renames hook messages and names their type [MIG-11]", () => {
-    const hook = (extra: object): unknown => ({ type: "message", id: `h${JSON.stringify(extra).length}`, parentId: null, timestamp: iso, message: { role: "hookMessage", content: "x", ...extra } });
+    const hook = (extra: object): unknown => ({
+      type: "message",
+      id: `h${JSON.stringify(extra).length}`,
+      parentId: null,
+      timestamp: iso,
+      message: { role: "hookMessage", content: "x", ...extra },
+    });
     const { lines } = readTranscript(jsonLines({ ...header, version: 2 }, hook({}), hook({ customType: "mine" })));
     expect(lines.slice(1).map(({ record }) => record["message"])).toEqual([
       { role: "custom", content: "x", customType: "hook" },
@@ -67,18 +104,43 @@ describe("flat records", () => {
     const { lines, found } = readTranscript(
       jsonLines(
         { type: "user", content: "Hello", ts: 1735689601.5 },
-        { type: "assistant", content: [{ type: "text", text: "Hi!" }, { type: "tool_use", id: "t1", name: "read_file", input: { path: "x" } }], ts: 1735689601.5 },
+        {
+          type: "assistant",
+          content: [
+            { type: "text", text: "Hi!" },
+            { type: "tool_use", id: "t1", name: "read_file", input: { path: "x" } },
+          ],
+          ts: 1735689601.5,
+        },
         { type: "tool_use", tool_use_id: "t1", name: "read_file", input: { path: "x" }, ts: 1735689601.5 },
         { type: "tool_result", tool_use_id: "t1", content: "file contents", ts: 1735689601.5 },
       ),
     );
-    expect(found).toEqual(["RECORD_FLAT@1", ]);
+    expect(found).toEqual(["RECORD_FLAT@1"]);
     expect(lines.map(({ record }) => record.timestamp)).toEqual([iso, iso, iso, iso]);
     expect(lines.map(({ record }) => record["message"])).toEqual([
       { role: "user", content: "Hello", timestamp: isoMs },
-      { role: "assistant", content: [{ type: "text", text: "Hi!" }, { type: "toolCall", id: "t1", name: "read_file", arguments: { path: "x" } }], timestamp: isoMs },
-      { role: "assistant", content: [{ type: "toolCall", id: "t1", name: "read_file", arguments: { path: "x" } }], timestamp: isoMs },
-      { role: "toolResult", toolCallId: "t1", toolName: "read_file", content: "file contents", isError: false, timestamp: isoMs },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "Hi!" },
+          { type: "toolCall", id: "t1", name: "read_file", arguments: { path: "x" } },
+        ],
+        timestamp: isoMs,
+      },
+      {
+        role: "assistant",
+        content: [{ type: "toolCall", id: "t1", name: "read_file", arguments: { path: "x" } }],
+        timestamp: isoMs,
+      },
+      {
+        role: "toolResult",
+        toolCallId: "t1",
+        toolName: "read_file",
+        content: "file contents",
+        isError: false,
+        timestamp: isoMs,
+      },
     ]);
   });
 
@@ -107,16 +169,44 @@ describe("flat records", () => {
     const { lines, found } = readTranscript(
       jsonLines(
         header,
-        { type: "user", content: [{ type: "text", text: "Hello" }, { type: "image", source: { type: "base64", data: "x" } }], timestamp: 1234567890 },
-        { type: "assistant", content: [{ type: "thinking", thinking: "t", signature: "s" }], api: "a", provider: "p", model: "m", usage, stopReason: "stop", timestamp: isoMs },
+        {
+          type: "user",
+          content: [
+            { type: "text", text: "Hello" },
+            { type: "image", source: { type: "base64", data: "x" } },
+          ],
+          timestamp: 1234567890,
+        },
+        {
+          type: "assistant",
+          content: [{ type: "thinking", thinking: "t", signature: "s" }],
+          api: "a",
+          provider: "p",
+          model: "m",
+          usage,
+          stopReason: "stop",
+          timestamp: isoMs,
+        },
         message("w", "00000002", "wrapped"),
         { role: "user", content: "no type at all", timestamp: isoMs },
       ),
     );
     expect(found).toEqual(["RECORD_FLAT@2"]);
     expect(lines.slice(1).map(({ record }) => record.parentId)).toEqual([null, "00000001", "00000002", "w"]);
-    expect(lines[1]?.record["message"]).toMatchObject({ content: [{ type: "text" }, { type: "image", source: { type: "base64" } }], timestamp: 1234567890000 });
-    expect(lines[2]?.record["message"]).toEqual({ role: "assistant", content: [{ type: "thinking", thinking: "t", thinkingSignature: "s" }], api: "a", provider: "p", model: "m", usage, stopReason: "stop", timestamp: isoMs });
+    expect(lines[1]?.record["message"]).toMatchObject({
+      content: [{ type: "text" }, { type: "image", source: { type: "base64" } }],
+      timestamp: 1234567890000,
+    });
+    expect(lines[2]?.record["message"]).toEqual({
+      role: "assistant",
+      content: [{ type: "thinking", thinking: "t", thinkingSignature: "s" }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage,
+      stopReason: "stop",
+      timestamp: isoMs,
+    });
     expect(lines[4]?.record["message"]).toEqual({ role: "user", content: "no type at all", timestamp: isoMs });
   });
 
@@ -132,16 +222,31 @@ describe("flat records", () => {
     expect(readTranscript(jsonLines({ type: "user", content: "x", ts })).lines[0]?.record.timestamp).toBe(expected);
   });
 
-  it.each([[undefined], ["..."], [null], [Number.MAX_VALUE], [{}]])("a time that is none (%j) takes that of the line before", (ts) => {
-    const { lines } = readTranscript(jsonLines({ type: "user", content: "x", ts: iso }, { type: "user", content: "y", ts }));
-    expect(lines[1]?.record.timestamp).toBe(iso);
-  });
+  it.each([[undefined], ["..."], [null], [Number.MAX_VALUE], [{}]])(
+    "a time that is none (%j) takes that of the line before",
+    (ts) => {
+      const { lines } = readTranscript(
+        jsonLines({ type: "user", content: "x", ts: iso }, { type: "user", content: "y", ts }),
+      );
+      expect(lines[1]?.record.timestamp).toBe(iso);
+    },
+  );
 
   it("content wins over a different output, which is kept beside it [C08]", () => {
-    const { lines, found } = readTranscript(jsonLines({ type: "tool_result", tool_use_id: "t", content: "c", output: "o", is_error: true }));
-    expect(lines[0]?.record["message"]).toEqual({ role: "toolResult", toolCallId: "t", content: "c", details: { output: "o" }, isError: true });
+    const { lines, found } = readTranscript(
+      jsonLines({ type: "tool_result", tool_use_id: "t", content: "c", output: "o", is_error: true }),
+    );
+    expect(lines[0]?.record["message"]).toEqual({
+      role: "toolResult",
+      toolCallId: "t",
+      content: "c",
+      details: { output: "o" },
+      isError: true,
+    });
     expect(found).toEqual(["RECORD_FLAT@1", "RECORD_INVALID@1"]);
-    expect(readTranscript(jsonLines({ type: "tool_result", tool_use_id: "t", content: "c", output: "c" })).found).toEqual(["RECORD_FLAT@1"]);
+    expect(
+      readTranscript(jsonLines({ type: "tool_result", tool_use_id: "t", content: "c", output: "c" })).found,
+    ).toEqual(["RECORD_FLAT@1"]);
   });
 
   it("odd values still give valid messages", () => {
@@ -160,7 +265,11 @@ describe("flat records", () => {
     expect(contents).toEqual([
       "",
       '{"a":1}',
-      [{ type: "text", text: "text" }, { type: "unknown", value: 5 }, { no: "type", type: "unknown" }],
+      [
+        { type: "text", text: "text" },
+        { type: "unknown", value: 5 },
+        { no: "type", type: "unknown" },
+      ],
       [],
       [],
       [{ type: "thinking", thinking: "", thinkingSignature: "d", redacted: true }],

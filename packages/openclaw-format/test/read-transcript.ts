@@ -31,5 +31,11 @@ export function jsonLines(...values: readonly unknown[]): string {
 export const header = { type: "session", version: 3, id: "s1", timestamp: "2026-02-01T16:10:50.414Z", cwd: "/work" };
 
 export function message(id: string, parentId: string | null, text: string): Record<string, unknown> {
-  return { type: "message", id, parentId, timestamp: "2026-02-01T16:10:51.000Z", message: { role: "user", content: text } };
+  return {
+    type: "message",
+    id,
+    parentId,
+    timestamp: "2026-02-01T16:10:51.000Z",
+    message: { role: "user", content: text },
+  };
 }

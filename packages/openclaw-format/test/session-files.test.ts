@@ -46,7 +46,7 @@ describe("sessions.json", () => {
     expect(findings).toEqual([]);
     expect(unreadable.size).toBe(0);
     expect([...(entries?.keys() ?? [])]).toEqual(["agent:main:main", "__proto__"]);
-    expect((entries?.get("__proto__") as { polluted?: unknown }).polluted).toBe(undefined);
+    expect(entries?.get("__proto__")?.["polluted"]).toBe(undefined);
     expect(writeSessionsJson(entries ?? [])).toBe(text);
   });
 
@@ -60,68 +60,131 @@ describe("sessions.json", () => {
     expect(writeSessionsJson([])).toBe("{}");
   });
 
-  it.each([[""], ["{"], ["[]"], ["null"], ['{"a":{"sessionId":"x"}'], ["\0\0\0"]])("an unreadable index is a finding and never an empty one: %j [IDX-03]", (text) => {
-    const read = readSessionsJson(text, { path: "/x/sessions.json" });
-    expect(read.entries).toBe(null);
-    expect(read.findings).toMatchObject([{ code: "INDEX_UNREADABLE", severity: "error", path: "/x/sessions.json" }]);
-    expect(readSessionIndex(text)).toMatchObject({ shape: null, sessions: [], findings: [{ code: "INDEX_UNREADABLE" }] });
-  });
+  it.each([[""], ["{"], ["[]"], ["null"], ['{"a":{"sessionId":"x"}'], ["\0\0\0"]])(
+    "an unreadable index is a finding and never an empty one: %j [IDX-03]",
+    (text) => {
+      const read = readSessionsJson(text, { path: "/x/sessions.json" });
+      expect(read.entries).toBe(null);
+      expect(read.findings).toMatchObject([{ code: "INDEX_UNREADABLE", severity: "error", path: "/x/sessions.json" }]);
+      expect(readSessionIndex(text)).toMatchObject({
+        shape: null,
+        sessions: [],
+        findings: [{ code: "INDEX_UNREADABLE" }],
+      });
+    },
+  );
 
   it("keeps what is no entry aside and says so", () => {
-    const { entries, unreadable, findings } = readSessionsJson('{"a":{"sessionId":"x"},"b":null,"c":{"sessionId":5},"d":[]}');
+    const { entries, unreadable, findings } = readSessionsJson(
+      '{"a":{"sessionId":"x"},"b":null,"c":{"sessionId":5},"d":[]}',
+    );
     expect([...(entries?.keys() ?? [])]).toEqual(["a"]);
-    expect([...unreadable]).toEqual([["b", null], ["c", { sessionId: 5 }], ["d", []]]);
-    expect(findings.map(({ code, key }) => [code, key])).toEqual([["ENTRY_UNREADABLE", "b"], ["ENTRY_UNREADABLE", "c"], ["ENTRY_UNREADABLE", "d"]]);
+    expect([...unreadable]).toEqual([
+      ["b", null],
+      ["c", { sessionId: 5 }],
+      ["d", []],
+    ]);
+    expect(findings.map(({ code, key }) => [code, key])).toEqual([
+      ["ENTRY_UNREADABLE", "b"],
+      ["ENTRY_UNREADABLE", "c"],
+      ["ENTRY_UNREADABLE", "d"],
+    ]);
   });
 
   it("of any JSON comes back as it was", () => {
     const name = fc.string().filter((text) => !text.includes("\\"));
     const entry = fc.dictionary(name, fc.jsonValue()).map((fields) => ({ ...fields, sessionId: "x" }));
     fc.assert(
-      fc.property(fc.array(fc.tuple(name.filter((key) => !/^\d+$/.test(key)), entry)), (pairs) => {
-        const index = new Map(pairs.map(([key, value]) => [key, JSON.parse(JSON.stringify(value)) as unknown]));
-        const read = readSessionsJson(writeSessionsJson(index));
-        expect([...(read.entries ?? [])]).toEqual([...index]);
-      }),
+      fc.property(
+        fc.array(
+          fc.tuple(
+            name.filter((key) => !/^\d+$/.test(key)),
+            entry,
+          ),
+        ),
+        (pairs) => {
+          const index = new Map(pairs.map(([key, value]) => [key, JSON.parse(JSON.stringify(value)) as unknown]));
+          const read = readSessionsJson(writeSessionsJson(index));
+          expect([...(read.entries ?? [])]).toEqual([...index]);
+        },
+      ),
     );
   });
 });
 
 describe("the tutorials' indexes", () => {
   it("keyed by session key, in snake case [IDX-01]", () => {
-    const entry = { session_key: "main:cli:user", session_id: "abc123", created_at: "2025-01-01T00:00:00+00:00", updated_at: "2025-01-01T00:00:05+00:00", message_count: 4, transcript_file: "main_cli_user_abc123.jsonl" };
+    const entry = {
+      session_key: "main:cli:user",
+      session_id: "abc123",
+      created_at: "2025-01-01T00:00:00+00:00",
+      updated_at: "2025-01-01T00:00:05+00:00",
+      message_count: 4,
+      transcript_file: "main_cli_user_abc123.jsonl",
+    };
     const { shape, sessions, findings } = readSessionIndex(JSON.stringify({ "main:cli:user": entry }));
     expect([shape, findings]).toEqual(["claw0-keyed", []]);
-    expect(sessions).toEqual([{ key: "main:cli:user", sessionId: "abc123", file: "main_cli_user_abc123.jsonl", entry: { ...entry, sessionId: "abc123", updatedAt: 1735689605000 } }]);
+    expect(sessions).toEqual([
+      {
+        key: "main:cli:user",
+        sessionId: "abc123",
+        file: "main_cli_user_abc123.jsonl",
+        entry: { ...entry, sessionId: "abc123", updatedAt: 1735689605000 },
+      },
+    ]);
   });
 
   it("keyed by session id, with labels", () => {
-    const entry = { label: "my-project", created_at: "2025-01-01T00:00:00Z", last_active: 1735689605.5, message_count: 4 };
+    const entry = {
+      label: "my-project",
+      created_at: "2025-01-01T00:00:00Z",
+      last_active: 1735689605.5,
+      message_count: 4,
+    };
     const { shape, sessions } = readSessionIndex(JSON.stringify({ abc123: entry, broken: 5 }));
     expect(shape).toBe("claw0-by-id");
-    expect(sessions).toEqual([{ key: null, sessionId: "abc123", file: null, entry: { ...entry, sessionId: "abc123", updatedAt: 1735689605500 } }]);
+    expect(sessions).toEqual([
+      {
+        key: null,
+        sessionId: "abc123",
+        file: null,
+        entry: { ...entry, sessionId: "abc123", updatedAt: 1735689605500 },
+      },
+    ]);
   });
 
   it("OpenClaw's own is read by the same function", () => {
-    const { shape, sessions, unreadableKeys } = readSessionIndex(JSON.stringify({ k: { sessionId: id, sessionFile: "/a/b.jsonl", x: 1 }, bad: {} }));
+    const { shape, sessions, unreadableKeys } = readSessionIndex(
+      JSON.stringify({ k: { sessionId: id, sessionFile: "/a/b.jsonl", x: 1 }, bad: {} }),
+    );
     expect([shape, unreadableKeys]).toEqual(["openclaw", ["bad"]]);
-    expect(sessions).toEqual([{ key: "k", sessionId: id, file: "/a/b.jsonl", entry: { sessionId: id, sessionFile: "/a/b.jsonl", x: 1 } }]);
+    expect(sessions).toEqual([
+      { key: "k", sessionId: id, file: "/a/b.jsonl", entry: { sessionId: id, sessionFile: "/a/b.jsonl", x: 1 } },
+    ]);
   });
 });
 
 describe("paths", () => {
   it("of an agent's sessions and their index [LAY-04] [LAY-05] [LAY-06] [LAY-08] [LAY-10]", () => {
     expect(resolveSessionsDir({ stateDir })).toBe("/home/u/.openclaw/agents/main/sessions");
-    expect(resolveSessionsDir({ stateDir: "/home/u/.clawcode/", agentId: "codex" })).toBe("/home/u/.clawcode/agents/codex/sessions");
+    expect(resolveSessionsDir({ stateDir: "/home/u/.clawcode/", agentId: "codex" })).toBe(
+      "/home/u/.clawcode/agents/codex/sessions",
+    );
     expect(resolveDefaultStorePath({ stateDir })).toBe("/home/u/.openclaw/agents/main/sessions/sessions.json");
-    for (const agentId of ["", "..", "a/b", "a\0", "-x", "x".repeat(65)]) expect(() => resolveSessionsDir({ stateDir, agentId })).toThrow(/agent id/);
+    for (const agentId of ["", "..", "a/b", "a\0", "-x", "x".repeat(65)])
+      expect(() => resolveSessionsDir({ stateDir, agentId })).toThrow(/agent id/);
   });
 
   it("of a transcript and of a topic's, percent-encoded [LAY-07] [LAY-09]", () => {
     expect(resolveTranscriptPath({ stateDir, sessionId: id })).toBe(`${stateDir}/agents/main/sessions/${id}.jsonl`);
-    expect(resolveTranscriptPath({ stateDir, sessionId: id, topicId: 7 })).toBe(`${stateDir}/agents/main/sessions/${id}-topic-7.jsonl`);
-    expect(resolveTranscriptPath({ stateDir, sessionId: id, topicId: "a/../b c" })).toBe(`${stateDir}/agents/main/sessions/${id}-topic-a%2F..%2Fb%20c.jsonl`);
-    for (const topicId of ["", " ", "\ud800", "/".repeat(40)]) expect(() => resolveTranscriptPath({ stateDir, sessionId: id, topicId })).toThrow(/topic id/);
+    expect(resolveTranscriptPath({ stateDir, sessionId: id, topicId: 7 })).toBe(
+      `${stateDir}/agents/main/sessions/${id}-topic-7.jsonl`,
+    );
+    expect(resolveTranscriptPath({ stateDir, sessionId: id, topicId: "a/../b c" })).toBe(
+      `${stateDir}/agents/main/sessions/${id}-topic-a%2F..%2Fb%20c.jsonl`,
+    );
+    for (const topicId of ["", " ", "\ud800", "/".repeat(40)])
+      expect(() => resolveTranscriptPath({ stateDir, sessionId: id, topicId })).toThrow(/topic id/);
     for (const sessionId of ["", "..", "../x", "a/b", "/etc/passwd", "a\0b", "con", "C:x"]) {
       expect(() => resolveTranscriptPath({ stateDir, sessionId })).toThrow(/session id/);
     }
@@ -133,7 +196,9 @@ describe("paths", () => {
     expect(resolveStorePath("/abs/{agentId}.json", options)).toBe("/abs/codex.json");
     expect(resolveStorePath("~other/x", options)).toBe("~other/x");
     expect(resolveStorePath(undefined, options)).toBe(`${stateDir}/agents/codex/sessions/sessions.json`);
-    expect(resolveStorePath(" ", { stateDir, homeDir: "/home/u" })).toBe(`${stateDir}/agents/main/sessions/sessions.json`);
+    expect(resolveStorePath(" ", { stateDir, homeDir: "/home/u" })).toBe(
+      `${stateDir}/agents/main/sessions/sessions.json`,
+    );
     expect(() => resolveStorePath("/x\0", options)).toThrow(/cannot be used/);
     expect(() => resolveStorePath("/x", { ...options, agentId: "../.." })).toThrow(/agent id/);
   });
@@ -141,8 +206,16 @@ describe("paths", () => {
   it("of another machine are read by their last name [IDX-09]", () => {
     const dir = resolveSessionsDir({ stateDir });
     const at = (sessionFile: string | null): unknown => resolveSessionFile(dir, { sessionId: id, sessionFile });
-    expect(at(`/Users/other/.openclaw/agents/main/sessions/x_${id}.jsonl`)).toEqual({ path: `${dir}/x_${id}.jsonl`, fileName: `x_${id}.jsonl`, isForeign: true });
-    expect(at(`C:\\Users\\o\\sessions\\${id}.jsonl`)).toEqual({ path: `${dir}/${id}.jsonl`, fileName: `${id}.jsonl`, isForeign: true });
+    expect(at(`/Users/other/.openclaw/agents/main/sessions/x_${id}.jsonl`)).toEqual({
+      path: `${dir}/x_${id}.jsonl`,
+      fileName: `x_${id}.jsonl`,
+      isForeign: true,
+    });
+    expect(at(`C:\\Users\\o\\sessions\\${id}.jsonl`)).toEqual({
+      path: `${dir}/${id}.jsonl`,
+      fileName: `${id}.jsonl`,
+      isForeign: true,
+    });
     expect(at(`${dir}/${id}.jsonl`)).toMatchObject({ isForeign: false });
     expect(at(`${id}.jsonl`)).toMatchObject({ path: `${dir}/${id}.jsonl`, isForeign: false });
     expect(at(null)).toEqual({ path: `${dir}/${id}.jsonl`, fileName: `${id}.jsonl`, isForeign: false });
@@ -150,7 +223,22 @@ describe("paths", () => {
 
   it("never lead out of the directory [LAY-15]", () => {
     const dir = resolveSessionsDir({ stateDir });
-    const attack = fc.oneof(fc.constantFrom("..", ".", "/", "../../etc/passwd", "a/..", "x\0", "..\\..\\x", "C:", "\ud800", `${"a".repeat(300)}.jsonl`), fc.string(), fc.webPath());
+    const attack = fc.oneof(
+      fc.constantFrom(
+        "..",
+        ".",
+        "/",
+        "../../etc/passwd",
+        "a/..",
+        "x\0",
+        "..\\..\\x",
+        "C:",
+        "\ud800",
+        `${"a".repeat(300)}.jsonl`,
+      ),
+      fc.string(),
+      fc.webPath(),
+    );
     fc.assert(
       fc.property(fc.array(attack, { maxLength: 4 }), (parts) => {
         const { path, fileName } = resolveSessionFile(dir, { sessionId: id, sessionFile: parts.join("/") });
