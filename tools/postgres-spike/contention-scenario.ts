@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ThroughlineError } from "../../packages/core/src/index.ts";
+import { hasErrorCode } from "../../packages/core/src/index.ts";
 import type { AppendOptions, SessionRef, SourcedRecord } from "../../packages/core/src/index.ts";
 import type { Scenario, SeededRandom } from "./scenario.ts";
 import type { SpikeStore } from "./spike-store.ts";
@@ -58,7 +58,7 @@ async function write(
       known = { headId: result.head.headId, fence: result.head.fence };
       round += 1;
     } catch (error) {
-      if (!ThroughlineError.isInstance(error)) throw error;
+      if (!hasErrorCode(error, "APPEND_CONFLICT", "SESSION_BUSY", "TURN_FENCED")) throw error;
       report.refusals.set(error.code, (report.refusals.get(error.code) ?? 0) + 1);
       // The refusal brought the state along.
       const { head_id: headId, fence } = error.details;

@@ -42,7 +42,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     onError: note,
   });
   // Ended by a signal, the process has the library stop the server, and then only this still runs.
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   process.once("exit", removeFolder);
   const stop = async (): Promise<void> => {
     await server.stop();

@@ -73,17 +73,25 @@ async function resetsUnderWriters(
       perSession.set(head.sessionId, (perSession.get(head.sessionId) ?? 0) + 1);
     }
   };
-  const writing = Promise.all(writers.map(write));
   const archived: string[] = [];
-  for (let reset = 0; reset < resets; reset++) {
-    const state = await resetter.load(ref);
-    assert(state !== null);
-    archived.push(state.sessionId);
-    const next = await resetter.save(ref, { sessionId: `${state.sessionId}-${reset}` }, { ifRevision: state.revision });
-    assert.equal(next.head.lastSeq, 0);
-  }
-  resetting = false;
-  await writing;
+  const reset = async (): Promise<void> => {
+    try {
+      for (let number = 0; number < resets; number++) {
+        const state = await resetter.load(ref);
+        assert(state !== null);
+        archived.push(state.sessionId);
+        const next = await resetter.save(
+          ref,
+          { sessionId: `${state.sessionId}-${number}` },
+          { ifRevision: state.revision },
+        );
+        assert.equal(next.head.lastSeq, 0);
+      }
+    } finally {
+      resetting = false;
+    }
+  };
+  await Promise.all([reset(), ...writers.map(write)]);
   let records = 0;
   for (const archiveId of archived) {
     const state = await resetter.load({ ...ref, archiveId });
@@ -99,26 +107,36 @@ async function resetsUnderWriters(
 }
 
 async function pages(reader: SpikeStore, writer: SpikeStore, ref: SessionRef, count: number): Promise<string> {
-  const writing = (async () => {
-    for (let written = 0; written < count; written += 200) {
-      await writer.append(
-        ref,
-        Array.from({ length: 200 }, (_, index) => ({ type: "message", text: "x".repeat(index) })),
-      );
+  let isWriting = true;
+  const write = async (): Promise<void> => {
+    try {
+      for (let written = 0; written < count; written += 200) {
+        await writer.append(
+          ref,
+          Array.from({ length: 200 }, (_, index) => ({ type: "message", text: "x".repeat(index) })),
+        );
+      }
+    } finally {
+      isWriting = false;
     }
-  })();
+  };
   let pagesSeen = 0;
   let lastSeen = 0;
-  while (lastSeen < count) {
-    for await (const page of reader.read(ref, { payload: "source", afterSeq: lastSeen, pageBytes: 20_000 })) {
-      pagesSeen += 1;
-      for (const record of page.records) assert.equal(record.seq, ++lastSeen);
-      assert(page.lastSeq >= lastSeen);
-      const bytes = page.records.slice(0, -1).reduce((sum, record) => sum + record.bytes, 0);
-      assert(bytes < 20_000, "a page ends when it has reached its bytes");
+  const read = async (): Promise<void> => {
+    while (lastSeen < count) {
+      // Asked before the page is read: a writer that failed must not leave the reader waiting for ever.
+      const isLastTry = !isWriting;
+      for await (const page of reader.read(ref, { payload: "source", afterSeq: lastSeen, pageBytes: 20_000 })) {
+        pagesSeen += 1;
+        for (const record of page.records) assert.equal(record.seq, ++lastSeen);
+        assert(page.lastSeq >= lastSeen);
+        const bytes = page.records.slice(0, -1).reduce((sum, record) => sum + record.bytes, 0);
+        assert(bytes < 20_000, "a page ends when it has reached its bytes");
+      }
+      assert(!isLastTry || lastSeen === count);
     }
-  }
-  await writing;
+  };
+  await Promise.all([write(), read()]);
   const last: number[] = [];
   for await (const page of reader.read(ref, { payload: "source", order: "descending", limit: 7, beforeSeq: count })) {
     last.push(...page.records.map((record) => record.seq));
