@@ -8,7 +8,8 @@ import { nextTurnState } from "./turn-lease.ts";
 
 /**
  * Where the session stands after an append, or why the append is refused. To be asked under the same exclusion as
- * the write. `nowMs` is the store's clock.
+ * the write. `nowMs` is the store's clock. A turn that was taken over hears of that before it hears of a moved head:
+ * loading again would not help it.
  * @throws {ThroughlineError} APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED
  */
 export function headAfterAppend(
@@ -18,15 +19,15 @@ export function headAfterAppend(
   nowMs: number,
 ): SessionHead {
   const { expect, turn, rewindTo, windowFromSeq } = options;
+  // A rewind moves the head under an open turn as surely as a main record does.
+  const hasMainRecord = rewindTo !== undefined || linked.some(({ side }) => !side);
+  const next = nextTurnState({ fence: head.fence, turn: head.turn }, turn, { hasMainRecord, nowMs });
   if (expect !== undefined && expect.head !== head.headId) {
     throw new ThroughlineError("APPEND_CONFLICT", `The head is ${quote(head.headId)}, not ${quote(expect.head)}.`, {
       outcome: "not-applied",
       details: { headId: head.headId, expectedHeadId: expect.head },
     });
   }
-  // A rewind moves the head under an open turn as surely as a main record does.
-  const hasMainRecord = rewindTo !== undefined || linked.some(({ side }) => !side);
-  const next = nextTurnState({ fence: head.fence, turn: head.turn }, turn, { hasMainRecord, nowMs });
   return {
     sessionId: head.sessionId,
     lastSeq: head.lastSeq + linked.length,

@@ -1,3 +1,4 @@
+import { isColumnText } from "./column-text.ts";
 import { isSideRecord } from "./is-side-record.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import type { SessionRecord } from "./record.ts";
@@ -19,6 +20,8 @@ export interface PreparedRecord {
   readonly tsMs: number | null;
   /** The record's other fields, in the caller's order. */
   readonly fields: Readonly<Record<string, unknown>>;
+  /** The other fields as JSON, made before any lock is taken; null when the source is the line. */
+  readonly fieldsText: string | null;
   readonly source: RecordSource | null;
   /** True when the source's own JSON is the record, so that keeping the source is enough. */
   readonly isSourceCanonical: boolean;
@@ -71,14 +74,25 @@ export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOp
 /** Gives each record its parent, from the head on, and the line that will be kept. */
 export function linkRecords(prepared: readonly PreparedRecord[], headId: string | null): readonly LinkedRecord[] {
   let head = headId;
-  return prepared.map((item, index) => {
+  return prepared.map((item) => {
     const parentId = item.parentId === undefined ? head : item.parentId;
     const record: SessionRecord = { type: item.type, id: item.id, parentId, timestamp: item.timestamp, ...item.fields };
     if (!item.side) head = item.id;
     const { side, tsMs, source, isSourceCanonical } = item;
-    const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record, index);
-    return { record, text, side, tsMs, source, isSourceCanonical };
+    return { record, text: lineText(item, parentId), side, tsMs, source, isSourceCanonical };
   });
+}
+
+/**
+ * The line of a record: the four fields every record has, then its own. Put together from texts, so that only the
+ * parent has to wait for the lock, and so that a field named like a number cannot come before `type`.
+ */
+function lineText(item: PreparedRecord, parentId: string | null): string {
+  if (item.fieldsText === null) return item.source as string;
+  const base = [item.type, item.id, parentId, item.timestamp].map((value) => serializeJson(value));
+  const [type, id, parent, timestamp] = base as [string, string, string, string];
+  const own = item.fieldsText === "{}" ? "}" : `,${item.fieldsText.slice(1)}`;
+  return `{"type":${type},"id":${id},"parentId":${parent},"timestamp":${timestamp}${own}`;
 }
 
 /** The head after a linked batch. */
@@ -110,11 +124,22 @@ export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
  */
 export function serializeRecord(record: unknown, index = 0): string {
   try {
-    const text = JSON.stringify(record);
-    return /[\u2028\u2029]/.test(text) ? text.replace(/\u2028/g, "\\u2028").replace(/\u2029/g, "\\u2029") : text;
+    return serializeJson(record);
   } catch (cause) {
     throw invalid(index, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
   }
+}
+
+/** A `toJSON` of the draft's own could give anything; only an object can be joined to the four fields. */
+function fieldsTextOf(fields: Readonly<Record<string, unknown>>, index: number): string {
+  const text: string | undefined = serializeRecord(fields, index);
+  if (text?.startsWith("{") !== true) throw invalid(index, "its JSON is not an object");
+  return text;
+}
+
+function serializeJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return /[\u2028\u2029]/.test(text) ? text.replace(/\u2028/g, "\\u2028").replace(/\u2029/g, "\\u2029") : text;
 }
 
 function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions): PreparedRecord {
@@ -134,6 +159,7 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
     timestamp: timestamp ?? new Date(atMs).toISOString(),
     tsMs: atMs,
     fields,
+    fieldsText: fieldsTextOf(fields, index),
     source: null,
     isSourceCanonical: false,
   };
@@ -160,6 +186,7 @@ function prepareSourced(source: RecordSource, given: RecordDraft | undefined, in
     timestamp,
     tsMs: Number.isFinite(tsMs) ? tsMs : null,
     fields,
+    fieldsText: given === undefined ? null : fieldsTextOf(fields, index),
     source,
     isSourceCanonical: given === undefined,
   };
@@ -179,8 +206,8 @@ function parseSource(source: RecordSource, index: number): RecordDraft {
 
 function assertBase(draft: RecordDraft, index: number): void {
   const { type, id, parentId, timestamp } = draft;
-  if (typeof type !== "string" || type === "" || type.length > 128) throw invalid(index, "type must be a short text");
-  if (id !== undefined && !isRecordId(id))
+  if (!isColumnText(type, 128)) throw invalid(index, "type must be a short text");
+  if (id !== undefined && !isColumnText(id, 256))
     throw invalid(index, "id must be text of 1 to 256 characters without control characters");
   if (parentId !== undefined && parentId !== null && typeof parentId !== "string") {
     throw invalid(index, "parentId must be text or null");
@@ -188,10 +215,6 @@ function assertBase(draft: RecordDraft, index: number): void {
   if (parentId !== undefined && parentId !== null && parentId === id)
     throw invalid(index, "parentId is the record's own id");
   if (timestamp !== undefined && typeof timestamp !== "string") throw invalid(index, "timestamp must be an ISO time");
-}
-
-function isRecordId(id: unknown): boolean {
-  return typeof id === "string" && id !== "" && id.length <= 256 && !/\p{Cc}/u.test(id);
 }
 
 function invalid(index: number, why: string, cause?: unknown): ThroughlineError {

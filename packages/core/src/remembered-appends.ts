@@ -1,3 +1,4 @@
+import { isColumnText } from "./column-text.ts";
 import { quote } from "./session-id.ts";
 import type { AppendResult } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
@@ -20,8 +21,8 @@ export class RememberedAppends {
    * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
    */
   find(key: string, digest: string): AppendResult | null {
-    if (key === "" || key.length > 256)
-      throw refused("INPUT_INVALID", "An idempotency key has 1 to 256 characters", key);
+    if (!isColumnText(key, 256))
+      throw refused("INPUT_INVALID", "An idempotency key is text of 1 to 256 characters", key);
     const earlier = this.#results.get(key);
     if (earlier !== undefined) {
       if (earlier.digest !== digest)

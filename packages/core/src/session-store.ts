@@ -24,6 +24,11 @@ export interface SessionStore extends AsyncDisposable {
   /**
    * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed
    * with `entry`, and writes the entry alone.
+   *
+   * Refusals come in this order, so that a caller hears of the one it can do least about first: the drafts themselves,
+   * no session, archived, the idempotency key, the turn, the head, an id that is taken. A key that was used before is
+   * answered before the turn and the head are looked at: the drafts alone decide, and the first result comes again as
+   * it was, with the head, revision and durability of that time.
    * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED,
    *   RECORD_INVALID, RECORD_ID_TAKEN, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED,
    *   and what the disk or the network says. `outcome` is always set; "unknown" may be retried only with its key.
@@ -31,8 +36,9 @@ export interface SessionStore extends AsyncDisposable {
   append(ref: SessionRef, drafts: readonly AppendDraft[], options?: AppendOptions): Promise<AppendResult>;
 
   /**
-   * The records between two sequence numbers, page by page; each page is read when it is asked for.
-   * @throws {ThroughlineError} SESSION_NOT_FOUND on the first page
+   * The records between two sequence numbers, page by page; each page is read when it is asked for. All pages are of
+   * the session that held the key at the first one, also when it is archived meanwhile.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND on the first page, and later when the session was purged
    */
   read<Payload extends ReadPayload = "record">(
     ref: SessionRef,

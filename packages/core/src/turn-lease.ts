@@ -1,3 +1,4 @@
+import { isColumnText } from "./column-text.ts";
 import { quote } from "./session-id.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
@@ -36,7 +37,7 @@ export interface TurnState {
  *
  * An append without a request passes while no turn is open, or the lease of the open one ran out, or when it holds
  * side records only: background work neither waits for a turn nor breaks one.
- * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED
+ * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, INPUT_INVALID
  */
 export function nextTurnState(
   state: TurnState,
@@ -52,6 +53,10 @@ export function nextTurnState(
     if (running !== null) throw busy(running, append.nowMs);
     if (request.fence !== state.fence + 1) throw fenced(state, request.fence);
     const { turnId, owner, leaseUntilMs, fence } = request;
+    if (!isColumnText(turnId, 256) || !isColumnText(owner, 256)) {
+      const message = "A turn's id and owner are text of 1 to 256 characters without control characters.";
+      throw new ThroughlineError("INPUT_INVALID", message, { outcome: "not-applied" });
+    }
     return { fence, turn: { turnId, owner, leaseUntilMs, fence } };
   }
   if (request.fence !== state.fence || state.turn === null) throw fenced(state, request.fence);

@@ -44,6 +44,15 @@ describe("linkRecords", () => {
     );
   });
 
+  it("keeps the four fields in front of a field named like a number", () => {
+    const [linked] = linkRecords(prepare([{ type: "custom", customType: "x", 0: "zero" }]), "h");
+    expect(linked?.text).toMatch(
+      /^\{"type":"custom","id":"id-1","parentId":"h","timestamp":"[^"]+","0":"zero","customType":"x"\}$/,
+    );
+    const [bare] = linkRecords(prepare([{ type: "x" }]), null);
+    expect(JSON.parse(bare?.text ?? "")).toEqual(bare?.record);
+  });
+
   it("keeps a given id, parent and time", () => {
     const [linked] = linkRecords(
       prepare([{ ...user, id: "mine", parentId: "p", timestamp: "2026-02-01T16:10:50.414Z" }]),
@@ -91,6 +100,8 @@ describe("prepareDrafts", () => {
     [{ type: "message", _tl: {} }, "reserved"],
     [{ type: "message", id: "" }, "id must be"],
     [{ type: "message", id: "a\u0007" }, "id must be"],
+    [{ type: "message", id: "a\ud800" }, "id must be"],
+    [{ type: "mess\u0000age" }, "type must be"],
     [{ type: "message", id: "a", parentId: "a" }, "own id"],
     [{ type: "message", timestamp: "yesterday" }, "not an ISO time"],
     [{ source: "{" }, "not JSON"],
@@ -123,9 +134,14 @@ describe("prepareDrafts", () => {
   it("refuses what JSON cannot hold", () => {
     const cycle: Record<string, unknown> = { type: "custom", customType: "x" };
     cycle["self"] = cycle;
-    expect(() => linkRecords(prepare([cycle as AppendDraft]), null)).toThrow(
-      expect.objectContaining({ code: "RECORD_INVALID" }),
-    );
+    expect(() => prepare([cycle as AppendDraft])).toThrow(expect.objectContaining({ code: "RECORD_INVALID" }));
+  });
+
+  it("refuses a draft whose own toJSON makes something else of it", () => {
+    for (const made of ["text", undefined, [1]]) {
+      const draft: AppendDraft = { type: "custom", customType: "x", toJSON: () => made };
+      expect(() => prepare([draft])).toThrow(expect.objectContaining({ code: "RECORD_INVALID" }));
+    }
   });
 
   it("escapes the two line separators that tear JSON lines in other readers", () => {

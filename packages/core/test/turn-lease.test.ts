@@ -90,6 +90,14 @@ describe("nextTurnState", () => {
     }
   }
 
+  it("takes only ids and owners that are the same text in every store", () => {
+    for (const turnId of ["", "a\u0000", "\ud800", "x".repeat(257)]) {
+      const request: TurnRequest = { action: "open", turnId, owner: "b", leaseUntilMs: 2000, fence: 5 };
+      const run = () => nextTurnState(states.none, request, { hasMainRecord: false, nowMs });
+      expect(run).toThrow(expect.objectContaining({ code: "INPUT_INVALID" }));
+    }
+  });
+
   it("names the owner and the time left of a running turn", () => {
     expect(() => nextTurnState(states.running, open(5), { hasMainRecord: false, nowMs })).toThrow(
       expect.objectContaining({ details: expect.objectContaining({ owner: "a", leaseLeftMs: 1 }) }),
