@@ -148,7 +148,8 @@ class Assembly {
     const images = item.content.filter((block): block is ReplayImage => block.type === "image");
     if (images.length > 0) this.report("image-moved", item.recordId, "tool_result", "message");
     turn.blocks.push(...images);
-    const said: readonly ReplayText[] = texts.length > 0 ? texts : [{ type: "text", text: madeUpTexts.emptyErrorResult }];
+    const said: readonly ReplayText[] =
+      texts.length > 0 ? texts : [{ type: "text", text: madeUpTexts.emptyErrorResult }];
     turn.results.push({ ...result, content: said });
   }
 
@@ -168,7 +169,11 @@ class Assembly {
     const last = this.turns.at(-1) as AssistantTurn;
     switch (this.rules.trailingAssistant) {
       case "remove":
-        this.report("trailing-assistant-removed", this.lastRecordId, last.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n"));
+        this.report(
+          "trailing-assistant-removed",
+          this.lastRecordId,
+          last.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n"),
+        );
         this.turns.pop();
         return;
       case "continue":

@@ -1,4 +1,10 @@
-import { createFinding, findRecordProblem, isFromNewerVersion, throughlineKind, ThroughlineError } from "@throughline/core";
+import {
+  createFinding,
+  findRecordProblem,
+  isFromNewerVersion,
+  throughlineKind,
+  ThroughlineError,
+} from "@throughline/core";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import { findBoundary, type Boundary } from "./find-boundary.ts";
 import { neutralFromRecord } from "./neutral-from-record.ts";
@@ -37,7 +43,8 @@ export interface Context {
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when a record may mean something this build cannot know
  */
 export function buildContext(records: readonly StoredRecord[], options: BuildContextOptions = {}): Context {
-  const headId = options.headId === undefined ? (records.findLast((record) => !record.side)?.id ?? null) : options.headId;
+  const headId =
+    options.headId === undefined ? (records.findLast((record) => !record.side)?.id ?? null) : options.headId;
   const { indexes, findings } = walkIndexes(records, headId);
   const path = indexes.map((index) => records[index] as StoredRecord);
   refuseNewer(records, path);
@@ -58,13 +65,18 @@ export function buildContext(records: readonly StoredRecord[], options: BuildCon
 
 /** A record of a newer version on another branch cannot touch this one; a side record might, wherever it hangs. */
 function refuseNewer(records: readonly StoredRecord[], path: readonly StoredRecord[]): void {
-  const found = path.find((stored) => isFromNewerVersion(stored.record)) ??
+  const found =
+    path.find((stored) => isFromNewerVersion(stored.record)) ??
     records.find((stored) => stored.side && isFromNewerVersion(stored.record));
   if (found === undefined) return;
   const kind = throughlineKind(found.record);
-  throw new ThroughlineError("RECORD_FROM_NEWER_VERSION", `record ${found.id} is of a kind or version this build cannot read: ${kind}`, {
-    details: { recordId: found.id, seq: found.seq, kind },
-  });
+  throw new ThroughlineError(
+    "RECORD_FROM_NEWER_VERSION",
+    `record ${found.id} is of a kind or version this build cannot read: ${kind}`,
+    {
+      details: { recordId: found.id, seq: found.seq, kind },
+    },
+  );
 }
 
 interface Collection {
@@ -100,7 +112,8 @@ function collectMessages(collection: Collection): Collected {
     }
     const edit = edits.get(stored.id);
     const isBeforeBoundary = boundary !== null && at < boundary.at;
-    const isPrefixChanged = isBeforeBoundary || stored.seq < changedBeforeSeq || (stored.tsMs !== null && stored.tsMs < changedBeforeMs);
+    const isPrefixChanged =
+      isBeforeBoundary || stored.seq < changedBeforeSeq || (stored.tsMs !== null && stored.tsMs < changedBeforeMs);
     if (edit !== undefined) changedBeforeSeq = Math.max(changedBeforeSeq, edit.seq);
     changedBeforeMs = Math.max(changedBeforeMs, redactedAtMs(stored.record));
     const outcome = contribution(stored, edit, isPrefixChanged, findings);
@@ -161,7 +174,9 @@ function contribution(
 }
 
 function isExcluded(record: SessionRecord): boolean {
-  return record.type === "message" && (record["message"] as { excludeFromContext?: unknown }).excludeFromContext === true;
+  return (
+    record.type === "message" && (record["message"] as { excludeFromContext?: unknown }).excludeFromContext === true
+  );
 }
 
 function redactedAtMs(record: SessionRecord): number {
@@ -171,7 +186,9 @@ function redactedAtMs(record: SessionRecord): number {
 }
 
 function lastThinkingLevel(path: readonly StoredRecord[]): string {
-  const found = path.findLast((stored) => stored.type === "thinking_level_change" && findRecordProblem(stored.record) === null);
+  const found = path.findLast(
+    (stored) => stored.type === "thinking_level_change" && findRecordProblem(stored.record) === null,
+  );
   return found === undefined ? "off" : (found.record["thinkingLevel"] as string);
 }
 
@@ -182,7 +199,8 @@ function lastModel(path: readonly StoredRecord[]): Context["model"] {
       const { provider, modelId } = record;
       if (typeof provider === "string" && typeof modelId === "string") return { provider, modelId };
     }
-    const message = type === "message" ? (record["message"] as Readonly<Record<string, unknown>> | null | undefined) : null;
+    const message =
+      type === "message" ? (record["message"] as Readonly<Record<string, unknown>> | null | undefined) : null;
     if (message?.["role"] !== "assistant") continue;
     const { provider, model } = message;
     if (typeof provider === "string" && typeof model === "string") return { provider, modelId: model };
@@ -191,7 +209,11 @@ function lastModel(path: readonly StoredRecord[]): Context["model"] {
 }
 
 /** The fates by position in the log; what is not on the path lies on another branch. */
-function fatesOf(records: readonly StoredRecord[], indexes: readonly number[], pathFates: readonly RecordFate[]): RecordFate[] {
+function fatesOf(
+  records: readonly StoredRecord[],
+  indexes: readonly number[],
+  pathFates: readonly RecordFate[],
+): RecordFate[] {
   const fates: RecordFate[] = records.map((stored) =>
     !stored.side && contributingTypes.has(stored.type) && stored.type !== "custom" ? "other-branch" : undefined,
   );

@@ -1,6 +1,13 @@
 import type { Context } from "./build-context.ts";
 import { branchSummaryText } from "./message-texts.ts";
-import type { NeutralAssistant, NeutralBlock, NeutralImage, NeutralMessage, NeutralThinking, NeutralToolCall } from "./neutral-message.ts";
+import type {
+  NeutralAssistant,
+  NeutralBlock,
+  NeutralImage,
+  NeutralMessage,
+  NeutralThinking,
+  NeutralToolCall,
+} from "./neutral-message.ts";
 import type { ReportRepair } from "./repair.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, UserItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
@@ -23,10 +30,23 @@ function itemOf(message: NeutralMessage, rules: ReplayRules, report: ReportRepai
     case "toolResult": {
       const { recordId, toolCallId, toolName, isError } = message;
       const content = userBlocks(message, message.content, rules, report);
-      return { kind: "result", recordId, callId: toolCallId, toolName, isError, content, isShownAsText: false } satisfies ResultItem;
+      return {
+        kind: "result",
+        recordId,
+        callId: toolCallId,
+        toolName,
+        isError,
+        content,
+        isShownAsText: false,
+      } satisfies ResultItem;
     }
     case "compactionSummary":
-      return userItem(message, wrapped(message, (summary) => `${rules.summaryPrefix}\n${summary}`), rules, report);
+      return userItem(
+        message,
+        wrapped(message, (summary) => `${rules.summaryPrefix}\n${summary}`),
+        rules,
+        report,
+      );
     case "branchSummary":
       return userItem(message, wrapped(message, branchSummaryText), rules, report);
     case "other":
@@ -87,7 +107,12 @@ function cleanText(text: string, recordId: string, report: ReportRepair): string
   return text.toWellFormed();
 }
 
-function cleanImage(image: NeutralImage, recordId: string, rules: ReplayRules, report: ReportRepair): ReplayImage | ReplayText {
+function cleanImage(
+  image: NeutralImage,
+  recordId: string,
+  rules: ReplayRules,
+  report: ReportRepair,
+): ReplayImage | ReplayText {
   const { source, data, mimeType } = image;
   const isLink = source?.["type"] === "url" && typeof source["url"] === "string";
   if (isLink) return { type: "image", source: { type: "url", url: source["url"] } };
@@ -178,7 +203,9 @@ function wellFormed(value: unknown): unknown {
   if (!hasLoneSurrogate(value)) return value;
   if (typeof value === "string") return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
-  const entries = Object.entries(value as object).map(([key, field]) => [key.toWellFormed(), wellFormed(field)] as const);
+  const entries = Object.entries(value as object).map(
+    ([key, field]) => [key.toWellFormed(), wellFormed(field)] as const,
+  );
   return Object.fromEntries(entries);
 }
 

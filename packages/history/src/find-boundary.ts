@@ -73,5 +73,10 @@ function tailStart(path: readonly StoredRecord[], at: number): number {
 
 function isUserMessage(stored: StoredRecord): boolean {
   const message = stored.record["message"];
-  return stored.type === "message" && typeof message === "object" && message !== null && (message as { role?: unknown }).role === "user";
+  return (
+    stored.type === "message" &&
+    typeof message === "object" &&
+    message !== null &&
+    (message as { role?: unknown }).role === "user"
+  );
 }

@@ -4,7 +4,12 @@ export { readSummaryText, summaryPrefixes } from "./message-texts.ts";
 export type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 export type { OmitReason, OmittedRange } from "./omitted-ranges.ts";
 export { renderAnthropic } from "./render-anthropic.ts";
-export type { AnthropicBlock, AnthropicMessage, AnthropicRendering, AnthropicRenderOptions } from "./render-anthropic.ts";
+export type {
+  AnthropicBlock,
+  AnthropicMessage,
+  AnthropicRendering,
+  AnthropicRenderOptions,
+} from "./render-anthropic.ts";
 export { renderText } from "./render-text.ts";
 export type { RenderTextOptions } from "./render-text.ts";
 export type { Repair, RepairRule } from "./repair.ts";

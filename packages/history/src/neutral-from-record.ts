@@ -6,7 +6,11 @@ import type { NeutralBlock, NeutralMessage, NeutralToolCall } from "./neutral-me
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What a record adds to a context; null when records of its type add nothing. The record has no structural problem. */
-export function neutralFromRecord(stored: StoredRecord, record: SessionRecord, isPrefixChanged: boolean): NeutralMessage | null {
+export function neutralFromRecord(
+  stored: StoredRecord,
+  record: SessionRecord,
+  isPrefixChanged: boolean,
+): NeutralMessage | null {
   const base = { recordId: stored.id, seq: stored.seq, tsMs: stored.tsMs, isPrefixChanged };
   switch (record.type) {
     case "message":

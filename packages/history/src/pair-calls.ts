@@ -100,7 +100,9 @@ class Pairing {
     const known = this.sites.get(item.callId) ?? [];
     let owner: CallSite | null = null;
     for (let index = known.length - 1; index >= 0 && known[index]?.span === this.span; index--) {
-      if (known[index]?.result === null) owner = known[index] as CallSite;
+      const site = known[index] as CallSite;
+      // A reply that was made anew after it failed has the better claim.
+      if (site.result === null && (owner === null || owner.owner.isFailed || !site.owner.isFailed)) owner = site;
     }
     if (owner === null) this.strays.push(item);
     else this.give(owner, item);
@@ -117,7 +119,7 @@ class Pairing {
     for (const item of this.strays) {
       const known = this.sites.get(item.callId) ?? [];
       let open = homes.get(item.callId);
-      if (open === undefined) homes.set(item.callId, (open = known.filter((site) => site.result === null)));
+      if (open === undefined) homes.set(item.callId, (open = openSites(known)));
       const [home] = open;
       if (open.length === 1 && home !== undefined && isSameTool(home, item)) {
         homes.set(item.callId, []);
@@ -137,6 +139,11 @@ class Pairing {
 export function continuesReply(item: AssistantItem, lastReply: AssistantItem | null): boolean {
   if (lastReply === null || lastReply.isFailed || item.isFailed) return false;
   return item.isFragment || (item.responseId !== null && item.responseId === lastReply.responseId);
+}
+
+function openSites(known: readonly CallSite[]): CallSite[] {
+  const open = known.filter((site) => site.result === null);
+  return open.some((site) => !site.owner.isFailed) ? open.filter((site) => !site.owner.isFailed) : open;
 }
 
 function isSameTool(site: CallSite, item: ResultItem): boolean {

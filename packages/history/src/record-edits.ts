@@ -19,10 +19,16 @@ export function collectEdits(path: readonly StoredRecord[], findings: Finding[])
     const { targetId, replacement } = fields;
     const isReadable = replacement === null || (typeof replacement === "object" && "content" in replacement);
     if (typeof targetId !== "string" || !isReadable) {
-      findings.push(createFinding("RECORD_INVALID", "the edit names no record or no replacement", { recordId: stored.id }));
+      findings.push(
+        createFinding("RECORD_INVALID", "the edit names no record or no replacement", { recordId: stored.id }),
+      );
       continue;
     }
-    edits.set(targetId, { recordId: stored.id, seq: stored.seq, replacement: replacement as RecordEdit["replacement"] });
+    edits.set(targetId, {
+      recordId: stored.id,
+      seq: stored.seq,
+      replacement: replacement as RecordEdit["replacement"],
+    });
   }
   return edits;
 }
@@ -38,9 +44,14 @@ function editFields(stored: StoredRecord): Readonly<Record<string, unknown>> | n
 export function applyEdit(record: SessionRecord, edit: RecordEdit, findings: Finding[]): SessionRecord | null {
   const content = edit.replacement?.content;
   const edited = withContent(record, content);
-  const problem = edited === null ? { path: "targetId", message: "names a record without content" } : findRecordProblem(edited);
+  const problem =
+    edited === null ? { path: "targetId", message: "names a record without content" } : findRecordProblem(edited);
   if (problem === null) return edited;
-  findings.push(createFinding("RECORD_INVALID", `the edit does not fit: ${problem.path} ${problem.message}`, { recordId: edit.recordId }));
+  findings.push(
+    createFinding("RECORD_INVALID", `the edit does not fit: ${problem.path} ${problem.message}`, {
+      recordId: edit.recordId,
+    }),
+  );
   return null;
 }
 

@@ -44,7 +44,12 @@ export type AnthropicBlock =
   | { readonly type: "image"; readonly source: Readonly<Record<string, unknown>> }
   | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
   | { readonly type: "redacted_thinking"; readonly data: string }
-  | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: Readonly<Record<string, unknown>> }
+  | {
+      readonly type: "tool_use";
+      readonly id: string;
+      readonly name: string;
+      readonly input: Readonly<Record<string, unknown>>;
+    }
   | {
       readonly type: "tool_result";
       readonly tool_use_id: string;

@@ -30,7 +30,9 @@ function sections(message: NeutralMessage, options: RenderTextOptions): readonly
       return assistantSections(message.content, message.stopReason, options);
     case "toolResult": {
       const label = message.toolName === null ? "Tool result" : `Tool result ${quoted(message.toolName)}`;
-      return [[message.isError ? `${label}, failed` : label, shortened(plain(message.content), options.toolResultChars)]];
+      return [
+        [message.isError ? `${label}, failed` : label, shortened(plain(message.content), options.toolResultChars)],
+      ];
     }
     case "bashExecution":
       return [["User ran a command", plain(message.content)]];
@@ -47,12 +49,18 @@ function sections(message: NeutralMessage, options: RenderTextOptions): readonly
   }
 }
 
-function assistantSections(content: readonly NeutralBlock[], stopReason: string | null, options: RenderTextOptions): readonly Section[] {
+function assistantSections(
+  content: readonly NeutralBlock[],
+  stopReason: string | null,
+  options: RenderTextOptions,
+): readonly Section[] {
   const found: Section[] = [];
   const isFailed = stopReason === "aborted" || stopReason === "error";
   for (const block of content) {
-    if (block.type === "toolCall") found.push(["Assistant calls", `${quoted(block.name)} ${JSON.stringify(block.arguments)}`]);
-    else if (block.type !== "thinking") found.push([isFailed ? `Assistant, ${stopReason}` : "Assistant", plain([block])]);
+    if (block.type === "toolCall")
+      found.push(["Assistant calls", `${quoted(block.name)} ${JSON.stringify(block.arguments)}`]);
+    else if (block.type !== "thinking")
+      found.push([isFailed ? `Assistant, ${stopReason}` : "Assistant", plain([block])]);
     else if (options.thinking === true && block.thinking !== "") found.push(["Assistant thinks", block.thinking]);
   }
   return found;
@@ -80,7 +88,7 @@ function quoted(name: string): string {
   return /^[A-Za-z0-9_.:/-]{1,128}$/.test(name) ? name : JSON.stringify(name).replaceAll(lineBreaks, " ");
 }
 
-const lineBreaks = /\r\n|[\n\r\u000B\u000C\u0085\u2028\u2029]/g;
+const lineBreaks = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/g;
 
 function indent(body: string): string {
   return body.replaceAll(lineBreaks, "\n  ");

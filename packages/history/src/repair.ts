@@ -56,7 +56,12 @@ export type ReportRepair = (rule: RepairRule, recordId: string, before: string |
 export function createRepairLog(): { readonly repairs: Repair[]; readonly report: ReportRepair } {
   const repairs: Repair[] = [];
   const report: ReportRepair = (rule, recordId, before, after = null) => {
-    repairs.push({ rule, recordId, before: before === null ? null : excerpt(before), after: after === null ? null : excerpt(after) });
+    repairs.push({
+      rule,
+      recordId,
+      before: before === null ? null : excerpt(before),
+      after: after === null ? null : excerpt(after),
+    });
   };
   return { repairs, report };
 }

@@ -17,7 +17,10 @@ type Fields = Readonly<Record<string, unknown>>;
  * Reads messages as strictly as the API does, from the rules and not from what the rendering does: it shares nothing
  * with it, so that one cannot hide the other's mistakes.
  */
-export function validateAnthropic(messages: readonly unknown[], options: ValidateAnthropicOptions = {}): readonly Violation[] {
+export function validateAnthropic(
+  messages: readonly unknown[],
+  options: ValidateAnthropicOptions = {},
+): readonly Violation[] {
   const check = new Check();
   if (messages.length === 0) check.fail("at-least-one", "messages", "messages: at least one message is required");
   messages.forEach((message, index) => check.message(message, index, messages));
@@ -40,7 +43,8 @@ class Check {
       this.fail("role", `${path}.role`, `${path}.role: Input should be 'user' or 'assistant'`);
       return;
     }
-    if (index === 0 && role !== "user") this.fail("first-is-user", path, 'messages: first message must use the "user" role');
+    if (index === 0 && role !== "user")
+      this.fail("first-is-user", path, 'messages: first message must use the "user" role');
     if (index > 0 && roleOf(all[index - 1]) === role) {
       const text = `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`;
       this.fail("alternation", path, text);
@@ -53,13 +57,18 @@ class Check {
     blocks.forEach((block, place) => this.block(block, `${path}.content.${place}`, role));
     if (role === "assistant") this.calls(blocks, all[index + 1], index);
     else this.results(blocks, all[index - 1], index);
-    if (hasLoneSurrogate(message)) this.fail("json", path, "The request body is not valid JSON: no low surrogate in string");
+    if (hasLoneSurrogate(message))
+      this.fail("json", path, "The request body is not valid JSON: no low surrogate in string");
   }
 
   private block(block: unknown, path: string, role: "user" | "assistant"): void {
     const type = isFields(block) ? block["type"] : null;
     if (!isFields(block) || !allowedTypes[role].has(type)) {
-      this.fail("block-type", path, `${path}: Input tag '${String(type)}' found using 'type' does not match any of the expected tags`);
+      this.fail(
+        "block-type",
+        path,
+        `${path}: Input tag '${String(type)}' found using 'type' does not match any of the expected tags`,
+      );
       return;
     }
     if (type === "text") this.text(block["text"], path);
@@ -69,7 +78,8 @@ class Check {
     if (type === "redacted_thinking" && (typeof block["data"] !== "string" || block["data"] === "")) {
       this.fail("thinking-signature", path, `${path}.redacted_thinking.data: Field required`);
     }
-    if (type === "image" && !isFields(block["source"])) this.fail("image", path, `${path}.image.source: Field required`);
+    if (type === "image" && !isFields(block["source"]))
+      this.fail("image", path, `${path}.image.source: Field required`);
     if (type === "tool_use") this.toolUse(block, path);
     if (type === "tool_result") this.toolResult(block, path);
   }
@@ -77,7 +87,8 @@ class Check {
   private text(text: unknown, path: string): void {
     if (typeof text !== "string") this.fail("text", path, `${path}.text.text: Input should be a valid string`);
     else if (text === "") this.fail("text-not-empty", path, "messages: text content blocks must be non-empty");
-    else if (/^\s*$/.test(text)) this.fail("text-not-blank", path, "messages: text content blocks must contain non-whitespace text");
+    else if (/^\s*$/.test(text))
+      this.fail("text-not-blank", path, "messages: text content blocks must contain non-whitespace text");
   }
 
   private toolUse(block: Fields, path: string): void {
@@ -106,9 +117,14 @@ class Check {
       if (typeof part === "string") continue;
       const type = isFields(part) ? part["type"] : null;
       if (isError && type !== "text") {
-        this.fail("error-content", path, `${path}.tool_result: all content must be type "text" if \`is_error\` is true`);
+        this.fail(
+          "error-content",
+          path,
+          `${path}.tool_result: all content must be type "text" if \`is_error\` is true`,
+        );
       }
-      if (type !== "text" && type !== "image") this.fail("block-type", path, `${path}.content.${place}: Input should be text or image`);
+      if (type !== "text" && type !== "image")
+        this.fail("block-type", path, `${path}.content.${place}: Input should be text or image`);
       if (type === "text") this.text((part as Fields)["text"], `${path}.content.${place}`);
     }
   }
@@ -159,7 +175,8 @@ class Check {
     if (roleOf(last) !== "assistant") return;
     const path = `messages.${index}`;
     if (!allowsPrefill) {
-      const text = "This model does not support assistant message prefill. The conversation must end with a user message.";
+      const text =
+        "This model does not support assistant message prefill. The conversation must end with a user message.";
       this.fail("prefill", path, text);
     }
     const block = blocksOf(last).at(-1);

@@ -40,7 +40,11 @@ export function walkIndexes(records: readonly StoredRecord[], headId: string | n
     if (parent > index) visited ??= new Set(indexes);
     if (visited?.has(parent)) {
       const { id, parentId } = records[index] as StoredRecord;
-      findings.push(createFinding("PARENT_CYCLE", `record ${id} leads back to ${parentId}, which was walked already`, { recordId: id }));
+      findings.push(
+        createFinding("PARENT_CYCLE", `record ${id} leads back to ${parentId}, which was walked already`, {
+          recordId: id,
+        }),
+      );
       break;
     }
     index = parent;
@@ -52,7 +56,9 @@ export function walkIndexes(records: readonly StoredRecord[], headId: string | n
 function findHead(records: readonly StoredRecord[], headId: string, findings: Finding[]): number {
   const index = records.findLastIndex((record) => record.id === headId);
   if (index >= 0) return index;
-  findings.push(createFinding("HEAD_UNKNOWN", `no record has the id of the head, ${headId}`, { recordId: headId, repaired: true }));
+  findings.push(
+    createFinding("HEAD_UNKNOWN", `no record has the id of the head, ${headId}`, { recordId: headId, repaired: true }),
+  );
   return records.findLastIndex((record) => !record.side);
 }
 
@@ -114,7 +120,9 @@ function attach(records: readonly StoredRecord[], index: number, findings: Findi
   let previous = index - 1;
   while (previous >= 0 && records[previous]?.side === true) previous--;
   if (parentId === id) {
-    findings.push(createFinding("SELF_PARENT", `record ${id} names itself as its parent`, { recordId: id, repaired: true }));
+    findings.push(
+      createFinding("SELF_PARENT", `record ${id} names itself as its parent`, { recordId: id, repaired: true }),
+    );
     return previous;
   }
   const isWindow = (records[0]?.seq ?? 1) > 1;
@@ -127,6 +135,11 @@ function attach(records: readonly StoredRecord[], index: number, findings: Findi
     }
     return -1;
   }
-  findings.push(createFinding("ORPHAN_PARENT", `no record has the id ${parentId}, the parent of ${id}`, { recordId: id, repaired: true }));
+  findings.push(
+    createFinding("ORPHAN_PARENT", `no record has the id ${parentId}, the parent of ${id}`, {
+      recordId: id,
+      repaired: true,
+    }),
+  );
   return previous;
 }

@@ -18,7 +18,12 @@ function told(context: Context): string[] {
 const codes = (context: Context): string[] => context.findings.map((finding) => finding.code);
 
 describe("a context after a compaction", () => {
-  const talk = [user("one", { id: "zz" }), assistant("two", {}, { id: "aa" }), user("three", { id: "mm" }), assistant("four", {}, { id: "bb" })];
+  const talk = [
+    user("one", { id: "zz" }),
+    assistant("two", {}, { id: "aa" }),
+    user("three", { id: "mm" }),
+    assistant("four", {}, { id: "bb" }),
+  ];
 
   it("is the summary, the kept records and the later ones, by position and not by id [HIS-15]", () => {
     const context = contextOf(...talk, compaction("mm", "sum", { id: "00" }), user("five"));
@@ -29,7 +34,10 @@ describe("a context after a compaction", () => {
   });
 
   it("keeps nothing when the compaction names itself [HIS-15]", () => {
-    expect(told(contextOf(...talk, compaction("00", "sum", { id: "00" }), user("five")))).toEqual(["compactionSummary:sum", "user:five"]);
+    expect(told(contextOf(...talk, compaction("00", "sum", { id: "00" }), user("five")))).toEqual([
+      "compactionSummary:sum",
+      "user:five",
+    ]);
   });
 
   it("uses the newest summary only, also when older ones lie in the kept part [HIS-15]", () => {
@@ -37,9 +45,16 @@ describe("a context after a compaction", () => {
     expect(told(context)).toEqual(["compactionSummary:new", "user:three", "assistant:four", "user:five", "user:six"]);
   });
 
-  it("keeps the last turn when the first kept record is nowhere, where others keep nothing", () => {
+  it("keeps the newest turns when the first kept record is nowhere, where others keep nothing", () => {
     const context = contextOf(...talk, compaction("gone", "sum"), user("five"));
-    expect(told(context)).toEqual(["compactionSummary:sum", "user:one", "assistant:two", "user:three", "assistant:four", "user:five"]);
+    expect(told(context)).toEqual([
+      "compactionSummary:sum",
+      "user:one",
+      "assistant:two",
+      "user:three",
+      "assistant:four",
+      "user:five",
+    ]);
     expect(codes(context)).toEqual(["COMPACTION_DANGLING"]);
   });
 
@@ -52,13 +67,25 @@ describe("a context after a compaction", () => {
   });
 
   it("never goes past an earlier compaction for a dangling one", () => {
-    const context = contextOf(user("one"), compaction("r1", "old"), assistant("two"), user("three"), compaction("gone", "new"));
+    const context = contextOf(
+      user("one"),
+      compaction("r1", "old"),
+      assistant("two"),
+      user("three"),
+      compaction("gone", "new"),
+    );
     expect(told(context)).toEqual(["compactionSummary:new", "user:three"]);
   });
 
   it("takes a first kept id on another branch for dangling, and one of a side record for its place", () => {
     const label = { type: "label", id: "l", targetId: "aa" };
-    const context = contextOf(user("one"), assistant("two"), label, user("three", { parentId: "r2" }), compaction("l", "sum"));
+    const context = contextOf(
+      user("one"),
+      assistant("two"),
+      label,
+      user("three", { parentId: "r2" }),
+      compaction("l", "sum"),
+    );
     expect(told(context)).toEqual(["compactionSummary:sum", "user:three"]);
     expect(codes(context)).toEqual([]);
     const other = contextOf(user("one"), user("off"), user("on", { parentId: "r1" }), compaction("r2", "sum"));
@@ -66,8 +93,16 @@ describe("a context after a compaction", () => {
   });
 
   it("shows a better summary as soon as one is written, by the id it betters", () => {
-    const note = (summaryId: string, summary: string): RecordSketch => throughlineDraft("note", { kind: "summary-superseded", summaryId, summary });
-    const sketches = [...talk, compaction("mm", "stub", { id: "00" }), user("five"), note("00", "better"), note("other", "no"), user("six")];
+    const note = (summaryId: string, summary: string): RecordSketch =>
+      throughlineDraft("note", { kind: "summary-superseded", summaryId, summary });
+    const sketches = [
+      ...talk,
+      compaction("mm", "stub", { id: "00" }),
+      user("five"),
+      note("00", "better"),
+      note("other", "no"),
+      user("six"),
+    ];
     expect(told(contextOf(...sketches))[0]).toBe("compactionSummary:better");
     expect(told(contextOf(...sketches, note("00", " ")))[0]).toBe("compactionSummary:better");
   });
@@ -131,8 +166,20 @@ describe("what records contribute", () => {
     ]);
   });
 
+  it("takes nothing from a side record, also where the branch leads through it", () => {
+    expect(
+      told(contextOf(user("one"), user("aside", { id: "s", appendMode: "side" }), user("two", { parentId: "s" }))),
+    ).toEqual(["user:one", "user:two"]);
+  });
+
   it("puts a marker where a message was redacted", () => {
-    const tombstone = throughlineDraft("redaction", { reason: "asked", redactedAtMs: 9e12, originalType: "message", originalBytes: 9, side: false });
+    const tombstone = throughlineDraft("redaction", {
+      reason: "asked",
+      redactedAtMs: 9e12,
+      originalType: "message",
+      originalBytes: 9,
+      side: false,
+    });
     const context = contextOf(user("one"), tombstone, assistant("three"));
     expect(context.messages.map((message) => message.role)).toEqual(["user", "redacted", "assistant"]);
     expect(context.messages[2]?.isPrefixChanged).toBe(true);
@@ -159,15 +206,22 @@ describe("what records contribute", () => {
 });
 
 describe("edits", () => {
-  const ours = (targetId: string, replacement: unknown): RecordSketch => throughlineDraft("edit", { targetId, replacement });
-  const pis = (targetId: string, replacement: unknown): RecordSketch => ({ type: "context_edit", targetId, replacement });
+  const ours = (targetId: string, replacement: unknown): RecordSketch =>
+    throughlineDraft("edit", { targetId, replacement });
+  const pis = (targetId: string, replacement: unknown): RecordSketch => ({
+    type: "context_edit",
+    targetId,
+    replacement,
+  });
 
   it.each([
     ["ours", ours],
     ["pi's", pis],
   ])("%s: the last one on the branch counts, null leaves the record out", (_name, edit) => {
     const talk = [user("one"), assistant("two"), result("t", "long")];
-    expect(told(contextOf(...talk, edit("r3", { content: "a" }), edit("r3", { content: [text("b")] })))[2]).toBe("toolResult:b");
+    expect(told(contextOf(...talk, edit("r3", { content: "a" }), edit("r3", { content: [text("b")] })))[2]).toBe(
+      "toolResult:b",
+    );
     const without = contextOf(...talk, edit("r2", null));
     expect(told(without)).toEqual(["user:one", "toolResult:long"]);
     expect(without.omitted).toEqual([{ fromSeq: 2, toSeq: 2, reason: "edited" }]);

@@ -8,7 +8,9 @@ import { storedRecords, type RecordSketch } from "./stored-records.ts";
 export const corpusFolder: string | undefined = process.env["THROUGHLINE_CORPUS"];
 
 export function readCorpusRecords(path: string): StoredRecord[] {
-  const lines = readFileSync(join(corpusFolder ?? "", path), "utf8").trimEnd().split("\n");
+  const lines = readFileSync(join(corpusFolder ?? "", path), "utf8")
+    .trimEnd()
+    .split("\n");
   return storedRecords(lines.map((line) => JSON.parse(line) as RecordSketch));
 }
 

@@ -17,11 +17,14 @@ describe.skipIf(corpusFolder === undefined)("real transcripts", () => {
     expect(context.findings).toEqual([]);
   });
 
-  it.each(["before-compaction", "large-session", "tree-all-types"])("%s is valid for Anthropic wherever it is cut [HIS-01]", (name) => {
-    const records = readCorpusRecords(`golden/${name}.v3.jsonl`);
-    for (let length = 1; length <= records.length; length++) {
-      const { messages } = renderAnthropic(buildContext(records.slice(0, length)));
-      if (messages.length > 0) expect(validateAnthropic(messages), `cut after ${length}`).toEqual([]);
-    }
-  });
+  it.each(["before-compaction", "large-session", "tree-all-types"])(
+    "%s is valid for Anthropic wherever it is cut [HIS-01]",
+    (name) => {
+      const records = readCorpusRecords(`golden/${name}.v3.jsonl`);
+      for (let length = 1; length <= records.length; length++) {
+        const { messages } = renderAnthropic(buildContext(records.slice(0, length)));
+        if (messages.length > 0) expect(validateAnthropic(messages), `cut after ${length}`).toEqual([]);
+      }
+    },
+  );
 });

@@ -9,19 +9,37 @@ const runs = { numRuns: 1500 };
 /** Every text a model is sent, joined with characters no test text holds. */
 function sentText(rendering: AnthropicRendering): string {
   return rendering.messages
-    .flatMap((message) => message.content.flatMap((block) => (block.type === "text" ? [block.text] : block.type === "tool_result" ? (block.content ?? []).map((part) => (part.type === "text" ? part.text : "")) : [])))
+    .flatMap((message) =>
+      message.content.flatMap((block) =>
+        block.type === "text"
+          ? [block.text]
+          : block.type === "tool_result"
+            ? (block.content ?? []).map((part) => (part.type === "text" ? part.text : ""))
+            : [],
+      ),
+    )
     .join("\u0001");
 }
 
 /** The rules by which a whole record is not sent; every other one keeps its words. */
-const dropping: ReadonlySet<RepairRule> = new Set(["failed-turn-dropped", "result-of-dropped-turn", "orphan-result", "duplicate-result", "unknown-role-removed"]);
+const dropping: ReadonlySet<RepairRule> = new Set([
+  "failed-turn-dropped",
+  "result-of-dropped-turn",
+  "orphan-result",
+  "duplicate-result",
+  "unknown-role-removed",
+]);
 
 function lostTexts(context: Context, rendering: AnthropicRendering): string[] {
   const sent = sentText(rendering);
-  const dropped = new Set(rendering.repairs.filter((repair) => dropping.has(repair.rule)).map((repair) => repair.recordId));
+  const dropped = new Set(
+    rendering.repairs.filter((repair) => dropping.has(repair.rule)).map((repair) => repair.recordId),
+  );
   return context.messages
     .filter((message) => !dropped.has(message.recordId))
-    .flatMap((message) => message.content.flatMap((block) => (block.type === "text" ? [block.text.trim().toWellFormed()] : [])))
+    .flatMap((message) =>
+      message.content.flatMap((block) => (block.type === "text" ? [block.text.trim().toWellFormed()] : [])),
+    )
     .filter((text) => !sent.includes(text));
 }
 
@@ -31,7 +49,8 @@ describe("any log", () => {
     fc.assert(
       fc.property(randomLog, trailing, fc.constantFrom("drop", "text"), (records, trailingAssistant, orphanResults) => {
         const { messages } = renderAnthropic(buildContext(records), { trailingAssistant, orphanResults });
-        if (messages.length > 0) expect(validateAnthropic(messages, { allowsPrefill: trailingAssistant === "keep" })).toEqual([]);
+        if (messages.length > 0)
+          expect(validateAnthropic(messages, { allowsPrefill: trailingAssistant === "keep" })).toEqual([]);
       }),
       runs,
     );
@@ -51,8 +70,14 @@ describe("any log", () => {
     fc.assert(
       fc.property(validLog, (records) => {
         const context = buildContext(records);
-        expect(sentText(renderAnthropic(context)).split("\u0001").filter((text) => text !== "ok")).toEqual(
-          context.messages.filter((message) => message.role !== "toolResult").flatMap((message) => message.content.flatMap((block) => (block.type === "text" ? [block.text] : []))),
+        expect(
+          sentText(renderAnthropic(context))
+            .split("\u0001")
+            .filter((text) => text !== "ok"),
+        ).toEqual(
+          context.messages
+            .filter((message) => message.role !== "toolResult")
+            .flatMap((message) => message.content.flatMap((block) => (block.type === "text" ? [block.text] : []))),
         );
       }),
       runs,
@@ -75,9 +100,11 @@ describe("any log", () => {
         const context = buildContext(records);
         const seqs = context.messages.map((message) => message.seq);
         expect(new Set(seqs).size).toBe(seqs.length);
-        const isOmitted = (seq: number): boolean => context.omitted.some((range) => range.fromSeq <= seq && seq <= range.toSeq);
+        const isOmitted = (seq: number): boolean =>
+          context.omitted.some((range) => range.fromSeq <= seq && seq <= range.toSeq);
         for (const record of records) {
-          if (record.type === "message" && !record.side) expect(seqs.includes(record.seq) !== isOmitted(record.seq), `seq ${record.seq}`).toBe(true);
+          if (record.type === "message" && !record.side)
+            expect(seqs.includes(record.seq) !== isOmitted(record.seq), `seq ${record.seq}`).toBe(true);
         }
       }),
       runs,
@@ -99,7 +126,9 @@ describe("any log", () => {
   it("becomes text in which only messages begin at the start of a line", () => {
     fc.assert(
       fc.property(randomLog, (records) => {
-        for (const line of renderText(buildContext(records), { thinking: true }).split(/\r\n|[\n\r\u000B\u000C\u0085\u2028\u2029]/)) {
+        for (const line of renderText(buildContext(records), { thinking: true }).split(
+          /\r\n|[\n\r\v\f\u0085\u2028\u2029]/,
+        )) {
           expect(line).toMatch(/^$|^ {2}|^\[[A-Z][^\n]*\]: /);
         }
       }),

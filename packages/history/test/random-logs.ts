@@ -16,7 +16,10 @@ function words(): fc.Arbitrary<string> {
 }
 
 const textBlock = words().map((text) => ({ type: "text", text }));
-const image = fc.constantFrom({ type: "image", data: "aWs=", mimeType: "image/png" }, { type: "image", data: "aWs=", mimeType: "image/tiff" });
+const image = fc.constantFrom(
+  { type: "image", data: "aWs=", mimeType: "image/png" },
+  { type: "image", data: "aWs=", mimeType: "image/tiff" },
+);
 const toolCall = fc.record({
   type: fc.constant("toolCall"),
   id: callId,
@@ -32,7 +35,10 @@ const thinking = fc.record({
 const odd = fc.constantFrom({ type: "future", data: 1 }, { type: "document" });
 
 const userContent = fc.oneof(words(), fc.array(fc.oneof(textBlock, textBlock, image, odd), { maxLength: 3 }));
-const assistantContent = fc.oneof(words(), fc.array(fc.oneof(textBlock, toolCall, toolCall, thinking, odd), { maxLength: 4 }));
+const assistantContent = fc.oneof(
+  words(),
+  fc.array(fc.oneof(textBlock, toolCall, toolCall, thinking, odd), { maxLength: 4 }),
+);
 
 const assistantMessage = fc.record(
   {
@@ -52,47 +58,137 @@ const message = fc.oneof(
   assistantMessage,
   assistantMessage,
   fc.record({ role: fc.constant("toolResult"), toolCallId: callId, content: userContent, isError: fc.boolean() }),
-  fc.record({ role: fc.constant("toolResult"), toolCallId: callId, toolName: fc.constantFrom("read", ""), content: userContent }),
-  fc.record({ role: fc.constant("bashExecution"), command: words(), output: words(), excludeFromContext: fc.boolean() }),
+  fc.record({
+    role: fc.constant("toolResult"),
+    toolCallId: callId,
+    toolName: fc.constantFrom("read", ""),
+    content: userContent,
+  }),
+  fc.record({
+    role: fc.constant("bashExecution"),
+    command: words(),
+    output: words(),
+    excludeFromContext: fc.boolean(),
+  }),
   fc.record({ role: fc.constantFrom("custom", "system", "future"), content: userContent }),
   fc.constantFrom({ role: "user" }, { role: "assistant", content: 7 }, null),
 );
 
 const row: fc.Arbitrary<RecordSketch> = fc.oneof(
   { weight: 12, arbitrary: message.map((value) => ({ type: "message", message: value })) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("compaction"), summary: words(), firstKeptEntryId: recordId, tokensBefore: fc.nat() }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("reset"), reason: fc.constant("new"), firstKeptEntryId: recordId }, { requiredKeys: ["type", "reason"] }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("branch_summary"), fromId: recordId, summary: words() }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("custom_message"), customType: fc.constant("x"), content: userContent }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("context_edit"), targetId: recordId, replacement: fc.oneof(fc.constant(null), userContent.map((content) => ({ content }))) }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("label"), targetId: recordId }) },
-  { weight: 1, arbitrary: fc.constantFrom<RecordSketch>({ type: "thinking_level_change", thinkingLevel: "low" }, { type: "model_change", provider: "anthropic", modelId: "one" }, { type: "future" }) },
   {
     weight: 1,
-    arbitrary: fc.boolean().map((side) => throughlineDraft("redaction", { originalType: "message", redactedAtMs: 20_000, side })),
+    arbitrary: fc.record({
+      type: fc.constant("compaction"),
+      summary: words(),
+      firstKeptEntryId: recordId,
+      tokensBefore: fc.nat(),
+    }),
   },
-  { weight: 1, arbitrary: recordId.map((summaryId) => throughlineDraft("note", { kind: "summary-superseded", summaryId, summary: "better" })) },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      { type: fc.constant("reset"), reason: fc.constant("new"), firstKeptEntryId: recordId },
+      { requiredKeys: ["type", "reason"] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("branch_summary"), fromId: recordId, summary: words() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant("custom_message"), customType: fc.constant("x"), content: userContent }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("context_edit"),
+      targetId: recordId,
+      replacement: fc.oneof(
+        fc.constant(null),
+        userContent.map((content) => ({ content })),
+      ),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("label"), targetId: recordId }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<RecordSketch>(
+      { type: "thinking_level_change", thinkingLevel: "low" },
+      { type: "model_change", provider: "anthropic", modelId: "one" },
+      { type: "future" },
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .boolean()
+      .map((side) => throughlineDraft("redaction", { originalType: "message", redactedAtMs: 20_000, side })),
+  },
+  {
+    weight: 1,
+    arbitrary: recordId.map((summaryId) =>
+      throughlineDraft("note", { kind: "summary-superseded", summaryId, summary: "better" }),
+    ),
+  },
 );
 
 /** Mostly in a line; now and then another branch, an orphan, a self-parent, a cycle, an id seen before. */
 const placed: fc.Arbitrary<RecordSketch> = fc
-  .tuple(row, fc.oneof({ weight: 10, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: recordId.map((parentId) => ({ parentId })) }, { weight: 1, arbitrary: recordId.map((id) => ({ id })) }, { weight: 1, arbitrary: fc.constant({ parentId: null }) }))
+  .tuple(
+    row,
+    fc.oneof(
+      { weight: 10, arbitrary: fc.constant({}) },
+      { weight: 1, arbitrary: recordId.map((parentId) => ({ parentId })) },
+      { weight: 1, arbitrary: recordId.map((id) => ({ id })) },
+      { weight: 1, arbitrary: fc.constant({ parentId: null }) },
+    ),
+  )
   .map(([sketch, place]) => ({ ...sketch, ...place }));
 
-export const randomLog: fc.Arbitrary<StoredRecord[]> = fc.array(placed, { maxLength: 40 }).map((sketches) => storedRecords(sketches));
+export const randomLog: fc.Arbitrary<StoredRecord[]> = fc
+  .array(placed, { maxLength: 40 })
+  .map((sketches) => storedRecords(sketches));
 
 /** A log in which nothing is wrong: each call is answered at once, in any order. */
 export const validLog: fc.Arbitrary<StoredRecord[]> = fc
-  .array(fc.record({ ask: fc.nat(), steps: fc.array(fc.array(fc.nat({ max: 9 }), { minLength: 1, maxLength: 3 }), { maxLength: 3 }), isReversed: fc.boolean() }), { minLength: 1, maxLength: 6 })
+  .array(
+    fc.record({
+      ask: fc.nat(),
+      steps: fc.array(fc.array(fc.nat({ max: 9 }), { minLength: 1, maxLength: 3 }), { maxLength: 3 }),
+      isReversed: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 6 },
+  )
   .map((turns) => storedRecords(turns.flatMap((turn, place) => validTurn(turn, place))));
 
 function validTurn(turn: { ask: number; steps: number[][]; isReversed: boolean }, place: number): RecordSketch[] {
-  const said = (role: string, fields: Readonly<Record<string, unknown>>): RecordSketch => ({ type: "message", message: { role, ...fields } });
+  const said = (role: string, fields: Readonly<Record<string, unknown>>): RecordSketch => ({
+    type: "message",
+    message: { role, ...fields },
+  });
   const reply = { provider: "anthropic", model: "one" };
   const steps = turn.steps.flatMap((paths, step) => {
-    const calls = paths.map((path, index) => ({ type: "toolCall", id: `c_${place}_${step}_${index}`, name: "read", arguments: { path } }));
-    const results = calls.map((call) => said("toolResult", { toolCallId: call.id, toolName: "read", content: [{ type: "text", text: "ok" }], isError: false }));
-    return [said("assistant", { content: calls, stopReason: "toolUse", ...reply }), ...(turn.isReversed ? results.toReversed() : results)];
+    const calls = paths.map((path, index) => ({
+      type: "toolCall",
+      id: `c_${place}_${step}_${index}`,
+      name: "read",
+      arguments: { path },
+    }));
+    const results = calls.map((call) =>
+      said("toolResult", {
+        toolCallId: call.id,
+        toolName: "read",
+        content: [{ type: "text", text: "ok" }],
+        isError: false,
+      }),
+    );
+    return [
+      said("assistant", { content: calls, stopReason: "toolUse", ...reply }),
+      ...(turn.isReversed ? results.toReversed() : results),
+    ];
   });
-  return [said("user", { content: `ask ${turn.ask}` }), ...steps, said("assistant", { content: [{ type: "text", text: "done" }], stopReason: "stop", ...reply })];
+  return [
+    said("user", { content: `ask ${turn.ask}` }),
+    ...steps,
+    said("assistant", { content: [{ type: "text", text: "done" }], stopReason: "stop", ...reply }),
+  ];
 }

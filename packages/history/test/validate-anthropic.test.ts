@@ -5,7 +5,12 @@ const user = (...content: unknown[]): unknown => ({ role: "user", content });
 const assistant = (...content: unknown[]): unknown => ({ role: "assistant", content });
 const hi = { type: "text", text: "hi" };
 const use = (id: string): unknown => ({ type: "tool_use", id, name: "read", input: {} });
-const answer = (id: string, more: object = {}): unknown => ({ type: "tool_result", tool_use_id: id, content: "ok", ...more });
+const answer = (id: string, more: object = {}): unknown => ({
+  type: "tool_result",
+  tool_use_id: id,
+  content: "ok",
+  ...more,
+});
 
 describe("validateAnthropic", () => {
   it("takes what the API takes", () => {
@@ -28,23 +33,55 @@ describe("validateAnthropic", () => {
     ["text", [user({ type: "text" })], "valid string"],
     ["block-type", [user({ type: "tool_use", id: "a", name: "n", input: {} })], "does not match"],
     ["block-type", [user(hi), assistant(answer("a"))], "does not match"],
-    ["block-type", [user(hi), assistant(use("a")), user(answer("a", { content: [{ type: "thinking" }] }))], "text or image"],
-    ["call-answered", [user(hi), assistant(use("a"))], "`tool_use` ids were found without `tool_result` blocks immediately after: a"],
+    [
+      "block-type",
+      [user(hi), assistant(use("a")), user(answer("a", { content: [{ type: "thinking" }] }))],
+      "text or image",
+    ],
+    [
+      "call-answered",
+      [user(hi), assistant(use("a"))],
+      "`tool_use` ids were found without `tool_result` blocks immediately after: a",
+    ],
     ["call-answered", [user(hi), assistant(use("a"), use("b")), user(answer("a"))], "immediately after: b"],
     ["call-answered", [user(hi), assistant(use("a")), user(hi, answer("a"))], "immediately after: a"],
     ["result-asked-for", [user(answer("a"))], "unexpected `tool_use_id` found in `tool_result` blocks: a"],
-    ["result-asked-for", [user(hi), assistant(use("a")), user(answer("a")), assistant(hi), user(answer("a"))], "unexpected `tool_use_id`"],
+    [
+      "result-asked-for",
+      [user(hi), assistant(use("a")), user(answer("a")), assistant(hi), user(answer("a"))],
+      "unexpected `tool_use_id`",
+    ],
     ["single-result", [user(hi), assistant(use("a")), user(answer("a"), answer("a"))], "single result"],
     ["id-unique", [user(hi), assistant(use("a"), use("a")), user(answer("a"))], "ids must be unique"],
     ["id-pattern", [user(hi), assistant(use("a|b")), user(answer("a|b"))], "should match pattern"],
     ["id-pattern", [user(hi), assistant(use("x".repeat(65))), user(answer("x".repeat(65)))], "should match pattern"],
-    ["name-pattern", [user(hi), assistant({ type: "tool_use", id: "a", name: "a b", input: {} }), user(answer("a"))], "should match pattern"],
-    ["input", [user(hi), assistant({ type: "tool_use", id: "a", name: "n", input: "x" }), user(answer("a"))], "valid dictionary"],
+    [
+      "name-pattern",
+      [user(hi), assistant({ type: "tool_use", id: "a", name: "a b", input: {} }), user(answer("a"))],
+      "should match pattern",
+    ],
+    [
+      "input",
+      [user(hi), assistant({ type: "tool_use", id: "a", name: "n", input: "x" }), user(answer("a"))],
+      "valid dictionary",
+    ],
     ["thinking-signature", [user(hi), assistant({ type: "thinking", thinking: "x" }, hi)], "signature: Field required"],
     ["thinking-signature", [user(hi), assistant({ type: "redacted_thinking" }, hi)], "data: Field required"],
-    ["last-not-thinking", [user(hi), assistant(hi, { type: "thinking", thinking: "x", signature: "s" })], "cannot be `thinking`"],
-    ["error-content", [user(hi), assistant(use("a")), user(answer("a", { is_error: true, content: [] }))], "cannot be empty"],
-    ["error-content", [user(hi), assistant(use("a")), user(answer("a", { is_error: true, content: [{ type: "image", source: {} }] }))], 'must be type "text"'],
+    [
+      "last-not-thinking",
+      [user(hi), assistant(hi, { type: "thinking", thinking: "x", signature: "s" })],
+      "cannot be `thinking`",
+    ],
+    [
+      "error-content",
+      [user(hi), assistant(use("a")), user(answer("a", { is_error: true, content: [] }))],
+      "cannot be empty",
+    ],
+    [
+      "error-content",
+      [user(hi), assistant(use("a")), user(answer("a", { is_error: true, content: [{ type: "image", source: {} }] }))],
+      'must be type "text"',
+    ],
     ["image", [user({ type: "image" })], "source: Field required"],
     ["trailing-space", [user(hi), assistant({ type: "text", text: "a " })], "cannot end with trailing whitespace"],
     ["json", [user({ type: "text", text: "\ud800" })], "no low surrogate"],

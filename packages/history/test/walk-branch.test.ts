@@ -2,12 +2,17 @@ import { describe, expect, it } from "vitest";
 import { walkBranch } from "@throughline/history";
 import { storedRecords, user, type RecordSketch } from "./stored-records.ts";
 
-function walk(sketches: readonly RecordSketch[], headId: string | null, firstSeq = 1): { ids: string[]; codes: string[] } {
+function walk(
+  sketches: readonly RecordSketch[],
+  headId: string | null,
+  firstSeq = 1,
+): { ids: string[]; codes: string[] } {
   const { path, findings } = walkBranch(storedRecords(sketches, firstSeq), headId);
   return { ids: path.map((record) => record.id), codes: findings.map((finding) => finding.code) };
 }
 
-const said = (id: string, parentId?: string | null): RecordSketch => user(id, { id, ...(parentId === undefined ? {} : { parentId }) });
+const said = (id: string, parentId?: string | null): RecordSketch =>
+  user(id, { id, ...(parentId === undefined ? {} : { parentId }) });
 
 describe("walkBranch", () => {
   it("goes from the root to the head along parentId [HIS-18]", () => {
@@ -32,12 +37,22 @@ describe("walkBranch", () => {
   });
 
   it("finds a parent that lies behind many side records", () => {
-    const labels = Array.from({ length: 100 }, (_, index) => ({ type: "label", id: `l${index}`, parentId: "a", targetId: "a" }));
+    const labels = Array.from({ length: 100 }, (_, index) => ({
+      type: "label",
+      id: `l${index}`,
+      parentId: "a",
+      targetId: "a",
+    }));
     expect(walk([said("a"), ...labels, said("b", "a")], "b")).toEqual({ ids: ["a", "b"], codes: [] });
   });
 
   it("attaches an orphan to the main record before it, so that nothing above is hidden [HIS-18]", () => {
-    expect(walk([said("a"), said("b", "gone"), said("c")], "c")).toEqual({ ids: ["a", "b", "c"], codes: ["ORPHAN_PARENT"] });
+    expect(walk([said("a"), said("b", "gone"), said("c")], "c")).toEqual({
+      ids: ["a", "b", "c"],
+      codes: ["ORPHAN_PARENT"],
+    });
+    const label = { type: "label", id: "l", targetId: "a" };
+    expect(walk([said("a"), label, said("b", "gone")], "b")).toEqual({ ids: ["a", "b"], codes: ["ORPHAN_PARENT"] });
     expect(walk([said("a", "gone"), said("b")], "b")).toEqual({ ids: ["a", "b"], codes: ["ORPHAN_PARENT"] });
   });
 
@@ -56,8 +71,14 @@ describe("walkBranch", () => {
   });
 
   it("ends at a cycle, whatever its length [HIS-18]", () => {
-    expect(walk([said("a", "c"), said("b", "a"), said("c", "b")], "c")).toEqual({ ids: ["a", "b", "c"], codes: ["PARENT_CYCLE"] });
-    expect(walk([said("a", "b"), said("b", "a"), said("c", "b")], "c")).toEqual({ ids: ["a", "b", "c"], codes: ["PARENT_CYCLE"] });
+    expect(walk([said("a", "c"), said("b", "a"), said("c", "b")], "c")).toEqual({
+      ids: ["a", "b", "c"],
+      codes: ["PARENT_CYCLE"],
+    });
+    expect(walk([said("a", "b"), said("b", "a"), said("c", "b")], "c")).toEqual({
+      ids: ["a", "b", "c"],
+      codes: ["PARENT_CYCLE"],
+    });
   });
 
   it("takes the nearest holder of a duplicate id before the child, and says so when it had to choose [HIS-18]", () => {
@@ -74,7 +95,9 @@ describe("walkBranch", () => {
     const sketches = Array.from({ length: 20_000 }, (_, index) =>
       index % 2 === 0 ? said("same", null) : said(`n${index}`, index === 1 ? null : `n${index - 2}`),
     );
-    const reversed = Array.from({ length: 20_000 }, (_, index) => said(`m${index}`, index === 19_999 ? null : `m${index + 1}`));
+    const reversed = Array.from({ length: 20_000 }, (_, index) =>
+      said(`m${index}`, index === 19_999 ? null : `m${index + 1}`),
+    );
     expect(walk(sketches, "n19999").ids).toHaveLength(10_000);
     expect(walk(reversed, "m0").ids).toHaveLength(20_000);
   }, 5_000);
