@@ -1,16 +1,10 @@
-import {
-  createFinding,
-  findRecordProblem,
-  isFromNewerVersion,
-  throughlineKind,
-  ThroughlineError,
-} from "@throughline/core";
-import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
-import { findBoundary, type Boundary } from "./find-boundary.ts";
-import { neutralFromRecord } from "./neutral-from-record.ts";
+import { findRecordProblem, isFromNewerVersion, throughlineKind, ThroughlineError } from "@throughline/core";
+import type { Finding, StoredRecord } from "@throughline/core";
+import { collectMessages, isMessageLike } from "./collect-messages.ts";
+import { findBoundary } from "./find-boundary.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 import { omittedRanges, type OmittedRange, type RecordFate } from "./omitted-ranges.ts";
-import { applyEdit, collectEdits, supersedingSummary, type RecordEdit } from "./record-edits.ts";
+import { collectEdits } from "./record-edits.ts";
 import { walkIndexes } from "./walk-branch.ts";
 
 export interface BuildContextOptions {
@@ -79,112 +73,6 @@ function refuseNewer(records: readonly StoredRecord[], path: readonly StoredReco
   );
 }
 
-interface Collection {
-  readonly records: readonly StoredRecord[];
-  readonly path: readonly StoredRecord[];
-  readonly boundary: Boundary | null;
-  readonly edits: ReadonlyMap<string, RecordEdit>;
-  readonly findings: Finding[];
-}
-
-interface Collected {
-  readonly messages: readonly NeutralMessage[];
-  /** By position on the path. */
-  readonly fates: readonly RecordFate[];
-}
-
-function collectMessages(collection: Collection): Collected {
-  const { records, path, boundary, edits, findings } = collection;
-  const messages: NeutralMessage[] = [];
-  const fates: RecordFate[] = [];
-  const keptFrom = boundary?.keptFrom ?? 0;
-  const summary = boundary?.type === "compaction" ? summaryMessage(collection, boundary) : null;
-  if (summary !== null) messages.push(summary.message);
-  // A message below this seq was written when what stands before it read otherwise.
-  let changedBeforeSeq = summary?.changedBeforeSeq ?? 0;
-  let changedBeforeMs = 0;
-  for (let at = 0; at < path.length; at++) {
-    const stored = path[at] as StoredRecord;
-    if (stored.side || !contributingTypes.has(stored.type)) continue;
-    if (at < keptFrom) {
-      fates[at] = boundary?.type === "reset" ? "reset" : "summarized";
-      continue;
-    }
-    const edit = edits.get(stored.id);
-    const isBeforeBoundary = boundary !== null && at < boundary.at;
-    const isPrefixChanged =
-      isBeforeBoundary || stored.seq < changedBeforeSeq || (stored.tsMs !== null && stored.tsMs < changedBeforeMs);
-    if (edit !== undefined) changedBeforeSeq = Math.max(changedBeforeSeq, edit.seq);
-    changedBeforeMs = Math.max(changedBeforeMs, redactedAtMs(stored.record));
-    const outcome = contribution(stored, edit, isPrefixChanged, findings);
-    if (typeof outcome === "string") fates[at] = outcome;
-    if (outcome === null || typeof outcome === "string") continue;
-    if (isBeforeBoundary && boundary.type === "reset" && !resetKeeps.has(outcome.role)) {
-      fates[at] = "reset";
-      continue;
-    }
-    messages.push(outcome);
-    fates[at] = "included";
-  }
-  if (boundary !== null && summary !== null) fates[boundary.at] = "included";
-  return { messages, fates };
-
-  function summaryMessage(_: Collection, cut: Boundary): { message: NeutralMessage; changedBeforeSeq: number } | null {
-    const stored = path[cut.at] as StoredRecord;
-    const edit = edits.get(stored.id);
-    if (edit?.replacement === null) return null;
-    const record = edit === undefined ? stored.record : (applyEdit(stored.record, edit, findings) ?? stored.record);
-    const better = supersedingSummary(records, stored.id);
-    const text = better?.summary ?? (record["summary"] as string);
-    return {
-      message: {
-        role: "compactionSummary",
-        recordId: stored.id,
-        seq: stored.seq,
-        tsMs: stored.tsMs,
-        isPrefixChanged: false,
-        tokensBefore: record["tokensBefore"] as number,
-        content: text === "" ? [] : [{ type: "text", text }],
-      },
-      changedBeforeSeq: Math.max(better?.seq ?? 0, edit?.seq ?? 0),
-    };
-  }
-}
-
-const contributingTypes: ReadonlySet<string> = new Set(["message", "custom_message", "branch_summary", "custom"]);
-
-/** A reset carries the talk over, nothing that other programs put into it. */
-const resetKeeps: ReadonlySet<string> = new Set(["user", "assistant", "toolResult", "redacted"]);
-
-function contribution(
-  stored: StoredRecord,
-  edit: RecordEdit | undefined,
-  isPrefixChanged: boolean,
-  findings: Finding[],
-): NeutralMessage | "invalid" | "excluded" | "edited" | null {
-  const problem = findRecordProblem(stored.record);
-  if (problem !== null) {
-    findings.push(createFinding("RECORD_INVALID", `${problem.path} ${problem.message}`, { recordId: stored.id }));
-    return "invalid";
-  }
-  if (isExcluded(stored.record)) return "excluded";
-  if (edit?.replacement === null) return "edited";
-  const record = edit === undefined ? stored.record : (applyEdit(stored.record, edit, findings) ?? stored.record);
-  return neutralFromRecord(stored, record, isPrefixChanged);
-}
-
-function isExcluded(record: SessionRecord): boolean {
-  return (
-    record.type === "message" && (record["message"] as { excludeFromContext?: unknown }).excludeFromContext === true
-  );
-}
-
-function redactedAtMs(record: SessionRecord): number {
-  if (throughlineKind(record) !== "redaction") return 0;
-  const at = (record["data"] as { redactedAtMs?: unknown } | undefined)?.redactedAtMs;
-  return typeof at === "number" ? at : 0;
-}
-
 function lastThinkingLevel(path: readonly StoredRecord[]): string {
   const found = path.findLast(
     (stored) => stored.type === "thinking_level_change" && findRecordProblem(stored.record) === null,
@@ -214,9 +102,7 @@ function fatesOf(
   indexes: readonly number[],
   pathFates: readonly RecordFate[],
 ): RecordFate[] {
-  const fates: RecordFate[] = records.map((stored) =>
-    !stored.side && contributingTypes.has(stored.type) && stored.type !== "custom" ? "other-branch" : undefined,
-  );
+  const fates: RecordFate[] = records.map((stored) => (isMessageLike(stored) ? "other-branch" : undefined));
   for (let at = 0; at < indexes.length; at++) fates[indexes[at] as number] = pathFates[at];
   return fates;
 }

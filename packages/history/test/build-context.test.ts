@@ -227,6 +227,16 @@ describe("edits", () => {
     expect(without.omitted).toEqual([{ fromSeq: 2, toSeq: 2, reason: "edited" }]);
   });
 
+  it("change a summary too, unless a better one came later", () => {
+    const sum = compaction("c", "old", { id: "c" });
+    const better = throughlineDraft("note", { kind: "summary-superseded", summaryId: "c", summary: "better" });
+    const edit = pis("c", { content: [text("edited")] });
+    expect(told(contextOf(user("one"), sum, edit))).toEqual(["compactionSummary:edited"]);
+    expect(told(contextOf(user("one"), sum, better, edit))).toEqual(["compactionSummary:edited"]);
+    expect(told(contextOf(user("one"), sum, edit, better))).toEqual(["compactionSummary:better"]);
+    expect(told(contextOf(user("one"), sum, pis("c", null), user("two")))).toEqual(["user:two"]);
+  });
+
   it("says when an edit fits nothing, and shows the record as it was", () => {
     const context = contextOf(user("one"), pis("r1", { content: 7 }), pis("r1", "text"));
     expect(told(context)).toEqual(["user:one"]);

@@ -1,0 +1,134 @@
+import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core";
+import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
+import type { Boundary } from "./find-boundary.ts";
+import { neutralFromRecord } from "./neutral-from-record.ts";
+import type { NeutralMessage } from "./neutral-message.ts";
+import type { RecordFate } from "./omitted-ranges.ts";
+import { applyEdit, supersedingSummary, type RecordEdit } from "./record-edits.ts";
+
+export interface MessageSource {
+  readonly records: readonly StoredRecord[];
+  readonly path: readonly StoredRecord[];
+  readonly boundary: Boundary | null;
+  readonly edits: ReadonlyMap<string, RecordEdit>;
+  readonly findings: Finding[];
+}
+
+export interface CollectedMessages {
+  readonly messages: readonly NeutralMessage[];
+  /** By position on the path. */
+  readonly fates: readonly RecordFate[];
+}
+
+/** The summary of the boundary, then what each record from its kept part on contributes. */
+export function collectMessages(source: MessageSource): CollectedMessages {
+  const { path, boundary, edits, findings } = source;
+  const messages: NeutralMessage[] = [];
+  const fates: RecordFate[] = [];
+  const change = new PrefixChange();
+  if (boundary?.type === "compaction") {
+    const summary = summaryMessage(source, path[boundary.at] as StoredRecord, change);
+    if (summary !== null) messages.push(summary);
+    fates[boundary.at] = summary === null ? "edited" : "included";
+  }
+  for (let at = 0; at < path.length; at++) {
+    const stored = path[at] as StoredRecord;
+    if (stored.side || !contributingTypes.has(stored.type)) continue;
+    if (at < (boundary?.keptFrom ?? 0)) {
+      fates[at] = boundary?.type === "reset" ? "reset" : "summarized";
+      continue;
+    }
+    const isKept = boundary !== null && at < boundary.at;
+    const edit = edits.get(stored.id);
+    const outcome = contribution(stored, edit, isKept || change.affects(stored), findings);
+    change.note(stored, edit);
+    if (outcome === null) continue;
+    if (typeof outcome === "string") {
+      fates[at] = outcome;
+    } else if (isKept && boundary.type === "reset" && !resetKeeps.has(outcome.role)) {
+      fates[at] = "reset";
+    } else {
+      messages.push(outcome);
+      fates[at] = "included";
+    }
+  }
+  return { messages, fates };
+}
+
+const contributingTypes: ReadonlySet<string> = new Set(["message", "custom_message", "branch_summary", "custom"]);
+
+/** Whether a record adds a message wherever it is on the way to the head. */
+export function isMessageLike(stored: StoredRecord): boolean {
+  return !stored.side && stored.type !== "custom" && contributingTypes.has(stored.type);
+}
+
+/** A reset carries the talk over, nothing that other programs put into it. */
+const resetKeeps: ReadonlySet<string> = new Set(["user", "assistant", "toolResult", "redacted"]);
+
+/** Tells which messages were written when something before them read otherwise than it does now. */
+class PrefixChange {
+  private beforeSeq = 0;
+  private beforeMs = 0;
+
+  affects(stored: StoredRecord): boolean {
+    return stored.seq < this.beforeSeq || (stored.tsMs !== null && stored.tsMs < this.beforeMs);
+  }
+
+  note(stored: StoredRecord, edit: RecordEdit | undefined): void {
+    if (edit !== undefined) this.changedAt(edit.seq);
+    if (throughlineKind(stored.record) !== "redaction") return;
+    // A tombstone has the place of what it replaced; when that was is only known by the clock.
+    const atMs = (stored.record["data"] as { redactedAtMs?: unknown } | undefined)?.redactedAtMs;
+    if (typeof atMs === "number") this.beforeMs = Math.max(this.beforeMs, atMs);
+  }
+
+  changedAt(seq: number): void {
+    this.beforeSeq = Math.max(this.beforeSeq, seq);
+  }
+}
+
+function summaryMessage(source: MessageSource, stored: StoredRecord, change: PrefixChange): NeutralMessage | null {
+  const edit = source.edits.get(stored.id);
+  change.note(stored, edit);
+  if (edit?.replacement === null) return null;
+  const record = edited(stored.record, edit, source.findings);
+  const better = supersedingSummary(source.records, stored.id);
+  if (better !== null) change.changedAt(better.seq);
+  const isBetterNewer = better !== null && better.seq > (edit?.seq ?? 0);
+  const text = isBetterNewer ? better.summary : (record["summary"] as string);
+  return {
+    role: "compactionSummary",
+    recordId: stored.id,
+    seq: stored.seq,
+    tsMs: stored.tsMs,
+    isPrefixChanged: false,
+    tokensBefore: record["tokensBefore"] as number,
+    content: text === "" ? [] : [{ type: "text", text }],
+  };
+}
+
+function edited(record: SessionRecord, edit: RecordEdit | undefined, findings: Finding[]): SessionRecord {
+  return edit === undefined ? record : (applyEdit(record, edit, findings) ?? record);
+}
+
+function contribution(
+  stored: StoredRecord,
+  edit: RecordEdit | undefined,
+  isPrefixChanged: boolean,
+  findings: Finding[],
+): NeutralMessage | "invalid" | "excluded" | "edited" | null {
+  const problem = findRecordProblem(stored.record);
+  if (problem !== null) {
+    findings.push(createFinding("RECORD_INVALID", `${problem.path} ${problem.message}`, { recordId: stored.id }));
+    return "invalid";
+  }
+  if (isExcluded(stored.record)) return "excluded";
+  if (edit?.replacement === null) return "edited";
+  return neutralFromRecord(stored, edited(stored.record, edit, findings), isPrefixChanged);
+}
+
+function isExcluded(record: SessionRecord): boolean {
+  return (
+    record.type === "message" && (record["message"] as { excludeFromContext?: unknown }).excludeFromContext === true
+  );
+}
