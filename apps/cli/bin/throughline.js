@@ -1,16 +1,13 @@
 #!/usr/bin/env node
-// Plain JavaScript without new syntax: an old Node must get as far as the message below.
-import process from "node:process";
-
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < 22 || (major === 22 && minor < 18)) {
+// Old syntax on purpose, and no import: a Node that is too old must get as far as the message below.
+const version = process.versions.node.split(".").map(Number);
+if (version[0] < 22 || (version[0] === 22 && version[1] < 18)) {
   process.stderr.write(
-    `throughline needs Node 22.18 or newer; this is ${process.versions.node}. Install a newer Node and run the command again.\n`,
+    "throughline needs Node 22.18 or newer; this is " +
+      process.versions.node +
+      ". Install a newer Node and run the command again.\n",
   );
-  process.exit(2);
+  process.exitCode = 2;
+} else {
+  import("./start.js");
 }
-
-const { enableCompileCache } = await import("node:module");
-enableCompileCache();
-// By its own name, so that the export condition decides: sources in a checkout, the bundle once installed.
-await import("@throughline/cli");

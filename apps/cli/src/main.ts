@@ -1,1 +1,37 @@
-export {};
+import { homedir } from "node:os";
+import process from "node:process";
+import { runCli } from "./run-cli.ts";
+
+/** How long a command may take to end in good order after an interrupt. */
+const graceMs = 2000;
+
+const interrupt = new AbortController();
+
+function onSignal(exitCode: number): void {
+  if (interrupt.signal.aborted) process.exit(exitCode);
+  interrupt.abort();
+  setTimeout(() => process.exit(exitCode), graceMs).unref();
+}
+
+// A reader that has seen enough, as in `| head -1`, is no failure.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
+    throw error;
+  });
+}
+process.on("SIGINT", () => onSignal(130));
+process.on("SIGTERM", () => onSignal(143));
+
+const exitCode = await runCli({
+  arguments: process.argv.slice(2),
+  environment: process.env,
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  workingDirectory: process.cwd(),
+  userHome: homedir(),
+  signal: interrupt.signal,
+  self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
+});
+process.exitCode = exitCode;

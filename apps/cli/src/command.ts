@@ -1,0 +1,57 @@
+import type { Finding, SessionStore } from "@throughline/core";
+import type { Setting } from "@throughline/config";
+import type { Host } from "./host.ts";
+import type { Output } from "./output.ts";
+
+/** An option as the help shows it. */
+export interface OptionDefinition {
+  /** As commander reads them: `--tail <n>`, `-o, --output <path>`. */
+  readonly flags: string;
+  readonly description: string;
+  /** @default the text itself */
+  readonly parse?: (text: string) => unknown;
+}
+
+/** A command as plain data, so that help and documentation need not load what it does. */
+export interface CommandDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** As commander reads them: `<key>`, `[path]`, `<path...>`. */
+  readonly arguments: readonly { readonly name: string; readonly description: string }[];
+  readonly options: readonly OptionDefinition[];
+  /** Without the program's name. Tests run them. */
+  readonly examples: readonly [string, string];
+  readonly load: () => Promise<CommandModule>;
+}
+
+export interface CommandModule {
+  /** Does it and gives the exit code; a failure is thrown. */
+  run(context: CommandContext, input: CommandInput): Promise<number>;
+}
+
+export interface CommandInput {
+  readonly arguments: readonly string[];
+  /** By the option's long name in camel case. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** The sessions that are meant. */
+export interface SessionScope {
+  readonly namespace: string;
+  readonly agentId: string;
+  /** False for the default agent: then a key that names its agent decides. */
+  readonly isAgentGiven: boolean;
+}
+
+/** What a command works with. */
+export interface CommandContext {
+  readonly host: Host;
+  readonly output: Output;
+  readonly settings: readonly Setting[];
+  readonly storeUrl: string;
+  readonly scope: SessionScope;
+  /** Aborted by an interrupt and by the command's time limit. */
+  readonly signal: AbortSignal;
+  /** The store of this run, opened once; closed at the end. Only writers create one that is not there. What it notices goes to stderr unless asked for. */
+  openStore(purpose: "read" | "write", onFinding?: (finding: Finding) => void): Promise<SessionStore>;
+}

@@ -1,0 +1,104 @@
+import { openSession, ThroughlineError } from "@throughline/core";
+import type { Durability, SessionRef, SessionStore } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { appendLines } from "../append-lines.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { readDrafts } from "../read-drafts.ts";
+import type { DraftLine } from "../read-drafts.ts";
+import { refsOf, resolveSession } from "../resolve-session.ts";
+
+interface AppendCommandOptions {
+  readonly batch?: number;
+  readonly durability?: Durability;
+  readonly expectHead?: string;
+  readonly idempotencyKey?: string;
+}
+
+/** Appends drafts from stdin; prints an acknowledgement for each once it is as durable as asked. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as AppendCommandOptions;
+  const { host } = context;
+  const store = await context.openStore("write");
+  checkLimits(store, options);
+  try {
+    return await appendInput(context, store, input.arguments[0] ?? "", options);
+  } finally {
+    // Whoever still writes to us must not keep this process alive after a bad line.
+    host.stdin.destroy();
+  }
+}
+
+async function appendInput(
+  context: CommandContext,
+  store: SessionStore,
+  key: string,
+  options: AppendCommandOptions,
+): Promise<number> {
+  const { host, output, signal } = context;
+  const lines = readDrafts(host.stdin, signal);
+  // A session is made for something that is in it: with no line at all nothing happens.
+  const first = await lines.next();
+  if (first.done === true) return 0;
+  const ref = await sessionFor(context, store, key, options.expectHead);
+  await appendLines(store, ref, preceded(first.value, lines), {
+    batch: options.batch ?? null,
+    durability: options.durability ?? null,
+    expectHead: options.expectHead === undefined ? undefined : options.expectHead === "" ? null : options.expectHead,
+    idempotencyKey: options.idempotencyKey ?? null,
+    signal,
+    acknowledge: async (acknowledgements) => {
+      for (const { seq, id, headId, durability } of acknowledgements) {
+        if (output.isJson) await output.object({ kind: "ack", seq, id, headId, durability });
+        else await output.line(`${seq} ${id}`);
+      }
+      await output.flush();
+    },
+  });
+  return 0;
+}
+
+function checkLimits(store: SessionStore, { batch, durability }: AppendCommandOptions): void {
+  const { limits, durabilities, name } = store.capabilities;
+  if (batch !== undefined && batch > limits.batchRecords) {
+    throw usageError(`--batch ${batch} is more than the ${limits.batchRecords} records this store takes at once.`);
+  }
+  if (durability !== undefined && !durabilities.includes(durability)) {
+    throw usageError(`--durability ${durability}: the ${name} store has ${durabilities.join(", ")}.`, {
+      durability,
+      durabilities,
+    });
+  }
+}
+
+/** The session of the key or id; one is made for a key that is new. */
+async function sessionFor(
+  { scope, signal }: CommandContext,
+  store: SessionStore,
+  text: string,
+  expectHead: string | undefined,
+): Promise<SessionRef> {
+  const refs = refsOf(text, scope);
+  for (const ref of refs) if ((await store.load(ref, { signal })) !== null) return ref;
+  try {
+    return (await resolveSession(store, text, scope, { isExact: true, signal })).ref;
+  } catch (error) {
+    const isMissing = ThroughlineError.isInstance(error) && error.code === "SESSION_NOT_FOUND";
+    // Whoever expects a record at the head means a session that is there.
+    if (!isMissing || (expectHead !== undefined && expectHead !== "")) throw error;
+  }
+  const [ref] = refs;
+  if (ref === undefined)
+    throw new ThroughlineError("KEY_INVALID", `The session key ${JSON.stringify(text)} cannot be used.`, {
+      outcome: "not-applied",
+    });
+  return (await openSession(store, ref, { random: systemRandom })).state.ref;
+}
+
+async function* preceded(
+  first: DraftLine,
+  rest: AsyncGenerator<DraftLine, void, void>,
+): AsyncGenerator<DraftLine, void, void> {
+  yield first;
+  yield* rest;
+}

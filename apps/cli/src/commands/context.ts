@@ -1,0 +1,123 @@
+import { readWindow } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import { buildContext, renderAnthropic, renderText } from "@throughline/history";
+import type { Context } from "@throughline/history";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { contextGauge, unknownBreakdown } from "../context-gauge.ts";
+import type { ContextGauge } from "../context-gauge.ts";
+import { usageError } from "../error-report.ts";
+import { blocksText } from "../record-text.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { modelName } from "../session-row.ts";
+
+interface ContextOptions {
+  readonly provider?: string;
+  readonly model?: string;
+  readonly window?: number;
+}
+
+/** What a provider is given, and what was done to make it valid. */
+interface Rendering {
+  readonly system: string | null;
+  readonly messages: readonly unknown[];
+  readonly repairs: readonly unknown[];
+  readonly findings: readonly Finding[];
+}
+
+type Renderer = (context: Context) => Rendering;
+
+const renderers: ReadonlyMap<string, Renderer> = new Map<string, Renderer>([
+  ["neutral", (context) => ({ system: null, messages: context.messages, repairs: [], findings: [] })],
+  [
+    "anthropic",
+    (context) => {
+      const { system, messages, repairs } = renderAnthropic(context);
+      return { system, messages, repairs, findings: [] };
+    },
+  ],
+  ["text", (context) => ({ system: null, messages: [renderText(context)], repairs: [], findings: [] })],
+]);
+
+/** Shows what would be sent to a model now, and how full its window is. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as ContextOptions;
+  const provider = options.provider ?? "neutral";
+  const render = renderers.get(provider);
+  if (render === undefined) {
+    const available = [...renderers.keys()];
+    throw usageError(`--provider ${JSON.stringify(provider)} is not there yet; there are ${available.join(", ")}.`, {
+      provider,
+      available,
+    });
+  }
+  const { output, scope, signal } = context;
+  const store = await context.openStore("read");
+  const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  const { state, records } = await readWindow(store, found.ref, { signal });
+  const built = buildContext(records, { headId: state.head.headId });
+  const rendering = render(built);
+  const windowTokens = options.window ?? entryWindow(state.entry.contextTokens);
+  const gauge = contextGauge(built, windowTokens);
+  const model = options.model ?? (built.model === null ? null : modelName(built.model.provider, built.model.modelId));
+  for (const finding of [...built.findings, ...rendering.findings]) output.finding({ ...finding, key: state.ref.key });
+  const document = {
+    kind: "context",
+    key: state.ref.key,
+    sessionId: state.sessionId,
+    provider,
+    model,
+    headId: built.headId,
+    lastSeq: state.head.lastSeq,
+    recordsInContext: built.recordsInContext,
+    messages: rendering.messages,
+    system: rendering.system,
+    gauge,
+    breakdown: unknownBreakdown,
+    repairs: rendering.repairs,
+    omitted: built.omitted,
+  };
+  if (output.isJson) await output.object(document);
+  else await print(context, document, built, rendering);
+  return 0;
+}
+
+async function print(
+  { output }: CommandContext,
+  document: {
+    readonly key: string;
+    readonly model: string | null;
+    readonly gauge: ContextGauge;
+    readonly provider: string;
+  },
+  built: Context,
+  rendering: Rendering,
+): Promise<void> {
+  const { key, model, gauge, provider } = document;
+  if (provider === "text") {
+    await output.line(String(rendering.messages[0] ?? ""));
+    return;
+  }
+  await output.line({ text: key, style: "bold" }, model === null ? "" : `  ${model}`);
+  await output.line(gaugeText(gauge));
+  await output.line(
+    `${built.recordsInContext} messages, ${rendering.messages.length} for ${provider}, ${rendering.repairs.length} repairs`,
+  );
+  for (const { fromSeq, toSeq, reason } of built.omitted)
+    await output.line({ text: `left out: ${fromSeq} to ${toSeq}, ${reason}`, style: "dim" });
+  for (const message of built.messages) {
+    await output.line("");
+    await output.line({ text: `#${message.seq} ${message.role}`, style: "cyan" });
+    await output.line(blocksText(message.content));
+  }
+}
+
+function gaugeText({ tokens, windowTokens, percent }: ContextGauge): string {
+  if (tokens === null) return `? of ${windowTokens?.toLocaleString("en") ?? "?"} tokens: no call's count still holds`;
+  const window =
+    windowTokens === null ? "an unknown window" : `${windowTokens.toLocaleString("en")} tokens (${percent} %)`;
+  return `${tokens.toLocaleString("en")} of ${window}, counted at the last call`;
+}
+
+function entryWindow(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
+}

@@ -1,0 +1,46 @@
+import { copySessions } from "@throughline/transfer";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { openStore } from "../open-store.ts";
+import { resolveSession } from "../resolve-session.ts";
+
+interface CopyCommandOptions {
+  readonly all?: boolean;
+  readonly toStore?: string;
+  readonly allAgents?: boolean;
+}
+
+/** Copies sessions to another store; running it again copies what has come since. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as CopyCommandOptions;
+  const [key] = input.arguments;
+  const { host, output, scope, signal } = context;
+  if ((key === undefined) === (options.all !== true)) throw usageError("copy takes either a KEY or --all.");
+  if (options.toStore === undefined) throw usageError("copy needs a target: --to-store URL.");
+  const from = await context.openStore("read");
+  const refs = key === undefined ? null : [(await resolveSession(from, key, scope, { signal })).ref];
+  await using to = await openStore(options.toStore, {
+    workingDirectory: host.workingDirectory,
+    create: true,
+    onEvent: (event) => {
+      if (event.name === "finding") output.finding(event.finding);
+    },
+  });
+  const agent = options.allAgents === true ? {} : { agentId: scope.agentId };
+  const chosen = refs === null ? { namespace: scope.namespace, ...agent } : { refs };
+  let count = 0;
+  let firstRefusal: Error | null = null;
+  for await (const { ref, sessionId, state, records, error } of copySessions(from, to, { ...chosen, signal })) {
+    count += 1;
+    firstRefusal ??= error;
+    if (output.isJson)
+      await output.object({ kind: "copy", agentId: ref.agentId, key: ref.key, sessionId, state, records });
+    else await output.line(`${state}\t${records} records\t${ref.key}`);
+    if (error !== null) output.note(`${ref.key}: ${error.message}`);
+    await output.flush();
+  }
+  if (output.isJson) await output.end(count);
+  if (firstRefusal === null) return 0;
+  await output.flush();
+  throw firstRefusal;
+}

@@ -1,0 +1,129 @@
+import { dirname } from "node:path";
+import { createFinding, ThroughlineError } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import {
+  inspectIndex,
+  inspectStore,
+  inspectTranscript,
+  mergeFindings,
+  needsAttention,
+  repairTranscript,
+} from "@throughline/inspect";
+import { classifySessionFile } from "@throughline/openclaw-format";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { findingText } from "../output.ts";
+import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
+import type { TranscriptFile } from "../transcript-files.ts";
+import { writeNewFile } from "../write-file.ts";
+
+interface DoctorOptions {
+  readonly repair?: boolean;
+}
+
+const findingsExitCode = 3;
+
+/** Prints what is wrong with the store, or with files; ends with 3 when somebody should look. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as DoctorOptions;
+  const [path] = input.arguments;
+  if (path === undefined && options.repair === true) {
+    throw usageError(
+      "--repair needs a PATH: it writes clean copies of files, and the store repairs itself when it is opened.",
+    );
+  }
+  const { output } = context;
+  const findings: Finding[] = [];
+  const report = async (found: readonly Finding[]): Promise<void> => {
+    findings.push(...found);
+    for (const finding of found) {
+      if (output.isJson) await output.object({ kind: "finding", ...finding });
+      else {
+        await output.line(findingText(finding));
+        if (finding.severity !== "info") await output.line({ text: `    ${finding.remedy}`, style: "dim" });
+      }
+    }
+    await output.flush();
+  };
+  const checked =
+    path === undefined
+      ? await checkStore(context, report)
+      : await checkFiles(context, path, options.repair === true, report);
+  if (output.isJson) await output.end(findings.length);
+  else output.note(`${checked} checked, ${countText(findings)}.`);
+  return needsAttention(findings) ? findingsExitCode : 0;
+}
+
+type Report = (findings: readonly Finding[]) => Promise<void>;
+
+async function checkStore(context: CommandContext, report: Report): Promise<string> {
+  const { scope, signal } = context;
+  const seen = new Set<string>();
+  // What the store notices by itself while it is read comes as an event; its own check may say the same again.
+  let noticed: Finding[] = [];
+  const store = await context.openStore("read", (finding) => noticed.push(finding));
+  const take = async (found: readonly Finding[]): Promise<void> => {
+    const fresh = [...noticed, ...found].filter(({ code, path, key, line, recordId, message }) => {
+      const identity = JSON.stringify([code, path ?? key, line ?? recordId ?? message]);
+      return !seen.has(identity) && seen.add(identity);
+    });
+    noticed = [];
+    await report(fresh);
+  };
+  const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
+  for await (const finding of inspectStore(store, { query, signal })) await take([finding]);
+  await take([]);
+  return "store";
+}
+
+async function checkFiles(context: CommandContext, path: string, isRepair: boolean, report: Report): Promise<string> {
+  const { host, output, signal } = context;
+  const files = findTranscriptFiles(path, host.workingDirectory);
+  for (const file of files) {
+    output.progress(`checking ${file.path}`);
+    const findings = await checkFile(file, signal);
+    const isWanted = isRepair && file.kind === "transcript" && needsAttention(findings);
+    const isRepaired = isWanted && (await repairFile(context, file.path));
+    await report(isRepaired ? findings.map((finding) => ({ ...finding, repaired: true })) : findings);
+  }
+  return `${files.length} files`;
+}
+
+async function checkFile({ path, kind }: TranscriptFile, signal: AbortSignal): Promise<readonly Finding[]> {
+  try {
+    if (kind === "index") {
+      return inspectIndex(readText(path), { path, sessionsDir: dirname(path), fileNames: namesBeside(path) });
+    }
+    return (await inspectTranscript(readChunks(path), { path, signal })).findings;
+  } catch (error) {
+    // One file that cannot be read must not hide what is wrong with the others.
+    if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
+    return mergeFindings([[createFinding("FILE_UNREADABLE", error.message, { path })]]);
+  }
+}
+
+/** Writes the clean copy; true when it is there now, also when an earlier run has written it. */
+async function repairFile({ output, signal }: CommandContext, path: string): Promise<boolean> {
+  const target = `${path}${repairedSuffix}`;
+  const { sessionId } = classifySessionFile(path.split(/[/\\]/).at(-1) ?? "");
+  try {
+    await writeNewFile(
+      target,
+      repairTranscript(readChunks(path), { signal, ...(sessionId === null ? {} : { sessionId }) }),
+    );
+    output.note(`Wrote ${target}`);
+    return true;
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error) || error.code !== "EXPORT_EXISTS") throw error;
+    output.note(`${target} exists already and was not touched`);
+    return false;
+  }
+}
+
+function countText(findings: readonly Finding[]): string {
+  const counts = (["error", "warning", "info"] as const).map((severity) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return `${count} ${severity}`;
+  });
+  return counts.join(", ");
+}

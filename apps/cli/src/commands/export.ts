@@ -1,0 +1,68 @@
+import { statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
+import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { resolveSession } from "../resolve-session.ts";
+
+interface ExportOptions {
+  readonly all?: boolean;
+  readonly to?: ExportFormat;
+  readonly output?: string;
+  readonly allAgents?: boolean;
+  readonly archived?: boolean;
+}
+
+/** Writes one session to a file or to stdout, or all of them below a directory. Nothing that exists is overwritten. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as ExportOptions;
+  const [key] = input.arguments;
+  const { host, output, scope, signal } = context;
+  if ((key === undefined) === (options.all !== true)) throw usageError("export takes either a KEY or --all.");
+  if (options.all === true && options.output === undefined) throw usageError("--all needs a directory: -o DIR.");
+  const to = options.to ?? "jsonl";
+  const store = await context.openStore("read");
+  const target = options.output === undefined ? null : resolve(host.workingDirectory, options.output);
+  if (key === undefined) {
+    const query = { namespace: scope.namespace, ...(options.allAgents === true ? {} : { agentId: scope.agentId }) };
+    const files = exportAll(store, target ?? "", { to, signal, archived: options.archived === true, ...query });
+    return printFiles(context, files, to);
+  }
+  const state = await resolveSession(store, key, scope, { signal });
+  if (target !== null) {
+    const path = isDirectory(target) ? join(target, `${state.sessionId}.jsonl`) : target;
+    return printFiles(context, [await exportToFile(store, state.ref, path, { to, signal })], to);
+  }
+  // A transcript holds whatever somebody wrote into it, and an export may change none of it.
+  if (output.isTerminal)
+    throw usageError("An export is not written to a terminal; name a file with -o or redirect it.");
+  const onRemark = (remark: ExportRemark): void => output.note(remarkText(remark));
+  for await (const chunk of exportSession(store, state.ref, { to, signal, onRemark })) await output.bytes(chunk);
+  return 0;
+}
+
+async function printFiles(
+  { output }: CommandContext,
+  files: AsyncIterable<ExportedFile> | Iterable<ExportedFile>,
+  format: ExportFormat,
+): Promise<number> {
+  let count = 0;
+  for await (const { path, key, sessionId, records, sizeBytes, remarks } of files) {
+    count += 1;
+    for (const remark of remarks) output.note(`${path}: ${remarkText(remark)}`);
+    if (output.isJson) await output.object({ kind: "export", key, sessionId, format, path, records, sizeBytes });
+    else await output.line(`${path}\t${key ?? "index"}\t${records} records\t${sizeBytes} bytes`);
+    await output.flush();
+  }
+  if (output.isJson) await output.end(count);
+  return 0;
+}
+
+function remarkText({ seq, id, what, reason }: ExportRemark): string {
+  return `${what}: ${seq === null ? "" : `record ${seq} (${id}): `}${reason}`;
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

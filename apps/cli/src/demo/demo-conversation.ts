@@ -1,0 +1,108 @@
+import type { RecordDraft } from "@throughline/core";
+
+const questions = [
+  "Which ships came in today?",
+  "Is the north quay free?",
+  "Who has the watch?",
+  "What does the tide table say?",
+];
+const files = ["arrivals.txt", "quays.txt", "watch.txt", "tides.txt"];
+
+/** What the search of the demonstration looks for; it stands in one place of the imported sessions. */
+export const searchedPhrase = "harbour lights";
+
+/** An agent's conversation without end: a question, a look into a file, what was there, an answer. */
+export function* agentConversation(): Generator<RecordDraft, never, void> {
+  for (let turn = 0; ; turn++) {
+    const topic = turn % questions.length;
+    const callId = `call_${turn}`;
+    const path = files[topic];
+    yield message({ role: "user", content: `${questions[topic]} (${turn})` });
+    yield message({
+      role: "assistant",
+      content: [{ type: "toolCall", id: callId, name: "read", arguments: { path } }],
+      stopReason: "toolUse",
+      provider: "demo",
+      model: "demo-1",
+    });
+    yield message({
+      role: "toolResult",
+      toolCallId: callId,
+      toolName: "read",
+      content: [{ type: "text", text: `${path}, page ${turn}: ${"all quiet on the water. ".repeat(20)}` }],
+      isError: false,
+    });
+    yield message({
+      role: "assistant",
+      content: [{ type: "text", text: `As of page ${turn}, ${path} says that all is quiet.` }],
+      stopReason: "stop",
+      provider: "demo",
+      model: "demo-1",
+      usage: { input: 900 + turn, output: 40, cacheRead: 0, cacheWrite: 0, totalTokens: 940 + turn },
+    });
+  }
+}
+
+/** A state directory as OpenClaw lays it out, by path: one session in order, one that has seen trouble. */
+export function foreignStateDirectory(): ReadonlyMap<string, string> {
+  const watch = "6a1f0c4e-0000-4000-8000-000000000001";
+  const storm = "6a1f0c4e-0000-4000-8000-000000000002";
+  const folder = "agents/main/sessions";
+  const index = {
+    "agent:main:discord:direct:keeper": {
+      sessionId: watch,
+      updatedAt: 1_767_265_200_000,
+      label: "Keeper",
+      chatType: "direct",
+      channel: "discord",
+    },
+    "agent:main:discord:group:42": {
+      sessionId: storm,
+      updatedAt: 1_767_268_800_000,
+      chatType: "group",
+      unknownToUs: { kept: true },
+    },
+  };
+  return new Map([
+    [`${folder}/sessions.json`, JSON.stringify(index, null, 2)],
+    [`${folder}/${watch}.jsonl`, transcript(watch, keeperLines)],
+    // Cut by hand in the middle, as a crash leaves it, and a call that never got its answer.
+    [`${folder}/${storm}.jsonl`, transcript(storm, stormLines).replace('{"type":"message","id":"s3"', '{"type":"mess')],
+  ]);
+}
+
+const keeperLines: readonly object[] = [
+  record("k1", null, { role: "user", content: `Please note when the ${searchedPhrase} are lit.` }),
+  record("k2", "k1", { role: "assistant", content: [{ type: "text", text: "Noted: at dusk." }], stopReason: "stop" }),
+  record("k3", "k2", { role: "user", content: "And when are they put out?" }),
+];
+
+const stormLines: readonly object[] = [
+  record("s1", null, { role: "user", content: "Is a storm coming?" }),
+  record("s2", "s1", {
+    role: "assistant",
+    content: [{ type: "toolCall", id: "call_storm", name: "forecast", arguments: { hours: 12 } }],
+    stopReason: "toolUse",
+  }),
+  record("s3", "s2", { role: "user", content: "Hello?" }),
+  record("s4", "s2", { role: "user", content: "Are you there?" }),
+];
+
+function transcript(sessionId: string, records: readonly object[]): string {
+  const header = {
+    type: "session",
+    version: 3,
+    id: sessionId,
+    timestamp: "2026-01-01T10:00:00.000Z",
+    cwd: "/home/keeper",
+  };
+  return [header, ...records].map((line) => `${JSON.stringify(line)}\n`).join("");
+}
+
+function record(id: string, parentId: string | null, content: object): object {
+  return { type: "message", id, parentId, timestamp: "2026-01-01T10:00:01.000Z", message: content };
+}
+
+function message(content: object): RecordDraft {
+  return { type: "message", message: content };
+}

@@ -1,0 +1,53 @@
+import { CommanderError } from "commander";
+import { ThroughlineError } from "@throughline/core";
+import { maskDeep, maskSecrets } from "./store-url.ts";
+import { jsonLine, terminalSafe } from "./terminal-safe.ts";
+
+/** How a failure is shown and what the process ends with. */
+export interface ErrorReport {
+  readonly exitCode: number;
+  /** Ready to be written to stderr. */
+  readonly text: string;
+}
+
+export interface ReportOptions {
+  readonly isJson: boolean;
+  readonly isDebug: boolean;
+}
+
+/** Wrong usage ends with 2, everything else with 1. */
+export function reportError(error: unknown, options: ReportOptions): ErrorReport {
+  const typed = toThroughlineError(error);
+  const exitCode = typed.code === "USAGE" ? 2 : 1;
+  const message = maskSecrets(typed.message);
+  const details = maskDeep(typed.details);
+  if (options.isJson) {
+    const { code, remedy, retryable, outcome } = typed;
+    return { exitCode, text: `${jsonLine({ kind: "error", code, message, remedy, retryable, outcome, details })}\n` };
+  }
+  const lines = [`error: ${message}`, typed.remedy];
+  if (options.isDebug) {
+    lines.push(`${typed.code} ${jsonLine(details)}`);
+    const { cause } = typed;
+    if (cause !== undefined)
+      lines.push(`cause: ${maskSecrets(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause))}`);
+  }
+  return { exitCode, text: `${terminalSafe(lines.join("\n"))}\n` };
+}
+
+function toThroughlineError(error: unknown): ThroughlineError {
+  if (ThroughlineError.isInstance(error)) return error;
+  if (error instanceof CommanderError) {
+    return new ThroughlineError("USAGE", error.message.replace(/^error: /, ""), { details: { code: error.code } });
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return new ThroughlineError("INTERNAL", message, {
+    cause: error,
+    details: { name: error instanceof Error ? error.name : typeof error },
+  });
+}
+
+/** A mistake in how the command was called, found after its arguments were parsed. */
+export function usageError(message: string, details: Readonly<Record<string, unknown>> = {}): ThroughlineError {
+  return new ThroughlineError("USAGE", message, { details });
+}

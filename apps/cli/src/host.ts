@@ -1,0 +1,20 @@
+import type { Readable, Writable } from "node:stream";
+
+/** A stream that may be a terminal. */
+export type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** The process as the command line sees it. */
+export interface Host {
+  /** What follows the program's name. */
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  readonly workingDirectory: string;
+  readonly userHome: string;
+  /** Aborted by an interrupt from the keyboard or a request to end. */
+  readonly signal: AbortSignal;
+  /** What starts this program again. */
+  readonly self: { readonly command: string; readonly arguments: readonly string[] };
+}

@@ -1,0 +1,24 @@
+import type { SessionEventListener, SessionStore } from "@throughline/core";
+import { parseStoreUrl } from "./store-url.ts";
+
+export interface OpenStoreOptions {
+  readonly workingDirectory: string;
+  /** Whether a store that is not there is made. */
+  readonly create: boolean;
+  readonly onEvent?: SessionEventListener;
+}
+
+/**
+ * Opens the store of a URL; loads only the store that is needed.
+ * @throws {ThroughlineError} STORE_URL_INVALID, STORE_UNSUPPORTED
+ */
+export async function openStore(url: string, options: OpenStoreOptions): Promise<SessionStore> {
+  const address = parseStoreUrl(url, options.workingDirectory);
+  const events = options.onEvent === undefined ? {} : { onEvent: options.onEvent };
+  if (address.scheme === "memory") {
+    const { createMemoryStore } = await import("@throughline/store-memory");
+    return createMemoryStore(events);
+  }
+  const { createJsonlStore } = await import("@throughline/store-jsonl");
+  return createJsonlStore({ root: address.root, create: options.create, ...events });
+}

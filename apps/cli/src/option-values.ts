@@ -1,0 +1,44 @@
+import { InvalidArgumentError } from "commander";
+
+const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** A whole number from 1. */
+export function parseCount(text: string): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (value < 1) throw new InvalidArgumentError("It must be a whole number from 1.");
+  return value;
+}
+
+/** A whole number from 0. */
+export function parseNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0.");
+  return Number(text);
+}
+
+/** A whole number from 1, or `all`, which is infinity. */
+export function parseLimit(text: string): number {
+  if (text === "all") return Number.POSITIVE_INFINITY;
+  try {
+    return parseCount(text);
+  } catch {
+    throw new InvalidArgumentError("It must be a whole number from 1, or all.");
+  }
+}
+
+/** UTC milliseconds of an ISO time, or of so long ago: `90s`, `30m`, `12h`, `2d`, `1w`. */
+export function parseTime(text: string): number {
+  const ago = /^(\d{1,9})([smhdw])$/.exec(text);
+  if (ago) return Date.now() - Number(ago[1]) * (unitMs[ago[2] ?? ""] ?? 0);
+  const atMs = /^\d{4}-\d{2}(-\d{2})?/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isFinite(atMs))
+    throw new InvalidArgumentError("It must be an ISO time, or an age such as 30m, 12h or 2d.");
+  return atMs;
+}
+
+/** One of the words. */
+export function parseChoice(...choices: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (!choices.includes(text)) throw new InvalidArgumentError(`It must be one of ${choices.join(", ")}.`);
+    return text;
+  };
+}

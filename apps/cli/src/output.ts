@@ -1,0 +1,135 @@
+import { styleText } from "node:util";
+import type { Writable } from "node:stream";
+import type { Finding } from "@throughline/core";
+import type { Host } from "./host.ts";
+import { jsonLine, terminalSafe, terminalSafeLine } from "./terminal-safe.ts";
+import { layoutTable } from "./text-table.ts";
+import type { TableColumn } from "./text-table.ts";
+
+type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+
+/** A piece of a line. Whatever its text holds, it is made safe before it is styled. */
+export type Piece = string | { readonly text: string; readonly style: Style };
+
+export interface OutputOptions {
+  readonly isJson: boolean;
+  readonly isQuiet: boolean;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+  readonly color: "auto" | "never";
+}
+
+/**
+ * The only place that writes to the streams. stdout is data, stderr is talk. Every text passes `terminalSafe`; with
+ * `--json` every line of both streams is one JSON object.
+ */
+export interface Output {
+  readonly isJson: boolean;
+  readonly isTerminal: boolean;
+  /** One object on stdout, as one line. */
+  object(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
+  /** Closes a list; without this line it was cut. */
+  end(count: number, nextCursor?: string | null): Promise<void>;
+  /** A line of text on stdout; line feeds within pieces stay. */
+  line(...pieces: readonly Piece[]): Promise<void>;
+  /** Aligned and cut to the width on a terminal, else separated by tabs and whole. */
+  table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void>;
+  /** Data as it is, for files and pipes. */
+  bytes(chunk: Uint8Array): Promise<void>;
+  /** Writes out what is held back. */
+  flush(): Promise<void>;
+  /** Something worth knowing, on stderr; nothing when quiet. */
+  note(message: string): void;
+  /** A finding beside the actual result, on stderr. */
+  finding(finding: Finding): void;
+  /** What is being done, on a terminal only; overwritten by the next. */
+  progress(message: string): void;
+}
+
+const levels = ["debug", "info", "warn", "error"];
+const bufferLimit = 64 * 1024;
+
+export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: OutputOptions): Output {
+  const { stdout, stderr } = host;
+  const isTerminal = stdout.isTTY === true;
+  const isColored = isTerminal && options.color === "auto";
+  const isShown = (level: string): boolean =>
+    !options.isQuiet && levels.indexOf(level) >= levels.indexOf(options.logLevel);
+  let held = "";
+  let hasProgress = false;
+
+  const flush = async (): Promise<void> => {
+    const text = held;
+    held = "";
+    if (text !== "") await writeAll(stdout, text);
+  };
+  const write = (text: string): Promise<void> => {
+    held += text;
+    return held.length >= bufferLimit ? flush() : Promise.resolve();
+  };
+  const talk = (text: string): void => {
+    if (hasProgress) stderr.write("\r\u001b[K");
+    hasProgress = false;
+    stderr.write(text);
+  };
+  const render = (piece: Piece): string => {
+    const text = terminalSafe(typeof piece === "string" ? piece : piece.text);
+    return typeof piece === "string" || !isColored ? text : styleText(piece.style, text, { validateStream: false });
+  };
+
+  return {
+    isJson: options.isJson,
+    isTerminal,
+    object: (value) => write(`${jsonLine(value)}\n`),
+    end: (count, nextCursor = null) => write(`${jsonLine({ kind: "end", count, nextCursor })}\n`),
+    line: (...pieces) => write(`${pieces.map(render).join("")}\n`),
+    table: async (columns, rows) => {
+      const width = isTerminal ? (stdout.columns ?? 80) : null;
+      for (const { text, isHeading } of layoutTable(columns, rows, width)) {
+        await write(`${isHeading && isColored ? styleText("bold", text, { validateStream: false }) : text}\n`);
+      }
+    },
+    bytes: async (chunk) => {
+      await flush();
+      await writeAll(stdout, chunk);
+    },
+    flush,
+    note: (message) => {
+      if (isShown("info"))
+        talk(options.isJson ? `${jsonLine({ kind: "note", message })}\n` : `${terminalSafe(message)}\n`);
+    },
+    finding: (finding) => {
+      if (!isShown(finding.severity === "info" ? "info" : "warn")) return;
+      talk(options.isJson ? `${jsonLine({ kind: "finding", ...finding })}\n` : `${findingText(finding)}\n`);
+    },
+    progress: (message) => {
+      if (stderr.isTTY !== true || options.isJson || !isShown("info")) return;
+      stderr.write(`\r\u001b[K${terminalSafeLine(message)}`);
+      hasProgress = true;
+    },
+  };
+}
+
+/** A finding as one line: where, how bad, what. */
+export function findingText(finding: Finding): string {
+  const file = finding.path ?? finding.key ?? "";
+  const place = [file, finding.line].filter((part) => part !== null && part !== "").join(":");
+  const message = finding.repaired ? `${finding.message} (repaired)` : finding.message;
+  return terminalSafeLine(`${place === "" ? "" : `${place}: `}${finding.severity}: ${finding.code}: ${message}`);
+}
+
+/** Waits when the reader is slower than we are. */
+function writeAll(stream: Writable, data: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    // A reader that has gone is the stream's error event, which ends the program; the wait must end as well.
+    if (stream.write(data) || stream.destroyed) resolve();
+    else {
+      const done = (): void => {
+        stream.off("drain", done);
+        stream.off("close", done);
+        resolve();
+      };
+      stream.on("drain", done);
+      stream.on("close", done);
+    }
+  });
+}

@@ -1,0 +1,70 @@
+import { Command, Option } from "commander";
+import type { CommandDefinition, CommandInput, OptionDefinition } from "./command.ts";
+import { parseChoice, parseNumber } from "./option-values.ts";
+
+/** What every command takes, before or after its name. */
+export const globalOptions: readonly OptionDefinition[] = [
+  { flags: "--store <url>", description: "jsonl:DIRECTORY or memory: (default: $THROUGHLINE_STORE, else the home)" },
+  { flags: "--home <dir>", description: "directory of configuration and store (default: $THROUGHLINE_HOME)" },
+  { flags: "--agent <id>", description: "the agent whose sessions are meant (default: main)" },
+  { flags: "--namespace <name>", description: "the tenant within the store" },
+  { flags: "--config <file>", description: "configuration file (default: config.json in the home)" },
+  { flags: "--json", description: "one JSON object a line on stdout; a failure is one on stderr" },
+  { flags: "--quiet", description: "nothing on stderr but failures" },
+  {
+    flags: "--log-level <level>",
+    description: "debug, info, warn or error; debug adds the details of a failure",
+    parse: parseChoice("debug", "info", "warn", "error"),
+  },
+  { flags: "--no-input", description: "never ask, even on a terminal" },
+  { flags: "--yes", description: "take yes for the answer to every question" },
+  { flags: "--timeout <ms>", description: "give up after so many milliseconds", parse: parseNumber },
+];
+
+export interface ProgramOptions {
+  readonly version: string;
+  readonly commands: readonly CommandDefinition[];
+  /** Called with what is to be done; help and version never get here. */
+  readonly onCommand: (definition: CommandDefinition, input: CommandInput, globals: CommandInput["options"]) => void;
+  readonly writeOut: (text: string) => void;
+  /** Columns of the help text. */
+  readonly columns: number;
+}
+
+/**
+ * The command tree. Actions are not attached but reported, so that parsing is over before anything is done; usage
+ * errors are thrown and never end the process.
+ */
+export function createProgram(options: ProgramOptions): Command {
+  const program = new Command("throughline");
+  program
+    .description("The session layer for AI agents: every turn on disk, every history valid, nothing lost.")
+    .version(options.version, "--version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true, helpWidth: options.columns })
+    .configureOutput({ writeOut: options.writeOut, writeErr: () => {} });
+  for (const option of globalOptions) program.addOption(createOption(option));
+  for (const definition of options.commands) addCommand(program, definition, options);
+  program.addHelpText(
+    "after",
+    "\nWithout a command: demo.  A KEY is a key, an id, or the beginning of a key, id or label.",
+  );
+  return program;
+}
+
+function addCommand(program: Command, definition: CommandDefinition, { onCommand }: ProgramOptions): void {
+  const command = program.command(definition.name).description(definition.description);
+  for (const { name, description } of definition.arguments) command.argument(name, description);
+  for (const option of definition.options) command.addOption(createOption(option));
+  const examples = definition.examples.map((example) => `  $ throughline ${example}`);
+  command.addHelpText("after", `\nExamples:\n${examples.join("\n")}`);
+  command.action(() => {
+    onCommand(definition, { arguments: command.args, options: command.opts() }, program.opts());
+  });
+}
+
+function createOption({ flags, description, parse }: OptionDefinition): Option {
+  const option = new Option(flags, description);
+  return parse === undefined ? option : option.argParser((text) => parse(text));
+}

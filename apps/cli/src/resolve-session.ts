@@ -1,0 +1,156 @@
+import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { parseSessionKey, sessionKeyAliases } from "@throughline/core/keys";
+import type { SessionScope } from "./command.ts";
+import { sessionLabel } from "./session-row.ts";
+
+/** What a text is compared with. */
+export interface SessionCandidate {
+  readonly key: string;
+  readonly sessionId: string;
+  readonly label: string | null;
+  readonly isArchived: boolean;
+}
+
+export type SessionMatch<Candidate> =
+  | { readonly kind: "one"; readonly candidate: Candidate }
+  | { readonly kind: "none" }
+  | { readonly kind: "several"; readonly candidates: readonly Candidate[] };
+
+/**
+ * Finds the session a text means: an exact key, else an exact id, else the only session whose key, id or label begins
+ * with it, upper and lower case being the same. An archived session answers to its id only: its key belongs to the
+ * current one.
+ */
+export function matchSession<Candidate extends SessionCandidate>(
+  text: string,
+  candidates: readonly Candidate[],
+  options: { readonly isExact: boolean } = { isExact: false },
+): SessionMatch<Candidate> {
+  const aliases = aliasesOf(text);
+  const exact =
+    candidates.find(({ key, isArchived }) => !isArchived && aliases.includes(key)) ??
+    candidates.find(({ sessionId }) => sessionId === text);
+  if (exact !== undefined) return { kind: "one", candidate: exact };
+  if (options.isExact || text === "") return { kind: "none" };
+  const prefix = text.toLowerCase();
+  const begins = (value: string | null): boolean => value?.toLowerCase().startsWith(prefix) === true;
+  const found = candidates.filter(
+    ({ key, sessionId, label, isArchived }) => begins(sessionId) || (!isArchived && (begins(key) || begins(label))),
+  );
+  const [only] = found;
+  if (only === undefined) return { kind: "none" };
+  return found.length === 1 ? { kind: "one", candidate: only } : { kind: "several", candidates: found };
+}
+
+export interface ResolveSessionOptions {
+  /** For commands that change or remove: the beginning of a name is not enough. @default false */
+  readonly isExact?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The session that a KEY argument means.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_AMBIGUOUS, KEY_AGENT_MISMATCH, STORE_NOT_FOUND
+ */
+export async function resolveSession(
+  store: SessionStore,
+  text: string,
+  scope: SessionScope,
+  options: ResolveSessionOptions = {},
+): Promise<SessionState> {
+  const waiting = options.signal === undefined ? {} : { signal: options.signal };
+  for (const ref of refsOf(text, scope)) {
+    const state = await store.load(ref, waiting);
+    if (state !== null) return state;
+  }
+  const agentId = agentOf(text, scope);
+  const candidates: (SessionCandidate & { readonly state: SessionState })[] = [];
+  const query = {
+    namespace: scope.namespace,
+    agentId,
+    state: "any" as const,
+    sort: "key" as const,
+    limit: 1000,
+    ...waiting,
+  };
+  for await (const state of listSessions(store, query)) {
+    candidates.push({
+      key: state.ref.key,
+      sessionId: state.sessionId,
+      label: sessionLabel(state.entry),
+      isArchived: state.archived,
+      state,
+    });
+  }
+  const match = matchSession(text, candidates, { isExact: options.isExact === true });
+  if (match.kind === "one") return match.candidate.state;
+  if (match.kind === "none") throw notFound(text, agentId, options.isExact === true);
+  throw ambiguous(text, match.candidates);
+}
+
+/** Every session of a query, page by page. */
+export async function* listSessions(
+  store: SessionStore,
+  query: Parameters<SessionStore["list"]>[0],
+): AsyncGenerator<SessionState, void, void> {
+  let cursor: string | null = null;
+  do {
+    const page = await store.list({ ...query, ...(cursor === null ? {} : { cursor }) });
+    yield* page.sessions;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
+
+/** The text as a key, in each of its spellings; none when it cannot be a key. */
+export function refsOf(text: string, { namespace, agentId, isAgentGiven }: SessionScope): readonly SessionRef[] {
+  try {
+    const given = isAgentGiven ? { agentId } : {};
+    return sessionKeyAliases(text).map((key) => sessionRef({ key, namespace, ...given }));
+  } catch (error) {
+    if (hasErrorCode(error, "KEY_INVALID", "AGENT_ID_INVALID")) return [];
+    throw error;
+  }
+}
+
+function aliasesOf(text: string): readonly string[] {
+  try {
+    return sessionKeyAliases(text);
+  } catch (error) {
+    if (hasErrorCode(error, "KEY_INVALID", "AGENT_ID_INVALID")) return [text];
+    throw error;
+  }
+}
+
+/** The agent a look-up is confined to: the one in scope, or the one that the beginning of a key names. */
+function agentOf(text: string, scope: SessionScope): string {
+  if (scope.isAgentGiven) return scope.agentId;
+  try {
+    return parseSessionKey(text).agentId ?? scope.agentId;
+  } catch (error) {
+    if (hasErrorCode(error, "KEY_INVALID", "AGENT_ID_INVALID")) return scope.agentId;
+    throw error;
+  }
+}
+
+function notFound(text: string, agentId: string, isExact: boolean): ThroughlineError {
+  const how = isExact ? "with exactly this key or id" : "whose key, id or label begins so";
+  return new ThroughlineError(
+    "SESSION_NOT_FOUND",
+    `Agent ${agentId} has no session ${JSON.stringify(text)}: none ${how}.`,
+    {
+      details: { text, agentId },
+    },
+  );
+}
+
+function ambiguous(text: string, candidates: readonly SessionCandidate[]): ThroughlineError {
+  const named = candidates.slice(0, 10).map(({ key, sessionId, label }) => ({ key, sessionId, label }));
+  const list = named.map(({ key, sessionId, label }) => `  ${key}  ${sessionId}${label === null ? "" : `  ${label}`}`);
+  const more = candidates.length > named.length ? `\n  and ${candidates.length - named.length} more` : "";
+  return new ThroughlineError(
+    "SESSION_AMBIGUOUS",
+    `${JSON.stringify(text)} fits ${candidates.length} sessions:\n${list.join("\n")}${more}`,
+    { details: { text, count: candidates.length, candidates: named } },
+  );
+}

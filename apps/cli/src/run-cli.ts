@@ -1,0 +1,167 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { resolveSettings } from "@throughline/config";
+import type { ConfigFile, Setting } from "@throughline/config";
+import { ThroughlineError } from "@throughline/core";
+import type { Finding, SessionStore } from "@throughline/core";
+import { commandTable } from "./command-table.ts";
+import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
+import { reportError } from "./error-report.ts";
+import type { Host } from "./host.ts";
+import { openStore } from "./open-store.ts";
+import { createOutput } from "./output.ts";
+import type { OutputOptions } from "./output.ts";
+import { createProgram } from "./program.ts";
+import { version } from "./version.ts";
+
+const interruptedExitCode = 130;
+
+interface Request {
+  readonly definition: CommandDefinition;
+  readonly input: CommandInput;
+  readonly globals: CommandInput["options"];
+}
+
+/** Runs one command line to its end and gives the exit code. Nothing is thrown. */
+export async function runCli(host: Host): Promise<number> {
+  // Until the arguments are parsed, this is all there is to know how a failure should look.
+  const words = host.arguments.includes("--") ? host.arguments.slice(0, host.arguments.indexOf("--")) : host.arguments;
+  const reporting = { isJson: words.includes("--json"), isDebug: false };
+  try {
+    const request = parseArguments(host);
+    if (request === null) return 0;
+    return await runCommand(host, request, (isDebug) => (reporting.isDebug = isDebug));
+  } catch (error) {
+    if (host.signal.aborted) return interruptedExitCode;
+    const { exitCode, text } = reportError(error, reporting);
+    host.stderr.write(text);
+    return exitCode;
+  }
+}
+
+/** Null when help or the version was all that was asked for. */
+function parseArguments(host: Host): Request | null {
+  const requests: Request[] = [];
+  const program = createProgram({
+    version,
+    commands: commandTable,
+    onCommand: (definition, input, globals) => requests.push({ definition, input, globals }),
+    writeOut: (text) => host.stdout.write(text),
+    columns: host.stdout.columns ?? 100,
+  });
+  try {
+    // Global options alone mean the default command; anything else must be a command that exists.
+    const { operands, unknown } = program.parseOptions([...host.arguments]);
+    const isDefault = operands.length === 0 && unknown.length === 0;
+    program.parse(isDefault ? ["demo", ...host.arguments] : [...host.arguments], { from: "user" });
+  } catch (error) {
+    if ((error as { exitCode?: unknown }).exitCode === 0) return null;
+    throw error;
+  }
+  return requests[0] ?? null;
+}
+
+async function runCommand(host: Host, request: Request, setDebug: (isDebug: boolean) => void): Promise<number> {
+  const { globals } = request;
+  const settings = await resolveSettings({
+    userHome: host.userHome,
+    environment: host.environment,
+    flags: {
+      home: textOf(globals["home"]),
+      store: textOf(globals["store"]),
+      agent: textOf(globals["agent"]),
+      namespace: textOf(globals["namespace"]),
+      logLevel: textOf(globals["logLevel"]),
+      input: globals["input"] === false ? false : undefined,
+      timeoutMs: globals["timeout"] as number | undefined,
+    },
+    readFile: (home) => readConfigFile(host, home, textOf(globals["config"])),
+  });
+  const valueOf = (key: string): Setting["value"] => settings.find((setting) => setting.key === key)?.value ?? null;
+  const logLevel = valueOf("logLevel") as OutputOptions["logLevel"];
+  setDebug(logLevel === "debug");
+  const output = createOutput(host, {
+    isJson: globals["json"] === true,
+    isQuiet: globals["quiet"] === true,
+    logLevel,
+    color: valueOf("color") as OutputOptions["color"],
+  });
+  const timeoutMs = Number(valueOf("timeoutMs"));
+  const timeout = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : null;
+  const store = lazyStore(host, String(valueOf("store")), (finding) => output.finding(finding));
+  const context: CommandContext = {
+    host,
+    output,
+    settings,
+    storeUrl: String(valueOf("store")),
+    scope: {
+      namespace: String(valueOf("namespace")),
+      agentId: String(valueOf("agent")),
+      isAgentGiven: settings.some(({ key, source }) => key === "agent" && source !== "default"),
+    },
+    signal: timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]),
+    openStore: store.open,
+  };
+  try {
+    const { run } = await request.definition.load();
+    const exitCode = await run(context, request.input);
+    return host.signal.aborted ? interruptedExitCode : exitCode;
+  } catch (error) {
+    if (timeout?.aborted !== true || host.signal.aborted) throw error;
+    throw new ThroughlineError("ABORTED", `${request.definition.name} did not end within ${timeoutMs} ms.`, {
+      cause: error,
+      details: { timeoutMs },
+    });
+  } finally {
+    // What was found before a failure is shown before it.
+    await output.flush();
+    await store.close();
+  }
+}
+
+function lazyStore(
+  host: Host,
+  url: string,
+  onFinding: (finding: Finding) => void,
+): { readonly open: CommandContext["openStore"]; close(): Promise<void> } {
+  let opened: Promise<SessionStore> | null = null;
+  return {
+    open: (purpose, listener = onFinding) =>
+      (opened ??= openStore(url, {
+        workingDirectory: host.workingDirectory,
+        create: purpose === "write",
+        onEvent: (event) => {
+          if (event.name === "finding") listener(event.finding);
+        },
+      })),
+    close: async () => {
+      await (await opened)?.close();
+    },
+  };
+}
+
+/** The file that was named must be there; the one in the home may be missing. */
+function readConfigFile(host: Host, home: string, named: string | undefined): ConfigFile | null {
+  const path =
+    named === undefined
+      ? join(resolve(host.workingDirectory, home), "config.json")
+      : resolve(host.workingDirectory, named);
+  if (!existsSync(path)) {
+    if (named === undefined) return null;
+    throw new ThroughlineError("FILE_NOT_FOUND", `The configuration file ${JSON.stringify(path)} does not exist.`, {
+      details: { path },
+    });
+  }
+  try {
+    return { path, text: readFileSync(path, "utf8") };
+  } catch (cause) {
+    throw new ThroughlineError("FILE_UNREADABLE", `The configuration file ${JSON.stringify(path)} cannot be read.`, {
+      cause,
+      details: { path },
+    });
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

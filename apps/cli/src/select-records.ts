@@ -1,0 +1,54 @@
+import { hasErrorCode } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
+import { buildContext, walkBranch } from "@throughline/history";
+
+/** Which records of a session are shown. */
+export interface RecordSelection {
+  /** Also what a compaction or a reset has left behind. */
+  readonly isAll: boolean;
+  /** Every record, side records and other branches too. */
+  readonly isAllBranches: boolean;
+  readonly afterSeq: number;
+  readonly role: string | null;
+  readonly tail: number | null;
+}
+
+/** The chosen ones of `records`, in order. The branch is followed from `headId`. */
+export function selectRecords(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  selection: RecordSelection,
+  roleOf: (record: StoredRecord) => string | null,
+): readonly StoredRecord[] {
+  const branch = selection.isAllBranches ? records : branchRecords(records, headId, selection.isAll);
+  const chosen = branch.filter(
+    (record) => record.seq > selection.afterSeq && (selection.role === null || roleOf(record) === selection.role),
+  );
+  return selection.tail === null ? chosen : chosen.slice(-selection.tail);
+}
+
+function branchRecords(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  isAll: boolean,
+): readonly StoredRecord[] {
+  const { path } = walkBranch(records, headId);
+  const firstSeq = isAll ? 0 : firstKeptSeq(records, headId);
+  const boundaryId = path.findLast(({ type }) => type === "compaction" || type === "reset")?.id;
+  return path.filter(({ seq, id }) => seq >= firstSeq || id === boundaryId);
+}
+
+/** The oldest record that a context would still hold word for word; 0 when nothing was left behind. */
+function firstKeptSeq(records: readonly StoredRecord[], headId: string | null): number {
+  try {
+    const { messages, omitted, summaryId } = buildContext(records, { headId });
+    if (!omitted.some(({ reason }) => reason === "summarized" || reason === "reset")) return 0;
+    const boundarySeq = records.find(({ id }) => id === summaryId)?.seq ?? 0;
+    const kept = messages.filter(({ recordId }) => recordId !== summaryId).map(({ seq }) => seq);
+    return kept.length > 0 ? Math.min(...kept) : boundarySeq;
+  } catch (error) {
+    // What a newer version wrote can be shown even though no context may be built from it.
+    if (hasErrorCode(error, "RECORD_FROM_NEWER_VERSION")) return 0;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import { isAbsolute, resolve } from "node:path";
+import { ThroughlineError } from "@throughline/core";
+
+/** A store URL this build can open. */
+export type StoreAddress = { readonly scheme: "jsonl"; readonly root: string } | { readonly scheme: "memory" };
+
+const availableSchemes = ["jsonl:DIRECTORY", "memory:"];
+const laterSchemes = new Set(["sqlite", "postgres", "postgresql"]);
+
+/**
+ * Reads a store URL; a relative directory is taken from `workingDirectory`.
+ * @throws {ThroughlineError} STORE_URL_INVALID, STORE_UNSUPPORTED
+ */
+export function parseStoreUrl(url: string, workingDirectory: string): StoreAddress {
+  const match = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url);
+  const scheme = match?.[1]?.toLowerCase();
+  const rest = match?.[2] ?? "";
+  const shown = JSON.stringify(maskSecrets(url));
+  if (scheme === "memory" && rest === "") return { scheme };
+  if (scheme === "jsonl") {
+    const path = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
+    if (path === "" || path.includes("\0")) throw invalid(`The store URL ${shown} names no directory.`);
+    return { scheme, root: resolve(workingDirectory, path) };
+  }
+  if (scheme !== undefined && laterSchemes.has(scheme)) {
+    throw new ThroughlineError(
+      "STORE_UNSUPPORTED",
+      `This build cannot open ${shown}; it has ${availableSchemes.join(" and ")}.`,
+      { details: { scheme, available: availableSchemes } },
+    );
+  }
+  throw invalid(`The store URL ${shown} is none of ${availableSchemes.join(", ")}.`);
+}
+
+function invalid(message: string): ThroughlineError {
+  return new ThroughlineError("STORE_URL_INVALID", message, { details: { available: availableSchemes } });
+}
+
+/**
+ * The text with the passwords of every URL in it hidden: `postgres://ada:***@host/db?password=***`. Greedy up to the
+ * last `@` before white space, because passwords are often written with an unescaped `@` or `/`.
+ */
+export function maskSecrets(text: string): string {
+  return text
+    .replace(/([a-z][a-z0-9+.-]*:\/\/)([^\s:@/?#]*):[^\s"']*@/gi, "$1$2:***@")
+    .replace(/([?&;][^\s=&;]*(?:password|passwd|pwd|secret|token|apikey|api_key)[^\s=&;]*=)[^\s&;"']*/gi, "$1***");
+}
+
+/** The value with every text in it masked, for the details of an error. */
+export function maskDeep(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return maskSecrets(value);
+  if (typeof value !== "object" || value === null || depth > 8) return value;
+  if (Array.isArray(value)) return value.map((item) => maskDeep(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, depth + 1)]));
+}

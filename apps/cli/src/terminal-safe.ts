@@ -1,0 +1,50 @@
+/* oxlint-disable no-control-regex -- control characters are what this file is about */
+/**
+ * Text from a transcript, a key or a file name may hold anything: sequences that write the clipboard, change the
+ * title, ask the terminal to type, or colour the rest of the screen (vercel/ai#20052). Nothing of that reaches a
+ * terminal: whole sequences go first, then every control character that is left, so that no spelling of a sequence
+ * that this list does not know can work. Each pattern runs in linear time: its payload ends at the next control.
+ */
+const operatingSystemCommand =
+  /(?:\u001b\]|\u009d)[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*(?:\u0007|\u001b\\|\u009c)/g;
+const deviceString =
+  /(?:\u001b[P_^X]|[\u0090\u009f\u009e\u0098])[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*(?:\u001b\\|\u009c)/g;
+const controlSequence = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]/g;
+const escapeSequence = /\u001b[ -/]*[0-~]/g;
+// All of C0 but tab and line feed, delete, all of C1.
+const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+// Marks that turn the direction of writing: they make a line read otherwise than it is.
+const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+// The cheap test: almost every text holds nothing of all that.
+const suspicious = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+/** The text without anything that a terminal would act on. Line feeds and tabs stay. */
+export function terminalSafe(text: string): string {
+  if (!suspicious.test(text)) return text;
+  return text
+    .replace(operatingSystemCommand, "")
+    .replace(deviceString, "")
+    .replace(controlSequence, "")
+    .replace(escapeSequence, "")
+    .replace(/[\u2028\u2029]/g, "\n")
+    .replace(control, "")
+    .replace(direction, "");
+}
+
+/** The same on one line: line feeds and tabs become spaces. */
+export function terminalSafeLine(text: string): string {
+  return terminalSafe(text).replace(/[\n\t]+/g, " ");
+}
+
+const unsafeInJson = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/**
+ * JSON on one line that a terminal can show. JSON escapes C0 by itself; C1, delete, direction marks and line separators
+ * are written as escapes too. The value is the same.
+ */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(
+    unsafeInJson,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { maskDeep, maskSecrets, parseStoreUrl } from "../src/store-url.ts";
+
+describe("parseStoreUrl", () => {
+  it.each([
+    ["jsonl:data", "/home/ada/data"],
+    ["jsonl:./data/", "/home/ada/data"],
+    ["jsonl:/srv/data", "/srv/data"],
+    ["JSONL:/srv/data", "/srv/data"],
+    ["jsonl:///srv/data", "/srv/data"],
+    ["jsonl:with spaces and: colons", "/home/ada/with spaces and: colons"],
+  ])("reads %s", (url, root) => {
+    expect(parseStoreUrl(url, "/home/ada")).toEqual({ scheme: "jsonl", root });
+  });
+
+  it("reads memory:", () => {
+    expect(parseStoreUrl("memory:", "/")).toEqual({ scheme: "memory" });
+  });
+
+  it.each([
+    ["", "STORE_URL_INVALID"],
+    ["data", "STORE_URL_INVALID"],
+    ["/srv/data", "STORE_URL_INVALID"],
+    ["jsonl:", "STORE_URL_INVALID"],
+    ["memory:x", "STORE_URL_INVALID"],
+    ["file:/srv", "STORE_URL_INVALID"],
+    ["sqlite:a.db", "STORE_UNSUPPORTED"],
+    ["postgres://ada:secret@host/db", "STORE_UNSUPPORTED"],
+    ["postgresql://ada:secret@host/db", "STORE_UNSUPPORTED"],
+  ])("refuses %j with %s, naming what there is and no secret", (url, code) => {
+    const attempt = (): unknown => parseStoreUrl(url, "/");
+    expect(attempt).toThrow(
+      expect.objectContaining({
+        code,
+        message: expect.stringContaining(code === "STORE_UNSUPPORTED" ? "jsonl:DIRECTORY" : ""),
+      }),
+    );
+    expect(attempt).not.toThrow(/secret/);
+  });
+});
+
+describe("maskSecrets", () => {
+  it.each([
+    ["postgres://ada:secret@host/db", "postgres://ada:***@host/db"],
+    ["postgres://ada:s3:cr@et/x@host:5432/db", "postgres://ada:***@host:5432/db"],
+    ["postgres://:secret@host", "postgres://:***@host"],
+    ["postgres://host/db?user=ada&password=secret&x=1", "postgres://host/db?user=ada&password=***&x=1"],
+    ["cannot open postgres://a:b@c now", "cannot open postgres://a:***@c now"],
+    ["jsonl:/home/ada/a:b@c", "jsonl:/home/ada/a:b@c"],
+    ["no url at all, mail ada@example.org", "no url at all, mail ada@example.org"],
+    ["https://h/?api_key=1&access_token=2", "https://h/?api_key=***&access_token=***"],
+  ])("masks %s", (text, masked) => {
+    expect(maskSecrets(text)).toBe(masked);
+  });
+
+  it("reaches into details", () => {
+    expect(maskDeep({ a: ["postgres://u:p@h"], b: { c: 1, d: null } })).toEqual({
+      a: ["postgres://u:***@h"],
+      b: { c: 1, d: null },
+    });
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { layoutTable, shorten } from "../src/text-table.ts";
+import { ageText, timeText } from "../src/time-text.ts";
+import { findSnippet } from "../src/find-snippet.ts";
+
+const columns = [{ title: "KEY" }, { title: "LABEL", rank: 2 }, { title: "N", align: "right" as const, rank: 1 }];
+const rows = [
+  ["agent:main:main", "Home", "5"],
+  ["agent:main:discord:group:123456789", "A\tlong\u001b[31m label", "1234"],
+];
+
+const text = (width: number | null): string[] => layoutTable(columns, rows, width).map((line) => line.text);
+
+describe("layoutTable", () => {
+  it("separates by tabs and keeps everything when it is not for a terminal", () => {
+    expect(text(null)).toEqual(["agent:main:main\tHome\t5", "agent:main:discord:group:123456789\tA long label\t1234"]);
+  });
+
+  it("aligns on a terminal, with a heading", () => {
+    expect(text(80)).toEqual([
+      "KEY                                 LABEL            N",
+      "agent:main:main                     Home             5",
+      "agent:main:discord:group:123456789  A long label  1234",
+    ]);
+  });
+
+  it("leaves out columns by rank, then shortens what is widest, keeping head and tail", () => {
+    expect(text(42)[0]).toBe("KEY                                    N");
+    expect(text(20)).toEqual(["KEY", "agent:main:main", "agent:main:di…456789"]);
+    expect(text(20).every((line) => line.length <= 20)).toBe(true);
+  });
+
+  it("does not cut characters in half", () => {
+    expect(shorten("🙂".repeat(20), 8)).toBe("🙂🙂🙂🙂🙂…🙂🙂");
+  });
+});
+
+describe("times", () => {
+  it.each([
+    [0, "0 s"],
+    [59_000, "59 s"],
+    [61_000, "1 min"],
+    [7_200_000, "2 h"],
+    [10 * 86_400_000, "10 d"],
+    [-5000, "0 s"],
+  ])("tells an age of %i ms", (ageMs, expected) => {
+    expect(ageText(1_700_000_000_000 - ageMs, 1_700_000_000_000)).toBe(expected);
+  });
+
+  it("gives the date of what is old, and survives times that are none", () => {
+    expect(ageText(1_600_000_000_000, 1_700_000_000_000)).toBe("2020-09-13");
+    expect([timeText(null), timeText(9e15), timeText(0)]).toEqual(["-", "-", "1970-01-01 00:00:00"]);
+  });
+});
+
+describe("findSnippet", () => {
+  it("finds the phrase without regard to case and white space, and says where it stands", () => {
+    const snippet = findSnippet(`${"x ".repeat(50)}the Harbour\nlights went out ${"y ".repeat(50)}`, "harbour  LIGHTS");
+    expect(snippet?.matchCount).toBe(1);
+    const [start, end] = snippet?.highlights[0] ?? [0, 0];
+    expect(snippet?.text.slice(start, end)).toBe("Harbour lights");
+    expect(snippet?.text).toMatch(/^….*…$/);
+  });
+
+  it("takes signs literally, counts every match, and finds nothing in nothing", () => {
+    expect(findSnippet("a.b a+b (a.b) /a.b", "a.b")?.matchCount).toBe(3);
+    expect(findSnippet("a-b", "a-b")?.highlights).toEqual([[0, 3]]);
+    expect([findSnippet("", "a"), findSnippet("abc", "  "), findSnippet("abc", "x")]).toEqual([null, null, null]);
+  });
+
+  it("does not cut characters in half", () => {
+    for (let lead = 55; lead < 70; lead++) {
+      const snippet = findSnippet(
+        `${"🙂".repeat(40)}${"x".repeat(lead)}needle${"x".repeat(lead)}${"🙂".repeat(40)}`,
+        "needle",
+      );
+      expect(snippet?.text.isWellFormed()).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,180 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { repositoryRoot } from "./find-files.ts";
+
+/** What the kills left behind, over all rounds. */
+export interface KillFigures {
+  readonly rounds: number;
+  readonly sizeBytes: number;
+  readonly acknowledged: number;
+  /** Of the acknowledged ones, how many are in the store with the seq and id that was said. */
+  readonly found: number;
+  readonly duplicates: number;
+  readonly outOfOrder: number;
+  /** In the store and never acknowledged: allowed, a kill may come between the write and the word. */
+  readonly unacknowledged: number;
+  readonly seed: number;
+}
+
+export interface KillOptions {
+  readonly rounds: number;
+  /** Of the text of each record. */
+  readonly sizeBytes: number;
+  readonly seed: number;
+  readonly directory: string;
+}
+
+const command = [
+  process.execPath,
+  "--conditions=@throughline/source",
+  join(repositoryRoot, "apps/cli/bin/throughline.js"),
+];
+const sessionKey = "agent:main:cli:direct:kill";
+
+/**
+ * Feeds `throughline append` without a pause, kills it with SIGKILL at a random moment, and begins again on the same
+ * session, so that each round also starts on what the kill before has left. Then everything is read back once.
+ */
+export async function killAppend({ rounds, sizeBytes, seed, directory }: KillOptions): Promise<KillFigures> {
+  const random = createRandom(seed);
+  const promised: { readonly seq: number; readonly id: string }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    promised.push(...(await killOnce(round, sizeBytes, Math.floor(random() * 60), directory)));
+  }
+  const stored = await readBack(directory);
+  const bySeq = new Map(stored.map(({ seq, id }) => [seq, id]));
+  const positions = stored.map(({ record }) => record.message.content.split(" ", 2).map(Number) as [number, number]);
+  const outOfOrder = positions.filter(([round, index], at) => {
+    const [lastRound, lastIndex] = positions[at - 1] ?? [-1, -1];
+    // Within a round nothing is left out; a new round begins with its first record.
+    return round === lastRound ? index !== lastIndex + 1 : round <= lastRound || index !== 0;
+  }).length;
+  return {
+    rounds,
+    sizeBytes,
+    acknowledged: promised.length,
+    found: promised.filter(({ seq, id }) => bySeq.get(seq) === id).length,
+    duplicates: stored.length - new Set(positions.map(String)).size,
+    outOfOrder: outOfOrder + stored.filter(({ seq }, index) => seq !== index + 1).length,
+    unacknowledged: stored.length - promised.length,
+    seed,
+  };
+}
+
+/** One life of the writer; gives what it acknowledged. It dies `delayMs` after its first word. */
+function killOnce(
+  round: number,
+  sizeBytes: number,
+  delayMs: number,
+  directory: string,
+): Promise<{ seq: number; id: string }[]> {
+  const [program = "", ...args] = command;
+  const child = spawn(program, [...args, "append", sessionKey, "--json", "--home", directory], { env: environment() });
+  const text = "x".repeat(sizeBytes);
+  const acknowledged: { seq: number; id: string }[] = [];
+  let index = 0;
+  let isOver = false;
+  const feed = (): void => {
+    for (let isDrained = true; isDrained && !isOver; index++) {
+      const draft = { type: "message", message: { role: "user", content: `${round} ${index} ${text}` } };
+      isDrained = child.stdin.write(`${JSON.stringify(draft)}\n`);
+    }
+  };
+  // The pipe breaks when the reader dies; that is the point.
+  child.stdin.on("error", () => {});
+  child.stdin.on("drain", feed);
+  let rest = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    if (acknowledged.length === 0) setTimeout(() => child.kill("SIGKILL"), delayMs);
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) acknowledged.push(JSON.parse(line) as { seq: number; id: string });
+  });
+  let talk = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => (talk += chunk));
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      isOver = true;
+      if (signal === "SIGKILL") resolve(acknowledged);
+      else reject(new Error(`append ended with ${code} before it was killed: ${talk}`));
+    });
+    feed();
+  });
+}
+
+interface StoredLine {
+  readonly kind: string;
+  readonly seq: number;
+  readonly id: string;
+  readonly record: { readonly message: { readonly content: string } };
+}
+
+async function readBack(directory: string): Promise<readonly StoredLine[]> {
+  const [program = "", ...args] = command;
+  const child = spawn(program, [...args, "show", sessionKey, "--all-branches", "--json", "--home", directory], {
+    env: environment(),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  if (code !== 0) throw new Error(`show ended with ${String(code)}`);
+  const objects = Buffer.concat(chunks).toString("utf8").trim().split("\n");
+  return objects.map((line) => JSON.parse(line) as StoredLine).filter(({ kind }) => kind === "record");
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env).filter(([name]) => !name.startsWith("THROUGHLINE_"));
+  return Object.fromEntries(entries);
+}
+
+/** Numbers from 0 to below 1 that the seed determines (mulberry32). */
+function createRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** True when every promise was kept. */
+export function isFaultless({ acknowledged, found, duplicates, outOfOrder }: KillFigures): boolean {
+  return acknowledged > 0 && found === acknowledged && duplicates === 0 && outOfOrder === 0;
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: "string", default: "100" },
+      size: { type: "string", default: "200" },
+      seed: { type: "string" },
+    },
+  });
+  const seed = Number(values.seed ?? Date.now() % 1_000_000);
+  const directory = mkdtempSync(join(tmpdir(), "throughline-kill-"));
+  const startMs = performance.now();
+  try {
+    const figures = await killAppend({
+      rounds: Number(values.rounds),
+      sizeBytes: Number(values.size),
+      seed,
+      directory,
+    });
+    const { rounds, sizeBytes, acknowledged, found, duplicates, outOfOrder, unacknowledged } = figures;
+    process.stdout.write(
+      `kill -9 of append, ${rounds} rounds, records of ${sizeBytes} bytes, seed ${seed}: ${acknowledged} acknowledged, ${found} found, ` +
+        `${acknowledged - found} lost, ${duplicates} twice, ${outOfOrder} out of order, ${unacknowledged} written without a word, ` +
+        `${((performance.now() - startMs) / 1000).toFixed(1)} s\n`,
+    );
+    process.exitCode = isFaultless(figures) ? 0 : 1;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
