@@ -1,1 +1,10 @@
-export {};
+export { copySessions } from "./copy-sessions.ts";
+export type { CopyOptions, CopyResult } from "./copy-sessions.ts";
+export { exportAll, exportToFile } from "./export-files.ts";
+export type { ExportAllOptions, ExportedFile, ExportFileOptions } from "./export-files.ts";
+export { exportSession } from "./export-session.ts";
+export type { ExportFormat, ExportOptions, ExportRemark } from "./export-types.ts";
+export { importPaths } from "./import-paths.ts";
+export { receiptOf } from "./import-receipt.ts";
+export type { ImportReceipt } from "./import-receipt.ts";
+export type { ImportFormat, ImportOptions, ImportProgress, ImportSource, ImportState, LostLine } from "./import-types.ts";

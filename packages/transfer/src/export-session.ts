@@ -1,0 +1,148 @@
+import { loadExisting, throughlineKind, type RecordSource, type SessionRecord, type SessionRef, type SessionState, type SessionStore, type SourcedRecord } from "@throughline/core";
+import { serializeRecord } from "@throughline/core/store";
+import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
+import type { ExportOptions } from "./export-types.ts";
+import { receiptOf } from "./import-receipt.ts";
+
+/** Bytes are handed out in pieces of about this size. */
+const pieceBytes = 64 * 1024;
+
+/**
+ * The session as a file, in pieces. Its records as they are when the export begins; what is appended meanwhile is not in it.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, ABORTED
+ */
+export async function* exportSession(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
+  const state = await loadExisting(store, ref);
+  let piece: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const part of exportedParts(store, ref, state, options)) {
+    piece.push(part);
+    sizeBytes += part.length;
+    if (sizeBytes < pieceBytes) continue;
+    yield Buffer.concat(piece);
+    piece = [];
+    sizeBytes = 0;
+  }
+  if (sizeBytes > 0) yield Buffer.concat(piece);
+}
+
+const lineFeed = encodeLine("\n");
+
+async function* exportedParts(store: SessionStore, ref: SessionRef, state: SessionState, options: ExportOptions): AsyncGenerator<Uint8Array> {
+  const isExact = options.to === "jsonl";
+  const receipt = receiptOf(state.entry);
+  const { lastSeq, headId } = state.head;
+  const importedSeq = receipt?.recordCount ?? 0;
+  const tracker = new HeadTracker();
+  // The bytes of an imported file are all there is to it; a session of ours gets the header its own file would have.
+  if (isExact && receipt === null) yield* withLineFeed(ownHeader(state));
+  let needsHeader = !isExact;
+  const read = { payload: "source", beforeSeq: lastSeq + 1, ...(options.signal === undefined ? {} : { signal: options.signal }) } as const;
+  for await (const page of store.read(ref, read)) {
+    for (const stored of page.records) {
+      tracker.take(stored.record, stored.side, stored.seq <= importedSeq);
+      const line = isExact ? stored.source : versionThreeLine(stored, state, options, needsHeader);
+      if (line === null) continue;
+      if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
+      needsHeader = false;
+      yield encodeLine(line);
+      // The imported file ended here without a line feed, and nothing came after it.
+      const isOpenEnd = isExact && stored.seq === lastSeq && stored.seq === importedSeq && !endsWithLineFeed(receipt);
+      if (!isOpenEnd) yield lineFeed;
+    }
+  }
+  if (needsHeader) yield* addedHeader(state, options);
+  if (tracker.needsLeaf(headId)) yield* addedLeaf(state, options);
+}
+
+/** An import of an import: the file's own end is what the first one saw. */
+function endsWithLineFeed(receipt: { readonly endsWithLineFeed: boolean; readonly earlier?: unknown } | null): boolean {
+  const earlier = receipt?.earlier as { readonly endsWithLineFeed?: unknown } | undefined;
+  return receipt?.endsWithLineFeed !== false && earlier?.endsWithLineFeed !== false;
+}
+
+/** Where a reader of the file finds the head by itself, to know when it has to be told. */
+class HeadTracker {
+  /** By our rule: main records move it, leaf rows set it. */
+  private headId: string | null = null;
+  /** By pi's rule: the main record at or above the last row. */
+  private leafId: string | null = null;
+  private readonly mainOfSide = new Map<string, string | null>();
+  private isUntouched = true;
+  private importedHeadId: string | null = null;
+
+  take(record: SessionRecord, side: boolean, isImported: boolean): void {
+    const { parentId } = record;
+    if (side) {
+      const main = parentId !== null && this.mainOfSide.has(parentId) ? (this.mainOfSide.get(parentId) ?? null) : parentId;
+      this.mainOfSide.set(record.id, main);
+      if (record.type !== "session") this.leafId = main;
+      const target = record["targetId"];
+      if (record.type === "leaf" && (target === null || typeof target === "string")) this.headId = target;
+    } else {
+      this.headId = record.id;
+      this.leafId = record.id;
+    }
+    if (isImported) this.importedHeadId = this.headId;
+    else this.isUntouched = false;
+  }
+
+  /** A file that came from elsewhere and was not added to finds its head as it did before. */
+  needsLeaf(headId: string | null): boolean {
+    if (this.isUntouched && headId === this.importedHeadId) return false;
+    return headId !== this.headId || headId !== this.leafId;
+  }
+}
+
+function versionThreeLine(stored: SourcedRecord, state: SessionState, options: ExportOptions, needsHeader: boolean): RecordSource | null {
+  const { record, source, isSourceCanonical, seq } = stored;
+  if (record.type === "session") {
+    if (needsHeader) return headerLine(stored, state, options);
+    options.onRemark?.({ seq, id: record.id, what: "left-out", reason: "a second header" });
+    return null;
+  }
+  if (throughlineKind(record) === "unparsed") {
+    const { reason } = record["data"] as { readonly reason?: unknown };
+    options.onRemark?.({ seq, id: record.id, what: "left-out", reason: `not a record: ${String(reason)}` });
+    return null;
+  }
+  return isSourceCanonical ? source : serializeRecord(record);
+}
+
+/** A header that says version 3 (or, for OpenClaw, 4) already stays as it is. */
+function headerLine(stored: SourcedRecord, state: SessionState, options: ExportOptions): RecordSource {
+  const { record, source } = stored;
+  const version = record["version"];
+  const isKept = typeof source === "string" && (version === 3 || (version === 4 && options.to === "openclaw"));
+  if (isKept) return source;
+  const { type: _type, id: _id, parentId: _parentId, timestamp, sessionId, version: _version, cwd, ...rest } = record;
+  return serializeRecord({ type: "session", version: 3, id: typeof sessionId === "string" ? sessionId : state.sessionId, timestamp, cwd: typeof cwd === "string" ? cwd : "", ...rest });
+}
+
+function* addedHeader(state: SessionState, options: ExportOptions): Generator<Uint8Array> {
+  options.onRemark?.({ seq: null, id: null, what: "added", reason: "a header" });
+  yield* withLineFeed(serializeRecord(headerFields(state)));
+}
+
+function headerFields({ sessionId, createdAtMs, ref }: SessionState): Readonly<Record<string, unknown>> {
+  return { type: "session", version: 3, id: sessionId, timestamp: new Date(createdAtMs).toISOString(), cwd: "", key: ref.key };
+}
+
+/** The header our own files begin with: it is no record, so that the records keep their seq when the file is imported. */
+function ownHeader(state: SessionState): string {
+  return attachEnvelope(serializeRecord(headerFields(state)), { seq: 0 });
+}
+
+/** A row that says where the head is: OpenClaw follows it, and pi takes the last row's branch. */
+function* addedLeaf(state: SessionState, options: ExportOptions): Generator<Uint8Array> {
+  options.onRemark?.({ seq: null, id: null, what: "added", reason: "a leaf row: the head is not at the last record" });
+  const { headId, lastSeq } = state.head;
+  const id = `leaf-${lastSeq}-${state.sessionId.slice(0, 64)}`;
+  const timestamp = new Date(state.updatedAtMs).toISOString();
+  yield* withLineFeed(serializeRecord({ type: "leaf", id, parentId: headId, timestamp, targetId: headId }));
+}
+
+function* withLineFeed(line: string): Generator<Uint8Array> {
+  yield encodeLine(line);
+  yield lineFeed;
+}

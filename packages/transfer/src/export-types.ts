@@ -1,0 +1,19 @@
+/** `jsonl`: the exact lines. `openclaw`, `pi`: version 3 as those programs read it. */
+export type ExportFormat = "jsonl" | "openclaw" | "pi";
+
+/** A record that is not in the export as it is in the store. */
+export interface ExportRemark {
+  /** Null for a line that was added. */
+  readonly seq: number | null;
+  readonly id: string | null;
+  /** `left-out`: has no place in the format. `added`: a header or head row the format needs. */
+  readonly what: "left-out" | "added";
+  readonly reason: string;
+}
+
+export interface ExportOptions {
+  readonly to: ExportFormat;
+  /** Called for every record left out and every line added. */
+  readonly onRemark?: (remark: ExportRemark) => void;
+  readonly signal?: AbortSignal;
+}

@@ -1,0 +1,53 @@
+import type { SessionEntry } from "@throughline/core";
+
+/**
+ * What an entry says of the file its session came from, in the field `importedFrom`. Written in the same commit as the
+ * records it counts, so that an import that was cut off goes on where it stopped.
+ */
+export interface ImportReceipt {
+  /** Absolute. */
+  readonly path: string;
+  readonly format: string;
+  /** The session's id in the source; the store's may differ when that one was taken. */
+  readonly sessionId: string;
+  /** How much of the file has been read, and the SHA-256 of it, in hex. */
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  readonly lineCount: number;
+  /** Records made of those lines. Less than `lineCount` by what was lost. */
+  readonly recordCount: number;
+  /** False when the last line had no line feed. */
+  readonly endsWithLineFeed: boolean;
+  /** The transcript's path as the source's index stated it. */
+  readonly sessionFile?: string;
+  /** The key the source's index stated, when the session could not have it. */
+  readonly key?: string;
+  /** When the source had put the session aside, ISO 8601. */
+  readonly archivedAt?: string;
+  /** Where the session had been imported from before. */
+  readonly earlier?: unknown;
+}
+
+const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/** The receipt of a file nothing has been read of yet. */
+export function emptyReceipt(fields: Pick<ImportReceipt, "path" | "format" | "sessionId"> & Partial<ImportReceipt>): ImportReceipt {
+  return { sizeBytes: 0, sha256: emptySha256, lineCount: 0, recordCount: 0, endsWithLineFeed: true, ...fields };
+}
+
+/** The receipt an entry holds; null when the session was not imported. */
+export function receiptOf(entry: SessionEntry): ImportReceipt | null {
+  const receipt = entry["importedFrom"];
+  if (typeof receipt !== "object" || receipt === null) return null;
+  const { path, format, sessionId, sizeBytes, sha256, lineCount, recordCount, endsWithLineFeed } = receipt as Partial<ImportReceipt>;
+  const isWhole =
+    typeof path === "string" &&
+    typeof format === "string" &&
+    typeof sessionId === "string" &&
+    typeof sizeBytes === "number" &&
+    typeof sha256 === "string" &&
+    typeof lineCount === "number" &&
+    typeof recordCount === "number" &&
+    typeof endsWithLineFeed === "boolean";
+  return isWhole ? (receipt as ImportReceipt) : null;
+}

@@ -1,0 +1,269 @@
+import { createHash, type Hash } from "node:crypto";
+import { hasErrorCode, ThroughlineError, type AppendDraft, type AppendOptions, type SessionEntry, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { createLineSplitter, createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine, type TranscriptReader } from "@throughline/openclaw-format";
+import { hashPrefix } from "./hash-prefix.ts";
+import { emptyReceipt, receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
+import { openSource, type SourceFile } from "./node/source-files.ts";
+import { findTarget, type ImportTarget } from "./target-session.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
+
+/** Reads one transcript into its session, from where an earlier run stopped. */
+export async function importTranscript(store: SessionStore, source: TranscriptSource, options: ImportOptions): Promise<ImportSource> {
+  const target = await findTarget(store, source, options);
+  const file = source.isMissing ? null : await openSource(source.path);
+  try {
+    const run = new ImportRun(store, source, target, options);
+    return await run.run(file);
+  } finally {
+    await file?.close();
+  }
+}
+
+/** Findings that are no fault of a line. */
+const ordinary: ReadonlySet<string> = new Set(["VERSION_MIGRATED", "RECORD_FLAT", "HEADER_MISSING", "HEADER_MISMATCH", "HEADER_INVALID"]);
+
+/** A batch is written when it holds so many bytes, whatever more the store would take. */
+const maxBatchBytes = 4 * 1024 * 1024;
+
+class ImportRun {
+  private readonly store: SessionStore;
+  private readonly source: TranscriptSource;
+  private readonly target: ImportTarget;
+  private readonly options: ImportOptions;
+  private readonly reader: TranscriptReader;
+  private readonly hash: Hash = createHash("sha256");
+  private ref: SessionRef;
+  private state: SessionState | null;
+  private receipt: ImportReceipt;
+  private drafts: AppendDraft[] = [];
+  private draftBytes = 0;
+  private lastMainId: string | null = null;
+  private headBefore: string | null = null;
+  private windowSeq: number | null = null;
+  private entryPatch: Record<string, unknown> = {};
+  private updatedAtMs: number;
+  private lines = 0;
+  private records = 0;
+  private repaired = 0;
+  private readonly lost: LostLine[] = [];
+  private lineCount = 0;
+  private recordCount: number;
+  /** Lines an earlier run has read. */
+  private readonly knownLines: number;
+
+  constructor(store: SessionStore, source: TranscriptSource, target: ImportTarget, options: ImportOptions) {
+    this.store = store;
+    this.source = source;
+    this.target = target;
+    this.options = options;
+    this.ref = target.ref;
+    this.state = target.state;
+    this.receipt = (target.state === null ? null : receiptOf(target.state.entry)) ?? this.newReceipt();
+    this.recordCount = this.receipt.recordCount;
+    this.knownLines = this.receipt.lineCount;
+    const { recordBytes } = store.capabilities.limits;
+    this.reader = createTranscriptReader({ path: source.path, key: target.ref.key, sessionId: source.nameSessionId, maxLineBytes: recordBytes });
+    const updatedAt = source.entry?.["updatedAt"];
+    this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
+  }
+
+  async run(file: SourceFile | null): Promise<ImportSource> {
+    const sizeBytes = file?.sizeBytes ?? 0;
+    const isFresh = this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.lastSeq === 0 && sizeBytes > 0);
+    await this.assertSamePrefix(sizeBytes);
+    const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
+    if (!isWhole) {
+      await this.createSession();
+      if (file !== null) await this.readFile(file);
+      await this.restoreSavedHead();
+    }
+    await this.archive();
+    return this.result(isFresh ? "imported" : isWhole ? "unchanged" : "grown");
+  }
+
+  /** @throws {ThroughlineError} SOURCE_CHANGED */
+  private async assertSamePrefix(sizeBytes: number): Promise<void> {
+    if (this.receipt.sizeBytes === 0) return;
+    const sha256 = this.source.isMissing ? null : await hashPrefix(this.source.path, this.receipt.sizeBytes);
+    if (sha256 !== this.receipt.sha256) throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
+  }
+
+  private async readFile(file: SourceFile): Promise<void> {
+    const splitter = createLineSplitter({ maxLineBytes: this.store.capabilities.limits.recordBytes });
+    let chunkStart = 0;
+    for await (const chunk of file.chunks()) {
+      this.assertNotAborted();
+      // The hash stands at the end of a line whenever a batch is written.
+      let hashedTo = 0;
+      for (const line of splitter.push(chunk)) {
+        const end = line.byteOffset + line.sizeBytes + 1;
+        this.hash.update(chunk.subarray(hashedTo, end - chunkStart));
+        hashedTo = end - chunkStart;
+        await this.take(line, end);
+      }
+      this.hash.update(chunk.subarray(hashedTo));
+      chunkStart += chunk.length;
+    }
+    const last = splitter.end();
+    if (last !== null) await this.take(last, file.sizeBytes);
+    this.reader.finish();
+    await this.flush(file.sizeBytes, last === null);
+    this.progress(file.sizeBytes);
+  }
+
+  private async take(split: SplitLine, endBytes: number): Promise<void> {
+    this.lineCount++;
+    const known = this.reader.findings.length;
+    const { byteOffset, sizeBytes, isTerminated } = split;
+    const line = this.reader.push(decodeLine(split.bytes), { line: this.lineCount, byteOffset, sizeBytes, isTerminated });
+    if (this.lineCount <= this.knownLines) {
+      this.passOver(line, endBytes);
+      return;
+    }
+    // A header of ours is no record.
+    if (line.envelope?.seq === 0) return;
+    this.lines++;
+    if (sizeBytes > this.store.capabilities.limits.recordBytes) {
+      this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });
+      return;
+    }
+    const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinary.has(code));
+    if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
+    this.add(line, sizeBytes);
+    const { batchRecords, batchBytes } = this.store.capabilities.limits;
+    if (this.drafts.length >= batchRecords || this.draftBytes >= Math.min(maxBatchBytes, batchBytes / 4)) await this.flush(endBytes, isTerminated);
+  }
+
+  /** A line an earlier run has read: only the reader needs it. */
+  private passOver(line: TranscriptLine, endBytes: number): void {
+    // A store of ours may have moved the head without a record, which the lines do not show.
+    this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
+    const isLast = this.lineCount === this.knownLines;
+    // Without its line feed the last line may have been half of one.
+    if (isLast && !this.receipt.endsWithLineFeed && endBytes - 1 !== this.receipt.sizeBytes) throw this.changed("its last line, which had no end, goes on");
+  }
+
+  private add(line: TranscriptLine, sizeBytes: number): void {
+    this.drafts.push(line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record });
+    this.draftBytes += sizeBytes;
+    this.recordCount++;
+    if (!line.side) this.lastMainId = line.record.id;
+    if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number") this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
+    const { envelope } = line;
+    if (envelope?.window !== undefined && this.lost.length === 0) this.windowSeq = envelope.window;
+    if (envelope !== null) this.addEntryPatch(envelope);
+  }
+
+  /** What appends of ours wrote into the entry after the entries log had it last. */
+  private addEntryPatch(envelope: NonNullable<TranscriptLine["envelope"]> & { readonly revision?: unknown }): void {
+    const isNewer = typeof envelope.revision !== "number" || envelope.revision > (this.source.own?.revision ?? 0);
+    if (!isNewer) return;
+    for (const [field, value] of Object.entries(envelope.entry ?? {})) if (field !== "sessionId" && field !== "importedFrom") this.entryPatch[field] = value;
+    for (const field of envelope.unset ?? []) this.entryPatch[field] = undefined;
+  }
+
+  private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
+    this.assertNotAborted();
+    if (endBytes === this.receipt.sizeBytes && this.drafts.length === 0) return;
+    const { lineCount, recordCount } = this;
+    const sha256 = this.hash.copy().digest("hex");
+    const receipt: ImportReceipt = { ...this.receipt, sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed };
+    this.records += this.drafts.length;
+    if (this.options.dryRun !== true) await this.append(receipt);
+    this.receipt = receipt;
+    this.headBefore = this.reader.headId;
+    this.drafts = [];
+    this.draftBytes = 0;
+    this.lastMainId = null;
+    this.entryPatch = {};
+    this.progress(endBytes);
+  }
+
+  private async append(receipt: ImportReceipt): Promise<void> {
+    const { durability, signal } = this.options;
+    const headByRecords = this.lastMainId ?? this.headBefore;
+    const options: AppendOptions = {
+      entry: { ...this.entryPatch, ...(this.updatedAtMs > 0 ? { updatedAt: this.updatedAtMs } : {}), importedFrom: receipt },
+      expect: { head: this.headBefore },
+      ...(this.reader.headId === headByRecords ? {} : { rewindTo: this.reader.headId }),
+      ...(this.windowSeq === null ? {} : { windowFromSeq: this.windowSeq }),
+      ...(durability === undefined ? {} : { durability }),
+      ...(signal === undefined ? {} : { signal }),
+    };
+    await this.store.append(this.ref, this.drafts, options);
+  }
+
+  private async createSession(): Promise<void> {
+    if (this.state !== null || this.options.dryRun === true) return;
+    const { sessionFile: _moved, importedFrom: _earlier, ...fields } = this.source.entry ?? {};
+    const at = Date.parse(this.source.header?.timestamp ?? "");
+    const updatedAt = this.updatedAtMs > 0 ? this.updatedAtMs : at;
+    for (let suffix = 1; this.state === null; suffix++) {
+      const sessionId = suffix === 1 ? this.source.sessionId : `${this.source.sessionId.slice(0, 120)}-${suffix}`;
+      const entry: SessionEntry = { ...fields, sessionId, ...(Number.isFinite(updatedAt) ? { updatedAt } : {}), importedFrom: this.receipt };
+      try {
+        this.state = await this.store.save(this.ref, entry, { ifRevision: null });
+      } catch (error) {
+        // Another session has the id: the same file under another key, or a topic of the same conversation.
+        if (!hasErrorCode(error, "SESSION_EXISTS", "ID_CASE_COLLISION") || suffix >= 1000) throw error;
+      }
+    }
+  }
+
+  /** A store of ours may have moved the head without a record. */
+  private async restoreSavedHead(): Promise<void> {
+    const saved = this.source.own?.savedHead ?? null;
+    if (saved === null || saved.lastSeq !== this.recordCount || saved.headId === this.reader.headId || this.options.dryRun === true) return;
+    await this.store.append(this.ref, [], { rewindTo: saved.headId, entry: { importedFrom: this.receipt } });
+  }
+
+  private async archive(): Promise<void> {
+    if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return;
+    this.ref = (await this.store.move(this.ref, { kind: "archive" })).ref;
+  }
+
+  private newReceipt(): ImportReceipt {
+    const { path, format, sessionId, entry, archivedAt } = this.source;
+    const sessionFile = entry?.["sessionFile"];
+    const earlier = entry?.["importedFrom"];
+    return emptyReceipt({
+      path,
+      format,
+      sessionId,
+      ...(typeof sessionFile === "string" ? { sessionFile } : {}),
+      ...(this.target.refusedKey === null ? {} : { key: this.target.refusedKey }),
+      ...(archivedAt === null ? {} : { archivedAt }),
+      ...(earlier === undefined ? {} : { earlier }),
+    });
+  }
+
+  private result(state: ImportSource["state"]): ImportSource {
+    const { path, format, isArchived } = this.source;
+    // What an earlier run has read it has also reported.
+    const found = this.reader.findings.filter(({ line }) => line === null || line > this.knownLines);
+    const findings = [...this.source.findings, ...this.target.findings, ...found];
+    const sessionId = this.state?.sessionId ?? this.source.sessionId;
+    const { lines, records, repaired, lost } = this;
+    return { path, format, key: this.ref.key, agentId: this.ref.agentId, sessionId, state, archived: isArchived, lines, records, repaired, lost, findings, error: null };
+  }
+
+  private progress(readBytes: number): void {
+    this.options.onProgress?.({ path: this.source.path, key: this.ref.key, readBytes, sizeBytes: Math.max(readBytes, this.receipt.sizeBytes), records: this.records });
+  }
+
+  private assertNotAborted(): void {
+    if (this.options.signal?.aborted === true) {
+      throw new ThroughlineError("ABORTED", "The import was aborted; the next run goes on from there.", { cause: this.options.signal.reason });
+    }
+  }
+
+  private changed(why: string): ThroughlineError {
+    const { path } = this.source;
+    return new ThroughlineError("SOURCE_CHANGED", `${quote(path)} was imported before, and ${why}.`, {
+      outcome: "not-applied",
+      details: { path, key: this.ref.key, importedBytes: this.receipt.sizeBytes },
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import type { Durability, Finding, ThroughlineError } from "@throughline/core";
+import type { TranscriptFormat } from "@throughline/openclaw-format";
+
+export type ImportFormat = Exclude<TranscriptFormat, "unknown">;
+
+export interface ImportOptions {
+  /** What the files are. @default "auto": by their place and their first lines */
+  readonly from?: "auto" | ImportFormat;
+  /** The session's key. Only for a single file. */
+  readonly key?: string;
+  /** For files whose place and key name no agent. @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** Reads and reports, and writes nothing. @default false */
+  readonly dryRun?: boolean;
+  /** @default the store's */
+  readonly durability?: Durability;
+  /** Called after each batch and at the end of each file. */
+  readonly onProgress?: (progress: ImportProgress) => void;
+  /** Ends the import between two batches; the next run goes on from there. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ImportProgress {
+  readonly path: string;
+  readonly key: string;
+  readonly readBytes: number;
+  readonly sizeBytes: number;
+  readonly records: number;
+}
+
+/** A line that is not in the store. */
+export interface LostLine {
+  /** From 1. */
+  readonly line: number;
+  readonly bytes: number;
+  readonly reason: string;
+}
+
+/**
+ * `imported`: a session that was not there. `grown`: what came since the last import, or the rest of one that was cut
+ * off. `unchanged`: nothing to do. `skipped`: not a session. `refused`: see `error`; the source and the store are as they were.
+ */
+export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refused";
+
+/** What became of one source. */
+export interface ImportSource {
+  readonly path: string;
+  readonly format: TranscriptFormat;
+  readonly key: string | null;
+  readonly agentId: string | null;
+  readonly sessionId: string | null;
+  readonly state: ImportState;
+  /** Whether the session is an archived one. */
+  readonly archived: boolean;
+  /** Lines read that had not been imported before: `records` plus the number of lost ones. */
+  readonly lines: number;
+  /** Records appended; with `dryRun`, that would be. */
+  readonly records: number;
+  /** Of those, how many stand for a line that had to be put right or could not be read. The line itself is kept. */
+  readonly repaired: number;
+  readonly lost: readonly LostLine[];
+  readonly findings: readonly Finding[];
+  readonly error: ThroughlineError | null;
+}

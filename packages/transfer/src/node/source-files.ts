@@ -1,0 +1,94 @@
+import { close, constants, fstat, open, read, readdir, type Dirent } from "node:fs";
+import { promisify } from "node:util";
+import { ThroughlineError, type ErrorCode } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import type { ListedName } from "@throughline/openclaw-format";
+
+/**
+ * The files that are imported, opened to read and never otherwise. No symbolic link is followed in a file's own name:
+ * a link in a sessions directory could lead to any file of the machine.
+ */
+export interface SourceFile {
+  readonly path: string;
+  /** When it was opened; what is written later is not read. */
+  readonly sizeBytes: number;
+  /** The bytes from a place on, up to the size or to `toBytes`, in one buffer that is filled again and again. */
+  chunks(options?: { readonly fromBytes?: number; readonly toBytes?: number }): AsyncIterable<Uint8Array>;
+  close(): Promise<void>;
+}
+
+const openFile = promisify(open);
+const statFile = promisify(fstat);
+const readBytes = promisify(read);
+const closeFile = promisify(close);
+const listDirectory = promisify(readdir) as unknown as (path: string, options: { withFileTypes: true }) => Promise<Dirent[]>;
+
+const chunkBytes = 256 * 1024;
+/** A sessions.json may be large; one larger than this is not an index any more. */
+const maxTextBytes = 512 * 1024 * 1024;
+
+/** @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+export async function openSource(path: string): Promise<SourceFile> {
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await openFile(path, flags).catch((error: unknown) => throwFileError(path, error));
+  const facts = await statFile(handle);
+  if (!facts.isFile()) {
+    await closeFile(handle);
+    throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} is not a regular file.`, { details: { path } });
+  }
+  return {
+    path,
+    sizeBytes: facts.size,
+    async *chunks({ fromBytes = 0, toBytes = facts.size } = {}) {
+      const buffer = new Uint8Array(chunkBytes);
+      for (let at = fromBytes; at < toBytes; ) {
+        const wanted = Math.min(chunkBytes, toBytes - at);
+        const { bytesRead } = await readBytes(handle, buffer, 0, wanted, at).catch((error: unknown) => throwFileError(path, error));
+        if (bytesRead === 0) throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} became shorter while it was read.`, { details: { path } });
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    },
+    close: () => closeFile(handle),
+  };
+}
+
+/** The names in a directory, in order; null when the path is no directory. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+export async function listSourceNames(path: string): Promise<readonly ListedName[] | null> {
+  try {
+    const entries = await listDirectory(path, { withFileTypes: true });
+    return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR") return null;
+    return throwFileError(path, error);
+  }
+}
+
+/** A whole file as text. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+export async function readSourceText(path: string): Promise<string> {
+  const source = await openSource(path);
+  try {
+    if (source.sizeBytes > maxTextBytes) throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} is too large for an index.`, { details: { path } });
+    const parts: Uint8Array[] = [];
+    for await (const chunk of source.chunks()) parts.push(new Uint8Array(chunk));
+    return Buffer.concat(parts).toString("utf8");
+  } finally {
+    await source.close();
+  }
+}
+
+const codes: Readonly<Record<string, ErrorCode>> = { ENOENT: "FILE_NOT_FOUND", ENOTDIR: "FILE_NOT_FOUND", ELOOP: "PATH_UNSAFE", EMLINK: "PATH_UNSAFE" };
+
+function throwFileError(path: string, cause: unknown): never {
+  if (ThroughlineError.isInstance(cause)) throw cause;
+  const systemCode = codeOf(cause);
+  const code = codes[systemCode] ?? "FILE_UNREADABLE";
+  const why = code === "FILE_NOT_FOUND" ? "does not exist" : code === "PATH_UNSAFE" ? "is a symbolic link" : `cannot be read (${systemCode})`;
+  throw new ThroughlineError(code, `${quote(path)} ${why}.`, { details: { path, systemCode }, cause });
+}
+
+function codeOf(error: unknown): string {
+  const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
+  return typeof code === "string" ? code : "unknown";
+}

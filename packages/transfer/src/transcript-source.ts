@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import type { Finding } from "@throughline/core";
+import { isSessionId } from "@throughline/core/keys";
+import {
+  classifySessionFile,
+  createLineSplitter,
+  createTranscriptReader,
+  decodeLine,
+  detectLineFormat,
+  type TranscriptFormat,
+  type TranscriptHeader,
+} from "@throughline/openclaw-format";
+import { openSource } from "./node/source-files.ts";
+import type { OwnEntry } from "./own-entries.ts";
+
+/** A transcript that was found, with all that its place says of it. */
+export interface TranscriptSource {
+  readonly kind: "transcript";
+  /** Absolute. */
+  readonly path: string;
+  readonly format: TranscriptFormat;
+  /** Null when neither the place nor the key says. */
+  readonly agentId: string | null;
+  /** As the index states it; null: the header's, or one made of the id. */
+  readonly key: string | null;
+  readonly sessionId: string;
+  /** The id the file name gives, where the name decides. */
+  readonly nameSessionId: string | null;
+  readonly header: TranscriptHeader | null;
+  /** The index's entry. */
+  readonly entry: Readonly<Record<string, unknown>> | null;
+  /** Of a store of ours. */
+  readonly own: OwnEntry | null;
+  readonly isArchived: boolean;
+  readonly archivedAt: string | null;
+  /** True when the index names the file and it is not there. */
+  readonly isMissing: boolean;
+  readonly findings: readonly Finding[];
+}
+
+/** What a file says of itself at its beginning. */
+export interface Peek {
+  readonly format: TranscriptFormat;
+  readonly header: TranscriptHeader | null;
+}
+
+const peekBytes = 256 * 1024;
+
+/** Looks at the first lines of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+export async function peekTranscript(path: string): Promise<Peek> {
+  const source = await openSource(path);
+  try {
+    const splitter = createLineSplitter({ maxLineBytes: peekBytes });
+    const lines = [];
+    for await (const chunk of source.chunks({ toBytes: Math.min(source.sizeBytes, peekBytes) })) {
+      lines.push(...splitter.push(chunk).map((line) => decodeLine(line.bytes)));
+    }
+    const last = splitter.end();
+    if (last !== null && source.sizeBytes <= peekBytes) lines.push(decodeLine(last.bytes));
+    const reader = createTranscriptReader();
+    for (const [index, line] of lines.entries()) {
+      const { unparsed } = reader.push(line, { line: index + 1, byteOffset: 0 });
+      if (unparsed === null) break;
+    }
+    return { format: detectLineFormat(lines), header: reader.header };
+  } finally {
+    await source.close();
+  }
+}
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * The id of a session that no index names. In a sessions directory the file name decides; elsewhere a name counts when
+ * it is one that pi or OpenClaw gives, else the header, else the name.
+ */
+export function sessionIdOf(path: string, header: TranscriptHeader | null, nameDecides: boolean): { readonly sessionId: string; readonly nameSessionId: string | null } {
+  const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+  const named = classifySessionFile(name);
+  const isGivenName = named.sessionId !== null && (nameDecides || named.isPiName || uuidPattern.test(named.sessionId));
+  if (isGivenName) return { sessionId: named.sessionId ?? "", nameSessionId: named.sessionId };
+  const stated = header?.sessionId ?? null;
+  if (stated !== null && isSessionId(stated)) return { sessionId: stated, nameSessionId: null };
+  return { sessionId: named.sessionId ?? fallbackId(path), nameSessionId: null };
+}
+
+/** An id that can be used, made of one that cannot: always the same one. */
+export function usableSessionId(id: string, path: string): string {
+  return isSessionId(id) ? id : fallbackId(path);
+}
+
+function fallbackId(path: string): string {
+  return `import-${createHash("sha256").update(path).digest("hex").slice(0, 16)}`;
+}
