@@ -1,0 +1,108 @@
+import { ThroughlineError, type SessionRef } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { lockNameOf } from "./session-lock.ts";
+
+/** Where everything of one agent lies. In `sessions` there is nothing that OpenClaw does not expect there. */
+export interface AgentFolder {
+  readonly agent: string;
+  readonly sessions: string;
+  readonly sessionsJson: string;
+  readonly own: string;
+  readonly entriesLog: string;
+  readonly entriesLock: string;
+  /** What this store wrote into sessions.json last: the base of the three-way merge. */
+  readonly viewBase: string;
+  readonly torn: string;
+  sessionLock(sessionId: string): string;
+  session(fileName: string): string;
+  /** A name for a file in the making, on the same file system. */
+  temporary(name: string): string;
+}
+
+export type AgentAddress = Pick<SessionRef, "namespace" | "agentId">;
+
+export function agentsFolder(root: string, namespace: string): string {
+  return namespace === "" ? `${root}/agents` : `${root}/namespaces/${namespace}/agents`;
+}
+
+export function agentFolder(root: string, { namespace, agentId }: AgentAddress): AgentFolder {
+  const agent = `${agentsFolder(root, namespace)}/${agentId}`;
+  const own = `${agent}/throughline`;
+  const sessions = `${agent}/sessions`;
+  return {
+    agent,
+    sessions,
+    sessionsJson: `${sessions}/sessions.json`,
+    own,
+    entriesLog: `${own}/entries.log`,
+    entriesLock: `${own}/locks/entries`,
+    viewBase: `${own}/sessions-view.json`,
+    torn: `${own}/torn`,
+    sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
+    session: (fileName) => `${sessions}/${fileName}`,
+    temporary: (name) => `${own}/${name}.tmp`,
+  };
+}
+
+/**
+ * Whether the agent has a folder here. No part of the way to it below the root may be a symbolic link.
+ * @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION
+ */
+export function agentFolderExists(files: Files, root: string, address: AgentAddress): boolean {
+  let parent = root;
+  for (const name of wayTo(address)) {
+    const path = `${parent}/${name}`;
+    const facts = withFileErrors(path, () => files.facts(path));
+    if (facts === null) {
+      assertNoCaseTwin(files, parent, name);
+      return false;
+    }
+    assertFolder(path, facts.kind);
+    parent = path;
+  }
+  for (const path of [`${parent}/sessions`, `${parent}/throughline`, `${parent}/throughline/locks`, `${parent}/throughline/torn`]) {
+    const facts = withFileErrors(path, () => files.facts(path));
+    if (facts !== null) assertFolder(path, facts.kind);
+  }
+  return true;
+}
+
+/** Makes what is missing of the agent's folders. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY */
+export function makeAgentFolder(files: Files, root: string, address: AgentAddress): void {
+  agentFolderExists(files, root, address);
+  const folder = agentFolder(root, address);
+  let path = root;
+  const own = ["sessions", "throughline", "throughline/locks", "throughline/torn"].map((name) => `${folder.agent}/${name}`);
+  const way = wayTo(address).map((name) => (path = `${path}/${name}`));
+  for (const each of [root, ...way, ...own]) {
+    withFileErrors(each, () => {
+      if (files.facts(each) !== null) return;
+      makeWithParents(files, each);
+      files.flushFolder(each.slice(0, each.lastIndexOf("/")) || "/");
+    });
+  }
+}
+
+function makeWithParents(files: Files, path: string): void {
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  if (parent !== "" && files.facts(parent) === null) makeWithParents(files, parent);
+  files.makeFolder(path);
+}
+
+function wayTo({ namespace, agentId }: AgentAddress): readonly string[] {
+  return namespace === "" ? ["agents", agentId] : ["namespaces", namespace, "agents", agentId];
+}
+
+function assertFolder(path: string, kind: string): void {
+  if (kind === "folder") return;
+  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is a link or a file where a folder belongs.`, { outcome: "not-applied", details: { path } });
+}
+
+function assertNoCaseTwin(files: Files, parent: string, name: string): void {
+  if (files.facts(parent) === null) return;
+  const twin = withFileErrors(parent, () => files.names(parent)).find((other) => other !== name && other.toLowerCase() === name.toLowerCase());
+  if (twin === undefined) return;
+  throw new ThroughlineError("ID_CASE_COLLISION", `The id ${quote(name)} meets ${quote(twin)}.`, { outcome: "not-applied", details: { id: name, holder: twin } });
+}

@@ -1,0 +1,118 @@
+import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import type { Files } from "./files.ts";
+
+const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ["ENOSPC", "STORE_FULL"],
+  ["EDQUOT", "STORE_FULL"],
+  ["EROFS", "STORE_READ_ONLY"],
+  ["EACCES", "STORE_READ_ONLY"],
+  ["EPERM", "STORE_READ_ONLY"],
+  ["ELOOP", "PATH_UNSAFE"],
+]);
+
+/** An operating system error as one of ours; errors that are ours already pass. */
+export function fileError(cause: unknown, path: string, outcome: WriteOutcome = "not-applied"): ThroughlineError {
+  if (ThroughlineError.isInstance(cause)) return cause;
+  const { code: errno = "unknown", message = String(cause) } = cause as NodeJS.ErrnoException;
+  const code = codes.get(errno) ?? "STORE_IO";
+  return new ThroughlineError(code, `${quote(path)}: ${message}.`, { cause, outcome, details: { path, errno } });
+}
+
+/** Runs file work and gives its failures our names. */
+export function withFileErrors<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | null)?.code === "ENOENT";
+}
+
+/** Bytes from one position to another. Fewer when the file ends before. */
+export function readRange(files: Files, handle: number, from: number, to: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from));
+  let filled = 0;
+  while (filled < bytes.length) {
+    const count = files.read(handle, bytes.subarray(filled), from + filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** The whole of a small file; null when it is not there. Its size is not trusted: files of /proc say 0. */
+export function readWhole(files: Files, path: string): Uint8Array | null {
+  const handle = openIfThere(files, path);
+  if (handle === null) return null;
+  try {
+    const parts: Uint8Array[] = [];
+    for (let position = 0; ; ) {
+      const part = readRange(files, handle, position, position + 65_536);
+      if (part.length === 0) return Buffer.concat(parts);
+      parts.push(part);
+      position += part.length;
+    }
+  } finally {
+    files.close(handle);
+  }
+}
+
+/** A handle to read, or null when there is no such file. @throws {ThroughlineError} PATH_UNSAFE for what is not a regular file */
+export function openIfThere(files: Files, path: string, mode: "append" | "read" = "read"): number | null {
+  let handle: number;
+  try {
+    handle = files.open(path, mode);
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw fileError(error, path);
+  }
+  if (path.startsWith("/proc/") || files.factsOf(handle).kind === "file") return handle;
+  files.close(handle);
+  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { outcome: "not-applied", details: { path } });
+}
+
+/**
+ * Writes all bytes at the end of an append handle. What was written of them before a failure is cut off again; when
+ * even that fails nobody can say what is there, and the error's outcome is "unknown".
+ */
+export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeBefore: number, path: string): void {
+  try {
+    for (let written = 0; written < bytes.length; ) {
+      const count = files.write(handle, bytes.subarray(written));
+      // A short write says nothing of its cause; the next attempt does.
+      written += count;
+      if (count === 0) throw Object.assign(new Error("nothing could be written"), { code: "EIO" });
+    }
+  } catch (error) {
+    try {
+      files.truncate(handle, sizeBefore);
+    } catch (truncateError) {
+      throw fileError(new AggregateError([error, truncateError], "a write failed and could not be taken back"), path, "unknown");
+    }
+    throw fileError(error, path);
+  }
+}
+
+/** Puts a file in place of another, whole or not at all, also after a power cut. */
+export function replaceFile(files: Files, temporary: string, path: string, write: (append: (bytes: Uint8Array) => void) => void): void {
+  const handle = files.open(temporary, "create");
+  try {
+    let size = 0;
+    write((bytes) => {
+      appendAll(files, handle, bytes, size, temporary);
+      size += bytes.length;
+    });
+    files.flushNow(handle);
+  } catch (error) {
+    files.close(handle);
+    files.remove(temporary);
+    throw fileError(error, path);
+  }
+  files.close(handle);
+  files.rename(temporary, path);
+  files.flushFolder(path.slice(0, path.lastIndexOf("/")));
+}

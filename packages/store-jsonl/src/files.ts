@@ -1,0 +1,111 @@
+import * as fs from "node:fs";
+
+/** What is asked of a file before it is trusted. */
+export interface FileFacts {
+  /** Device and inode: the same text means the same file, whatever its name is by now. */
+  readonly identity: string;
+  readonly sizeBytes: number;
+  readonly modifiedNs: bigint;
+  readonly kind: "file" | "folder" | "other";
+}
+
+/** `append`: an existing file, also readable. `create`: as append, but the file must not exist. `read`: reading only. */
+export type OpenMode = "append" | "create" | "read";
+
+/**
+ * Everything the store asks of the file system. Each call does one thing, so that a test can count calls and bytes
+ * and let any of them fail. No call follows a symbolic link in the last part of its path.
+ */
+export interface Files {
+  open(path: string, mode: OpenMode): number;
+  close(handle: number): void;
+  /** Null when there is nothing of this name. */
+  facts(path: string): FileFacts | null;
+  factsOf(handle: number): FileFacts;
+  /** How many bytes were read; 0 at the end. */
+  read(handle: number, into: Uint8Array, position: number): number;
+  /** How many bytes were written: fewer than given when the disk fills up. */
+  write(handle: number, bytes: Uint8Array): number;
+  truncate(handle: number, sizeBytes: number): void;
+  /** Resolves when the file's data are on the disk. */
+  flush(handle: number): Promise<void>;
+  flushNow(handle: number): void;
+  flushFolder(path: string): void;
+  /** Makes the folder with mode 0700 unless it exists. */
+  makeFolder(path: string): void;
+  names(path: string): readonly string[];
+  rename(from: string, to: string): void;
+  remove(path: string): void;
+  isWritable(path: string): boolean;
+  realPath(path: string): string;
+}
+
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_RDWR } = fs.constants;
+const flags: Readonly<Record<OpenMode, number>> = {
+  append: O_RDWR | O_APPEND | O_NOFOLLOW,
+  create: O_RDWR | O_APPEND | O_NOFOLLOW | O_CREAT | O_EXCL,
+  // Without O_NONBLOCK a named pipe in the folder would hold the process for ever.
+  read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+};
+
+/** The file system of this computer. */
+export const nodeFiles: Files = {
+  open(path, mode) {
+    const handle = fs.openSync(path, flags[mode], 0o600);
+    // The mode given to open passes through the umask; this one does not.
+    if (mode === "create") fs.fchmodSync(handle, 0o600);
+    return handle;
+  },
+  close: (handle) => fs.closeSync(handle),
+  facts(path) {
+    const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats === undefined ? null : factsFrom(stats);
+  },
+  factsOf: (handle) => factsFrom(fs.fstatSync(handle, { bigint: true })),
+  read: (handle, into, position) => fs.readSync(handle, into, 0, into.length, position),
+  write: (handle, bytes) => fs.writeSync(handle, bytes, 0, bytes.length, null),
+  truncate: (handle, sizeBytes) => fs.ftruncateSync(handle, sizeBytes),
+  flush: (handle) =>
+    new Promise((resolve, reject) => {
+      fs.fdatasync(handle, (error) => (error === null ? resolve() : reject(error)));
+    }),
+  flushNow: (handle) => fs.fsyncSync(handle),
+  flushFolder(path) {
+    const handle = fs.openSync(path, O_RDONLY);
+    try {
+      fs.fsyncSync(handle);
+    } finally {
+      fs.closeSync(handle);
+    }
+  },
+  makeFolder(path) {
+    try {
+      fs.mkdirSync(path, { mode: 0o700 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+      throw error;
+    }
+    fs.chmodSync(path, 0o700);
+  },
+  names: (path) => fs.readdirSync(path),
+  rename: (from, to) => fs.renameSync(from, to),
+  remove: (path) => fs.rmSync(path, { force: true }),
+  isWritable(path) {
+    try {
+      fs.accessSync(path, fs.constants.W_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  },
+  realPath: (path) => fs.realpathSync(path),
+};
+
+function factsFrom(stats: fs.BigIntStats): FileFacts {
+  return {
+    identity: `${stats.dev}:${stats.ino}`,
+    sizeBytes: Number(stats.size),
+    modifiedNs: stats.mtimeNs,
+    kind: stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other",
+  };
+}

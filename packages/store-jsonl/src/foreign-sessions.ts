@@ -1,0 +1,109 @@
+import { hasErrorCode, sessionRef } from "@throughline/core";
+import { isSessionId } from "@throughline/core/keys";
+import { ownEntry } from "@throughline/core/store";
+import { createTranscriptReader, decodeLine, type TranscriptHeader } from "@throughline/openclaw-format";
+import type { AgentFolder } from "./agent-folder.ts";
+import type { EntriesLog } from "./entries-log.ts";
+import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import type { SessionRow } from "./session-row.ts";
+
+export interface ForeignSearch {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  readonly log: EntriesLog;
+  /** sessions.json, by key. */
+  readonly entries: ReadonlyMap<string, unknown>;
+  readonly agentId: string;
+  readonly nowMs: number;
+}
+
+const headerBytes = 65_536;
+
+/** Rows for transcripts the log does not name: other programs made them, or a session was being made when its process died. */
+export function findForeignSessions(search: ForeignSearch): readonly SessionRow[] {
+  const { files, folder, log } = search;
+  if (files.facts(folder.sessions) === null) return [];
+  const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter((name) => name.endsWith(".jsonl"));
+  const known = new Set([...log.rows.values()].flatMap((row) => [row.fileName, row.formerFileName, `${row.sessionId}.jsonl`]));
+  const taken = { ids: new Set([...log.rows.keys()].map((id) => id.toLowerCase())), keys: new Set(log.idByKey.keys()) };
+  const rows: SessionRow[] = [];
+  for (const name of names.toSorted()) {
+    if (known.has(name) || log.removed.has(name.slice(0, -".jsonl".length)) || files.facts(folder.session(name))?.kind !== "file") continue;
+    const row = adopt(search, name, taken);
+    if (row === null) continue;
+    taken.ids.add(row.sessionId.toLowerCase());
+    taken.keys.add(row.key);
+    rows.push(row);
+  }
+  return rows;
+}
+
+function adopt(search: ForeignSearch, fileName: string, taken: { readonly ids: ReadonlySet<string>; readonly keys: ReadonlySet<string> }): SessionRow | null {
+  const { entries, agentId, nowMs } = search;
+  const base = fileName.slice(0, -".jsonl".length);
+  const { header, isAlone } = readHeader(search, fileName);
+  const named = [...entries].find(([, entry]) => namesFile(entry, base, fileName));
+  const wanted = [fieldText(named?.[1], "sessionId"), base, header?.sessionId ?? null, base.replace(/[^A-Za-z0-9._-]+/g, "-")];
+  const sessionId = wanted.find((id) => id !== null && isSessionId(id) && !taken.ids.has(id.toLowerCase()));
+  if (sessionId === undefined || sessionId === null) return null;
+  // A reset that died before its commit: nothing is in the file, and its key still has its session.
+  if (isAlone && header?.key !== null && header?.key !== undefined && taken.keys.has(header.key)) return null;
+  const keys = [named?.[0], header?.key, `agent:${agentId}:import:direct:${sessionId}`];
+  const key = keys.find((one) => one !== undefined && one !== null && !taken.keys.has(one) && belongsTo(one, agentId));
+  if (key === undefined || key === null) return null;
+  const createdAtMs = header?.timestamp === null || header === null ? Number.NaN : Date.parse(header.timestamp);
+  const entry = named === undefined || typeof named[1] !== "object" ? { sessionId } : ownEntry({ ...named[1], sessionId });
+  return {
+    sessionId,
+    key,
+    fileName,
+    entry,
+    revision: 1,
+    createdAtMs: Number.isFinite(createdAtMs) ? createdAtMs : nowMs,
+    updatedAtMs: typeof entry.updatedAt === "number" ? Math.min(entry.updatedAt, nowMs) : 0,
+    isArchived: false,
+  };
+}
+
+/** `sessionFile` may be a path of another machine: its last part counts. */
+function namesFile(entry: unknown, base: string, fileName: string): boolean {
+  const sessionFile = fieldText(entry, "sessionFile");
+  if (sessionFile !== null) return sessionFile.split(/[/\\]/).at(-1) === fileName;
+  return fieldText(entry, "sessionId") === base;
+}
+
+function fieldText(entry: unknown, field: string): string | null {
+  const value = typeof entry === "object" && entry !== null ? (entry as Record<string, unknown>)[field] : null;
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function belongsTo(key: string, agentId: string): boolean {
+  try {
+    return sessionRef({ key, agentId }).agentId === agentId;
+  } catch (error) {
+    if (hasErrorCode(error, "KEY_INVALID", "KEY_AGENT_MISMATCH")) return false;
+    throw error;
+  }
+}
+
+interface FileHeader {
+  readonly header: TranscriptHeader | null;
+  /** True when nothing follows the header. */
+  readonly isAlone: boolean;
+}
+
+function readHeader({ files, folder }: ForeignSearch, fileName: string): FileHeader {
+  const path = folder.session(fileName);
+  const handle = openIfThere(files, path);
+  if (handle === null) return { header: null, isAlone: false };
+  try {
+    const bytes = withFileErrors(path, () => readRange(files, handle, 0, headerBytes));
+    const end = bytes.indexOf(0x0a);
+    const reader = createTranscriptReader();
+    reader.push(decodeLine(end === -1 ? bytes : bytes.subarray(0, end)), { line: 1, byteOffset: 0 });
+    return { header: reader.header, isAlone: end === bytes.length - 1 };
+  } finally {
+    files.close(handle);
+  }
+}

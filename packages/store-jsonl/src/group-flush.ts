@@ -1,0 +1,45 @@
+/**
+ * Shares one flush among all who wrote before it began. A flush under way does not count for what was written after
+ * its start; those writers get the next one, together.
+ */
+export class GroupFlush {
+  readonly #flush: () => Promise<void>;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  constructor(flush: () => Promise<void>) {
+    this.#flush = flush;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
+  /** Resolves once everything written before the call is flushed. Rejects when that flush failed. */
+  flushed(): Promise<void> {
+    if (this.#running === null) return this.#start();
+    this.#next ??= this.#running.then(
+      () => this.#startNext(),
+      () => this.#startNext(),
+    );
+    return this.#next;
+  }
+
+  /** Resolves when no flush is under way; never rejects. */
+  async idle(): Promise<void> {
+    while (this.#running !== null) await this.#running.catch(() => undefined);
+  }
+
+  #startNext(): Promise<void> {
+    this.#next = null;
+    return this.#start();
+  }
+
+  #start(): Promise<void> {
+    const running = this.#flush().finally(() => {
+      if (this.#running === running) this.#running = null;
+    });
+    this.#running = running;
+    return running;
+  }
+}

@@ -1,0 +1,361 @@
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import type * as core from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { isAgentId } from "@throughline/core/keys";
+import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import * as rules from "@throughline/core/store";
+import { agentsFolder } from "./agent-folder.ts";
+import { AgentSessions } from "./agent-sessions.ts";
+import { appendEntry } from "./append-entry.ts";
+import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } from "./append-records.ts";
+import { DerivedFiles } from "./derived-files.ts";
+import { withFileErrors } from "./file-work.ts";
+import { nodeFiles, type Files } from "./files.ts";
+import { firstSeq, nextSpan, readSpan } from "./read-pages.ts";
+import { redactTranscript } from "./redact-transcript.ts";
+import { archiveSession, createSession, moveSession, prepareAgentFolder, purgeSession, saveEntry, type ChangeScene } from "./session-changes.ts";
+import { createSessionLocks } from "./session-lock.ts";
+import type { SessionRow } from "./session-row.ts";
+import { refused, type StoreContext } from "./store-context.ts";
+
+export interface JsonlStoreOptions {
+  /** The folder that holds `agents/`. */
+  readonly root: string;
+  /** False: a root that does not exist is STORE_NOT_FOUND. @default true */
+  readonly create?: boolean;
+  /** Around payloads and entries; a store under a codec writes no sessions.json. @default none */
+  readonly codec?: core.PayloadCodec;
+  /** @default the system's clock */
+  readonly clock?: core.Clock;
+  /** @default ids of this process */
+  readonly ids?: core.RecordIds;
+  /** @default the system's randomness */
+  readonly random?: core.RandomSource;
+  readonly onEvent?: core.SessionEventListener;
+  /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
+  readonly sessionsJson?: boolean;
+  /** @default core's `defaultStoreLimits` */
+  readonly limits?: Partial<core.StoreLimits>;
+  /** How long a write waits for another process. @default 10,000 */
+  readonly lockTimeoutMs?: number;
+  /** The file system; another one in tests that make it fail or count its calls. @default this computer's */
+  readonly files?: Files;
+}
+
+/**
+ * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
+ * Nothing is opened before the first operation.
+ */
+export function createJsonlStore(options: JsonlStoreOptions): core.SessionStore {
+  return new JsonlStore(options);
+}
+
+class JsonlStore implements core.SessionStore {
+  readonly capabilities: core.StoreCapabilities;
+  readonly #options: JsonlStoreOptions;
+  readonly #context: StoreContext;
+  readonly #agents: Map<string, AgentSessions> = new Map();
+  readonly #derived: DerivedFiles;
+  readonly #underWay: Set<Promise<unknown>> = new Set();
+  #isClosed = false;
+
+  constructor(options: JsonlStoreOptions) {
+    this.#options = options;
+    this.capabilities = Object.freeze<core.StoreCapabilities>({
+      specification: 1,
+      name: "jsonl",
+      durabilities: Object.freeze(["none", "process", "disk"] as const),
+      defaultDurability: "disk",
+      persistent: true,
+      writers: "one-host",
+      search: false,
+      watch: false,
+      fork: false,
+      maintenance: false,
+      limits: Object.freeze({ ...rules.defaultStoreLimits, ...options.limits }),
+      idempotency: rules.defaultIdempotency,
+    });
+    this.#context = contextOf(options, this.capabilities.limits);
+    this.#derived = new DerivedFiles(this.#context);
+  }
+
+  append(ref: core.SessionRef, drafts: readonly core.AppendDraft[], options: core.AppendOptions = {}): Promise<core.AppendResult> {
+    return this.#track(async () => {
+      this.#begin(options.signal);
+      const durability = rules.writeDurability(this.capabilities, options.durability);
+      const { ids, clock, limits } = this.#context;
+      const prepared = rules.prepareDrafts(drafts, { ids, clock, limits });
+      const digest = options.idempotencyKey === undefined ? "" : createHash("sha256").update(rules.draftsFingerprint(drafts)).digest("hex");
+      const request: AppendRequest = { prepared, digest, options };
+      const agent = this.#agent(ref);
+      const isEntryOnly = prepared.length === 0;
+      const { held, outcome } = await this.#withSession(agent, ref, { isEntryChange: isEntryOnly, signal: options.signal }, (held) => {
+        const outcome = earlierAppend(held, request) ?? (isEntryOnly ? appendEntry(this.#context, agent, held, request) : appendRecords(this.#context, held, request, agent.folder.temporary(held.row.sessionId)));
+        agent.remember(held);
+        return { held, outcome };
+      });
+      if (durability === "disk") await (isEntryOnly ? agent.log.flushed() : held.file.flushed(held.path));
+      if (!outcome.replayed) this.#announce(agent, held, outcome, options.entry !== undefined && !isEntryOnly);
+      return { ...outcome, durability };
+    });
+  }
+
+  async *read<Payload extends core.ReadPayload = "record">(ref: core.SessionRef, options: core.ReadOptions<Payload> = {}): AsyncGenerator<core.RecordPage<Payload>> {
+    const { afterSeq = 0, beforeSeq = Infinity, order = "ascending", limit = Infinity, payload = "record" as Payload } = options;
+    const { pageRecords, pageBytes } = this.capabilities.limits;
+    const step = order === "ascending" ? 1 : -1;
+    this.#begin(options.signal);
+    const agent = this.#agent(ref);
+    let seq = 0;
+    for (let left = limit; left > 0; this.#begin(options.signal)) {
+      // Looked up for every page: the session may be moved, redacted or purged while the caller works.
+      const row = await agent.locate(ref);
+      if (row === null) throw rules.sessionNotFound(ref);
+      const held = agent.hold(row);
+      if (held === null) return;
+      const { file, transcript } = held;
+      seq ||= firstSeq(options, transcript.head.lastSeq);
+      const span = nextSpan(transcript, seq, { afterSeq, beforeSeq, left, step, pageRecords, pageBytes });
+      if (span === null) return;
+      const records = readSpan(file, transcript, span, payload);
+      if (step === -1) records.reverse();
+      seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
+      left -= records.length;
+      yield { records, lastSeq: transcript.head.lastSeq };
+      if (seq < 1) return;
+    }
+  }
+
+  load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    return this.#track(async () => {
+      this.#begin(options.signal);
+      const agent = this.#agent(ref);
+      if (agent.exists) await agent.takeViewChanges();
+      const row = await agent.locate(ref);
+      return row === null ? null : agent.state(row);
+    });
+  }
+
+  save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    return this.#track(async () => {
+      this.#begin();
+      const durability = rules.writeDurability(this.capabilities, options.durability);
+      const entry = rules.ownEntry(given);
+      rules.assertSessionId(entry.sessionId);
+      const agent = this.#agent(ref);
+      if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? rules.sessionNotFound(ref) : archivedError(ref);
+      const row = await this.#saveLocked(agent, ref, entry, options.ifRevision, durability);
+      if (durability === "disk") await agent.log.flushed();
+      this.#derived.schedule(agent, null);
+      return agent.state(row);
+    });
+  }
+
+  list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+    return this.#track(async () => {
+      this.#begin(query.signal);
+      const states: core.SessionState[] = [];
+      for (const agent of this.#agentsOf(query)) {
+        await agent.takeForeign();
+        for (const row of agent.log.rows.values()) {
+          const isState = query.state === "any" || (query.state === "archived") === row.isArchived;
+          if (isState && row.key.startsWith(query.keyPrefix ?? "")) states.push(agent.state(row));
+        }
+        this.#begin(query.signal);
+      }
+      return rules.listPage(states, query);
+    });
+  }
+
+  move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    return this.#change(ref, { isArchivedToo: action.kind === "restore" }, (scene, row) => moveSession(scene, row, action)).then(({ agent, result }) => agent.state(result));
+  }
+
+  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+    const { purge = false } = options;
+    await this.#change(ref, { isArchivedToo: true }, (scene, row) => (purge ? purgeSession(scene, row) : void archiveSession(scene, row)));
+    // What is purged must not stay behind in the view until somebody gets round to it.
+    if (purge) await this.#track(() => this.#derived.flush());
+  }
+
+  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+    return this.#track(async () => {
+      this.#begin();
+      const agent = this.#agent(ref);
+      return this.#withSession(agent, ref, { isArchivedToo: true }, (held) => {
+        const result = redactTranscript(this.#context, agent, held, ids, options.reason);
+        agent.remember(held);
+        return result;
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.allSettled(this.#underWay);
+    await this.#derived.flush();
+    for (const agent of this.#agents.values()) await agent.close();
+    this.#context.locks.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #begin(signal?: AbortSignal): void {
+    if (this.#isClosed) throw refused("STORE_CLOSED", "The store handle was closed.");
+    if (signal?.aborted === true) {
+      throw new ThroughlineError("ABORTED", "The signal was aborted before the operation began.", { outcome: "not-applied", cause: signal.reason });
+    }
+  }
+
+  async #track<T>(work: () => Promise<T>): Promise<T> {
+    const running = work();
+    this.#underWay.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#underWay.delete(running);
+    }
+  }
+
+  #agent(ref: Pick<core.SessionRef, "namespace" | "agentId">): AgentSessions {
+    rules.assertNamespace(ref.namespace);
+    rules.assertAgentId(ref.agentId);
+    this.#assertRoot();
+    const key = `${ref.namespace}/${ref.agentId}`;
+    const agent = this.#agents.get(key) ?? new AgentSessions(this.#context, ref);
+    this.#agents.set(key, agent);
+    return agent;
+  }
+
+  #assertRoot(): void {
+    const { root, files } = this.#context;
+    if (this.#options.create !== false || withFileErrors(root, () => files.facts(root)) !== null) return;
+    throw refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
+  }
+
+  #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessions[] {
+    rules.assertNamespace(namespace);
+    this.#assertRoot();
+    const { root, files } = this.#context;
+    const folder = agentsFolder(root, namespace);
+    const names = withFileErrors(folder, () => (files.facts(folder) === null ? [] : files.names(folder)));
+    const wanted = names.filter((name) => isAgentId(name) && (agentId === undefined || name === agentId)).toSorted();
+    return wanted.map((name) => this.#agent({ namespace, agentId: name })).filter((agent) => agent.exists);
+  }
+
+  /** Runs work on a session under its lock, after everything others wrote was read. */
+  async #withSession<T>(
+    agent: AgentSessions,
+    ref: core.SessionRef,
+    options: { readonly isEntryChange?: boolean; readonly isArchivedToo?: boolean; readonly signal?: AbortSignal | undefined },
+    work: (held: HeldSession) => T,
+  ): Promise<T> {
+    for (;;) {
+      const row = await agent.locate(ref);
+      if (row === null) throw rules.sessionNotFound(ref);
+      if (row.isArchived && options.isArchivedToo !== true) throw archivedError(ref);
+      agent.prepareWriting();
+      const locks = [agent.folder.sessionLock(row.sessionId), ...(options.isEntryChange === true ? [agent.folder.entriesLock] : [])];
+      const done = await this.#context.locks.hold(
+        locks,
+        () => {
+          agent.log.refresh();
+          const now = agent.log.find(ref.key, ref.archiveId);
+          // Reset, archived or renamed while this waited: then it is another session that is meant.
+          return now?.sessionId === row.sessionId ? { value: work(agent.holdExisting(now)) } : null;
+        },
+        options.signal,
+      );
+      if (done !== null) return done.value;
+    }
+  }
+
+  #change<T>(
+    ref: core.SessionRef,
+    options: { readonly isArchivedToo: boolean },
+    work: (scene: ChangeScene, row: SessionRow) => T,
+  ): Promise<{ readonly agent: AgentSessions; readonly result: T }> {
+    return this.#track(async () => {
+      this.#begin();
+      const agent = this.#agent(ref);
+      const scene: ChangeScene = { context: this.#context, agent, durability: "disk" };
+      for (;;) {
+        const row = await agent.locate(ref);
+        if (row === null) throw rules.sessionNotFound(ref);
+        if (row.isArchived && !options.isArchivedToo) throw archivedError(ref);
+        agent.prepareWriting();
+        const done = await this.#context.locks.hold([agent.folder.sessionLock(row.sessionId), agent.folder.entriesLock], () => {
+          agent.log.refresh();
+          const now = agent.log.find(ref.key, ref.archiveId);
+          return now?.sessionId === row.sessionId ? { result: work(scene, agent.hold(now)?.row ?? now) } : null;
+        });
+        if (done === null) continue;
+        await agent.log.flushed();
+        this.#derived.schedule(agent, null);
+        return { agent, result: done.result };
+      }
+    });
+  }
+
+  async #saveLocked(agent: AgentSessions, ref: core.SessionRef, entry: core.SessionEntry, ifRevision: number | null, durability: core.Durability): Promise<SessionRow> {
+    const { folder } = agent;
+    const scene: ChangeScene = { context: this.#context, agent, durability };
+    for (;;) {
+      const current = await agent.locate(ref);
+      if (current === null && ifRevision !== null) throw revisionConflict(null);
+      if (current === null) prepareAgentFolder(this.#context, ref);
+      agent.prepareWriting();
+      const locks = [folder.sessionLock(entry.sessionId), ...(current === null ? [] : [folder.sessionLock(current.sessionId)]), folder.entriesLock];
+      const row = await this.#context.locks.hold(locks, () => {
+        agent.log.refresh();
+        const now = agent.log.find(ref.key, undefined);
+        if (now?.sessionId !== current?.sessionId) return null;
+        const row = now === null ? null : (agent.hold(now)?.row ?? now);
+        if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
+        return row?.sessionId === entry.sessionId ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);
+      });
+      if (row !== null) return row;
+    }
+  }
+
+  #announce(agent: AgentSessions, held: HeldSession, { records }: Pick<core.AppendResult, "records">, isPatched: boolean): void {
+    const [first] = records;
+    const last = records.at(-1);
+    if (first !== undefined && last !== undefined) this.#context.emit({ name: "records-appended", ref: held.ref, fromSeq: first.seq, toSeq: last.seq });
+    this.#derived.schedule(agent, isPatched ? held.row.sessionId : null);
+  }
+}
+
+function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits): StoreContext {
+  const { codec, clock = systemClock, ids = systemRecordIds, random = systemRandom, onEvent, files = nodeFiles, lockTimeoutMs = 10_000 } = options;
+  return {
+    root: resolve(options.root),
+    files,
+    locks: createSessionLocks({ files, random, timeoutMs: lockTimeoutMs }),
+    codec: { coder: rules.createPayloadCoder(codec), isCoded: codec !== undefined },
+    clock,
+    ids,
+    random,
+    limits,
+    writesSessionsJson: options.sessionsJson ?? null,
+    emit(event) {
+      try {
+        onEvent?.(event);
+      } catch {
+        // A listener watches; what it throws is its own affair and must not undo or fail the operation.
+      }
+    },
+  };
+}
+
+function archivedError(ref: core.SessionRef): ThroughlineError {
+  return refused("SESSION_ARCHIVED", "The session is archived and takes no writes.", { ...ref });
+}
+
+function revisionConflict(revision: number | null): ThroughlineError {
+  return refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
+}

@@ -1,0 +1,113 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { ThroughlineError } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { fileError } from "./file-work.ts";
+import type { Files } from "./files.ts";
+
+/** One lock file, opened as an empty SQLite database. The file stays empty; only its locks are used. */
+export interface LockFile {
+  readonly path: string;
+  readonly identity: string;
+  /** False when another connection holds it. */
+  tryLock(): boolean;
+  unlock(): void;
+  close(): void;
+}
+
+const sqliteBusy = 5;
+const sqliteNotADatabase = 26;
+
+/**
+ * Opens the lock file, and makes it first when there is none. The file must never be opened, copied or read by other
+ * means in a process that holds it: closing such a handle drops the process's locks.
+ * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
+ */
+export function openLockFile(files: Files, path: string): LockFile {
+  for (let attempt = 0; ; attempt++) {
+    const identity = makeIfMissing(files, path);
+    // SQLite opens what it may not write for reading, and then its BEGIN IMMEDIATE excludes nobody.
+    if (!files.isWritable(path)) {
+      throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, { outcome: "not-applied", details: { path } });
+    }
+    const database = new (sqlite().DatabaseSync)(path);
+    try {
+      database.exec("PRAGMA journal_mode=MEMORY; PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
+      return lockFileOf(database, path, identity);
+    } catch (error) {
+      database.close();
+      if (resultCode(error) === sqliteNotADatabase && attempt < 8) moveAside(files, path);
+      else if (resultCode(error) !== sqliteBusy || attempt >= 64) throw fileError(error, path);
+    }
+  }
+}
+
+function lockFileOf(database: DatabaseSync, path: string, identity: string): LockFile {
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const rollback = database.prepare("ROLLBACK");
+  return {
+    path,
+    identity,
+    tryLock: () => runUnlessBusy(begin, path),
+    unlock: () => void rollback.run(),
+    close: () => database.close(),
+  };
+}
+
+function runUnlessBusy(begin: StatementSync, path: string): boolean {
+  // Contention is no error: the stack trace of each refused attempt would cost more than the attempt.
+  const traceLimit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    begin.run();
+    return true;
+  } catch (error) {
+    if (resultCode(error) === sqliteBusy) return false;
+    throw fileError(error, path);
+  } finally {
+    Error.stackTraceLimit = traceLimit;
+  }
+}
+
+function makeIfMissing(files: Files, path: string): string {
+  try {
+    files.close(files.open(path, "create"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(error, path);
+  }
+  const facts = files.facts(path);
+  if (facts?.kind !== "file") {
+    throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { outcome: "not-applied", details: { path } });
+  }
+  return facts.identity;
+}
+
+/** Something else was written into the file. An empty one is nobody's mistake: another process has just mended it. */
+function moveAside(files: Files, path: string): void {
+  const facts = files.facts(path);
+  if (facts !== null && facts.sizeBytes > 0) files.rename(path, `${path}.damaged-${facts.modifiedNs}`);
+}
+
+function resultCode(error: unknown): number {
+  return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
+}
+
+let loaded: typeof import("node:sqlite") | null = null;
+
+/** Node 22 says on stderr that SQLite is experimental; that one line is left out, every other warning passes. */
+function sqlite(): typeof import("node:sqlite") {
+  if (loaded !== null) return loaded;
+  const emitWarning = process.emitWarning;
+  process.emitWarning = ((warning: string | Error, ...rest: readonly unknown[]) => {
+    const text = typeof warning === "string" ? warning : warning.message;
+    if (!text.startsWith("SQLite is an experimental feature")) Reflect.apply(emitWarning, process, [warning, ...rest]);
+  }) as typeof process.emitWarning;
+  try {
+    loaded = process.getBuiltinModule("node:sqlite");
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+  if (loaded === undefined) {
+    throw new ThroughlineError("STORE_UNSUPPORTED", "This Node has no node:sqlite, which the locks need.", { outcome: "not-applied", remedy: "Use Node 22.18 or newer." });
+  }
+  return loaded;
+}

@@ -1,0 +1,154 @@
+import { createFinding, sessionRef, type Durability, type MoveAction, type SessionEntry, type SessionRef } from "@throughline/core";
+import { assertSessionId, nextUpdatedAtMs, patchEntry, quote } from "@throughline/core/store";
+import { makeAgentFolder } from "./agent-folder.ts";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { ownHeaderLine } from "./append-records.ts";
+import { appendAll, fileError, withFileErrors } from "./file-work.ts";
+import type { SessionRow } from "./session-row.ts";
+import { refused, type StoreContext } from "./store-context.ts";
+
+/** What a change needs to know; every function here runs under the locks of its sessions and of the entries. */
+export interface ChangeScene {
+  readonly context: StoreContext;
+  readonly agent: AgentSessions;
+  readonly durability: Durability;
+}
+
+/** The entry of a session that stays: a new revision. */
+export function saveEntry({ context, agent }: ChangeScene, row: SessionRow, entry: SessionEntry): SessionRow {
+  const next = withEntry(context, agent.refOf(row), row, entry);
+  agent.log.write({ op: "save", rows: [next] });
+  return next;
+}
+
+/** A new session under the key; the one that had it is archived in the same commit. */
+export function createSession(scene: ChangeScene, ref: SessionRef, entry: SessionEntry, current: SessionRow | null): SessionRow {
+  const { context, agent } = scene;
+  const { sessionId } = entry;
+  assertIdIsFree(scene, sessionId);
+  const nowMs = context.clock.nowMs();
+  const fileName = `${sessionId}.jsonl`;
+  const blank: SessionRow = { sessionId, key: ref.key, fileName, entry, revision: current?.revision ?? 0, createdAtMs: nowMs, updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs, isArchived: false };
+  const row = withEntry(context, ref, blank, entry);
+  const archived = current === null ? null : archivedRow(scene, current, "reset");
+  writeNewFile(scene, agent.folder.session(fileName), ownHeaderLine(sessionId, ref.key, nowMs));
+  try {
+    agent.log.write({ op: archived === null ? "save" : "reset", rows: archived === null ? [row] : [row, archived] });
+  } catch (error) {
+    context.files.remove(agent.folder.session(fileName));
+    throw error;
+  }
+  context.emit({ name: "session-created", ref: agent.refOf(row), sessionId });
+  if (archived !== null) finishArchiving(scene, archived);
+  return row;
+}
+
+/** @throws {ThroughlineError} SESSION_EXISTS, KEY_AGENT_MISMATCH, KEY_INVALID */
+export function moveSession(scene: ChangeScene, row: SessionRow, action: MoveAction): SessionRow {
+  const { agent } = scene;
+  if (action.kind === "archive") return archiveSession(scene, row);
+  const { archiveId: _archiveId, key, ...owner } = agent.refOf(row);
+  const target = action.kind === "rename" ? sessionRef({ ...owner, key: action.key }) : { ...owner, key };
+  const holderId = agent.log.idByKey.get(target.key);
+  if (holderId !== undefined && (holderId !== row.sessionId || action.kind === "restore")) {
+    throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target });
+  }
+  const { formerFileName: _former, ...rest } = row;
+  if (action.kind === "rename") {
+    const renamed = { ...rest, key: target.key, fileName: agent.fileNameOf(row) };
+    agent.log.write({ op: "rename", rows: [renamed] });
+    return renamed;
+  }
+  const restored = { ...rest, isArchived: false, formerFileName: agent.fileNameOf(row), fileName: activeFileName(row) };
+  agent.log.write({ op: "restore", rows: [restored] });
+  renameFile(scene, restored);
+  return restored;
+}
+
+export function archiveSession(scene: ChangeScene, row: SessionRow): SessionRow {
+  if (row.isArchived) return row;
+  const archived = archivedRow(scene, row, "deleted");
+  scene.agent.log.write({ op: "archive", rows: [archived] });
+  finishArchiving(scene, archived);
+  return archived;
+}
+
+/** The commit is the line in the log; the bytes go after it, and whoever opens the store next finishes an interrupted purge. */
+export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): void {
+  const ref = agent.refOf(row);
+  agent.log.write({ op: "remove", rows: [], removed: [row.sessionId] });
+  agent.forget(row.sessionId);
+  for (const name of new Set([row.fileName, row.formerFileName ?? row.fileName, activeFileName(row)])) agent.removeBytes(name);
+  withFileErrors(agent.folder.sessions, () => context.files.flushFolder(agent.folder.sessions));
+  agent.log.rewrite();
+  context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
+}
+
+/** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID */
+function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): void {
+  assertSessionId(sessionId);
+  const holder = [...agent.log.rows.keys()].find((id) => id.toLowerCase() === sessionId.toLowerCase());
+  if (holder !== undefined) {
+    const code = holder === sessionId ? "SESSION_EXISTS" : "ID_CASE_COLLISION";
+    throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });
+  }
+  const path = agent.folder.session(`${sessionId}.jsonl`);
+  if (context.files.facts(path) !== null) throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
+}
+
+function withEntry(context: StoreContext, ref: SessionRef, row: SessionRow, entry: SessionEntry): SessionRow {
+  const { updatedAtMs, wasClamped } = nextUpdatedAtMs(row.updatedAtMs, entry.updatedAt, context.clock.nowMs());
+  if (wasClamped) context.emit({ name: "updated-at-clamped", ref, claimedMs: Number(entry.updatedAt), storedMs: updatedAtMs });
+  return { ...row, entry: wasClamped ? patchEntry(entry, { updatedAt: updatedAtMs }) : entry, updatedAtMs, revision: row.revision + 1 };
+}
+
+function archivedRow({ context, agent }: ChangeScene, row: SessionRow, why: "reset" | "deleted"): SessionRow {
+  const time = new Date(context.clock.nowMs()).toISOString().replaceAll(":", "-");
+  const present = agent.fileNameOf(row);
+  return { ...row, isArchived: true, formerFileName: present, fileName: `${activeFileName(row)}.${why}.${time}` };
+}
+
+function finishArchiving(scene: ChangeScene, row: SessionRow): void {
+  renameFile(scene, row);
+  scene.context.emit({ name: "session-archived", ref: scene.agent.refOf(row), sessionId: row.sessionId });
+}
+
+/** After the commit. When it fails the file goes by its former name, which the row still knows. */
+function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow): void {
+  const { files } = context;
+  const from = agent.folder.session(row.formerFileName ?? row.fileName);
+  const to = agent.folder.session(row.fileName);
+  if (from === to || files.facts(from) === null) return;
+  try {
+    files.rename(from, to);
+    if (durability === "disk") files.flushFolder(agent.folder.sessions);
+  } catch (error) {
+    const { message } = fileError(error, from);
+    context.emit({ name: "finding", ref: agent.refOf(row), finding: createFinding("FILE_UNREADABLE", `The transcript keeps its former name: ${message}`, { path: from, key: row.key }) });
+  }
+}
+
+function activeFileName({ fileName }: SessionRow): string {
+  return fileName.replace(/(\.jsonl)\.(?:reset|deleted)\..*$/, "$1");
+}
+
+function writeNewFile({ context: { files }, agent, durability }: ChangeScene, path: string, header: string): void {
+  withFileErrors(path, () => {
+    const handle = files.open(path, "create");
+    try {
+      appendAll(files, handle, Buffer.from(`${header}\n`), 0, path);
+      if (durability === "disk") files.flushNow(handle);
+    } catch (error) {
+      files.remove(path);
+      throw error;
+    } finally {
+      files.close(handle);
+    }
+    if (durability === "disk") files.flushFolder(agent.folder.sessions);
+  });
+}
+
+/** Makes the agent's folders, for the first session in them. */
+export function prepareAgentFolder({ files, root }: StoreContext, ref: SessionRef): void {
+  makeAgentFolder(files, root, ref);
+}

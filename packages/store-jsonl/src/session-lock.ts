@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ThroughlineError, type RandomSource } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { describeLockHolder } from "./lock-holder.ts";
+import { openLockFile, type LockFile } from "./lock-file.ts";
+
+/** Exclusion between everything that writes to an agent's folder, in this process and in others. */
+export interface SessionLocks {
+  /**
+   * Runs `work` while holding all the locks. `work` is synchronous: a lock is never held while anything is waited for.
+   * All or none are held while it waits, so that the order of the paths does not matter.
+   * @throws {ThroughlineError} STORE_LOCKED at the deadline, ABORTED, STORE_READ_ONLY, PATH_UNSAFE
+   */
+  hold<T>(paths: readonly string[], work: () => T, signal?: AbortSignal): Promise<T>;
+  close(): void;
+}
+
+export interface SessionLocksOptions {
+  readonly files: Files;
+  readonly random: RandomSource;
+  readonly timeoutMs: number;
+}
+
+/** The lock file of a session: one of sixteen, so that sessions seldom wait for one another. */
+export function lockNameOf(sessionId: string): string {
+  return createHash("sha256").update(sessionId).digest("hex").slice(0, 1);
+}
+
+interface Shared {
+  file: LockFile;
+  users: number;
+  /** Settles when the last in this process who asked has let go. */
+  queue: Promise<void>;
+}
+
+// One connection a lock file and process, whichever store handles use it: they wait in line instead of spinning.
+const sharedByPath = new Map<string, Shared>();
+
+/** Locks through SQLite's file locks, which the kernel drops when their process ends, however it ends. */
+export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
+  const { files, random, timeoutMs } = options;
+  const mine = new Map<string, Shared>();
+  const reachable = (path: string): Shared => {
+    const known = mine.get(path);
+    if (known !== undefined) return known;
+    const split = path.lastIndexOf("/");
+    const realPath = withFileErrors(path, () => files.realPath(path.slice(0, split))) + path.slice(split);
+    let shared = sharedByPath.get(realPath);
+    if (shared === undefined) sharedByPath.set(realPath, (shared = { file: openLockFile(files, realPath), users: 0, queue: Promise.resolve() }));
+    shared.users++;
+    mine.set(path, shared);
+    return shared;
+  };
+  return {
+    async hold(paths, work, signal) {
+      const shared = [...new Set(paths)].toSorted().map(reachable);
+      const releases: (() => void)[] = [];
+      try {
+        for (const one of shared) releases.push(await takeTurn(one));
+        return await attempt(shared, work, { files, random, timeoutMs, signal });
+      } finally {
+        for (const release of releases) release();
+      }
+    },
+    close() {
+      for (const shared of mine.values()) {
+        if (--shared.users > 0) continue;
+        sharedByPath.delete(shared.file.path);
+        shared.file.close();
+      }
+      mine.clear();
+    },
+  };
+}
+
+async function takeTurn(shared: Shared): Promise<() => void> {
+  const before = shared.queue;
+  let release = (): void => undefined;
+  shared.queue = new Promise((resolve) => (release = resolve));
+  await before;
+  return release;
+}
+
+const spinMs = 0.15;
+const napCell = new Int32Array(new SharedArrayBuffer(4));
+
+async function attempt<T>(
+  shared: readonly Shared[],
+  work: () => T,
+  options: SessionLocksOptions & { readonly signal: AbortSignal | undefined },
+): Promise<T> {
+  const startMs = performance.now();
+  for (;;) {
+    if (options.signal?.aborted === true) throw aborted(options.signal);
+    const held: Shared[] = [];
+    try {
+      const busy = shared.find((one) => !(tryLock(one, options.files) && held.push(one) > 0));
+      if (busy === undefined) return work();
+      const waitedMs = performance.now() - startMs;
+      if (waitedMs > options.timeoutMs) throw locked(busy.file.path, waitedMs, options.files);
+      release(held);
+      // Most holders are done within a write: a short nap is cheaper than giving the processor away.
+      if (waitedMs < spinMs) Atomics.wait(napCell, 0, 0, 0.02);
+      else await sleep(1 + (options.random.uint32() / 2 ** 32) * 3);
+    } finally {
+      release(held);
+    }
+  }
+}
+
+function release(held: Shared[]): void {
+  for (const one of held.splice(0)) one.file.unlock();
+}
+
+/** Someone may have replaced the file under its name; a lock on the old one would exclude nobody. */
+function tryLock(shared: Shared, files: Files): boolean {
+  for (;;) {
+    if (!shared.file.tryLock()) return false;
+    if (files.facts(shared.file.path)?.identity === shared.file.identity) return true;
+    shared.file.unlock();
+    shared.file.close();
+    shared.file = openLockFile(files, shared.file.path);
+  }
+}
+
+function aborted(signal: AbortSignal): ThroughlineError {
+  return new ThroughlineError("ABORTED", "The wait for a lock was aborted.", { outcome: "not-applied", cause: signal.reason });
+}
+
+function locked(path: string, waitedMs: number, files: Files): ThroughlineError {
+  const holder = describeLockHolder(files, path);
+  const who = holder === null ? "another process" : `process ${holder.pid} (${holder.state})`;
+  return new ThroughlineError("STORE_LOCKED", `${quote(path)} was held by ${who} for ${Math.round(waitedMs)} ms.`, {
+    outcome: "not-applied",
+    details: { path, waitedMs: Math.round(waitedMs), ...holder },
+  });
+}

@@ -1,0 +1,124 @@
+import { crc32 } from "node:zlib";
+import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
+import { ownEntry, patchEntry, type PayloadCoder } from "@throughline/core/store";
+import { parseObject, type LineCodec } from "./stored-line.ts";
+import type { EntryPatch } from "./transcript.ts";
+
+/** What is known of a session beside its records. */
+export interface SessionRow {
+  readonly sessionId: string;
+  readonly key: string;
+  readonly revision: number;
+  readonly entry: SessionEntry;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  readonly isArchived: boolean;
+  /** The transcript's name in the sessions folder. */
+  readonly fileName: string;
+  /** The name it had before it was archived or restored: renaming comes after the commit and may not have happened. */
+  readonly formerFileName?: string;
+  /** Where appends without records left the head; taken over when the transcript stands at its `lastSeq`. */
+  readonly savedHead?: SessionHead;
+  /** Idempotency keys of appends without records: key, digest, revision. */
+  readonly keyed?: readonly (readonly [key: string, digest: string, revision: number])[];
+}
+
+export type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "remove";
+
+/** One line of the entries log: rows as they are from now on, and sessions that are gone. */
+export interface RowChange {
+  readonly op: RowOperation;
+  readonly rows: readonly SessionRow[];
+  readonly removed?: readonly string[];
+}
+
+const logVersion = 1;
+
+/** The change as one line without line feed. The first row lies at the top: most changes have one. */
+export function encodeRowChange(change: RowChange, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): string {
+  const [first, ...others] = change.rows.map((row) => rowFields(row, codec, agent));
+  const also = others.length === 0 ? {} : { also: others };
+  const removed = change.removed === undefined ? {} : { removed: change.removed };
+  const text = JSON.stringify({ v: logVersion, op: change.op, ...first, ...also, ...removed });
+  return `${text.slice(0, -1)},"crc":${crc32(text)}}`;
+}
+
+export interface DecodedChange {
+  readonly change: RowChange;
+  readonly isChecksumRight: boolean;
+}
+
+/** Null when the line is no change of a version this build reads. */
+export function decodeRowChange(line: string, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): DecodedChange | null {
+  const fields = parseObject(line);
+  if (fields === null || fields["v"] !== logVersion || typeof fields["op"] !== "string") return null;
+  const crc = /,"crc":(\d+)\}$/.exec(line);
+  const text = crc === null ? line : `${line.slice(0, crc.index)}}`;
+  const also = Array.isArray(fields["also"]) ? (fields["also"] as unknown[]) : [];
+  const rows = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also].map((one) => rowFrom(one, codec, agent));
+  if (rows.some((row) => row === null)) return null;
+  const removed = Array.isArray(fields["removed"]) ? (fields["removed"] as string[]) : [];
+  return {
+    change: { op: fields["op"] as RowOperation, rows: rows.filter((row) => row !== null), removed },
+    isChecksumRight: crc !== null && Number(crc[1]) === crc32(text),
+  };
+}
+
+/** The session as its transcript has changed it since the row was written. */
+export function foldPatches(row: SessionRow, patches: readonly EntryPatch[], transcriptUpdatedAtMs: number, decode: (patch: EntryPatch) => Readonly<Record<string, unknown>>): SessionRow {
+  let { entry, revision } = row;
+  for (const patch of patches) {
+    if (patch.revision <= revision) continue;
+    entry = patchEntry(entry, decode(patch));
+    revision = patch.revision;
+  }
+  const updatedAtMs = Math.max(row.updatedAtMs, transcriptUpdatedAtMs);
+  return revision === row.revision && updatedAtMs === row.updatedAtMs ? row : { ...row, entry, revision, updatedAtMs };
+}
+
+/** The patch as it travels: fields set, and fields removed by name. */
+export function patchMembers(patch: Readonly<Record<string, unknown>>): { readonly set: Readonly<Record<string, unknown>>; readonly unset: readonly string[] } {
+  const fields = Object.entries(patch);
+  return {
+    set: Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
+    unset: fields.filter(([, value]) => value === undefined).map(([field]) => field),
+  };
+}
+
+export function encodeEntry(coder: PayloadCoder, value: unknown, ref: SessionRef, sessionId: string): string {
+  return Buffer.from(coder.encode(JSON.stringify(value), { ref, sessionId, id: ref.key, part: "entry" })).toString("base64");
+}
+
+export function decodeEntry(coder: PayloadCoder, coded: string, ref: SessionRef, sessionId: string): unknown {
+  const plain = coder.decode(new Uint8Array(Buffer.from(coded, "base64")), { ref, sessionId, id: ref.key, part: "entry" });
+  return JSON.parse(Buffer.from(plain).toString()) as unknown;
+}
+
+function rowFields(row: SessionRow, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): Readonly<Record<string, unknown>> {
+  const { entry, sessionId, key, ...fields } = row;
+  if (!codec.isCoded) return { key, sessionId, ...fields, entry };
+  return { key, sessionId, ...fields, entryEnc: encodeEntry(codec.coder, entry, { ...agent, key }, sessionId) };
+}
+
+function rowFrom(value: unknown, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): SessionRow | null {
+  if (typeof value !== "object" || value === null) return null;
+  const row = value as Readonly<Record<string, unknown>>;
+  const { sessionId, key, revision, fileName } = row;
+  if (typeof sessionId !== "string" || typeof key !== "string" || typeof revision !== "number" || typeof fileName !== "string") return null;
+  const coded = row["entryEnc"];
+  const entry = typeof coded === "string" ? decodeEntry(codec.coder, coded, { ...agent, key }, sessionId) : row["entry"];
+  if (typeof entry !== "object" || entry === null) return null;
+  return {
+    sessionId,
+    key,
+    revision,
+    fileName,
+    entry: ownEntry({ ...entry, sessionId }),
+    createdAtMs: Number(row["createdAtMs"] ?? 0),
+    updatedAtMs: Number(row["updatedAtMs"] ?? 0),
+    isArchived: row["isArchived"] === true,
+    ...(typeof row["formerFileName"] === "string" ? { formerFileName: row["formerFileName"] } : {}),
+    ...(typeof row["savedHead"] === "object" && row["savedHead"] !== null ? { savedHead: row["savedHead"] as SessionHead } : {}),
+    ...(Array.isArray(row["keyed"]) ? { keyed: row["keyed"] as NonNullable<SessionRow["keyed"]> } : {}),
+  };
+}

@@ -1,0 +1,24 @@
+import { ThroughlineError, type Clock, type ErrorCode, type RandomSource, type RecordIds, type SessionEvent, type StoreLimits } from "@throughline/core";
+import type { Files } from "./files.ts";
+import type { SessionLocks } from "./session-lock.ts";
+import type { LineCodec } from "./stored-line.ts";
+
+/** What every part of one store handle works with. */
+export interface StoreContext {
+  readonly root: string;
+  readonly files: Files;
+  readonly locks: SessionLocks;
+  readonly codec: LineCodec;
+  readonly clock: Clock;
+  readonly ids: RecordIds;
+  readonly random: RandomSource;
+  readonly limits: StoreLimits;
+  /** Null: while there are not too many sessions. */
+  readonly writesSessionsJson: boolean | null;
+  emit(event: SessionEvent): void;
+}
+
+/** A refusal: nothing was changed. */
+export function refused(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>> = {}): ThroughlineError {
+  return new ThroughlineError(code, message, { outcome: "not-applied", details });
+}

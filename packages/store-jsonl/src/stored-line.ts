@@ -1,0 +1,183 @@
+import { crc32 } from "node:zlib";
+import { isSideRecord, type RecordSource, type SessionRecord } from "@throughline/core";
+import { lineBytes, type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
+import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
+
+/** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
+export interface StoreEnvelope extends LineEnvelope {
+  /** The entry's revision after the append; with `entry`, `unset`, `entryEnc` or `idem`. */
+  readonly revision?: number;
+  /** The activity time the patch claimed, where it claimed one. */
+  readonly updated?: number;
+  /** Under a codec: the entry's patch, coded. */
+  readonly entryEnc?: string;
+  /** Under a codec: what can no longer be seen in the line. */
+  readonly side?: boolean;
+  readonly bytes?: number;
+  /** Under a codec: `sourceBase64` holds coded text rather than coded bytes. */
+  readonly isSourceText?: boolean;
+}
+
+/** What the store knows of a record without its content. */
+export interface LineHead {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly type: string;
+  readonly side: boolean;
+  readonly tsMs: number | null;
+  readonly storedAtMs: number | null;
+  readonly bytes: number;
+  readonly crc: number | null;
+}
+
+export interface LinePayload {
+  readonly record: SessionRecord;
+  readonly source: RecordSource;
+  readonly isSourceCanonical: boolean;
+}
+
+/** A line of ours, read. Content is decoded only when it is asked for. */
+export interface StoredLine extends LineHead {
+  readonly envelope: StoreEnvelope;
+  /** What the envelope's checksum was made of. */
+  readonly actualCrc: number;
+  payload(): LinePayload;
+}
+
+export type LineOwner = Pick<PayloadOwner, "ref" | "sessionId">;
+
+/** How payloads are kept: in plain, or coded. */
+export interface LineCodec {
+  readonly coder: PayloadCoder;
+  readonly isCoded: boolean;
+}
+
+/** A line about to be written, without its line feed. */
+export interface EncodedLine {
+  readonly line: string;
+  /** The line without its envelope. */
+  readonly text: string;
+  readonly stored: StoredLine;
+}
+
+/** The line a record is kept as. */
+export function encodeStoredLine(item: LinkedRecord, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): EncodedLine {
+  const { record, text, source, side } = item;
+  if (codec.isCoded) {
+    const coded = codec.coder.encode(text, { ...owner, id: record.id, part: "record" });
+    const kept = source === null || source === text ? null : codec.coder.encode(source, { ...owner, id: record.id, part: "source" });
+    const { type, id, parentId, timestamp } = record;
+    const crc = crc32(coded);
+    const sourceMembers = kept === null ? {} : { sourceBase64: base64(kept), isSourceText: typeof source === "string" };
+    const full = { ...envelope, crc, side, bytes: lineBytes(item), enc: base64(coded), ...sourceMembers };
+    return encoded(item, JSON.stringify({ type, id, parentId, timestamp }), full);
+  }
+  const isHeaderLine = typeof source === "string" && isFaithfulHeader(source, record);
+  const kept = isHeaderLine ? source : text;
+  const crc = crc32(kept);
+  const sourceMembers: Partial<LineEnvelope> =
+    item.isSourceCanonical || source === null || isHeaderLine
+      ? {}
+      : typeof source === "string"
+        ? { source }
+        : { sourceBase64: base64(source) };
+  return encoded(item, kept, { ...envelope, crc, ...sourceMembers });
+}
+
+function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { readonly crc: number }): EncodedLine {
+  const { record, source, isSourceCanonical, side, tsMs } = item;
+  const { id, parentId, type } = record;
+  const payload = { record, source: source ?? text, isSourceCanonical: isSourceCanonical || source === null };
+  const head = { id, parentId, type, side, tsMs, storedAtMs: envelope.at ?? null, bytes: lineBytes(item), crc: envelope.crc };
+  return { line: attachEnvelope(text, envelope), text, stored: { ...head, envelope, actualCrc: envelope.crc, payload: () => payload } };
+}
+
+/** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */
+export function decodeStoredLine(text: string, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): StoredLine | null {
+  const parsed = parseObject(text);
+  if (parsed === null) return null;
+  if (envelope.enc !== undefined) return codedLine(parsed as unknown as SessionRecord, envelope, codec, owner);
+  const record = isBareHeader(parsed, envelope) ? headerRecordOf(text) : (parsed as SessionRecord);
+  if (typeof record.id !== "string" || typeof record.type !== "string") return null;
+  const source: RecordSource = envelope.source ?? (envelope.sourceBase64 === undefined ? text : fromBase64(envelope.sourceBase64));
+  const isOwnText = envelope.source === undefined && envelope.sourceBase64 === undefined;
+  const payload = { record, source, isSourceCanonical: isOwnText && record === parsed };
+  return {
+    ...headOf(record, envelope),
+    side: isSideRecord(record),
+    bytes: typeof source === "string" ? Buffer.byteLength(source) : source.byteLength,
+    actualCrc: crc32(text),
+    payload: () => payload,
+  };
+}
+
+function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): StoredLine {
+  const coded = fromBase64(envelope.enc ?? "");
+  const { id } = record;
+  return {
+    ...headOf(record, envelope),
+    side: envelope.side ?? false,
+    bytes: envelope.bytes ?? 0,
+    actualCrc: crc32(coded),
+    payload() {
+      const text = utf8(codec.coder.decode(coded, { ...owner, id, part: "record" }));
+      const plain = JSON.parse(text) as SessionRecord;
+      if (envelope.sourceBase64 === undefined) return { record: plain, source: text, isSourceCanonical: true };
+      const source = codec.coder.decode(fromBase64(envelope.sourceBase64), { ...owner, id, part: "source" });
+      return { record: plain, source: envelope.isSourceText === true ? utf8(source) : source, isSourceCanonical: false };
+    },
+  };
+}
+
+function headOf(record: SessionRecord, envelope: StoreEnvelope): Pick<StoredLine, "id" | "parentId" | "type" | "tsMs" | "storedAtMs" | "crc" | "envelope"> {
+  const tsMs = Date.parse(record.timestamp);
+  return {
+    id: record.id,
+    parentId: record.parentId,
+    type: record.type,
+    tsMs: Number.isFinite(tsMs) ? tsMs : null,
+    storedAtMs: envelope.at ?? null,
+    crc: envelope.crc ?? null,
+    envelope,
+  };
+}
+
+/**
+ * An imported header stays the file's header, so that pi and OpenClaw find the session's own id in it; what it stands
+ * for can be made of it again. Not one of an older version: pi would rewrite the whole file.
+ */
+function isFaithfulHeader(source: string, record: SessionRecord): boolean {
+  if (record.type !== "session") return false;
+  const parsed = parseObject(source);
+  if (parsed === null || parsed["parentId"] !== undefined || !(Number(parsed["version"]) >= 3)) return false;
+  return JSON.stringify(headerRecordOf(source)) === JSON.stringify(record);
+}
+
+function isBareHeader(parsed: Readonly<Record<string, unknown>>, envelope: StoreEnvelope): boolean {
+  return parsed["type"] === "session" && parsed["parentId"] === undefined && envelope.source === undefined;
+}
+
+function headerRecordOf(text: string): SessionRecord {
+  return createTranscriptReader().push(text, { line: 1, byteOffset: 0, envelope: null }).record;
+}
+
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+function fromBase64(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text, "base64"));
+}
+
+function utf8(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}

@@ -1,0 +1,281 @@
+import { createFinding, ThroughlineError, type AppendedRecord, type Finding, type SessionHead } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { createLineSplitter } from "@throughline/openclaw-format";
+import { appendAll, fileError, isMissing, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import type { FileFacts, Files } from "./files.ts";
+import { GroupFlush } from "./group-flush.ts";
+import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
+import { Transcript, type WrittenLine } from "./transcript.ts";
+
+export interface TranscriptFileOptions {
+  readonly files: Files;
+  readonly codec: LineCodec;
+  readonly nowMs: () => number;
+  readonly onFinding: (owner: LineOwner, finding: Finding) => void;
+  /** Where bytes go that were never acknowledged. */
+  readonly tornFolder: string;
+}
+
+/** An open file and the writes on it that are not flushed yet. */
+interface OpenFile {
+  readonly handle: number;
+  readonly isWritable: boolean;
+  readonly flush: GroupFlush;
+  /** After a failed flush the kernel may have forgotten what it could not write: nothing more is believed of this handle. */
+  isDead: boolean;
+}
+
+const scanChunkBytes = 1024 * 1024;
+const lineFeed = Buffer.from("\n");
+
+/** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
+export class TranscriptFile {
+  readonly #options: TranscriptFileOptions;
+  #open: OpenFile | null = null;
+  #identity = "";
+  #transcript: Transcript | null = null;
+  #reportedTail = "";
+
+  constructor(options: TranscriptFileOptions) {
+    this.#options = options;
+  }
+
+  /** The image of the file as it is now; null when there is no such file. Reads only what is new. */
+  catchUp(path: string, owner: LineOwner, savedHead: SessionHead | null): Transcript | null {
+    const facts = withFileErrors(path, () => this.#options.files.facts(path));
+    if (facts === null) {
+      this.forget();
+      return null;
+    }
+    if (facts.kind !== "file") throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { outcome: "not-applied", details: { path } });
+    if (this.#identity !== facts.identity) this.forget();
+    this.#identity = facts.identity;
+    const open = (this.#open ??= this.#openFile(path));
+    return withFileErrors(path, () => this.#readNew(open, facts, path, owner, savedHead));
+  }
+
+  /**
+   * Sets aside what was never acknowledged and ends an open last line, so that the next line stands by itself. Under
+   * the session's lock, right after `catchUp`.
+   */
+  repairTail(path: string, owner: LineOwner, sizeBytes: number): void {
+    const { files, tornFolder, onFinding } = this.#options;
+    const { transcript, handle } = this.#writable(path);
+    const { tail } = transcript;
+    if (tail !== null) {
+      const keptAt = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
+      withFileErrors(path, () => {
+        const torn = readRange(files, handle, tail.byteOffset, sizeBytes);
+        const copy = files.open(keptAt, "create");
+        try {
+          appendAll(files, copy, torn, 0, keptAt);
+          files.flushNow(copy);
+        } finally {
+          files.close(copy);
+        }
+        files.truncate(handle, tail.byteOffset);
+      });
+      transcript.tail = null;
+      const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
+      onFinding(owner, createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }));
+    } else if (transcript.isOpenEnded) {
+      appendAll(files, handle, lineFeed, transcript.endBytes, path);
+      transcript.endBytes += 1;
+      transcript.isOpenEnded = false;
+    }
+  }
+
+  /** Writes lines in one write. Under the session's lock, after `catchUp` and `repairTail`. */
+  append(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
+    const { files } = this.#options;
+    const { transcript, handle } = this.#writable(path);
+    const before = transcript.endBytes;
+    const bytes = Buffer.from(prefix + lines.map(({ line }) => `${line}\n`).join(""));
+    try {
+      appendAll(files, handle, bytes, before, path);
+    } catch (error) {
+      this.forget();
+      throw error;
+    }
+    let offset = before + Buffer.byteLength(prefix);
+    const written = lines.map(({ line, text, stored }): WrittenLine => {
+      const byteOffset = offset;
+      offset += Buffer.byteLength(line) + 1;
+      return { stored, text, byteOffset, endBytes: offset, line: 0 };
+    });
+    // Another program may append without our lock: then its line is in between, and the file says who is where.
+    if (prefix === "" && files.factsOf(handle).sizeBytes === offset) return transcript.applyWritten(written);
+    return this.#recount(path, owner, lines);
+  }
+
+  /** Puts other lines in the place of the whole file, durably, and reads them. Under the session's lock. */
+  replace(path: string, temporary: string, owner: LineOwner, lines: Iterable<string | Uint8Array>): Transcript {
+    const { files } = this.#options;
+    const savedHead = this.#transcript?.savedHead ?? null;
+    files.remove(temporary);
+    replaceFile(files, temporary, path, (append) => {
+      for (const line of lines) append(typeof line === "string" ? Buffer.from(`${line}\n`) : Buffer.concat([line, lineFeed]));
+    });
+    this.forget();
+    const transcript = this.catchUp(path, owner, savedHead);
+    if (transcript === null) throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
+    return transcript;
+  }
+
+  /** Resolves when everything written before the call is on the disk. */
+  async flushed(path: string): Promise<void> {
+    const open = this.#open;
+    if (open === null) throw fileError(new Error("the file was closed before it was flushed"), path, "unknown");
+    try {
+      await open.flush.flushed();
+    } catch (error) {
+      open.isDead = true;
+      if (this.#open === open) this.forget();
+      throw fileError(error, path, "unknown");
+    }
+  }
+
+  get isFlushing(): boolean {
+    return this.#open?.flush.isRunning === true;
+  }
+
+  get sizeOnDisk(): number {
+    return this.#open === null ? 0 : this.#options.files.factsOf(this.#open.handle).sizeBytes;
+  }
+
+  /** The bytes from one place to another, as they are now. */
+  readBytes(path: string, from: number, to: number): Uint8Array {
+    const open = this.#open;
+    if (open === null) throw new ThroughlineError("INTERNAL", "A transcript was read before it was opened.");
+    return withFileErrors(path, () => readRange(this.#options.files, open.handle, from, to));
+  }
+
+  /** Lets go of the file; the next use opens and reads it again. */
+  forget(): void {
+    const open = this.#open;
+    this.#open = null;
+    this.#identity = "";
+    this.#transcript = null;
+    if (open === null) return;
+    const close = (): void => this.#options.files.close(open.handle);
+    // A handle's number must not go to another file while a flush still uses it.
+    if (open.flush.isRunning) void open.flush.idle().then(close);
+    else close();
+  }
+
+  /** As `forget`, and waits until the handle is given back. */
+  async close(): Promise<void> {
+    await this.#open?.flush.idle();
+    this.forget();
+  }
+
+  #writable(path: string): { readonly transcript: Transcript; readonly handle: number } {
+    if (this.#open === null || this.#transcript === null) throw new ThroughlineError("INTERNAL", "A transcript was written before it was read.", { outcome: "not-applied" });
+    if (!this.#open.isWritable) throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, { outcome: "not-applied", details: { path } });
+    return { transcript: this.#transcript, handle: this.#open.handle };
+  }
+
+  #recount(path: string, owner: LineOwner, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
+    const savedHead = this.#transcript?.savedHead ?? null;
+    this.#transcript = null;
+    return appendedIn(this.catchUp(path, owner, savedHead), lines, path);
+  }
+
+  #openFile(path: string): OpenFile {
+    const { files } = this.#options;
+    let handle: number;
+    let isWritable = true;
+    try {
+      handle = files.open(path, "append");
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (isMissing(error) || (code !== "EACCES" && code !== "EROFS" && code !== "EPERM")) throw fileError(error, path);
+      isWritable = false;
+      handle = withFileErrors(path, () => files.open(path, "read"));
+    }
+    const open: OpenFile = {
+      handle,
+      isWritable,
+      isDead: false,
+      flush: new GroupFlush(async () => {
+        if (open.isDead) throw new Error("an earlier flush of this file failed");
+        await files.flush(handle);
+      }),
+    };
+    return open;
+  }
+
+  #readNew(open: OpenFile, facts: FileFacts, path: string, owner: LineOwner, savedHead: SessionHead | null): Transcript {
+    const { files } = this.#options;
+    const known = this.#transcript;
+    const isSame = known !== null && facts.sizeBytes >= known.endBytes && known.acceptSavedHead(savedHead) && this.#endsAsBefore(open, known, facts);
+    if (!isSame) return this.#scanAll(open, facts, path, owner, savedHead, false);
+    if (facts.sizeBytes === known.endBytes) return known;
+    if (known.isOpenEnded) {
+      // The line without an end was ended, or something was glued to it: then it is another line than the one we read.
+      if (readRange(files, open.handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a) return this.#scanAll(open, facts, path, owner, savedHead, false);
+      known.endBytes += 1;
+      known.isOpenEnded = false;
+    }
+    return this.#scan(open, facts, known) ? known : this.#scanAll(open, facts, path, owner, savedHead, true);
+  }
+
+  /** Guards against a file that was changed in place: what was understood must still end in a line feed. */
+  #endsAsBefore(open: OpenFile, known: Transcript, facts: FileFacts): boolean {
+    if (known.endBytes === 0 || known.isOpenEnded) return facts.sizeBytes >= known.endBytes;
+    return readRange(this.#options.files, open.handle, known.endBytes - 1, known.endBytes)[0] === 0x0a;
+  }
+
+  #scanAll(open: OpenFile, facts: FileFacts, path: string, owner: LineOwner, savedHead: SessionHead | null, isMixed: boolean): Transcript {
+    const { codec, nowMs } = this.#options;
+    const transcript = new Transcript({ owner, codec, path, nowMs: nowMs(), isMixed }, savedHead);
+    if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, path, owner, savedHead, true);
+    this.#transcript = transcript;
+    return transcript;
+  }
+
+  /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
+  #scan(open: OpenFile, facts: FileFacts, transcript: Transcript): boolean {
+    const { files } = this.#options;
+    const splitter = createLineSplitter({ byteOffset: transcript.endBytes });
+    const chunk = Buffer.allocUnsafe(Math.min(scanChunkBytes, Math.max(1, facts.sizeBytes - transcript.endBytes)));
+    let position = transcript.endBytes;
+    transcript.beginScan();
+    while (position < facts.sizeBytes) {
+      const wanted = chunk.subarray(0, Math.min(chunk.length, facts.sizeBytes - position));
+      const count = files.read(open.handle, wanted, position);
+      if (count === 0) break;
+      transcript.feed(splitter.push(wanted.subarray(0, count)));
+      if (transcript.needsReader) return false;
+      position += count;
+    }
+    const last = splitter.end();
+    if (last !== null) transcript.feed([last]);
+    if (transcript.needsReader) return false;
+    transcript.finishScan(position);
+    this.#report(transcript, position);
+    return true;
+  }
+
+  #report(transcript: Transcript, sizeBytes: number): void {
+    const { owner, path } = transcript.options;
+    for (const finding of transcript.findings.splice(0)) this.#options.onFinding(owner, finding);
+    if (transcript.tail === null) return;
+    const { code, byteOffset } = transcript.tail;
+    const tail = `${byteOffset}:${sizeBytes}`;
+    if (tail === this.#reportedTail) return;
+    this.#reportedTail = tail;
+    const message = `${sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
+    this.#options.onFinding(owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
+  }
+}
+
+/** Where records stand that were just written. */
+export function appendedIn(transcript: Transcript | null, lines: readonly EncodedLine[], path: string): readonly AppendedRecord[] {
+  return lines.map(({ stored }) => {
+    const seq = transcript?.seqById.get(stored.id);
+    if (seq === undefined) throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
+    const { id, parentId, side, tsMs, storedAtMs } = stored;
+    return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
+  });
+}

@@ -1,0 +1,261 @@
+import { createFinding, isSideRecord, type AppendedRecord, type Finding, type SessionHead, type SessionRecord } from "@throughline/core";
+import { nextUpdatedAtMs, RememberedAppends } from "@throughline/core/store";
+import { createTranscriptReader, decodeLine, detachEnvelope, type SplitLine, type TranscriptReader } from "@throughline/openclaw-format";
+import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine, type StoreEnvelope } from "./stored-line.ts";
+
+/** A change of the entry that travelled with records. */
+export interface EntryPatch {
+  readonly revision: number;
+  readonly envelope: StoreEnvelope;
+  readonly atMs: number;
+}
+
+/** What stands at the end of the file and is no record: the rest of a write that was never acknowledged. */
+export interface TornTail {
+  readonly byteOffset: number;
+  readonly code: "TAIL_TORN" | "BATCH_INCOMPLETE";
+}
+
+export interface TranscriptOptions {
+  readonly owner: LineOwner;
+  readonly codec: LineCodec;
+  readonly path: string;
+  /** The clock when the scan began: what other programs claim is measured against it. */
+  readonly nowMs: number;
+  /** Follow every line with the reader of foreign transcripts; needed once another program has written. */
+  readonly isMixed: boolean;
+}
+
+/** A line of ours with its place. */
+export interface WrittenLine {
+  readonly stored: StoredLine;
+  /** The line without its envelope. */
+  readonly text: string;
+  readonly byteOffset: number;
+  readonly endBytes: number;
+  /** From 1; 0 for a line just written. */
+  readonly line: number;
+}
+
+/** Thrown away and built anew whenever the file is not what it was: an image of one transcript, line by line. */
+export class Transcript {
+  readonly options: TranscriptOptions;
+  /** Where each record's line begins. */
+  readonly offsets: number[] = [];
+  readonly seqById: Map<string, number> = new Map();
+  /** What lines of other programs stand for, where that is not their own JSON. */
+  readonly meanings: Map<number, SessionRecord> = new Map();
+  readonly remembered: RememberedAppends = new RememberedAppends();
+  readonly findings: Finding[] = [];
+  patches: EntryPatch[] = [];
+  head: SessionHead;
+  messageCount = 0;
+  updatedAtMs = 0;
+  highestRevision = 0;
+  /** Bytes that are understood; whatever follows is new or torn. */
+  endBytes = 0;
+  /** The last line understood has no line feed yet. */
+  isOpenEnded = false;
+  tail: TornTail | null = null;
+  isHeaderOurs = false;
+  /** A line of another program came and this image was not made for it. */
+  needsReader = false;
+  savedHead: SessionHead | null;
+  #lineCount = 0;
+  #reader: TranscriptReader | null = null;
+  #reportedFindings = 0;
+  #batch: WrittenLine[] = [];
+
+  /** `savedHead`: where an append without records left the head. */
+  constructor(options: TranscriptOptions, savedHead: SessionHead | null) {
+    this.options = options;
+    this.savedHead = savedHead;
+    const { sessionId } = options.owner;
+    this.head = { sessionId, lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null };
+    this.#applySavedHead();
+  }
+
+  /** Takes over a head that was saved without records; false when records after it were read already. */
+  acceptSavedHead(saved: SessionHead | null): boolean {
+    if (saved === this.savedHead || saved === null || JSON.stringify(saved) === JSON.stringify(this.savedHead)) return true;
+    if (saved.lastSeq < this.head.lastSeq) return false;
+    this.savedHead = saved;
+    this.#applySavedHead();
+    return true;
+  }
+
+  beginScan(): void {
+    this.tail = null;
+  }
+
+  /** Takes the next lines of the file, in order. */
+  feed(lines: readonly SplitLine[]): void {
+    for (const line of lines) {
+      if (this.needsReader) return;
+      this.#feedLine(line);
+    }
+  }
+
+  /** Says that the file ends here, for now. */
+  finishScan(sizeBytes: number): void {
+    const [first] = this.#batch;
+    if (first !== undefined) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
+    this.#batch = [];
+    if (this.tail === null) this.endBytes = sizeBytes;
+    this.#reportReaderFindings();
+  }
+
+  /** Takes a batch this process has just written; the same as reading it, without reading it. */
+  applyWritten(lines: readonly WrittenLine[]): readonly AppendedRecord[] {
+    this.#lineCount += lines.length;
+    this.#batch = [...lines];
+    return this.#commitBatch();
+  }
+
+  #feedLine(split: SplitLine): void {
+    const source = decodeLine(split.bytes);
+    const detached = typeof source === "string" ? detachEnvelope(source) : null;
+    const envelope = detached?.envelope ?? null;
+    this.#lineCount++;
+    if (envelope?.seq === 0 && this.#lineCount === 1) {
+      this.isHeaderOurs = true;
+      this.endBytes = endOf(split);
+      return;
+    }
+    const own = detached === null || envelope === null || envelope.seq === 0 ? null : decodeStoredLine(detached.text, envelope, this.options.codec, this.options.owner);
+    if (own === null && !split.isTerminated && !isCompleteJson(source)) return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
+    if (own !== null && detached !== null) this.#feedOwn(own, split, detached.text);
+    else this.#feedForeign(split);
+    this.isOpenEnded = !split.isTerminated;
+  }
+
+  #feedOwn(line: StoredLine, split: SplitLine, text: string): void {
+    if (line.crc !== null && line.crc !== line.actualCrc) this.#report("CHECKSUM_MISMATCH", `Record ${line.id} does not fit its checksum.`, split.byteOffset, line.id);
+    const [index, count] = line.envelope.batch ?? [1, 1];
+    if (index !== this.#batch.length + 1 || (this.#batch[0]?.stored.envelope.batch?.[1] ?? count) !== count) this.#commitPartialBatch();
+    this.#batch.push({ stored: line, text, byteOffset: split.byteOffset, endBytes: endOf(split), line: this.#lineCount });
+    // A batch that lost its beginning is as old as the edit that cut it: its lines count one by one.
+    if (index !== this.#batch.length || index >= count) this.#commitBatch();
+  }
+
+  #feedForeign(split: SplitLine): void {
+    if (!this.options.isMixed) {
+      this.needsReader = true;
+      return;
+    }
+    this.#commitPartialBatch();
+    const { line, byteOffset, sizeBytes, isTerminated } = { line: this.#lineCount, ...split };
+    const read = this.#readerNow().push(decodeLine(split.bytes), { line, byteOffset, sizeBytes, isTerminated });
+    const { record, side, tsMs, isSourceCanonical } = read;
+    this.#count({ id: record.id, type: record.type, side }, byteOffset);
+    if (record.type === "leaf") this.head = { ...this.head, headId: read.headId };
+    if (!isSourceCanonical) this.meanings.set(this.head.lastSeq, record);
+    this.updatedAtMs = nextUpdatedAtMs(this.updatedAtMs, tsMs ?? undefined, this.options.nowMs).updatedAtMs;
+    this.endBytes = endOf(split);
+  }
+
+  /** Lines of a batch whose end never came, with others after them: they are in the middle and stay. */
+  #commitPartialBatch(): void {
+    const [first] = this.#batch;
+    if (first === undefined) return;
+    this.#report("BATCH_INCOMPLETE", "An append is incomplete and others follow it: its records are kept.", first.byteOffset, first.stored.id);
+    this.#commitBatch();
+  }
+
+  #commitBatch(): readonly AppendedRecord[] {
+    const batch = this.#batch;
+    this.#batch = [];
+    const appended = batch.map((written) => this.#applyOwn(written));
+    const last = batch.at(-1);
+    this.#applyEnvelope(last?.stored, appended);
+    if (last !== undefined) this.endBytes = last.endBytes;
+    return appended;
+  }
+
+  #applyOwn({ stored, text, byteOffset, line }: WrittenLine): AppendedRecord {
+    if (this.options.isMixed) this.#readerNow().push(text, { line, byteOffset, envelope: null });
+    this.#count(stored, byteOffset);
+    const { id, parentId, side, tsMs, storedAtMs } = stored;
+    return { seq: this.head.lastSeq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
+  }
+
+  #count({ id, type, side }: Pick<LineHead, "id" | "type" | "side">, byteOffset: number): void {
+    this.offsets.push(byteOffset);
+    this.seqById.set(id, this.offsets.length);
+    if (type === "message") this.messageCount++;
+    this.head = { ...this.head, lastSeq: this.offsets.length, headId: side ? this.head.headId : id };
+    this.#applySavedHead();
+  }
+
+  #applySavedHead(): void {
+    const saved = this.savedHead;
+    if (saved !== null && saved.lastSeq === this.offsets.length) this.head = saved;
+  }
+
+  /** What the last line of an append says of the session. */
+  #applyEnvelope(last: StoredLine | undefined, records: readonly AppendedRecord[]): void {
+    if (last === undefined) return;
+    const { envelope } = last;
+    const atMs = envelope.at ?? 0;
+    this.head = {
+      ...this.head,
+      headId: envelope.head === undefined ? this.head.headId : envelope.head,
+      windowSeq: envelope.window ?? this.head.windowSeq,
+      fence: envelope.fence ?? this.head.fence,
+      turn: envelope.turn === undefined ? this.head.turn : envelope.turn,
+    };
+    const { revision = 0, idem, digest } = envelope;
+    this.highestRevision = Math.max(this.highestRevision, revision);
+    if (envelope.entry !== undefined || envelope.unset !== undefined || envelope.entryEnc !== undefined) this.patches.push({ revision, envelope, atMs });
+    this.updatedAtMs = Math.max(this.updatedAtMs, envelope.updated ?? atMs);
+    if (idem !== undefined && digest !== undefined) {
+      this.remembered.remember(idem, digest, { records, head: this.head, revision, durability: "disk", replayed: false }, atMs);
+    }
+  }
+
+  #readerNow(): TranscriptReader {
+    const { path, owner } = this.options;
+    this.#reader ??= createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId });
+    return this.#reader;
+  }
+
+  #reportReaderFindings(): void {
+    const found = this.#reader?.findings.slice(this.#reportedFindings) ?? [];
+    this.#reportedFindings += found.length;
+    // Our own header is no record and the reader was not shown it.
+    this.findings.push(...found.filter(({ code }) => !(this.isHeaderOurs && code === "HEADER_MISSING")));
+  }
+
+  #setTail(byteOffset: number, code: TornTail["code"], lines: number): void {
+    this.tail = { byteOffset, code };
+    this.endBytes = byteOffset;
+    this.isOpenEnded = false;
+    // They will be read again, as what they are then.
+    this.#lineCount -= lines;
+  }
+
+  #report(code: "CHECKSUM_MISMATCH" | "BATCH_INCOMPLETE", message: string, byteOffset: number, recordId: string): void {
+    const { path, owner } = this.options;
+    this.findings.push(createFinding(code, message, { path, key: owner.ref.key, line: this.#lineCount, byteOffset, recordId }));
+  }
+}
+
+/** The line of a record as another program wrote it, for reading it again. */
+export function foreignHead(record: SessionRecord, bytes: number): LineHead {
+  const tsMs = Date.parse(record.timestamp);
+  const { id, parentId, type } = record;
+  return { id, parentId, type, side: isSideRecord(record), tsMs: Number.isFinite(tsMs) ? tsMs : null, storedAtMs: null, bytes, crc: null };
+}
+
+function endOf(split: SplitLine): number {
+  return split.byteOffset + split.sizeBytes + (split.isTerminated ? 1 : 0);
+}
+
+function isCompleteJson(source: string | Uint8Array): boolean {
+  if (typeof source !== "string") return false;
+  try {
+    return typeof JSON.parse(source) === "object";
+  } catch {
+    return false;
+  }
+}
