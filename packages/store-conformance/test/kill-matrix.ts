@@ -1,0 +1,64 @@
+import { conformanceCases, runConformance } from "@throughline/store-conformance";
+import type { ConformanceCase } from "@throughline/store-conformance";
+import { mutantSetup, type Mutant } from "./mutants/mutant.ts";
+import { mutants } from "./mutants/mutants.ts";
+
+/** A defect and the cases that find it. */
+export interface KillRow {
+  readonly mutant: Mutant;
+  readonly foundBy: readonly string[];
+}
+
+/** Runs the cases against one mutant. */
+export async function killsOf(mutant: Mutant, cases: readonly ConformanceCase[] = conformanceCases): Promise<KillRow> {
+  const results = await runConformance({ ...mutantSetup(mutant), cases, caseTimeoutMs: 20_000 });
+  return { mutant, foundBy: results.filter(({ passed, skipped }) => !passed && skipped === null).map(({ id }) => id) };
+}
+
+export async function killMatrix(): Promise<readonly KillRow[]> {
+  const rows: KillRow[] = [];
+  for (const mutant of mutants) rows.push(await killsOf(mutant));
+  return rows;
+}
+
+/** What is wrong with the kit: mutants that get away, and cases that find nothing. */
+export function kitProblems(rows: readonly KillRow[]): readonly string[] {
+  const found = new Set(rows.flatMap(({ foundBy }) => foundBy));
+  return [
+    ...rows.filter(({ foundBy }) => foundBy.length === 0).map(({ mutant }) => `no case finds the mutant "${mutant.name}"`),
+    ...rows.filter(({ mutant, foundBy }) => foundBy.length > 0 && !foundBy.includes(mutant.foundBy)).map(({ mutant, foundBy }) => `${mutant.foundBy} does not find the mutant "${mutant.name}", but ${foundBy.join(", ")}`),
+    ...conformanceCases.filter(({ id }) => !found.has(id)).map(({ id }) => `the case ${id} finds no mutant`),
+  ];
+}
+
+/** The matrix as Markdown: for each defect the case that must find it and how many others do. */
+export function matrixText(rows: readonly KillRow[]): string {
+  const byCase = conformanceCases.map(({ id }) => `| ${id} | ${rows.filter(({ foundBy }) => foundBy.includes(id)).map(({ mutant }) => mutant.name).join("; ")} |`);
+  const byMutant = rows.map(({ mutant, foundBy }) => `| ${mutant.name} | ${mutant.foundBy} | ${foundBy.length} |`);
+  const problems = kitProblems(rows);
+  return [
+    "# Kill matrix of the store conformance kit",
+    "",
+    "Every case of the kit and the broken stores it finds. Written by `tools/kill-matrix.ts`; a test fails when a broken",
+    "store gets away or a case finds none.",
+    "",
+    summaryLine(rows),
+    "",
+    "| case | broken stores it finds |",
+    "| --- | --- |",
+    ...byCase,
+    "",
+    "| broken store | the case meant for it | cases that find it |",
+    "| --- | --- | --: |",
+    ...byMutant,
+    ...(problems.length === 0 ? [] : ["", ...problems.map((problem) => `- ${problem}`)]),
+    "",
+  ].join("\n");
+}
+
+/** The figures in one line. */
+export function summaryLine(rows: readonly KillRow[]): string {
+  const problems = kitProblems(rows);
+  const verdict = problems.length === 0 ? "every case killed by at least one" : `${problems.length} problems`;
+  return `cases: ${conformanceCases.length}, mutants: ${rows.length}, ${verdict}`;
+}

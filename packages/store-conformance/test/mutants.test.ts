@@ -1,0 +1,28 @@
+import { conformanceCases } from "@throughline/store-conformance";
+import { describe, expect, it } from "vitest";
+import { killsOf, kitProblems, type KillRow } from "./kill-matrix.ts";
+import { mutants } from "./mutants/mutants.ts";
+
+describe("the kit finds broken stores", () => {
+  const rows: KillRow[] = [];
+
+  for (const mutant of mutants) {
+    it(`finds a store that is wrong by "${mutant.name}"`, async () => {
+      const row = await killsOf(mutant);
+      rows.push(row);
+      expect(row.foundBy).toContain(mutant.foundBy);
+    });
+  }
+
+  it("has no case that finds nothing", () => {
+    expect(rows).toHaveLength(mutants.length);
+    expect(kitProblems(rows)).toEqual([]);
+  });
+
+  it("names cases and mutants once", () => {
+    const ids = conformanceCases.map(({ id }) => id);
+    const names = mutants.map(({ name }) => name);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
