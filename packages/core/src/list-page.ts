@@ -9,7 +9,38 @@ export interface ListedSession {
   readonly updatedAtMs: number;
 }
 
-type Position = readonly (string | number)[];
+/** Where a session stands in the order of a list: minus its time or 0, agent, key, session id. */
+export type ListPosition = readonly (string | number)[];
+
+/** What a list has to give, for stores that let a database find, sort and cut. */
+export interface ListPlan {
+  readonly sort: "updated" | "key";
+  /** The most sessions of the page. */
+  readonly limit: number;
+  /** Only sessions behind this one; null: from the start. */
+  readonly after: ListPosition | null;
+  /** The cursor of a page that ends here. */
+  cursorAt(position: ListPosition): string;
+}
+
+/**
+ * Checks a query and reads its cursor.
+ * @throws {ThroughlineError} CURSOR_INVALID, INPUT_INVALID
+ */
+export function planList(query: ListQuery): ListPlan {
+  const { sort = "updated", limit = 50, cursor } = query;
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new ThroughlineError("INPUT_INVALID", "The limit of a list is a whole number from 1 on.");
+  }
+  const { namespace, agentId, state, keyPrefix, sinceMs, untilMs } = query;
+  const queryText = JSON.stringify([namespace, agentId, state, keyPrefix, sinceMs, untilMs, sort]);
+  return {
+    sort,
+    limit: Math.min(limit, 1000),
+    after: cursor === undefined ? null : readCursor(cursor, queryText),
+    cursorAt: (position) => writeCursor(queryText, position),
+  };
+}
 
 /**
  * One page of sessions in a total order. The cursor says where the page before ended, not how many were shown, so a
@@ -20,28 +51,15 @@ export function listPage<Session extends ListedSession>(
   all: Iterable<Session>,
   query: ListQuery,
 ): { readonly sessions: readonly Session[]; readonly nextCursor: string | null } {
-  const { sort = "updated", limit = 50 } = query;
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new ThroughlineError("INPUT_INVALID", "The limit of a list is a whole number from 1 on.");
-  }
-  const queryText = JSON.stringify([
-    query.namespace,
-    query.agentId,
-    query.state,
-    query.keyPrefix,
-    query.sinceMs,
-    query.untilMs,
-    sort,
-  ]);
-  const after = query.cursor === undefined ? null : readCursor(query.cursor, queryText);
+  const { sort, limit, after, cursorAt } = planList(query);
   const found = Array.from(all)
     .filter((session) => isListed(session, query))
     .map((session) => ({ session, position: positionOf(session, sort) }))
     .filter(({ position }) => after === null || comparePositions(position, after) > 0)
     .toSorted((one, other) => comparePositions(one.position, other.position));
-  const page = found.slice(0, Math.min(limit, 1000));
+  const page = found.slice(0, limit);
   const last = page.at(-1);
-  const nextCursor = last === undefined || page.length === found.length ? null : writeCursor(queryText, last.position);
+  const nextCursor = last === undefined || page.length === found.length ? null : cursorAt(last.position);
   return { sessions: page.map(({ session }) => session), nextCursor };
 }
 
@@ -57,11 +75,11 @@ function isListed({ ref, updatedAtMs }: ListedSession, query: ListQuery): boolea
   );
 }
 
-function positionOf({ ref, sessionId, updatedAtMs }: ListedSession, sort: "updated" | "key"): Position {
+function positionOf({ ref, sessionId, updatedAtMs }: ListedSession, sort: "updated" | "key"): ListPosition {
   return [sort === "updated" ? -updatedAtMs : 0, ref.agentId, ref.key, sessionId];
 }
 
-function comparePositions(one: Position, other: Position): number {
+function comparePositions(one: ListPosition, other: ListPosition): number {
   for (const [index, part] of one.entries()) {
     const otherPart = other[index] ?? "";
     if (part !== otherPart) return part < otherPart ? -1 : 1;
@@ -69,11 +87,11 @@ function comparePositions(one: Position, other: Position): number {
   return 0;
 }
 
-function writeCursor(queryText: string, position: Position): string {
+function writeCursor(queryText: string, position: ListPosition): string {
   return Buffer.from(JSON.stringify([1, queryText, position])).toString("base64url");
 }
 
-function readCursor(cursor: string, queryText: string): Position {
+function readCursor(cursor: string, queryText: string): ListPosition {
   let parsed: unknown;
   try {
     parsed = JSON.parse(Buffer.from(cursor, "base64url").toString());
@@ -84,5 +102,5 @@ function readCursor(cursor: string, queryText: string): Position {
   if (version !== 1 || madeFor !== queryText || !Array.isArray(position)) {
     throw new ThroughlineError("CURSOR_INVALID", "The cursor belongs to another query or version.");
   }
-  return position as Position;
+  return position as ListPosition;
 }
