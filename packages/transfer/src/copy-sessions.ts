@@ -1,4 +1,11 @@
-import { copyRecords, hasErrorCode, ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import {
+  copyRecords,
+  hasErrorCode,
+  ThroughlineError,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
 import { quote } from "@throughline/core/store";
 
 export interface CopyOptions {
@@ -25,12 +32,27 @@ export interface CopyResult {
  * come since; after an interruption it goes on where it stopped. A session of the target that is another one under the
  * same key is refused, never mixed with.
  */
-export async function* copySessions(from: SessionStore, to: SessionStore, options: CopyOptions = {}): AsyncGenerator<CopyResult> {
+export async function* copySessions(
+  from: SessionStore,
+  to: SessionStore,
+  options: CopyOptions = {},
+): AsyncGenerator<CopyResult> {
   for await (const state of chosen(from, options)) {
     try {
       yield await copySession(from, to, state, options);
     } catch (error) {
-      if (!hasErrorCode(error, "SESSION_EXISTS", "SESSION_ARCHIVED", "ID_CASE_COLLISION", "REVISION_CONFLICT", "APPEND_CONFLICT", "RECORD_TOO_LARGE")) throw error;
+      if (
+        !hasErrorCode(
+          error,
+          "SESSION_EXISTS",
+          "SESSION_ARCHIVED",
+          "ID_CASE_COLLISION",
+          "REVISION_CONFLICT",
+          "APPEND_CONFLICT",
+          "RECORD_TOO_LARGE",
+        )
+      )
+        throw error;
       yield { ref: state.ref, sessionId: state.sessionId, state: "refused", records: 0, error };
     }
   }
@@ -41,7 +63,11 @@ async function* chosen(store: SessionStore, options: CopyOptions): AsyncGenerato
   if (options.refs !== undefined) {
     for (const ref of options.refs) {
       const state = await store.load(ref);
-      if (state === null) throw new ThroughlineError("SESSION_NOT_FOUND", `There is no session ${quote(ref.key)}.`, { outcome: "not-applied", details: { ...ref } });
+      if (state === null)
+        throw new ThroughlineError("SESSION_NOT_FOUND", `There is no session ${quote(ref.key)}.`, {
+          outcome: "not-applied",
+          details: { ...ref },
+        });
       yield state;
     }
     return;
@@ -50,29 +76,55 @@ async function* chosen(store: SessionStore, options: CopyOptions): AsyncGenerato
     let cursor: string | null = null;
     do {
       const { namespace = "", agentId, signal } = options;
-      const query = { namespace, state, sort: "key", limit: 200, ...(agentId === undefined ? {} : { agentId }) } as const;
-      const page = await store.list({ ...query, ...(cursor === null ? {} : { cursor }), ...(signal === undefined ? {} : { signal }) });
+      const query = {
+        namespace,
+        state,
+        sort: "key",
+        limit: 200,
+        ...(agentId === undefined ? {} : { agentId }),
+      } as const;
+      const page = await store.list({
+        ...query,
+        ...(cursor === null ? {} : { cursor }),
+        ...(signal === undefined ? {} : { signal }),
+      });
       yield* page.sessions;
       cursor = page.nextCursor;
     } while (cursor !== null);
   }
 }
 
-async function copySession(from: SessionStore, to: SessionStore, source: SessionState, options: CopyOptions): Promise<CopyResult> {
+async function copySession(
+  from: SessionStore,
+  to: SessionStore,
+  source: SessionState,
+  options: CopyOptions,
+): Promise<CopyResult> {
   const { namespace, agentId, key } = source.ref;
   const active: SessionRef = { namespace, agentId, key };
   const done = source.archived ? await to.load({ ...active, archiveId: source.sessionId }) : null;
   const found = done ?? (await to.load(active));
   if (found !== null && found.sessionId !== source.sessionId) {
-    throw new ThroughlineError("SESSION_EXISTS", `The target's session ${quote(key)} is another one.`, { outcome: "not-applied", details: { ...active, sessionId: found.sessionId } });
+    throw new ThroughlineError("SESSION_EXISTS", `The target's session ${quote(key)} is another one.`, {
+      outcome: "not-applied",
+      details: { ...active, sessionId: found.sessionId },
+    });
   }
   const target = found ?? (await to.save(active, source.entry, { ifRevision: null }));
   await assertSameBeginning(from, to, source, target);
   const afterSeq = target.head.lastSeq;
-  const copied = afterSeq < source.head.lastSeq ? await copyRecords({ store: from, ref: source.ref }, { store: to, ref: target.ref }, { afterSeq, beforeSeq: source.head.lastSeq + 1, ...signalOf(options) }) : 0;
+  const copied =
+    afterSeq < source.head.lastSeq
+      ? await copyRecords(
+          { store: from, ref: source.ref },
+          { store: to, ref: target.ref },
+          { afterSeq, beforeSeq: source.head.lastSeq + 1, ...signalOf(options) },
+        )
+      : 0;
   const isSettled = target.archived ? false : await settle(to, source, target.ref);
   if (source.archived && !target.archived) await to.move(target.ref, { kind: "archive" });
-  const state = found === null ? "imported" : copied > 0 || isSettled || source.archived !== found.archived ? "grown" : "unchanged";
+  const state =
+    found === null ? "imported" : copied > 0 || isSettled || source.archived !== found.archived ? "grown" : "unchanged";
   return { ref: source.ref, sessionId: source.sessionId, state, records: copied, error: null };
 }
 
@@ -94,19 +146,29 @@ async function settle(to: SessionStore, source: SessionState, ref: SessionRef): 
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS when the target has gone its own way */
-async function assertSameBeginning(from: SessionStore, to: SessionStore, source: SessionState, target: SessionState): Promise<void> {
+async function assertSameBeginning(
+  from: SessionStore,
+  to: SessionStore,
+  source: SessionState,
+  target: SessionState,
+): Promise<void> {
   const { lastSeq } = target.head;
   if (lastSeq === 0) return;
   const mine = lastSeq > source.head.lastSeq ? null : await idAt(from, source.ref, lastSeq);
   if (mine !== null && mine === (await idAt(to, target.ref, lastSeq))) return;
-  throw new ThroughlineError("SESSION_EXISTS", `The target's session ${quote(source.ref.key)} holds records the source does not have.`, {
-    outcome: "not-applied",
-    details: { ...source.ref, targetLastSeq: lastSeq, sourceLastSeq: source.head.lastSeq },
-  });
+  throw new ThroughlineError(
+    "SESSION_EXISTS",
+    `The target's session ${quote(source.ref.key)} holds records the source does not have.`,
+    {
+      outcome: "not-applied",
+      details: { ...source.ref, targetLastSeq: lastSeq, sourceLastSeq: source.head.lastSeq },
+    },
+  );
 }
 
 async function idAt(store: SessionStore, ref: SessionRef, seq: number): Promise<string | null> {
-  for await (const page of store.read(ref, { afterSeq: seq - 1, beforeSeq: seq + 1, payload: "head" })) return page.records[0]?.id ?? null;
+  for await (const page of store.read(ref, { afterSeq: seq - 1, beforeSeq: seq + 1, payload: "head" }))
+    return page.records[0]?.id ?? null;
   return null;
 }
 

@@ -1,4 +1,11 @@
-import { ThroughlineError, type RandomSource, type SessionEntry, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import {
+  ThroughlineError,
+  type RandomSource,
+  type SessionEntry,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { archiveFileName, joinPath, transcriptFileName, writeSessionsJson } from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
@@ -25,7 +32,12 @@ export interface ExportFileOptions extends ExportOptions {
  * Writes one session to a new file, mode 0600: complete or not at all.
  * @throws {ThroughlineError} EXPORT_EXISTS, SESSION_NOT_FOUND
  */
-export async function exportToFile(store: SessionStore, ref: SessionRef, path: string, options: ExportFileOptions): Promise<ExportedFile> {
+export async function exportToFile(
+  store: SessionStore,
+  ref: SessionRef,
+  path: string,
+  options: ExportFileOptions,
+): Promise<ExportedFile> {
   await assertNoFile(path);
   const state = await store.load(ref);
   const remarks: ExportRemark[] = [];
@@ -36,7 +48,14 @@ export async function exportToFile(store: SessionStore, ref: SessionRef, path: s
   const chunks = exportSession(store, ref, { ...options, onRemark });
   const { sizeBytes } = await writeNewFile(path, chunks, options.random ?? systemRandom);
   const leftOut = remarks.filter(({ what }) => what === "left-out").length;
-  return { path, key: ref.key, sessionId: state?.sessionId ?? null, records: (state?.head.lastSeq ?? 0) - leftOut, sizeBytes, remarks };
+  return {
+    path,
+    key: ref.key,
+    sessionId: state?.sessionId ?? null,
+    records: (state?.head.lastSeq ?? 0) - leftOut,
+    sizeBytes,
+    remarks,
+  };
 }
 
 export interface ExportAllOptions extends ExportFileOptions {
@@ -53,7 +72,11 @@ export interface ExportAllOptions extends ExportFileOptions {
  * that holds every field of the entries, for `pi` as a folder for each working directory. One result a file.
  * @throws {ThroughlineError} EXPORT_EXISTS; what was written before it stays
  */
-export async function* exportAll(store: SessionStore, directory: string, options: ExportAllOptions): AsyncGenerator<ExportedFile> {
+export async function* exportAll(
+  store: SessionStore,
+  directory: string,
+  options: ExportAllOptions,
+): AsyncGenerator<ExportedFile> {
   const { agentId, namespace = "", archived = false } = options;
   const entries = new Map<string, (readonly [key: string, entry: SessionEntry])[]>();
   for await (const state of sessionsOf(store, { namespace, agentId, archived })) {
@@ -76,13 +99,24 @@ async function* sessionsOf(
   const state = query.archived ? "any" : "active";
   let cursor: string | null = null;
   do {
-    const page = await store.list({ namespace, state, sort: "key", limit: 200, ...(agentId === undefined ? {} : { agentId }), ...(cursor === null ? {} : { cursor }) });
+    const page = await store.list({
+      namespace,
+      state,
+      sort: "key",
+      limit: 200,
+      ...(agentId === undefined ? {} : { agentId }),
+      ...(cursor === null ? {} : { cursor }),
+    });
     yield* page.sessions;
     cursor = page.nextCursor;
   } while (cursor !== null);
 }
 
-async function writeIndex(path: string, entries: readonly (readonly [string, SessionEntry])[], options: ExportFileOptions): Promise<ExportedFile> {
+async function writeIndex(
+  path: string,
+  entries: readonly (readonly [string, SessionEntry])[],
+  options: ExportFileOptions,
+): Promise<ExportedFile> {
   const bytes = Buffer.from(writeSessionsJson(entries));
   const { sizeBytes } = await writeNewFile(path, piece(bytes), options.random ?? systemRandom);
   return { path, key: null, sessionId: null, records: 0, sizeBytes, remarks: [] };
@@ -99,7 +133,13 @@ function indexPath(directory: string, agentId: string): string {
 function openclawPath(state: SessionState, directory: string): string {
   const name = transcriptFileName(state.sessionId);
   const iso = new Date(state.updatedAtMs).toISOString();
-  return joinPath(directory, "agents", state.ref.agentId, "sessions", state.archived ? archiveFileName(name, "reset", iso) : name);
+  return joinPath(
+    directory,
+    "agents",
+    state.ref.agentId,
+    "sessions",
+    state.archived ? archiveFileName(name, "reset", iso) : name,
+  );
 }
 
 /** The entry as an index of its own place has it: without where we got it from, with the file's name. */
@@ -113,19 +153,29 @@ async function piPath(store: SessionStore, state: SessionState, directory: strin
   const { cwd, timestamp } = await headerOf(store, state);
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   if (folder.includes("\0") || Buffer.byteLength(folder) > 255) {
-    throw new ThroughlineError("PATH_UNSAFE", `The working directory of ${JSON.stringify(state.ref.key)} makes no folder name.`, { outcome: "not-applied" });
+    throw new ThroughlineError(
+      "PATH_UNSAFE",
+      `The working directory of ${JSON.stringify(state.ref.key)} makes no folder name.`,
+      { outcome: "not-applied" },
+    );
   }
   return joinPath(directory, folder, `${timestamp.replace(/[:.]/g, "-")}_${state.sessionId}.jsonl`);
 }
 
-async function headerOf(store: SessionStore, state: SessionState): Promise<{ readonly cwd: string; readonly timestamp: string }> {
+async function headerOf(
+  store: SessionStore,
+  state: SessionState,
+): Promise<{ readonly cwd: string; readonly timestamp: string }> {
   const created = new Date(state.createdAtMs).toISOString();
   for await (const page of store.read(state.ref, { limit: 1 })) {
     const record = page.records[0]?.record;
     if (record?.type !== "session") break;
     const { cwd, timestamp } = record;
     const atMs = Date.parse(timestamp);
-    return { cwd: typeof cwd === "string" ? cwd : "", timestamp: Number.isFinite(atMs) ? new Date(atMs).toISOString() : created };
+    return {
+      cwd: typeof cwd === "string" ? cwd : "",
+      timestamp: Number.isFinite(atMs) ? new Date(atMs).toISOString() : created,
+    };
   }
   return { cwd: "", timestamp: created };
 }

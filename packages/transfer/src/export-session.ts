@@ -1,4 +1,13 @@
-import { loadExisting, throughlineKind, type RecordSource, type SessionRecord, type SessionRef, type SessionState, type SessionStore, type SourcedRecord } from "@throughline/core";
+import {
+  loadExisting,
+  throughlineKind,
+  type RecordSource,
+  type SessionRecord,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+  type SourcedRecord,
+} from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import type { ExportOptions } from "./export-types.ts";
@@ -11,7 +20,11 @@ const pieceBytes = 64 * 1024;
  * The session as a file, in pieces. Its records as they are when the export begins; what is appended meanwhile is not in it.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, ABORTED
  */
-export async function* exportSession(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
+export async function* exportSession(
+  store: SessionStore,
+  ref: SessionRef,
+  options: ExportOptions,
+): AsyncGenerator<Uint8Array> {
   const state = await loadExisting(store, ref);
   let piece: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -28,7 +41,12 @@ export async function* exportSession(store: SessionStore, ref: SessionRef, optio
 
 const lineFeed = encodeLine("\n");
 
-async function* exportedParts(store: SessionStore, ref: SessionRef, state: SessionState, options: ExportOptions): AsyncGenerator<Uint8Array> {
+async function* exportedParts(
+  store: SessionStore,
+  ref: SessionRef,
+  state: SessionState,
+  options: ExportOptions,
+): AsyncGenerator<Uint8Array> {
   const isExact = options.to === "jsonl";
   const receipt = receiptOf(state.entry);
   const { lastSeq, headId } = state.head;
@@ -37,7 +55,11 @@ async function* exportedParts(store: SessionStore, ref: SessionRef, state: Sessi
   // The bytes of an imported file are all there is to it; a session of ours gets the header its own file would have.
   if (isExact && receipt === null) yield* withLineFeed(ownHeader(state));
   let needsHeader = !isExact;
-  const read = { payload: "source", beforeSeq: lastSeq + 1, ...(options.signal === undefined ? {} : { signal: options.signal }) } as const;
+  const read = {
+    payload: "source",
+    beforeSeq: lastSeq + 1,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  } as const;
   for await (const page of store.read(ref, read)) {
     for (const stored of page.records) {
       tracker.take(stored.record, stored.side, stored.seq <= importedSeq);
@@ -74,7 +96,8 @@ class HeadTracker {
   take(record: SessionRecord, side: boolean, isImported: boolean): void {
     const { parentId } = record;
     if (side) {
-      const main = parentId !== null && this.mainOfSide.has(parentId) ? (this.mainOfSide.get(parentId) ?? null) : parentId;
+      const main =
+        parentId !== null && this.mainOfSide.has(parentId) ? (this.mainOfSide.get(parentId) ?? null) : parentId;
       this.mainOfSide.set(record.id, main);
       if (record.type !== "session") this.leafId = main;
       const target = record["targetId"];
@@ -94,7 +117,12 @@ class HeadTracker {
   }
 }
 
-function versionThreeLine(stored: SourcedRecord, state: SessionState, options: ExportOptions, needsHeader: boolean): RecordSource | null {
+function versionThreeLine(
+  stored: SourcedRecord,
+  state: SessionState,
+  options: ExportOptions,
+  needsHeader: boolean,
+): RecordSource | null {
   const { record, source, isSourceCanonical, seq } = stored;
   if (record.type === "session") {
     if (needsHeader) return headerLine(stored, state, options);
@@ -116,7 +144,14 @@ function headerLine(stored: SourcedRecord, state: SessionState, options: ExportO
   const isKept = typeof source === "string" && (version === 3 || (version === 4 && options.to === "openclaw"));
   if (isKept) return source;
   const { type: _type, id: _id, parentId: _parentId, timestamp, sessionId, version: _version, cwd, ...rest } = record;
-  return serializeRecord({ type: "session", version: 3, id: typeof sessionId === "string" ? sessionId : state.sessionId, timestamp, cwd: typeof cwd === "string" ? cwd : "", ...rest });
+  return serializeRecord({
+    type: "session",
+    version: 3,
+    id: typeof sessionId === "string" ? sessionId : state.sessionId,
+    timestamp,
+    cwd: typeof cwd === "string" ? cwd : "",
+    ...rest,
+  });
 }
 
 function* addedHeader(state: SessionState, options: ExportOptions): Generator<Uint8Array> {
@@ -125,7 +160,14 @@ function* addedHeader(state: SessionState, options: ExportOptions): Generator<Ui
 }
 
 function headerFields({ sessionId, createdAtMs, ref }: SessionState): Readonly<Record<string, unknown>> {
-  return { type: "session", version: 3, id: sessionId, timestamp: new Date(createdAtMs).toISOString(), cwd: "", key: ref.key };
+  return {
+    type: "session",
+    version: 3,
+    id: sessionId,
+    timestamp: new Date(createdAtMs).toISOString(),
+    cwd: "",
+    key: ref.key,
+  };
 }
 
 /** The header our own files begin with: it is no record, so that the records keep their seq when the file is imported. */

@@ -46,7 +46,11 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
   }
   switch (detectDirectoryLayout(names)) {
     case "state":
-      return yield* agentsIn(joinPath(path, "agents"), search);
+      yield* agentsIn(joinPath(path, "agents"), search);
+      // Other tenants of a store of ours: each is imported by itself, into a namespace that is named.
+      if (names.some(({ name, isDirectory }) => isDirectory && name === "namespaces"))
+        yield skipped(joinPath(path, "namespaces"));
+      return;
     case "own-agent":
       return yield* ownAgent(path);
     case "claw0-agent":
@@ -60,7 +64,8 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     case "sessions":
       return yield* indexedFolder(path, path, "openclaw");
     case "pi-root":
-      for (const { name, isDirectory } of names) if (isDirectory) yield* guarded(joinPath(path, name), plainFolder(joinPath(path, name), search));
+      for (const { name, isDirectory } of names)
+        if (isDirectory) yield* guarded(joinPath(path, name), plainFolder(joinPath(path, name), search));
       return;
     case "transcripts":
       return yield* plainFolder(path, search);
@@ -83,7 +88,13 @@ async function* agentsIn(path: string, search: Search): AsyncGenerator<FoundSour
     if (!isDirectory) continue;
     const folder = joinPath(path, name);
     if (isAgentId(name)) yield* guarded(folder, agentIn(folder, search));
-    else yield refused(folder, new ThroughlineError("AGENT_ID_INVALID", `${quote(name)} cannot be an agent's id.`, { details: { path: folder } }));
+    else
+      yield refused(
+        folder,
+        new ThroughlineError("AGENT_ID_INVALID", `${quote(name)} cannot be an agent's id.`, {
+          details: { path: folder },
+        }),
+      );
   }
 }
 
@@ -94,20 +105,31 @@ async function* agentIn(path: string, search: Search): AsyncGenerator<FoundSourc
 }
 
 /** Transcripts whose index lies beside or above them. */
-async function* indexedFolder(folder: string, indexFolder: string, format: "openclaw" | "claw0"): AsyncGenerator<FoundSource> {
-  const names = ((await listSourceNames(folder)) ?? []).filter((entry) => !entry.isDirectory).map((entry) => entry.name);
+async function* indexedFolder(
+  folder: string,
+  indexFolder: string,
+  format: "openclaw" | "claw0",
+): AsyncGenerator<FoundSource> {
+  const names = ((await listSourceNames(folder)) ?? [])
+    .filter((entry) => !entry.isDirectory)
+    .map((entry) => entry.name);
   const indexPath = joinPath(indexFolder, "sessions.json");
   const index = await readIndex(indexPath);
-  if (index.shape === null && index.findings.length > 0) yield { kind: "skipped", path: indexPath, findings: index.findings, error: null };
+  if (index.shape === null && index.findings.length > 0) yield skipped(indexPath, index.findings);
   const agentId = agentOfSessionsDir(folder);
   const taken = new Set<string>();
   for (const session of index.sessions) {
     const fileName = fileOf(session, folder, names);
     if (fileName !== null) taken.add(fileName);
-    yield* guarded(joinPath(folder, fileName ?? session.sessionId), indexed(session, { folder, fileName, format, agentId }));
+    yield* guarded(
+      joinPath(folder, fileName ?? session.sessionId),
+      indexed(session, { folder, fileName, format, agentId }),
+    );
   }
-  if (index.shape !== null && index.findings.length > 0) yield { kind: "skipped", path: indexPath, findings: index.findings, error: null };
-  for (const name of names) if (!taken.has(name)) yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
+  if (index.shape !== null && index.findings.length > 0) yield skipped(indexPath, index.findings);
+  for (const name of names)
+    if (!taken.has(name))
+      yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
 }
 
 async function readIndex(path: string): Promise<SessionIndex> {
@@ -116,7 +138,12 @@ async function readIndex(path: string): Promise<SessionIndex> {
   } catch (error) {
     if (!ThroughlineError.isInstance(error)) throw error;
     const isMissing = error.code === "FILE_NOT_FOUND";
-    return { shape: null, sessions: [], unreadableKeys: [], findings: isMissing ? [] : [createFinding("INDEX_UNREADABLE", error.message, { path })] };
+    return {
+      shape: null,
+      sessions: [],
+      unreadableKeys: [],
+      findings: isMissing ? [] : [createFinding("INDEX_UNREADABLE", error.message, { path })],
+    };
   }
 }
 
@@ -132,7 +159,12 @@ function fileOf(session: IndexedSession, folder: string, names: readonly string[
 
 async function* indexed(
   session: IndexedSession,
-  place: { readonly folder: string; readonly fileName: string | null; readonly format: "openclaw" | "claw0"; readonly agentId: string | null },
+  place: {
+    readonly folder: string;
+    readonly fileName: string | null;
+    readonly format: "openclaw" | "claw0";
+    readonly agentId: string | null;
+  },
 ): AsyncGenerator<FoundSource> {
   const { folder, fileName, format, agentId } = place;
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
@@ -140,7 +172,8 @@ async function* indexed(
   const path = joinPath(folder, fileName ?? stated.fileName);
   const findings: Finding[] = [];
   const where = { path, key: session.key };
-  if (fileName === null) findings.push(createFinding("SESSION_FILE_MISSING", "The index names a transcript that is not there.", where));
+  if (fileName === null)
+    findings.push(createFinding("SESSION_FILE_MISSING", "The index names a transcript that is not there.", where));
   else if (stated.isForeign && format === "openclaw") {
     findings.push(createFinding("SESSION_FILE_FOREIGN", `The index names ${quote(session.file)}.`, where));
   }
@@ -165,15 +198,32 @@ async function* indexed(
   };
 }
 
-async function* unindexed(path: string, name: string, place: { readonly format: TranscriptFormat; readonly agentId: string | null }): AsyncGenerator<FoundSource> {
+async function* unindexed(
+  path: string,
+  name: string,
+  place: { readonly format: TranscriptFormat; readonly agentId: string | null },
+): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
-  if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield { kind: "skipped", path, findings: [], error: null };
+  if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield skipped(path);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
   if (kind !== "transcript" && !isArchived) return;
   const { header } = await peekTranscript(path);
   const findings = isArchived ? [] : [createFinding("SESSION_UNINDEXED", "No index names this transcript.", { path })];
   const ids = sessionIdOf(path, header, place.format === "openclaw");
-  yield { kind: "transcript", path, ...place, ...ids, key: header?.key ?? null, header, entry: null, own: null, isArchived, archivedAt, isMissing: false, findings };
+  yield {
+    kind: "transcript",
+    path,
+    ...place,
+    ...ids,
+    key: header?.key ?? null,
+    header,
+    entry: null,
+    own: null,
+    isArchived,
+    archivedAt,
+    isMissing: false,
+    findings,
+  };
 }
 
 /** A folder of transcripts without an index: each file is what its first lines say. */
@@ -190,7 +240,7 @@ async function* plainFolder(folder: string, search: Search): AsyncGenerator<Foun
 async function* plainFile(path: string, name: string, search: Search): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
-  if (kind !== "transcript" && !isArchived) yield { kind: "skipped", path, findings: [], error: null };
+  if (kind !== "transcript" && !isArchived) yield skipped(path);
   else yield { ...(await loneFile(path, search)), isArchived, archivedAt };
 }
 
@@ -200,22 +250,50 @@ async function loneFile(path: string, search: Search): Promise<TranscriptSource>
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const format = search.from === "auto" ? placed : search.from;
-  if (format === "unknown") throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} does not begin like a transcript.`, { details: { path } });
+  if (format === "unknown")
+    throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} does not begin like a transcript.`, {
+      details: { path },
+    });
   const ids = sessionIdOf(path, header, format === "openclaw" && agentId !== null);
-  return { kind: "transcript", path, format, agentId, key: header?.key ?? null, ...ids, header, entry: null, own: null, isArchived: false, archivedAt: null, isMissing: false, findings: [] };
+  return {
+    kind: "transcript",
+    path,
+    format,
+    agentId,
+    key: header?.key ?? null,
+    ...ids,
+    header,
+    entry: null,
+    own: null,
+    isArchived: false,
+    archivedAt: null,
+    isMissing: false,
+    findings: [],
+  };
 }
 
 /** One agent of a JSON Lines store of ours. The entries log is the truth; transcripts it does not know are found too. */
 async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
   const folder = joinPath(path, "sessions");
   const agentId = agentOfSessionsDir(folder);
-  const names = ((await listSourceNames(folder)) ?? []).filter((entry) => !entry.isDirectory).map((entry) => entry.name);
+  const names = ((await listSourceNames(folder)) ?? [])
+    .filter((entry) => !entry.isDirectory)
+    .map((entry) => entry.name);
   const logPath = joinPath(path, "throughline", "entries.log");
   const log = readOwnEntries(await readSourceText(logPath).catch((error: unknown) => textOfMissing(error)));
-  if (log.isCoded) throw new ThroughlineError("CODEC_FAILED", `The sessions in ${quote(path)} are coded: open the store with its codec and copy it.`, { details: { path } });
+  if (log.isCoded)
+    throw new ThroughlineError(
+      "CODEC_FAILED",
+      `The sessions in ${quote(path)} are coded: open the store with its codec and copy it.`,
+      { details: { path } },
+    );
   if (log.unreadableLines > 0) {
-    const finding = createFinding("ENTRY_UNREADABLE", `${log.unreadableLines} lines of the entries log cannot be read.`, { path: logPath });
-    yield { kind: "skipped", path: logPath, findings: [finding], error: null };
+    const finding = createFinding(
+      "ENTRY_UNREADABLE",
+      `${log.unreadableLines} lines of the entries log cannot be read.`,
+      { path: logPath },
+    );
+    yield skipped(logPath, [finding]);
   }
   const taken = new Set<string>();
   // Archived ones first: their keys may be those of sessions that are active now.
@@ -224,11 +302,15 @@ async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
     yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names, agentId }));
   }
   for (const name of names) {
-    if (!taken.has(name)) yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format: "jsonl", agentId }));
+    if (!taken.has(name))
+      yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format: "jsonl", agentId }));
   }
 }
 
-async function* ownSession(own: OwnEntry, place: { readonly folder: string; readonly names: readonly string[]; readonly agentId: string | null }): AsyncGenerator<FoundSource> {
+async function* ownSession(
+  own: OwnEntry,
+  place: { readonly folder: string; readonly names: readonly string[]; readonly agentId: string | null },
+): AsyncGenerator<FoundSource> {
   const { folder, names, agentId } = place;
   const { fileName } = resolveSessionFile(folder, { sessionId: own.sessionId, sessionFile: own.fileName });
   const path = joinPath(folder, fileName);
@@ -236,7 +318,21 @@ async function* ownSession(own: OwnEntry, place: { readonly folder: string; read
   const header = isMissing ? null : (await peekTranscript(path)).header;
   const ids = { sessionId: own.sessionId, nameSessionId: null };
   // A session nothing was ever appended to has no file.
-  yield { kind: "transcript", path, format: "jsonl", agentId, key: own.key, ...ids, header, entry: own.entry, own, isArchived: own.isArchived, archivedAt: null, isMissing, findings: [] };
+  yield {
+    kind: "transcript",
+    path,
+    format: "jsonl",
+    agentId,
+    key: own.key,
+    ...ids,
+    header,
+    entry: own.entry,
+    own,
+    isArchived: own.isArchived,
+    archivedAt: null,
+    isMissing,
+    findings: [],
+  };
 }
 
 function textOfMissing(error: unknown): string {
@@ -252,6 +348,10 @@ async function* guarded(path: string, found: AsyncGenerator<FoundSource>): Async
     if (!ThroughlineError.isInstance(error)) throw error;
     yield refused(path, error);
   }
+}
+
+function skipped(path: string, findings: readonly Finding[] = []): OtherSource {
+  return { kind: "skipped", path, findings, error: null };
 }
 
 function refused(path: string, error: ThroughlineError): OtherSource {

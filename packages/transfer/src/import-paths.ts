@@ -21,7 +21,11 @@ const fatalCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  * Sources are opened read-only and never changed. Running it again adds nothing but what the sources have gained.
  * @throws {ThroughlineError} INPUT_INVALID (`key` with more than one transcript), ABORTED, and what makes the store unusable
  */
-export async function* importPaths(store: SessionStore, paths: readonly string[], options: ImportOptions = {}): AsyncGenerator<ImportSource> {
+export async function* importPaths(
+  store: SessionStore,
+  paths: readonly string[],
+  options: ImportOptions = {},
+): AsyncGenerator<ImportSource> {
   for await (const found of options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options)) {
     yield found.kind === "transcript" ? await importGuarded(store, found, options) : otherResult(found);
   }
@@ -34,24 +38,52 @@ function sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGener
 async function onlyOne(paths: readonly string[], options: ImportOptions): Promise<readonly FoundSource[]> {
   const all = await Array.fromAsync(sourcesOf(paths, options));
   if (all.filter(({ kind }) => kind === "transcript").length > 1) {
-    throw new ThroughlineError("INPUT_INVALID", "A key can be given for one transcript only; the paths hold more.", { outcome: "not-applied" });
+    throw new ThroughlineError("INPUT_INVALID", "A key can be given for one transcript only; the paths hold more.", {
+      outcome: "not-applied",
+    });
   }
   return all;
 }
 
-async function importGuarded(store: SessionStore, source: TranscriptSource, options: ImportOptions): Promise<ImportSource> {
+async function importGuarded(
+  store: SessionStore,
+  source: TranscriptSource,
+  options: ImportOptions,
+): Promise<ImportSource> {
   try {
     return await importTranscript(store, source, options);
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || fatalCodes.has(error.code)) throw error;
     const { path, format, agentId, sessionId, findings, isArchived } = source;
     const key = options.key ?? source.key;
-    return { ...nothing, path, format, key, agentId, sessionId, archived: isArchived, state: "refused", findings, error };
+    return {
+      ...nothing,
+      path,
+      format,
+      key,
+      agentId,
+      sessionId,
+      archived: isArchived,
+      state: "refused",
+      findings,
+      error,
+    };
   }
 }
 
 const nothing = { lines: 0, records: 0, repaired: 0, lost: [] } as const;
 
 function otherResult({ kind, path, findings, error }: OtherSource): ImportSource {
-  return { ...nothing, path, format: "unknown", key: null, agentId: null, sessionId: null, archived: false, state: kind, findings, error };
+  return {
+    ...nothing,
+    path,
+    format: "unknown",
+    key: null,
+    agentId: null,
+    sessionId: null,
+    archived: false,
+    state: kind,
+    findings,
+    error,
+  };
 }

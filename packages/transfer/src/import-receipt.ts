@@ -31,7 +31,9 @@ export interface ImportReceipt {
 const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /** The receipt of a file nothing has been read of yet. */
-export function emptyReceipt(fields: Pick<ImportReceipt, "path" | "format" | "sessionId"> & Partial<ImportReceipt>): ImportReceipt {
+export function emptyReceipt(
+  fields: Pick<ImportReceipt, "path" | "format" | "sessionId"> & Partial<ImportReceipt>,
+): ImportReceipt {
   return { sizeBytes: 0, sha256: emptySha256, lineCount: 0, recordCount: 0, endsWithLineFeed: true, ...fields };
 }
 
@@ -39,7 +41,8 @@ export function emptyReceipt(fields: Pick<ImportReceipt, "path" | "format" | "se
 export function receiptOf(entry: SessionEntry): ImportReceipt | null {
   const receipt = entry["importedFrom"];
   if (typeof receipt !== "object" || receipt === null) return null;
-  const { path, format, sessionId, sizeBytes, sha256, lineCount, recordCount, endsWithLineFeed } = receipt as Partial<ImportReceipt>;
+  const { path, format, sessionId, sizeBytes, sha256, lineCount, recordCount, endsWithLineFeed } =
+    receipt as Partial<ImportReceipt>;
   const isWhole =
     typeof path === "string" &&
     typeof format === "string" &&

@@ -1,7 +1,23 @@
 import { createHash, type Hash } from "node:crypto";
-import { hasErrorCode, ThroughlineError, type AppendDraft, type AppendOptions, type SessionEntry, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import {
+  hasErrorCode,
+  ThroughlineError,
+  type AppendDraft,
+  type AppendOptions,
+  type SessionEntry,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { createLineSplitter, createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine, type TranscriptReader } from "@throughline/openclaw-format";
+import {
+  createLineSplitter,
+  createTranscriptReader,
+  decodeLine,
+  type SplitLine,
+  type TranscriptLine,
+  type TranscriptReader,
+} from "@throughline/openclaw-format";
 import { hashPrefix } from "./hash-prefix.ts";
 import { emptyReceipt, receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
@@ -10,7 +26,11 @@ import { findTarget, type ImportTarget } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Reads one transcript into its session, from where an earlier run stopped. */
-export async function importTranscript(store: SessionStore, source: TranscriptSource, options: ImportOptions): Promise<ImportSource> {
+export async function importTranscript(
+  store: SessionStore,
+  source: TranscriptSource,
+  options: ImportOptions,
+): Promise<ImportSource> {
   const target = await findTarget(store, source, options);
   const file = source.isMissing ? null : await openSource(source.path);
   try {
@@ -22,7 +42,13 @@ export async function importTranscript(store: SessionStore, source: TranscriptSo
 }
 
 /** Findings that are no fault of a line. */
-const ordinary: ReadonlySet<string> = new Set(["VERSION_MIGRATED", "RECORD_FLAT", "HEADER_MISSING", "HEADER_MISMATCH", "HEADER_INVALID"]);
+const ordinary: ReadonlySet<string> = new Set([
+  "VERSION_MIGRATED",
+  "RECORD_FLAT",
+  "HEADER_MISSING",
+  "HEADER_MISMATCH",
+  "HEADER_INVALID",
+]);
 
 /** A batch is written when it holds so many bytes, whatever more the store would take. */
 const maxBatchBytes = 4 * 1024 * 1024;
@@ -64,14 +90,20 @@ class ImportRun {
     this.recordCount = this.receipt.recordCount;
     this.knownLines = this.receipt.lineCount;
     const { recordBytes } = store.capabilities.limits;
-    this.reader = createTranscriptReader({ path: source.path, key: target.ref.key, sessionId: source.nameSessionId, maxLineBytes: recordBytes });
+    this.reader = createTranscriptReader({
+      path: source.path,
+      key: target.ref.key,
+      sessionId: source.nameSessionId,
+      maxLineBytes: recordBytes,
+    });
     const updatedAt = source.entry?.["updatedAt"];
     this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
   }
 
   async run(file: SourceFile | null): Promise<ImportSource> {
     const sizeBytes = file?.sizeBytes ?? 0;
-    const isFresh = this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.lastSeq === 0 && sizeBytes > 0);
+    const isFresh =
+      this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.lastSeq === 0 && sizeBytes > 0);
     await this.assertSamePrefix(sizeBytes);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
     if (!isWhole) {
@@ -87,7 +119,8 @@ class ImportRun {
   private async assertSamePrefix(sizeBytes: number): Promise<void> {
     if (this.receipt.sizeBytes === 0) return;
     const sha256 = this.source.isMissing ? null : await hashPrefix(this.source.path, this.receipt.sizeBytes);
-    if (sha256 !== this.receipt.sha256) throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
+    if (sha256 !== this.receipt.sha256)
+      throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
   }
 
   private async readFile(file: SourceFile): Promise<void> {
@@ -117,7 +150,12 @@ class ImportRun {
     this.lineCount++;
     const known = this.reader.findings.length;
     const { byteOffset, sizeBytes, isTerminated } = split;
-    const line = this.reader.push(decodeLine(split.bytes), { line: this.lineCount, byteOffset, sizeBytes, isTerminated });
+    const line = this.reader.push(decodeLine(split.bytes), {
+      line: this.lineCount,
+      byteOffset,
+      sizeBytes,
+      isTerminated,
+    });
     if (this.lineCount <= this.knownLines) {
       this.passOver(line, endBytes);
       return;
@@ -133,7 +171,8 @@ class ImportRun {
     if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
     this.add(line, sizeBytes);
     const { batchRecords, batchBytes } = this.store.capabilities.limits;
-    if (this.drafts.length >= batchRecords || this.draftBytes >= Math.min(maxBatchBytes, batchBytes / 4)) await this.flush(endBytes, isTerminated);
+    if (this.drafts.length >= batchRecords || this.draftBytes >= Math.min(maxBatchBytes, batchBytes / 4))
+      await this.flush(endBytes, isTerminated);
   }
 
   /** A line an earlier run has read: only the reader needs it. */
@@ -142,7 +181,8 @@ class ImportRun {
     this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
     const isLast = this.lineCount === this.knownLines;
     // Without its line feed the last line may have been half of one.
-    if (isLast && !this.receipt.endsWithLineFeed && endBytes - 1 !== this.receipt.sizeBytes) throw this.changed("its last line, which had no end, goes on");
+    if (isLast && !this.receipt.endsWithLineFeed && endBytes - 1 !== this.receipt.sizeBytes)
+      throw this.changed("its last line, which had no end, goes on");
   }
 
   private add(line: TranscriptLine, sizeBytes: number): void {
@@ -150,7 +190,8 @@ class ImportRun {
     this.draftBytes += sizeBytes;
     this.recordCount++;
     if (!line.side) this.lastMainId = line.record.id;
-    if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number") this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
+    if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number")
+      this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
     const { envelope } = line;
     if (envelope?.window !== undefined && this.lost.length === 0) this.windowSeq = envelope.window;
     if (envelope !== null) this.addEntryPatch(envelope);
@@ -160,7 +201,8 @@ class ImportRun {
   private addEntryPatch(envelope: NonNullable<TranscriptLine["envelope"]> & { readonly revision?: unknown }): void {
     const isNewer = typeof envelope.revision !== "number" || envelope.revision > (this.source.own?.revision ?? 0);
     if (!isNewer) return;
-    for (const [field, value] of Object.entries(envelope.entry ?? {})) if (field !== "sessionId" && field !== "importedFrom") this.entryPatch[field] = value;
+    for (const [field, value] of Object.entries(envelope.entry ?? {}))
+      if (field !== "sessionId" && field !== "importedFrom") this.entryPatch[field] = value;
     for (const field of envelope.unset ?? []) this.entryPatch[field] = undefined;
   }
 
@@ -169,7 +211,14 @@ class ImportRun {
     if (endBytes === this.receipt.sizeBytes && this.drafts.length === 0) return;
     const { lineCount, recordCount } = this;
     const sha256 = this.hash.copy().digest("hex");
-    const receipt: ImportReceipt = { ...this.receipt, sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed };
+    const receipt: ImportReceipt = {
+      ...this.receipt,
+      sizeBytes: endBytes,
+      sha256,
+      lineCount,
+      recordCount,
+      endsWithLineFeed,
+    };
     this.records += this.drafts.length;
     if (this.options.dryRun !== true) await this.append(receipt);
     this.receipt = receipt;
@@ -185,7 +234,11 @@ class ImportRun {
     const { durability, signal } = this.options;
     const headByRecords = this.lastMainId ?? this.headBefore;
     const options: AppendOptions = {
-      entry: { ...this.entryPatch, ...(this.updatedAtMs > 0 ? { updatedAt: this.updatedAtMs } : {}), importedFrom: receipt },
+      entry: {
+        ...this.entryPatch,
+        ...(this.updatedAtMs > 0 ? { updatedAt: this.updatedAtMs } : {}),
+        importedFrom: receipt,
+      },
       expect: { head: this.headBefore },
       ...(this.reader.headId === headByRecords ? {} : { rewindTo: this.reader.headId }),
       ...(this.windowSeq === null ? {} : { windowFromSeq: this.windowSeq }),
@@ -202,7 +255,12 @@ class ImportRun {
     const updatedAt = this.updatedAtMs > 0 ? this.updatedAtMs : at;
     for (let suffix = 1; this.state === null; suffix++) {
       const sessionId = suffix === 1 ? this.source.sessionId : `${this.source.sessionId.slice(0, 120)}-${suffix}`;
-      const entry: SessionEntry = { ...fields, sessionId, ...(Number.isFinite(updatedAt) ? { updatedAt } : {}), importedFrom: this.receipt };
+      const entry: SessionEntry = {
+        ...fields,
+        sessionId,
+        ...(Number.isFinite(updatedAt) ? { updatedAt } : {}),
+        importedFrom: this.receipt,
+      };
       try {
         this.state = await this.store.save(this.ref, entry, { ifRevision: null });
       } catch (error) {
@@ -215,7 +273,13 @@ class ImportRun {
   /** A store of ours may have moved the head without a record. */
   private async restoreSavedHead(): Promise<void> {
     const saved = this.source.own?.savedHead ?? null;
-    if (saved === null || saved.lastSeq !== this.recordCount || saved.headId === this.reader.headId || this.options.dryRun === true) return;
+    if (
+      saved === null ||
+      saved.lastSeq !== this.recordCount ||
+      saved.headId === this.reader.headId ||
+      this.options.dryRun === true
+    )
+      return;
     await this.store.append(this.ref, [], { rewindTo: saved.headId, entry: { importedFrom: this.receipt } });
   }
 
@@ -246,16 +310,38 @@ class ImportRun {
     const findings = [...this.source.findings, ...this.target.findings, ...found];
     const sessionId = this.state?.sessionId ?? this.source.sessionId;
     const { lines, records, repaired, lost } = this;
-    return { path, format, key: this.ref.key, agentId: this.ref.agentId, sessionId, state, archived: isArchived, lines, records, repaired, lost, findings, error: null };
+    return {
+      path,
+      format,
+      key: this.ref.key,
+      agentId: this.ref.agentId,
+      sessionId,
+      state,
+      archived: isArchived,
+      lines,
+      records,
+      repaired,
+      lost,
+      findings,
+      error: null,
+    };
   }
 
   private progress(readBytes: number): void {
-    this.options.onProgress?.({ path: this.source.path, key: this.ref.key, readBytes, sizeBytes: Math.max(readBytes, this.receipt.sizeBytes), records: this.records });
+    this.options.onProgress?.({
+      path: this.source.path,
+      key: this.ref.key,
+      readBytes,
+      sizeBytes: Math.max(readBytes, this.receipt.sizeBytes),
+      records: this.records,
+    });
   }
 
   private assertNotAborted(): void {
     if (this.options.signal?.aborted === true) {
-      throw new ThroughlineError("ABORTED", "The import was aborted; the next run goes on from there.", { cause: this.options.signal.reason });
+      throw new ThroughlineError("ABORTED", "The import was aborted; the next run goes on from there.", {
+        cause: this.options.signal.reason,
+      });
     }
   }
 

@@ -7,4 +7,11 @@ export type { ExportFormat, ExportOptions, ExportRemark } from "./export-types.t
 export { importPaths } from "./import-paths.ts";
 export { receiptOf } from "./import-receipt.ts";
 export type { ImportReceipt } from "./import-receipt.ts";
-export type { ImportFormat, ImportOptions, ImportProgress, ImportSource, ImportState, LostLine } from "./import-types.ts";
+export type {
+  ImportFormat,
+  ImportOptions,
+  ImportProgress,
+  ImportSource,
+  ImportState,
+  LostLine,
+} from "./import-types.ts";

@@ -11,7 +11,11 @@ export interface OwnEntry {
 }
 
 /** The newest row of every session. Lines that cannot be read are counted; a coded entry (`isCoded`) needs its store. */
-export function readOwnEntries(text: string): { readonly entries: readonly OwnEntry[]; readonly unreadableLines: number; readonly isCoded: boolean } {
+export function readOwnEntries(text: string): {
+  readonly entries: readonly OwnEntry[];
+  readonly unreadableLines: number;
+  readonly isCoded: boolean;
+} {
   const rows = new Map<string, OwnEntry>();
   let unreadableLines = 0;
   let isCoded = false;
@@ -28,7 +32,8 @@ export function readOwnEntries(text: string): { readonly entries: readonly OwnEn
       const row = rowOf(value);
       if (row !== null) rows.set(row.sessionId, row);
     }
-    for (const sessionId of Array.isArray(change["removed"]) ? (change["removed"] as unknown[]) : []) rows.delete(String(sessionId));
+    for (const sessionId of Array.isArray(change["removed"]) ? (change["removed"] as unknown[]) : [])
+      rows.delete(String(sessionId));
   }
   return { entries: [...rows.values()], unreadableLines, isCoded };
 }
@@ -36,8 +41,17 @@ export function readOwnEntries(text: string): { readonly entries: readonly OwnEn
 function rowOf(value: unknown): OwnEntry | null {
   if (!isFields(value)) return null;
   const { sessionId, key, fileName, isArchived, revision, entry } = value;
-  if (typeof sessionId !== "string" || typeof key !== "string" || typeof fileName !== "string" || !isFields(entry)) return null;
-  return { sessionId, key, fileName, isArchived: isArchived === true, revision: typeof revision === "number" ? revision : 0, entry, savedHead: savedHeadOf(value["savedHead"]) };
+  if (typeof sessionId !== "string" || typeof key !== "string" || typeof fileName !== "string" || !isFields(entry))
+    return null;
+  return {
+    sessionId,
+    key,
+    fileName,
+    isArchived: isArchived === true,
+    revision: typeof revision === "number" ? revision : 0,
+    entry,
+    savedHead: savedHeadOf(value["savedHead"]),
+  };
 }
 
 function savedHeadOf(value: unknown): OwnEntry["savedHead"] {

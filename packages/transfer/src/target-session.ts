@@ -1,4 +1,13 @@
-import { createFinding, hasErrorCode, sessionRef, ThroughlineError, type Finding, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import {
+  createFinding,
+  hasErrorCode,
+  sessionRef,
+  ThroughlineError,
+  type Finding,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
 import { parseSessionKey } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 import { hashPrefix } from "./hash-prefix.ts";
@@ -19,7 +28,11 @@ export interface ImportTarget {
 const maxSuffix = 10_000;
 
 /** @throws {ThroughlineError} SESSION_EXISTS when the caller's own key belongs to another session */
-export async function findTarget(store: SessionStore, source: TranscriptSource, options: ImportOptions): Promise<ImportTarget> {
+export async function findTarget(
+  store: SessionStore,
+  source: TranscriptSource,
+  options: ImportOptions,
+): Promise<ImportTarget> {
   const { base, refusedKey, findings } = baseRef(source, options);
   if (source.isArchived) {
     const archived = await findArchived(store, base, source);
@@ -31,13 +44,23 @@ export async function findTarget(store: SessionStore, source: TranscriptSource, 
     if (state === null || (await isOf(state, source))) return { ref, state, refusedKey, findings };
     if (options.key !== undefined) break;
   }
-  throw new ThroughlineError("SESSION_EXISTS", `The key ${quote(base.key)} belongs to another session.`, { outcome: "not-applied", details: { ...base } });
+  throw new ThroughlineError("SESSION_EXISTS", `The key ${quote(base.key)} belongs to another session.`, {
+    outcome: "not-applied",
+    details: { ...base },
+  });
 }
 
-function baseRef(source: TranscriptSource, options: ImportOptions): { readonly base: SessionRef; readonly refusedKey: string | null; readonly findings: readonly Finding[] } {
+function baseRef(
+  source: TranscriptSource,
+  options: ImportOptions,
+): { readonly base: SessionRef; readonly refusedKey: string | null; readonly findings: readonly Finding[] } {
   const namespace = options.namespace ?? "";
   if (options.key !== undefined) {
-    return { base: sessionRef({ key: options.key, namespace, ...agentFor(options.key, options.agentId) }), refusedKey: null, findings: [] };
+    return {
+      base: sessionRef({ key: options.key, namespace, ...agentFor(options.key, options.agentId) }),
+      refusedKey: null,
+      findings: [],
+    };
   }
   const { key } = source;
   if (key !== null) {
@@ -60,14 +83,30 @@ function agentFor(key: string, agentId: string | undefined): { readonly agentId?
 
 function madeRef(source: TranscriptSource, options: ImportOptions): SessionRef {
   const agentId = source.agentId ?? options.agentId ?? "main";
-  return sessionRef({ key: `agent:${agentId}:import:direct:${source.sessionId}`, agentId, namespace: options.namespace ?? "" });
+  return sessionRef({
+    key: `agent:${agentId}:import:direct:${source.sessionId}`,
+    agentId,
+    namespace: options.namespace ?? "",
+  });
 }
 
-async function findArchived(store: SessionStore, base: SessionRef, source: TranscriptSource): Promise<SessionState | null> {
+async function findArchived(
+  store: SessionStore,
+  base: SessionRef,
+  source: TranscriptSource,
+): Promise<SessionState | null> {
   const { namespace, agentId, key } = base;
   let cursor: string | null = null;
   do {
-    const page = await store.list({ namespace, agentId, state: "archived", keyPrefix: key, sort: "key", limit: 200, ...(cursor === null ? {} : { cursor }) });
+    const page = await store.list({
+      namespace,
+      agentId,
+      state: "archived",
+      keyPrefix: key,
+      sort: "key",
+      limit: 200,
+      ...(cursor === null ? {} : { cursor }),
+    });
     for (const state of page.sessions) if (await isOf(state, source)) return state;
     cursor = page.nextCursor;
   } while (cursor !== null);

@@ -74,7 +74,11 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
  * The id of a session that no index names. In a sessions directory the file name decides; elsewhere a name counts when
  * it is one that pi or OpenClaw gives, else the header, else the name.
  */
-export function sessionIdOf(path: string, header: TranscriptHeader | null, nameDecides: boolean): { readonly sessionId: string; readonly nameSessionId: string | null } {
+export function sessionIdOf(
+  path: string,
+  header: TranscriptHeader | null,
+  nameDecides: boolean,
+): { readonly sessionId: string; readonly nameSessionId: string | null } {
   const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
   const named = classifySessionFile(name);
   const isGivenName = named.sessionId !== null && (nameDecides || named.isPiName || uuidPattern.test(named.sessionId));

@@ -3,7 +3,13 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
-import { exportSession, importPaths, type ExportFormat, type ImportOptions, type ImportSource } from "@throughline/transfer";
+import {
+  exportSession,
+  importPaths,
+  type ExportFormat,
+  type ImportOptions,
+  type ImportSource,
+} from "@throughline/transfer";
 
 /** A directory that goes when the test does. */
 export interface FixtureFolder extends Disposable {
@@ -26,7 +32,9 @@ export function fixtureFolder(files: Readonly<Record<string, string | Uint8Array
       return file;
     },
     state: (): Readonly<Record<string, string>> => stateOf(path),
-    [Symbol.dispose]: (): void => rmSync(path, { recursive: true, force: true }),
+    [Symbol.dispose](): void {
+      rmSync(path, { recursive: true, force: true });
+    },
   };
   for (const [name, content] of Object.entries(files)) folder.write(name, content);
   return folder;
@@ -38,12 +46,17 @@ export function stateOf(path: string): Record<string, string> {
     if (!entry.isFile()) continue;
     const file = join(entry.parentPath, entry.name);
     const { mtimeMs, size, mode } = statSync(file);
-    found[file.slice(path.length + 1)] = `${createHash("sha256").update(readFileSync(file)).digest("hex")} ${size} ${mtimeMs} ${mode}`;
+    found[file.slice(path.length + 1)] =
+      `${createHash("sha256").update(readFileSync(file)).digest("hex")} ${size} ${mtimeMs} ${mode}`;
   }
   return found;
 }
 
-export function importAll(store: SessionStore, path: string | readonly string[], options: ImportOptions = {}): Promise<ImportSource[]> {
+export function importAll(
+  store: SessionStore,
+  path: string | readonly string[],
+  options: ImportOptions = {},
+): Promise<ImportSource[]> {
   return Array.fromAsync(importPaths(store, typeof path === "string" ? [path] : path, options));
 }
 
@@ -61,10 +74,22 @@ export async function recordsOf(store: SessionStore, ref: SessionRef): Promise<S
 }
 
 export const sessionId: string = "0b83cd1e-54ce-4a39-9089-188d2669ead4";
-export const header: Readonly<Record<string, unknown>> = { type: "session", version: 3, id: sessionId, timestamp: "2026-02-01T16:10:50.414Z", cwd: "/home/u/project" };
+export const header: Readonly<Record<string, unknown>> = {
+  type: "session",
+  version: 3,
+  id: sessionId,
+  timestamp: "2026-02-01T16:10:50.414Z",
+  cwd: "/home/u/project",
+};
 
-export function message(id: string, parentId: string | null, text = id): Record<string, unknown> {
-  return { type: "message", id, parentId, timestamp: "2026-02-01T16:10:51.000Z", message: { role: "user", content: text } };
+export function message(id: string, parentId: string | null, text: string = id): Record<string, unknown> {
+  return {
+    type: "message",
+    id,
+    parentId,
+    timestamp: "2026-02-01T16:10:51.000Z",
+    message: { role: "user", content: text },
+  };
 }
 
 /** One JSON value a line; texts as they are. */

@@ -3,18 +3,38 @@ import { symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { receiptOf } from "@throughline/transfer";
-import { exported, fixtureFolder, header, importAll, jsonLines, message, recordsOf, refOf, sessionId } from "./fixture-folder.ts";
+import {
+  exported,
+  fixtureFolder,
+  header,
+  importAll,
+  jsonLines,
+  message,
+  recordsOf,
+  refOf,
+  sessionId,
+} from "./fixture-folder.ts";
 
 const otherId = "1b83cd1e-54ce-4a39-9089-188d2669ead4";
 const thirdId = "2b83cd1e-54ce-4a39-9089-188d2669ead4";
 const sessions = "agents/main/sessions";
 const plain = (id: string): string => jsonLines({ ...header, id }, message("a", null), message("b", "a"));
-const entry = { sessionId, updatedAt: 1706803200000, sessionFile: `/else/where/${sessionId}.jsonl`, sendPolicy: "deny", unknownField: { a: 1 }, lastTo: "channel:1" };
+const entry = {
+  sessionId,
+  updatedAt: 1706803200000,
+  sessionFile: `/else/where/${sessionId}.jsonl`,
+  sendPolicy: "deny",
+  unknownField: { a: 1 },
+  lastTo: "channel:1",
+};
 
 describe("importing an OpenClaw state directory", () => {
   it("takes every agent's sessions, with the whole of their entries [MIG-01] [MIG-05] [IDX-09]", async () => {
     using folder = fixtureFolder({
-      [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": entry, "goclaw:main:main": { sessionId: otherId } }),
+      [`${sessions}/sessions.json`]: JSON.stringify({
+        "agent:main:main": entry,
+        "goclaw:main:main": { sessionId: otherId },
+      }),
       [`${sessions}/${sessionId}.jsonl`]: plain(sessionId),
       [`${sessions}/${otherId}.jsonl`]: plain(otherId),
       [`agents/codex/sessions/${sessionId}.jsonl`]: plain(sessionId),
@@ -31,13 +51,21 @@ describe("importing an OpenClaw state directory", () => {
     const { sessionFile, ...fields } = entry;
     expect(state?.entry).toMatchObject(fields);
     expect(state?.updatedAtMs).toBeGreaterThanOrEqual(entry.updatedAt);
-    expect(receiptOf(state?.entry ?? { sessionId })).toMatchObject({ path: folder.at(sessions, `${sessionId}.jsonl`), sessionFile, lineCount: 3, recordCount: 3, endsWithLineFeed: true });
+    expect(receiptOf(state?.entry ?? { sessionId })).toMatchObject({
+      path: folder.at(sessions, `${sessionId}.jsonl`),
+      sessionFile,
+      lineCount: 3,
+      recordCount: 3,
+      endsWithLineFeed: true,
+    });
   });
 
   it("finds what no index names: transcripts, topics, archives; and leaves the rest alone", async () => {
     const archive = `${thirdId}.jsonl.reset.2026-03-01T00-00-00.000Z`;
     using folder = fixtureFolder({
-      [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:telegram:group:-1:topic:7": { sessionId, sessionFile: `/x/${sessionId}-topic-7.jsonl` } }),
+      [`${sessions}/sessions.json`]: JSON.stringify({
+        "agent:main:telegram:group:-1:topic:7": { sessionId, sessionFile: `/x/${sessionId}-topic-7.jsonl` },
+      }),
       [`${sessions}/${sessionId}-topic-7.jsonl`]: plain(sessionId),
       [`${sessions}/${otherId}.jsonl`]: plain("another-id"),
       [`${sessions}/${archive}`]: plain(thirdId),
@@ -47,7 +75,15 @@ describe("importing an OpenClaw state directory", () => {
       [`${sessions}/notes.md`]: "",
     });
     const store = createMemoryStore();
-    const run = async (): Promise<unknown[]> => (await importAll(store, folder.path)).map(({ key, sessionId: id, state, archived, records, findings }) => [key, id, state, archived, records, findings.map(({ code }) => code)]);
+    const run = async (): Promise<unknown[]> =>
+      (await importAll(store, folder.path)).map(({ key, sessionId: id, state, archived, records, findings }) => [
+        key,
+        id,
+        state,
+        archived,
+        records,
+        findings.map(({ code }) => code),
+      ]);
     const rest = [
       [null, null, "skipped", false, 0, []],
       [null, null, "skipped", false, 0, []],
@@ -59,16 +95,32 @@ describe("importing an OpenClaw state directory", () => {
       rest[1],
       [`agent:main:import:direct:${thirdId}`, thirdId, "imported", true, 3, []],
     ]);
-    expect((await run()).map((row) => (row as unknown[])[2])).toEqual(["unchanged", "unchanged", "skipped", "skipped", "unchanged"]);
+    expect((await run()).map((row) => (row as unknown[])[2])).toEqual([
+      "unchanged",
+      "unchanged",
+      "skipped",
+      "skipped",
+      "unchanged",
+    ]);
     const { sessions: archived } = await store.list({ state: "archived" });
-    expect(archived.map(({ sessionId: id, entry: kept }) => [id, receiptOf(kept)?.archivedAt])).toEqual([[thirdId, "2026-03-01T00:00:00.000Z"]]);
+    expect(archived.map(({ sessionId: id, entry: kept }) => [id, receiptOf(kept)?.archivedAt])).toEqual([
+      [thirdId, "2026-03-01T00:00:00.000Z"],
+    ]);
   });
 
   it("keeps an entry whose transcript is gone, and reads transcripts whose index is broken [IDX-03]", async () => {
-    using folder = fixtureFolder({ [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": { sessionId, sendPolicy: "deny" } }), [`${sessions}/x.md`]: "" });
+    using folder = fixtureFolder({
+      [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": { sessionId, sendPolicy: "deny" } }),
+      [`${sessions}/x.md`]: "",
+    });
     const store = createMemoryStore();
     const [source] = await importAll(store, folder.path);
-    expect(source).toMatchObject({ key: "agent:main:main", state: "imported", records: 0, findings: [{ code: "SESSION_FILE_MISSING" }] });
+    expect(source).toMatchObject({
+      key: "agent:main:main",
+      state: "imported",
+      records: 0,
+      findings: [{ code: "SESSION_FILE_MISSING" }],
+    });
     expect((await store.load(refOf(source ?? { agentId: "", key: "" })))?.entry.sendPolicy).toBe("deny");
     folder.write(`${sessions}/sessions.json`, "{broken");
     folder.write(`${sessions}/${otherId}.jsonl`, plain(otherId));
@@ -81,7 +133,11 @@ describe("importing an OpenClaw state directory", () => {
 
   it("a key that belongs to another agent, or is none, gives way to one made of the id", async () => {
     using folder = fixtureFolder({
-      "agents/codex/sessions/sessions.json": JSON.stringify({ "agent:main:main": { sessionId }, "bad\nkey": { sessionId: otherId }, x: 5 }),
+      "agents/codex/sessions/sessions.json": JSON.stringify({
+        "agent:main:main": { sessionId },
+        "bad\nkey": { sessionId: otherId },
+        x: 5,
+      }),
       [`agents/codex/sessions/${sessionId}.jsonl`]: plain(sessionId),
       [`agents/codex/sessions/${otherId}.jsonl`]: plain(otherId),
     });
@@ -92,17 +148,38 @@ describe("importing an OpenClaw state directory", () => {
       ["imported", `agent:codex:import:direct:${otherId}`, "SESSION_UNINDEXED"],
       ["skipped", null, "ENTRY_UNREADABLE"],
     ]);
-    expect(receiptOf((await store.load({ namespace: "", agentId: "codex", key: `agent:codex:import:direct:${sessionId}` }))?.entry ?? { sessionId })?.key).toBe("agent:main:main");
+    expect(
+      receiptOf(
+        (await store.load({ namespace: "", agentId: "codex", key: `agent:codex:import:direct:${sessionId}` }))
+          ?.entry ?? { sessionId },
+      )?.key,
+    ).toBe("agent:main:main");
   });
 
   it("one bad file blocks nothing [LAY-15]", async () => {
-    using folder = fixtureFolder({ [`${sessions}/${sessionId}.jsonl`]: plain(sessionId), [`${sessions}/${thirdId}.jsonl/x`]: "a folder by a transcript's name" });
+    using folder = fixtureFolder({
+      [`${sessions}/${sessionId}.jsonl`]: plain(sessionId),
+      [`${sessions}/${thirdId}.jsonl/x`]: "a folder by a transcript's name",
+    });
     using secret = fixtureFolder({ "secret.jsonl": plain("secret") });
     symlinkSync(secret.at("secret.jsonl"), folder.at(sessions, `${otherId}.jsonl`));
-    folder.write(`${sessions}/sessions.json`, JSON.stringify({ "agent:main:up": { sessionId: "../../x", sessionFile: "../../../etc/passwd" }, "agent:main:folder": { sessionId: thirdId } }));
+    folder.write(
+      `${sessions}/sessions.json`,
+      JSON.stringify({
+        "agent:main:up": { sessionId: "../../x", sessionFile: "../../../etc/passwd" },
+        "agent:main:folder": { sessionId: thirdId },
+      }),
+    );
     const store = createMemoryStore();
     const sources = await importAll(store, [folder.path, folder.at("nowhere")]);
-    expect(sources.map(({ path, state, error, findings }) => [path.slice(folder.at(sessions).length + 1), state, error?.code ?? null, findings.map(({ code }) => code)])).toEqual([
+    expect(
+      sources.map(({ path, state, error, findings }) => [
+        path.slice(folder.at(sessions).length + 1),
+        state,
+        error?.code ?? null,
+        findings.map(({ code }) => code),
+      ]),
+    ).toEqual([
       ["passwd", "imported", null, ["SESSION_FILE_MISSING"]],
       [`${thirdId}.jsonl`, "imported", null, ["SESSION_FILE_MISSING"]],
       [`${sessionId}.jsonl`, "imported", null, ["SESSION_UNINDEXED"]],
@@ -116,13 +193,17 @@ describe("importing an OpenClaw state directory", () => {
     execFileSync("mkfifo", [folder.at(sessions, `${otherId}.jsonl`)]);
     const sources = await importAll(createMemoryStore(), folder.path);
     expect(sources.map(({ state, error, findings }) => [state, error?.code, findings[0]?.code])).toEqual([
-      ["imported", undefined, "SESSION_UNINDEXED"],
+      ["imported", undefined, undefined],
       ["refused", "FILE_UNREADABLE", "FILE_UNREADABLE"],
     ]);
   });
 
   it("never changes the source [MIG-02] [MIG-07]", async () => {
-    using folder = fixtureFolder({ [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": entry }), [`${sessions}/${sessionId}.jsonl`]: plain(sessionId) + "{torn", [`${sessions}/${otherId}.jsonl.reset.x`]: plain(otherId) });
+    using folder = fixtureFolder({
+      [`${sessions}/sessions.json`]: JSON.stringify({ "agent:main:main": entry }),
+      [`${sessions}/${sessionId}.jsonl`]: plain(sessionId) + "{torn",
+      [`${sessions}/${otherId}.jsonl.reset.x`]: plain(otherId),
+    });
     const before = folder.state();
     const store = createMemoryStore();
     await importAll(store, folder.path);
@@ -133,9 +214,18 @@ describe("importing an OpenClaw state directory", () => {
 
 describe("other layouts", () => {
   it("claw0 with the index one level up, by id [LAY-01]", async () => {
-    const index = { abc123: { label: "my-project", created_at: 1735689600.5, last_active: 1735689605.5, message_count: 2 } };
-    const flat = jsonLines({ type: "user", content: "Hello", ts: 1735689600.5 }, { type: "assistant", content: [{ type: "text", text: "Hi" }], ts: 1735689605.5 });
-    using folder = fixtureFolder({ "workspace/.sessions/agents/luna/sessions.json": JSON.stringify(index), "workspace/.sessions/agents/luna/sessions/abc123.jsonl": flat, "workspace/.sessions/agents/luna/sessions/empty.jsonl": "" });
+    const index = {
+      abc123: { label: "my-project", created_at: 1735689600.5, last_active: 1735689605.5, message_count: 2 },
+    };
+    const flat = jsonLines(
+      { type: "user", content: "Hello", ts: 1735689600.5 },
+      { type: "assistant", content: [{ type: "text", text: "Hi" }], ts: 1735689605.5 },
+    );
+    using folder = fixtureFolder({
+      "workspace/.sessions/agents/luna/sessions.json": JSON.stringify(index),
+      "workspace/.sessions/agents/luna/sessions/abc123.jsonl": flat,
+      "workspace/.sessions/agents/luna/sessions/empty.jsonl": "",
+    });
     const store = createMemoryStore();
     const sources = await importAll(store, folder.at("workspace"));
     expect(sources.map(({ key, format, state, records }) => [key, format, state, records])).toEqual([
@@ -143,14 +233,33 @@ describe("other layouts", () => {
       ["agent:luna:import:direct:empty", "claw0", "imported", 0],
     ]);
     const state = await store.load({ namespace: "", agentId: "luna", key: "agent:luna:import:direct:abc123" });
-    expect(state?.entry).toMatchObject({ sessionId: "abc123", label: "my-project", message_count: 2, updatedAt: 1735689605500 });
+    expect(state?.entry).toMatchObject({
+      sessionId: "abc123",
+      label: "my-project",
+      message_count: 2,
+      updatedAt: 1735689605500,
+    });
     expect(await exported(store, refOf(sources[0] ?? { agentId: "", key: "" }), "jsonl")).toBe(flat);
-    expect((await importAll(store, folder.at("workspace/.sessions/agents"))).map(({ state: again }) => again)).toEqual(["unchanged", "unchanged"]);
+    expect((await importAll(store, folder.at("workspace/.sessions/agents"))).map(({ state: again }) => again)).toEqual([
+      "unchanged",
+      "unchanged",
+    ]);
   });
 
   it("claw0 with transcripts in a folder of their own, by key [LAY-02] [LAY-03] [IDX-01]", async () => {
-    const meta = { session_key: "main:cli:user", session_id: "abc123", created_at: "2025-01-01T00:00:00+00:00", updated_at: "2025-01-01T00:00:05+00:00", message_count: 1, transcript_file: "main_cli_user_abc123.jsonl" };
-    const transcript = (id: string, key: string): string => jsonLines({ type: "session", id, key, created: "2025-01-01T00:00:00Z" }, { type: "user", content: "hello", ts: "2025-01-01T00:00:01Z" });
+    const meta = {
+      session_key: "main:cli:user",
+      session_id: "abc123",
+      created_at: "2025-01-01T00:00:00+00:00",
+      updated_at: "2025-01-01T00:00:05+00:00",
+      message_count: 1,
+      transcript_file: "main_cli_user_abc123.jsonl",
+    };
+    const transcript = (id: string, key: string): string =>
+      jsonLines(
+        { type: "session", id, key, created: "2025-01-01T00:00:00Z" },
+        { type: "user", content: "hello", ts: "2025-01-01T00:00:01Z" },
+      );
     using folder = fixtureFolder({
       ".sessions/sessions.json": JSON.stringify({ "main:cli:user": meta }),
       ".sessions/transcripts/main_cli_user_abc123.jsonl": transcript("abc123", "main:cli:user"),
@@ -162,37 +271,95 @@ describe("other layouts", () => {
       ["main:cli:user", "main", "abc123", 2],
       ["luna:cli:user", "luna", "def456", 2],
     ]);
-    expect((await store.load(refOf(sources[0] ?? { agentId: "", key: "" })))?.entry).toMatchObject({ created_at: meta.created_at, updatedAt: 1735689605000 });
+    expect((await store.load(refOf(sources[0] ?? { agentId: "", key: "" })))?.entry).toMatchObject({
+      created_at: meta.created_at,
+      updatedAt: 1735689605000,
+    });
   });
 
   it("pi: folders by working directory, names with the time first", async () => {
     const name = `--home-u-project--/2026-02-01T16-10-50-414Z_${sessionId}.jsonl`;
     using folder = fixtureFolder({ [`sessions/${name}`]: plain(sessionId), "sessions/--home-u-other--/notes.txt": "" });
-    for (const path of [folder.path, folder.at("sessions"), folder.at("sessions/--home-u-project--"), folder.at("sessions", name)]) {
+    for (const path of [
+      folder.path,
+      folder.at("sessions"),
+      folder.at("sessions/--home-u-project--"),
+      folder.at("sessions", name),
+    ]) {
       const sources = await importAll(createMemoryStore(), path);
-      expect(sources).toMatchObject([{ format: "pi", key: `agent:main:import:direct:${sessionId}`, sessionId, state: "imported", records: 3, findings: [] }]);
+      expect(sources).toMatchObject([
+        {
+          format: "pi",
+          key: `agent:main:import:direct:${sessionId}`,
+          sessionId,
+          state: "imported",
+          records: 3,
+          findings: [],
+        },
+      ]);
     }
   });
 
   it("a lone file: by its header, by the key that is given, under a free key [MIG-01]", async () => {
-    using folder = fixtureFolder({ "mine.jsonl": plain("from-the-header"), "copy.jsonl": jsonLines({ ...header, id: "from-the-header" }, message("z", null)), "nameless.jsonl": jsonLines(message("a", null)) });
+    using folder = fixtureFolder({
+      "mine.jsonl": plain("from-the-header"),
+      "copy.jsonl": jsonLines({ ...header, id: "from-the-header" }, message("z", null)),
+      "nameless.jsonl": jsonLines(message("a", null)),
+    });
     const store = createMemoryStore();
     const one = async (name: string, key?: string): Promise<unknown[]> => {
       const [source] = await importAll(store, folder.at(name), key === undefined ? {} : { key });
       return [source?.key, source?.sessionId, source?.state, source?.error?.code];
     };
-    expect(await one("mine.jsonl")).toEqual(["agent:main:import:direct:from-the-header", "from-the-header", "imported", undefined]);
-    expect(await one("copy.jsonl")).toEqual(["agent:main:import:direct:from-the-header-2", "from-the-header-2", "imported", undefined]);
-    expect(await one("copy.jsonl")).toEqual(["agent:main:import:direct:from-the-header-2", "from-the-header-2", "unchanged", undefined]);
-    expect(await one("nameless.jsonl")).toEqual(["agent:main:import:direct:nameless", "nameless", "imported", undefined]);
-    expect(await one("mine.jsonl", "agent:luna:cli:direct:x")).toEqual(["agent:luna:cli:direct:x", "from-the-header", "imported", undefined]);
-    expect(await one("copy.jsonl", "agent:luna:cli:direct:x")).toEqual(["agent:luna:cli:direct:x", "from-the-header", "refused", "SESSION_EXISTS"]);
-    await expect(importAll(store, folder.path, { key: "agent:main:one" })).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    expect(await one("mine.jsonl")).toEqual([
+      "agent:main:import:direct:from-the-header",
+      "from-the-header",
+      "imported",
+      undefined,
+    ]);
+    expect(await one("copy.jsonl")).toEqual([
+      "agent:main:import:direct:from-the-header-2",
+      "from-the-header-2",
+      "imported",
+      undefined,
+    ]);
+    expect(await one("copy.jsonl")).toEqual([
+      "agent:main:import:direct:from-the-header-2",
+      "from-the-header-2",
+      "unchanged",
+      undefined,
+    ]);
+    expect(await one("nameless.jsonl")).toEqual([
+      "agent:main:import:direct:nameless",
+      "nameless",
+      "imported",
+      undefined,
+    ]);
+    expect(await one("mine.jsonl", "agent:luna:cli:direct:x")).toEqual([
+      "agent:luna:cli:direct:x",
+      "from-the-header",
+      "imported",
+      undefined,
+    ]);
+    expect(await one("copy.jsonl", "agent:luna:cli:direct:x")).toEqual([
+      "agent:luna:cli:direct:x",
+      "from-the-header",
+      "refused",
+      "SESSION_EXISTS",
+    ]);
+    await expect(importAll(store, folder.path, { key: "agent:main:one" })).rejects.toMatchObject({
+      code: "INPUT_INVALID",
+    });
   });
 
   it("what is no transcript is refused with its name", async () => {
     using folder = fixtureFolder({ "a.jsonl": '{"type":"session_meta","payload":{}}\n', "b/c.txt": "x" });
-    expect((await importAll(createMemoryStore(), [folder.at("a.jsonl"), folder.at("b")])).map(({ state, error }) => [state, error?.code])).toEqual([
+    expect(
+      (await importAll(createMemoryStore(), [folder.at("a.jsonl"), folder.at("b")])).map(({ state, error }) => [
+        state,
+        error?.code,
+      ]),
+    ).toEqual([
       ["refused", "FORMAT_UNKNOWN"],
       ["refused", "FORMAT_UNKNOWN"],
     ]);
@@ -201,11 +368,36 @@ describe("other layouts", () => {
   });
 
   it("the records keep their lines, ids and order [MIG-10] [MIG-12]", async () => {
-    const text = jsonLines(header, message("a", null), { type: "checkpoint", id: "c", parentId: "a", timestamp: "2026-02-01T16:10:52.000Z", checkpoint: { summary: "s" } }, { type: "compaction", id: "d", parentId: "a", timestamp: "2026-02-01T16:10:52.000Z", summary: "s", firstKeptEntryId: "a", tokensBefore: 5 }, { type: "later", id: "e", parentId: "d", timestamp: "t" });
+    const text = jsonLines(
+      header,
+      message("a", null),
+      {
+        type: "checkpoint",
+        id: "c",
+        parentId: "a",
+        timestamp: "2026-02-01T16:10:52.000Z",
+        checkpoint: { summary: "s" },
+      },
+      {
+        type: "compaction",
+        id: "d",
+        parentId: "a",
+        timestamp: "2026-02-01T16:10:52.000Z",
+        summary: "s",
+        firstKeptEntryId: "a",
+        tokensBefore: 5,
+      },
+      { type: "later", id: "e", parentId: "d", timestamp: "t" },
+    );
     using folder = fixtureFolder({ "x.jsonl": text });
     const store = createMemoryStore();
     const [source] = await importAll(store, folder.at("x.jsonl"));
     const records = await recordsOf(store, refOf(source ?? { agentId: "", key: "" }));
-    expect(records.map(({ seq, id, source: line }) => [seq, id, line])).toEqual(text.trimEnd().split("\n").map((line, index) => [index + 1, [`header:${sessionId}`, "a", "c", "d", "e"][index], line]));
+    expect(records.map(({ seq, id, source: line }) => [seq, id, line])).toEqual(
+      text
+        .trimEnd()
+        .split("\n")
+        .map((line, index) => [index + 1, [`header:${sessionId}`, "a", "c", "d", "e"][index], line]),
+    );
   });
 });

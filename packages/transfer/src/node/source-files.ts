@@ -21,7 +21,10 @@ const openFile = promisify(open);
 const statFile = promisify(fstat);
 const readBytes = promisify(read);
 const closeFile = promisify(close);
-const listDirectory = promisify(readdir) as unknown as (path: string, options: { withFileTypes: true }) => Promise<Dirent[]>;
+const listDirectory = promisify(readdir) as unknown as (
+  path: string,
+  options: { withFileTypes: true },
+) => Promise<Dirent[]>;
 
 const chunkBytes = 256 * 1024;
 /** A sessions.json may be large; one larger than this is not an index any more. */
@@ -42,10 +45,15 @@ export async function openSource(path: string): Promise<SourceFile> {
     sizeBytes: facts.size,
     async *chunks({ fromBytes = 0, toBytes = facts.size } = {}) {
       const buffer = new Uint8Array(chunkBytes);
-      for (let at = fromBytes; at < toBytes; ) {
+      for (let at = fromBytes; at < toBytes;) {
         const wanted = Math.min(chunkBytes, toBytes - at);
-        const { bytesRead } = await readBytes(handle, buffer, 0, wanted, at).catch((error: unknown) => throwFileError(path, error));
-        if (bytesRead === 0) throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} became shorter while it was read.`, { details: { path } });
+        const { bytesRead } = await readBytes(handle, buffer, 0, wanted, at).catch((error: unknown) =>
+          throwFileError(path, error),
+        );
+        if (bytesRead === 0)
+          throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} became shorter while it was read.`, {
+            details: { path },
+          });
         at += bytesRead;
         yield buffer.subarray(0, bytesRead);
       }
@@ -58,7 +66,9 @@ export async function openSource(path: string): Promise<SourceFile> {
 export async function listSourceNames(path: string): Promise<readonly ListedName[] | null> {
   try {
     const entries = await listDirectory(path, { withFileTypes: true });
-    return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    return entries
+      .map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if (codeOf(error) === "ENOTDIR") return null;
     return throwFileError(path, error);
@@ -69,7 +79,8 @@ export async function listSourceNames(path: string): Promise<readonly ListedName
 export async function readSourceText(path: string): Promise<string> {
   const source = await openSource(path);
   try {
-    if (source.sizeBytes > maxTextBytes) throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} is too large for an index.`, { details: { path } });
+    if (source.sizeBytes > maxTextBytes)
+      throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} is too large for an index.`, { details: { path } });
     const parts: Uint8Array[] = [];
     for await (const chunk of source.chunks()) parts.push(new Uint8Array(chunk));
     return Buffer.concat(parts).toString("utf8");
@@ -78,13 +89,23 @@ export async function readSourceText(path: string): Promise<string> {
   }
 }
 
-const codes: Readonly<Record<string, ErrorCode>> = { ENOENT: "FILE_NOT_FOUND", ENOTDIR: "FILE_NOT_FOUND", ELOOP: "PATH_UNSAFE", EMLINK: "PATH_UNSAFE" };
+const codes: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: "FILE_NOT_FOUND",
+  ENOTDIR: "FILE_NOT_FOUND",
+  ELOOP: "PATH_UNSAFE",
+  EMLINK: "PATH_UNSAFE",
+};
 
 function throwFileError(path: string, cause: unknown): never {
   if (ThroughlineError.isInstance(cause)) throw cause;
   const systemCode = codeOf(cause);
   const code = codes[systemCode] ?? "FILE_UNREADABLE";
-  const why = code === "FILE_NOT_FOUND" ? "does not exist" : code === "PATH_UNSAFE" ? "is a symbolic link" : `cannot be read (${systemCode})`;
+  const why =
+    code === "FILE_NOT_FOUND"
+      ? "does not exist"
+      : code === "PATH_UNSAFE"
+        ? "is a symbolic link"
+        : `cannot be read (${systemCode})`;
   throw new ThroughlineError(code, `${quote(path)} ${why}.`, { details: { path, systemCode }, cause });
 }
 

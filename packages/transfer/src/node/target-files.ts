@@ -21,7 +21,11 @@ export async function assertNoFile(path: string): Promise<void> {
  * step that fails when anybody else took it. Mode 0600; directories that are missing are made with 0700.
  * @throws {ThroughlineError} EXPORT_EXISTS, FILE_UNREADABLE
  */
-export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Array>, random: RandomSource): Promise<{ readonly sizeBytes: number }> {
+export async function writeNewFile(
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+  random: RandomSource,
+): Promise<{ readonly sizeBytes: number }> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => throwUnwritable(path, error));
   const temporary = `${path}.${random.uuid()}.tmp`;
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -48,12 +52,19 @@ export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Arra
 }
 
 function exists(path: string): ThroughlineError {
-  return new ThroughlineError("EXPORT_EXISTS", `${quote(path)} exists already.`, { outcome: "not-applied", details: { path } });
+  return new ThroughlineError("EXPORT_EXISTS", `${quote(path)} exists already.`, {
+    outcome: "not-applied",
+    details: { path },
+  });
 }
 
 function unwritable(path: string, cause: unknown): ThroughlineError {
   const message = `${quote(path)} cannot be written (${codeOf(cause)}).`;
-  return new ThroughlineError("FILE_UNREADABLE", message, { outcome: "not-applied", details: { path, systemCode: codeOf(cause) }, cause });
+  return new ThroughlineError("FILE_UNREADABLE", message, {
+    outcome: "not-applied",
+    details: { path, systemCode: codeOf(cause) },
+    cause,
+  });
 }
 
 function throwUnwritable(path: string, cause: unknown): never {

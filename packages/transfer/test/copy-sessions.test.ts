@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { resetSession, type SessionRef, type SessionStore } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { createMemoryStore } from "@throughline/store-memory";
+import { copySessions, type CopyOptions } from "@throughline/transfer";
+import {
+  exported,
+  fixtureFolder,
+  header,
+  importAll,
+  jsonLines,
+  message,
+  recordsOf,
+  sessionId,
+} from "./fixture-folder.ts";
+
+const main: SessionRef = { namespace: "", agentId: "main", key: "agent:main:main" };
+const imported: SessionRef = { ...main, key: `agent:main:import:direct:${sessionId}` };
+const file = jsonLines(header, message("a", null), "{broken", message("a", "a")).trimEnd();
+
+async function filled(): Promise<SessionStore> {
+  const store = createMemoryStore();
+  using folder = fixtureFolder({ "x.jsonl": file });
+  await importAll(store, folder.at("x.jsonl"));
+  await store.save(main, { sessionId: "first", sendPolicy: "deny" }, { ifRevision: null });
+  await store.append(
+    main,
+    ["a", "b"].map((id) => ({ type: "message", id, message: { role: "user", content: id } })),
+  );
+  await resetSession(store, main, { random: systemRandom, keep: () => ({ label: "kept" }) });
+  await store.append(
+    main,
+    ["c", "d"].map((id) => ({ type: "message", id, message: { role: "user", content: id } })),
+    { windowFromSeq: 2 },
+  );
+  await store.append(main, [], { rewindTo: "c" });
+  return store;
+}
+
+async function picture(store: SessionStore): Promise<unknown> {
+  const { sessions } = await store.list({ state: "any", sort: "key" });
+  return Promise.all(
+    sessions.map(async ({ ref, sessionId: id, archived, entry, head }) => {
+      const records = await recordsOf(store, ref);
+      return {
+        ref,
+        id,
+        archived,
+        entry,
+        head,
+        records: records.map(({ seq, id: recordId, source, record, isSourceCanonical }) => [
+          seq,
+          recordId,
+          source,
+          record,
+          isSourceCanonical,
+        ]),
+      };
+    }),
+  );
+}
+
+async function copy(from: SessionStore, to: SessionStore, options: CopyOptions = {}): Promise<unknown[]> {
+  return (await Array.fromAsync(copySessions(from, to, options))).map(({ state, records, error }) => [
+    state,
+    records,
+    error?.code ?? null,
+  ]);
+}
+
+describe("copySessions", () => {
+  it("keeps seq, bytes, entries, heads and archives; a second run adds nothing", async () => {
+    const from = await filled();
+    const to = createMemoryStore();
+    expect(await copy(from, to)).toEqual([
+      ["imported", 2, null],
+      ["imported", 4, null],
+      ["imported", 2, null],
+    ]);
+    expect(await picture(to)).toEqual(await picture(from));
+    expect(await exported(to, imported, "jsonl")).toBe(file);
+    expect(await copy(from, to)).toEqual([
+      ["unchanged", 0, null],
+      ["unchanged", 0, null],
+      ["unchanged", 0, null],
+    ]);
+  });
+
+  it("copies what has come since, and goes on after an interruption", async () => {
+    const from = await filled();
+    const to = createMemoryStore({ limits: { batchRecords: 1 } });
+    const run = copySessions(from, to);
+    await run.next();
+    await run.return(undefined);
+    await copy(from, to);
+    await from.append(main, [{ type: "message", id: "e", message: { role: "user", content: "e" } }], {
+      entry: { label: "new" },
+    });
+    expect(await copy(from, to)).toEqual([
+      ["unchanged", 0, null],
+      ["unchanged", 0, null],
+      ["grown", 1, null],
+    ]);
+    expect(await picture(to)).toEqual(await picture(from));
+  });
+
+  it("takes up a session whose copy stopped in the middle", async () => {
+    const from = await filled();
+    const to = createMemoryStore({ limits: { batchRecords: 1 } });
+    const abort = new AbortController();
+    let appends = 0;
+    const counting = new Proxy(to, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target);
+        if (name === "append" && ++appends === 3) abort.abort();
+        return typeof member === "function" ? (member.bind(target) as unknown) : member;
+      },
+    });
+    await expect(copy(from, counting, { refs: [imported], signal: abort.signal })).rejects.toMatchObject({
+      code: "ABORTED",
+    });
+    expect((await to.load(imported))?.head.lastSeq).toBeLessThan(4);
+    await copy(from, to);
+    expect(await picture(to)).toEqual(await picture(from));
+  });
+
+  it("never mixes two sessions under one key", async () => {
+    const from = await filled();
+    const to = createMemoryStore();
+    await to.save(main, { sessionId: "another" }, { ifRevision: null });
+    expect(await copy(from, to, { refs: [main] })).toEqual([["refused", 0, "SESSION_EXISTS"]]);
+    const own = createMemoryStore();
+    await copy(from, own, { refs: [imported] });
+    await own.append(imported, [{ type: "message", message: { role: "user", content: "own" } }]);
+    expect(await copy(from, own, { refs: [imported] })).toEqual([["refused", 0, "SESSION_EXISTS"]]);
+    await expect(copy(from, own, { refs: [{ ...main, key: "agent:main:none" }] })).rejects.toMatchObject({
+      code: "SESSION_NOT_FOUND",
+    });
+  });
+});
