@@ -1,6 +1,8 @@
 import type { Readable } from "node:stream";
-import { findRecordProblem, ThroughlineError } from "@throughline/core";
+import { findRecordProblem, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { RecordDraft } from "@throughline/core";
+import { systemClock, systemRecordIds } from "@throughline/core/node";
+import { defaultStoreLimits, prepareDrafts } from "@throughline/core/store";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format";
 
@@ -79,16 +81,20 @@ function parseJson(text: string, line: number): unknown {
   }
 }
 
-/** What stands at the door: everything that would make a record nobody can use. */
+/** What stands at the door: the stores' own rules for a draft, and what makes a record that nobody could use. */
 function checkDraft(value: unknown, line: number): RecordDraft {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(line, "it is not an object");
-  for (const reserved of ["seq", "_tl"]) {
-    if (Object.hasOwn(value, reserved)) throw invalid(line, `${reserved} is assigned by the store`, { path: reserved });
-  }
   // What may be left out is filled in by the store; the check wants to see it.
   const problem = findRecordProblem({ id: "", parentId: null, timestamp: "", ...value });
   if (problem !== null) throw invalid(line, `${problem.path} ${problem.message}`, { path: problem.path });
-  return value as RecordDraft;
+  const draft = value as RecordDraft;
+  try {
+    prepareDrafts([draft], { ids: systemRecordIds, clock: systemClock, limits: defaultStoreLimits });
+  } catch (cause) {
+    if (!hasErrorCode(cause, "RECORD_INVALID")) throw cause;
+    throw invalid(line, cause.message.replace(/^Draft 0 is not a valid record: |\.$/g, ""), {}, cause);
+  }
+  return draft;
 }
 
 /** Counts brackets outside of strings, before anything recursive sees the text. */

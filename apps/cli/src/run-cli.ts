@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { resolveSettings } from "@throughline/config";
 import type { ConfigFile, Setting } from "@throughline/config";
-import { ThroughlineError } from "@throughline/core";
+import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
@@ -89,16 +89,19 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
   const timeoutMs = Number(valueOf("timeoutMs"));
   const timeout = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : null;
   const store = lazyStore(host, String(valueOf("store")), (finding) => output.finding(finding));
+  const scope = {
+    namespace: String(valueOf("namespace")),
+    agentId: String(valueOf("agent")),
+    isAgentGiven: settings.some(({ key, source }) => key === "agent" && source !== "default"),
+  };
+  // The door: a name that cannot be one is refused before anything is looked up with it.
+  sessionRef({ key: "scope", namespace: scope.namespace, agentId: scope.agentId });
   const context: CommandContext = {
     host,
     output,
     settings,
     storeUrl: String(valueOf("store")),
-    scope: {
-      namespace: String(valueOf("namespace")),
-      agentId: String(valueOf("agent")),
-      isAgentGiven: settings.some(({ key, source }) => key === "agent" && source !== "default"),
-    },
+    scope,
     signal: timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]),
     openStore: store.open,
   };
