@@ -1,0 +1,73 @@
+import { isFields } from "./block-parts.ts";
+import { calibratedFactor } from "./calibration.ts";
+import { countPrefix, tokensOf, type EstimatedRequest, type EstimateOptions } from "./context-estimate.ts";
+import type { Countable } from "./message-parts.ts";
+
+/** What the tokens of a context are made of. The parts add up to the total exactly. */
+export interface ContextBreakdown {
+  readonly systemTokens: number;
+  readonly toolsTokens: number;
+  readonly summaryTokens: number;
+  readonly messageTokens: number;
+  readonly toolResultTokens: number;
+}
+
+type MessageClass = "summary" | "message" | "toolResult";
+
+const classOfRole: ReadonlyMap<unknown, MessageClass> = new Map([
+  ["compactionSummary", "summary"],
+  ["branchSummary", "summary"],
+  ["toolResult", "toolResult"],
+  ["tool", "toolResult"],
+]);
+
+/**
+ * Splits a total by what was counted of each part. Where system prompt and tools are not at hand (`system` undefined
+ * and no tools) but the total was measured with them, what the messages do not account for is the system's.
+ * Counts every message: for display, not for every turn.
+ */
+export function breakDown(
+  request: EstimatedRequest,
+  { counter, calibration, totalTokens }: Omit<EstimateOptions, "actual"> & { readonly totalTokens: number },
+): ContextBreakdown {
+  const { factor } = calibratedFactor(calibration, counter);
+  const tokensOfClass = (wanted: MessageClass): number =>
+    tokensOf(counter.countMessages(request.messages.filter((message) => classOf(message) === wanted)), factor);
+  const toolsTokens = tokensOf(countPrefix({ messages: [], tools: request.tools ?? [] }, counter), factor);
+  const counted = [
+    tokensOf(countPrefix({ messages: [], system: request.system ?? null }, counter), factor),
+    toolsTokens,
+    tokensOfClass("summary"),
+    tokensOfClass("message"),
+    tokensOfClass("toolResult"),
+  ];
+  const isPrefixUnknown = request.system === undefined && toolsTokens === 0;
+  if (isPrefixUnknown) counted[0] = Math.max(0, totalTokens - sum(counted));
+  const [systemTokens = 0, tools = 0, summaryTokens = 0, messageTokens = 0, toolResultTokens = 0] = share(totalTokens, counted);
+  return { systemTokens, toolsTokens: tools, summaryTokens, messageTokens, toolResultTokens };
+}
+
+function classOf(message: Countable): MessageClass {
+  if (!isFields(message)) return "message";
+  const type = message["type"];
+  if (type === "compaction" || type === "branch_summary") return "summary";
+  const inner = isFields(message["record"]) ? message["record"]["message"] : message["message"];
+  return classOfRole.get(message["role"] ?? (isFields(inner) ? inner["role"] : undefined)) ?? "message";
+}
+
+/** Whole numbers in proportion to the weights that add up to the total: the largest remainders get what is left. */
+function share(total: number, weights: readonly number[]): number[] {
+  const weight = sum(weights);
+  if (weight === 0) return weights.map((_, index) => (index === 0 ? total : 0));
+  const exact = weights.map((part) => (total * part) / weight);
+  const whole = exact.map(Math.floor);
+  const order = exact
+    .map((part, index) => ({ index, rest: part - Math.floor(part) }))
+    .toSorted((a, b) => b.rest - a.rest || a.index - b.index);
+  for (const { index } of order.slice(0, total - sum(whole))) whole[index] = (whole[index] ?? 0) + 1;
+  return whole;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

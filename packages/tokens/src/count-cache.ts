@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+
+/** Counts by content, so that a message that was counted once is hashed and not tokenised again. */
+export interface CountCache {
+  /** The count of these texts under a tokenizer; `count` is called when it is not known. */
+  get(tokenizer: string, texts: readonly string[], count: () => number): number;
+}
+
+/** Keeps the counts that were used last. An entry takes about 150 bytes. */
+export function createCountCache(maxEntries: number, onHit: () => void): CountCache {
+  const counts = new Map<string, number>();
+  return {
+    get(tokenizer, texts, count) {
+      const key = contentKey(tokenizer, texts);
+      const known = counts.get(key);
+      if (known !== undefined) {
+        onHit();
+        counts.delete(key);
+        counts.set(key, known);
+        return known;
+      }
+      const tokens = count();
+      counts.set(key, tokens);
+      if (counts.size > maxEntries) counts.delete(counts.keys().next().value as string);
+      return tokens;
+    },
+  };
+}
+
+/** The lengths keep ["ab", "c"] apart from ["a", "bc"]. */
+function contentKey(tokenizer: string, texts: readonly string[]): string {
+  const hash = createHash("sha256").update(`${tokenizer} ${texts.map((text) => text.length).join(",")}\n`);
+  for (const text of texts) hash.update(text, "utf16le");
+  return hash.digest("base64");
+}

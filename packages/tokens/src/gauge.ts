@@ -1,0 +1,41 @@
+import type { ContextEstimate, EstimateSource } from "./context-estimate.ts";
+
+/** How full a window is. */
+export interface Gauge {
+  readonly tokens: number;
+  readonly source: EstimateSource;
+  readonly lowTokens: number;
+  readonly highTokens: number;
+  /** Null when it is not known; then nothing is said in percent and no threshold is crossed. */
+  readonly windowTokens: number | null;
+  /** For decisions: over 100 when the window is exceeded. */
+  readonly percent: number | null;
+  /** For display: within 0 and 100. */
+  readonly displayPercent: number | null;
+  /** Tokens until compaction is due, 0 when it is; null when that point or the window is not known. */
+  readonly tokensToCompaction: number | null;
+}
+
+export interface GaugeOptions {
+  /** The model's window; 0 and null stand for unknown. */
+  readonly windowTokens: number | null;
+  /** Where compaction is due. @default null */
+  readonly compactionTokens?: number | null;
+}
+
+export function gaugeOf(estimate: ContextEstimate, { windowTokens, compactionTokens }: GaugeOptions): Gauge {
+  const { tokens, source, lowTokens, highTokens } = estimate;
+  const window = windowTokens !== null && windowTokens > 0 ? windowTokens : null;
+  const percent = window === null ? null : (tokens * 100) / window;
+  const due = window === null ? null : (compactionTokens ?? null);
+  return {
+    tokens,
+    source,
+    lowTokens,
+    highTokens,
+    windowTokens: window,
+    percent,
+    displayPercent: percent === null ? null : Math.min(100, Math.max(0, percent)),
+    tokensToCompaction: due === null ? null : Math.max(0, due - tokens),
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * Tokens of a text by the kind of its characters, for when no vocabulary can be loaded. One pass, no tables:
+ * a word costs a token for every five letters begun, a run of digits one for three, a run of signs one for two, blank
+ * space one unless it is the single space before a word, a letter of another alphabet half a token, and everything
+ * from the ideographs on a whole one.
+ */
+export function countByCharacterKind(text: string): number {
+  let tokens = 0;
+  let runKind: CharacterKind | null = null;
+  let runLength = 0;
+  for (let index = 0; index < text.length; index++) {
+    const kind = kindOf(text.charCodeAt(index));
+    if (kind === runKind) {
+      runLength += 1;
+      continue;
+    }
+    tokens += tokensOfRun(runKind, runLength, text.charCodeAt(index - 1));
+    runKind = kind;
+    runLength = 1;
+  }
+  return tokens + tokensOfRun(runKind, runLength, text.charCodeAt(text.length - 1));
+}
+
+type CharacterKind = "letter" | "digit" | "sign" | "blank" | "foreign" | "wide";
+
+const charactersPerToken: Readonly<Record<Exclude<CharacterKind, "blank">, number>> = {
+  letter: 5,
+  digit: 3,
+  sign: 2,
+  foreign: 2,
+  wide: 1,
+};
+
+const space = 0x20;
+
+function tokensOfRun(kind: CharacterKind | null, length: number, lastUnit: number): number {
+  if (kind === null) return 0;
+  if (kind === "blank") return length === 1 && lastUnit === space ? 0 : 1;
+  return Math.ceil(length / charactersPerToken[kind]);
+}
+
+function kindOf(unit: number): CharacterKind {
+  if (unit >= 0x80) return unit < 0x2e80 ? "foreign" : "wide";
+  if ((unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a)) return "letter";
+  if (unit >= 0x30 && unit <= 0x39) return "digit";
+  return unit <= space ? "blank" : "sign";
+}

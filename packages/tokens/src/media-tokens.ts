@@ -1,0 +1,59 @@
+import type { MediaPart } from "./block-parts.ts";
+import { imageSizeOf } from "./image-size.ts";
+import type { ImageRule } from "./model-profile.ts";
+
+/** Tokens of an image or a file. Where the size cannot be read, the most that the rule can give. */
+export function mediaTokens(part: MediaPart, rule: ImageRule): number {
+  switch (part.kind) {
+    case "image":
+      return imageTokens(part.base64, part.isLowDetail, rule);
+    case "file":
+      return fileTokens(part.base64, rule);
+    case "opaque":
+      // Encrypted thinking: the token count is the provider's secret; four bytes a token is the usual density.
+      return Math.ceil(base64Bytes(part.base64 ?? "") / 4);
+  }
+}
+
+function imageTokens(base64: string | null, isLowDetail: boolean, rule: ImageRule): number {
+  if (rule.kind === "flat") return rule.tokens;
+  const size = base64 === null ? null : imageSizeOf(base64);
+  const { widthPx, heightPx } = size ?? { widthPx: unknownEdgePx, heightPx: unknownEdgePx };
+  const longPx = Math.max(widthPx, heightPx);
+  const shortPx = Math.min(widthPx, heightPx);
+  switch (rule.kind) {
+    case "pixels": {
+      const scale = Math.min(1, rule.longEdgePx / longPx);
+      return Math.min(rule.mostTokens, Math.ceil((widthPx * scale * heightPx * scale) / 750));
+    }
+    case "tiles": {
+      if (isLowDetail) return rule.baseTokens;
+      const scale = Math.min(1, 2048 / longPx, 768 / shortPx);
+      const tiles = Math.ceil((widthPx * scale) / 512) * Math.ceil((heightPx * scale) / 512);
+      return rule.baseTokens + rule.tileTokens * tiles;
+    }
+    case "gemini":
+      if (longPx <= 384) return 258;
+      return 258 * Math.ceil(widthPx / 768) * Math.ceil(heightPx / 768);
+  }
+}
+
+/** An image that only a link or an id stands for. */
+const unknownEdgePx = 2048;
+
+/** Tokens of a document by its bytes; the rules of thumb are those of Mastra's token estimator (`@mastra/memory` 1.31.0). */
+function fileTokens(base64: string | null, rule: ImageRule): number {
+  const bytes = base64 === null ? 0 : base64Bytes(base64);
+  switch (rule.kind) {
+    case "gemini":
+      return Math.max(258, Math.ceil(bytes / 20));
+    case "tiles":
+      return Math.max(500, Math.ceil(bytes / 4));
+    default:
+      return Math.max(1500, Math.ceil(bytes / 3));
+  }
+}
+
+function base64Bytes(base64: string): number {
+  return Math.floor((base64.length * 3) / 4);
+}

@@ -1,0 +1,27 @@
+/** A model as a caller names it. */
+export interface ModelName {
+  /** `anthropic`, `openai`, `google`, `ollama`, …; null when it is not known. */
+  readonly provider: string | null;
+  readonly modelId: string;
+}
+
+/**
+ * One spelling for a model, whoever serves it: `anthropic/claude-opus-4.5`, `claude-opus-4-5-20251101` and
+ * `us.anthropic.claude-opus-4-5-20251101-v1:0` all give `claude-opus-4-5`.
+ */
+export function canonicalModelId(modelId: string): string {
+  return modelId
+    .toLowerCase()
+    .replace(/^.*\//, "")
+    .replace(/^(?:[a-z]+\.)?anthropic\./, "")
+    .replace(/\[[^\]]*\]$/, "")
+    .replace(/-v\d+:\d+$/, "")
+    .replace(/@\d{8}$/, "")
+    .replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "")
+    .replaceAll(".", "-");
+}
+
+/** True when both names mean the same model. The provider does not matter: the same weights count the same tokens. */
+export function isSameModel(one: ModelName, other: ModelName): boolean {
+  return canonicalModelId(one.modelId) === canonicalModelId(other.modelId);
+}

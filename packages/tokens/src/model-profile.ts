@@ -1,0 +1,104 @@
+import type { VocabularyName } from "./load-vocabulary.ts";
+import { canonicalModelId, type ModelName } from "./model-name.ts";
+
+/** How a provider turns an image into tokens. */
+export type ImageRule =
+  /** Pixels divided by 750 after scaling down to the longest edge and the most tokens. */
+  | { readonly kind: "pixels"; readonly longEdgePx: number; readonly mostTokens: number }
+  /** A base and a price for each tile of 512 pixels. */
+  | { readonly kind: "tiles"; readonly baseTokens: number; readonly tileTokens: number }
+  /** 258 tokens for each tile of 768 pixels. */
+  | { readonly kind: "gemini" }
+  | { readonly kind: "flat"; readonly tokens: number };
+
+/** How the tokens of a model are estimated before anything has been observed. */
+export interface ModelProfile {
+  readonly vocabulary: VocabularyName;
+  /** Tokens of the model for one token of the vocabulary. */
+  readonly factor: number;
+  /** How far off the factor may be, as a share, before anything has been observed. */
+  readonly spread: number;
+  /** Tokens a provider adds once when any tool is given. */
+  readonly toolsTokens: number;
+  readonly image: ImageRule;
+  /** Where factor and vocabulary come from. */
+  readonly source: string;
+}
+
+const pixels: ImageRule = { kind: "pixels", longEdgePx: 1568, mostTokens: 1600 };
+const finePixels: ImageRule = { kind: "pixels", longEdgePx: 2576, mostTokens: 5000 };
+const libraryTable = "ai-tokenizer 1.0.6, model table (contentMultiplier, toolsExist)";
+
+const claude: ModelProfile = {
+  vocabulary: "claude",
+  factor: 1.1,
+  spread: 0.1,
+  toolsTokens: 549,
+  image: pixels,
+  source: libraryTable,
+};
+
+/** The older Claude vocabulary, times 1.1 for the models after it, times 1.3 for the tokenizer after that. */
+const newerClaude: ModelProfile = {
+  ...claude,
+  factor: 1.43,
+  spread: 0.25,
+  image: finePixels,
+  source:
+    "platform.claude.com/docs/en/build-with-claude/token-counting: Opus from 4.7, Fable, Mythos and Sonnet 5 use a newer tokenizer, about 30 % more tokens for the same text; assumed for every Claude of generation 5 and later",
+};
+
+const openai: ModelProfile = {
+  vocabulary: "o200k_base",
+  factor: 1,
+  spread: 0.05,
+  toolsTokens: 24,
+  image: { kind: "tiles", baseTokens: 85, tileTokens: 170 },
+  source: libraryTable,
+};
+
+const others: ModelProfile = { ...openai, spread: 0.15, toolsTokens: 150, image: { kind: "flat", tokens: 1600 } };
+const llamaLike: ModelProfile = { ...others, vocabulary: "cl100k_base" };
+
+/**
+ * Nothing is known: the vocabulary that gives the most tokens of the three, because too high an estimate costs a
+ * compaction and too low a one a refused call.
+ */
+const unknown: ModelProfile = {
+  ...claude,
+  spread: 0.35,
+  toolsTokens: 150,
+  image: { kind: "flat", tokens: 1600 },
+  source: "none: an assumption on the high side",
+};
+
+/** First match counts. Patterns stand for canonical ids, in which dots are dashes. */
+const profiles: readonly (readonly [RegExp, ModelProfile])[] = [
+  [/^gpt-(?:3|4$|4-(?:turbo|0|32k|1106|vision))/, { ...openai, vocabulary: "cl100k_base", toolsTokens: 16 }],
+  [/^gpt-4o-mini/, { ...openai, toolsTokens: 16, image: { kind: "tiles", baseTokens: 2833, tileTokens: 5667 } }],
+  [/^(?:gpt-4|chatgpt-4o)/, { ...openai, toolsTokens: 16 }],
+  [/^o[1345](?:-|$)/, { ...openai, image: { kind: "tiles", baseTokens: 75, tileTokens: 150 } }],
+  [/^gpt-oss/, { ...openai, spread: 0.15, toolsTokens: 40, image: others.image }],
+  [/^(?:gpt-|codex)/, { ...openai, toolsTokens: 103, image: { kind: "tiles", baseTokens: 70, tileTokens: 140 } }],
+  [/^gemini/, { ...others, factor: 1.08, spread: 0.1, toolsTokens: 0, image: { kind: "gemini" } }],
+  [/^(?:qwen|qwq)/, llamaLike],
+  [/^(?:mistral|codestral|devstral|magistral|ministral|mixtral)/, { ...llamaLike, toolsTokens: 60 }],
+  [/^(?:llama|nova|glm|grok-2)/, { ...llamaLike, spread: 0.2 }],
+  [/^(?:deepseek|grok-3)/, others],
+];
+
+const ollamaImage: ImageRule = { kind: "flat", tokens: 768 };
+
+/** What is assumed of a model. An unknown one gets the profile that errs on the high side, with a wide spread. */
+export function modelProfile(model: ModelName): ModelProfile {
+  const id = canonicalModelId(model.modelId);
+  const found = id.startsWith("claude") ? claudeProfile(id) : (profiles.find(([pattern]) => pattern.test(id))?.[1] ?? unknown);
+  return model.provider === "ollama" ? { ...found, image: ollamaImage } : found;
+}
+
+function claudeProfile(id: string): ModelProfile {
+  if (/^claude-(?:fable|mythos)/.test(id)) return newerClaude;
+  const [, family, major, minor] = /^claude-([a-z]+)-(\d+)(?:-(\d{1,2})(?!\d))?/.exec(id) ?? [];
+  const isNewer = Number(major) >= 5 || (family === "opus" && Number(major) === 4 && Number(minor) >= 7);
+  return isNewer ? newerClaude : claude;
+}

@@ -1,0 +1,73 @@
+import { isFields } from "./block-parts.ts";
+import { readUsage, type CallUsage } from "./call-usage.ts";
+import type { Countable } from "./message-parts.ts";
+import { isSameModel, type ModelName } from "./model-name.ts";
+
+/** Why a measured size no longer holds. */
+export type StaleReason = "compaction" | "edit" | "redaction" | "model-change";
+
+/**
+ * What the window held after the last call that counted, as its provider said. Plain JSON, for the caller to keep.
+ * Of one call only: sums over calls say what was spent, not what the window holds.
+ */
+export interface Occupancy {
+  readonly tokens: number;
+  readonly model: ModelName;
+  /** Null while it holds. A stale one is shown, if at all, as what it is, and decides nothing. */
+  readonly staleBecause: StaleReason | null;
+}
+
+/** A reply as a caller has it. */
+export interface CountedReply {
+  /** In the shape of any provider. */
+  readonly usage: unknown;
+  readonly model: ModelName;
+  /** `aborted` and `error` tell that the usage is not to be trusted. */
+  readonly stopReason: string | null;
+}
+
+/** The occupancy after a reply: a new one when the reply states a usable size, else the one there was. */
+export function occupancyAfter(reply: CountedReply, before: Occupancy | null): Occupancy | null {
+  const usage = usableUsage(reply.usage, reply.stopReason);
+  return usage === null ? before : { tokens: usage.occupancyTokens, model: reply.model, staleBecause: null };
+}
+
+/** Marks that what the window holds has changed otherwise than by appending. The first reason stays. */
+export function markStale(occupancy: Occupancy, reason: StaleReason): Occupancy {
+  return occupancy.staleBecause === null ? { ...occupancy, staleBecause: reason } : occupancy;
+}
+
+/** The size, or null when it is stale or was measured with the tokenizer of another model. */
+export function freshTokens(occupancy: Occupancy | null, model: ModelName): number | null {
+  if (occupancy === null || occupancy.staleBecause !== null) return null;
+  return isSameModel(occupancy.model, model) ? occupancy.tokens : null;
+}
+
+/** A measured size and how much of a list of messages it covers. */
+export interface Actual {
+  readonly tokens: number;
+  /** So many messages from the beginning are in `tokens`. */
+  readonly coversMessages: number;
+}
+
+/**
+ * The last measured size that still holds for a context of `@throughline/history`: of the newest reply of this model
+ * that states one, unless what stands before it was compacted, edited or redacted after it was written. Looks back
+ * from the end and stops at the first reply that decides.
+ */
+export function lastActual(messages: readonly Countable[], model: ModelName): Actual | null {
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index];
+    if (!isFields(message) || message["role"] !== "assistant") continue;
+    const usage = usableUsage(message["usage"], message["stopReason"]);
+    if (usage === null) continue;
+    const isOfModel = typeof message["model"] === "string" && isSameModel({ provider: null, modelId: message["model"] }, model);
+    const holds = isOfModel && message["isPrefixChanged"] !== true;
+    return holds ? { tokens: usage.occupancyTokens, coversMessages: index + 1 } : null;
+  }
+  return null;
+}
+
+function usableUsage(usage: unknown, stopReason: unknown): CallUsage | null {
+  return stopReason === "aborted" || stopReason === "error" ? null : readUsage(usage);
+}

@@ -1,0 +1,77 @@
+/** US dollars for a million tokens. Null: the provider names no price, and a call that would need it has no known cost. */
+export interface ModelPrice {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number | null;
+  readonly cacheWrite: number | null;
+  readonly cacheWrite1h: number | null;
+  /** The price of the whole call once its prompt, cached or not, is longer than this. */
+  readonly longPrompt?: { readonly aboveTokens: number; readonly price: ModelPrice };
+}
+
+/** Prices by model; a model that is not in it has no known price. */
+export interface PriceTable {
+  /** The day the prices were looked up, as `YYYY-MM-DD`. Prices change; this table does not by itself. */
+  readonly asOf: string;
+  readonly source: string;
+  /** By model id in any spelling; of several spellings of one model the last counts. */
+  readonly models: Readonly<Record<string, ModelPrice>>;
+}
+
+/** Anthropic's cache prices are multiples of the input price: 0.1 to read unless stated, 1.25 to write, 2 for an hour. */
+function claude(input: number, output: number, cacheRead: number = input / 10): ModelPrice {
+  return { input, output, cacheRead, cacheWrite: input * 1.25, cacheWrite1h: input * 2 };
+}
+
+/** OpenAI and Google bill nothing for filling their caches. */
+function plain(input: number, output: number, cacheRead: number | null): ModelPrice {
+  return { input, output, cacheRead, cacheWrite: 0, cacheWrite1h: null };
+}
+
+/**
+ * Models whose price depends on something this package does not see (batch, priority, region) are listed at their
+ * standard price; models whose price for long prompts is not in the source are left out.
+ */
+export const defaultPrices: PriceTable = {
+  asOf: "2026-10-24",
+  source:
+    "Claude: platform.claude.com/docs/en/about-claude/pricing, as of 2026-10-24. GPT, o-series: model table of ai-tokenizer 1.0.6, released 2026-05-08.",
+  models: {
+    "claude-fable-5-1": claude(10, 50, 0.25),
+    "claude-fable-5": claude(10, 50),
+    "claude-opus-5-5": claude(4, 20, 0.2),
+    "claude-opus-5": claude(5, 25),
+    "claude-opus-4-8": claude(5, 25),
+    "claude-opus-4-7": claude(5, 25),
+    "claude-opus-4-6": claude(5, 25),
+    "claude-opus-4-5": claude(5, 25),
+    "claude-opus-4-1": claude(15, 75),
+    "claude-opus-4": claude(15, 75),
+    "claude-sonnet-5-5": claude(2, 10, 0.1),
+    "claude-sonnet-5": claude(2, 10),
+    "claude-sonnet-4-6": claude(3, 15),
+    "claude-sonnet-4-5": claude(3, 15),
+    "claude-sonnet-4": claude(3, 15),
+    "claude-haiku-5-5": {
+      ...claude(0.1, 0.5),
+      longPrompt: { aboveTokens: 100_000, price: claude(0.5, 2.5) },
+    },
+    "claude-haiku-4-5": claude(1, 5),
+    "claude-3-5-haiku": claude(0.8, 4),
+    "gpt-4o": plain(2.5, 10, 1.25),
+    "gpt-4o-mini": plain(0.15, 0.6, 0.075),
+    "gpt-4.1": plain(2, 8, 0.5),
+    "gpt-4.1-mini": plain(0.4, 1.6, 0.1),
+    "gpt-5": plain(1.25, 10, 0.125),
+    "gpt-5-mini": plain(0.25, 2, 0.025),
+    "gpt-5-nano": plain(0.05, 0.4, 0.005),
+    "gpt-5-pro": plain(15, 120, null),
+    "gpt-5-codex": plain(1.25, 10, 0.125),
+    "gpt-5.1-codex": plain(1.25, 10, 0.125),
+    "gpt-5.1-codex-mini": plain(0.25, 2, 0.025),
+    o1: plain(15, 60, 7.5),
+    o3: plain(2, 8, 0.5),
+    "o3-mini": plain(1.1, 4.4, 0.55),
+    "o4-mini": plain(1.1, 4.4, 0.275),
+  },
+};

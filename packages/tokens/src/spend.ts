@@ -1,0 +1,90 @@
+import type { CallUsage } from "./call-usage.ts";
+import { canonicalModelId, type ModelName } from "./model-name.ts";
+import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.ts";
+
+/** US dollars of one call or of many. */
+export interface Cost {
+  readonly inputUsd: number;
+  readonly outputUsd: number;
+  readonly cacheReadUsd: number;
+  readonly cacheWriteUsd: number;
+  readonly totalUsd: number;
+}
+
+/**
+ * What a call cost; null for a model without a known price, and where the price of a class that was used is not
+ * known. Never a guess.
+ */
+export function costOf(usage: CallUsage, model: ModelName, prices: PriceTable = defaultPrices): Cost | null {
+  const wanted = canonicalModelId(model.modelId);
+  const listed = Object.entries(prices.models).findLast(([id]) => canonicalModelId(id) === wanted)?.[1];
+  if (listed === undefined) return null;
+  const { longPrompt } = listed;
+  const price = longPrompt !== undefined && usage.promptTokens > longPrompt.aboveTokens ? longPrompt.price : listed;
+  return costAt(price, usage);
+}
+
+function costAt(price: ModelPrice, usage: CallUsage): Cost | null {
+  const cacheRead = usdOf(usage.cacheRead, price.cacheRead);
+  const shortWrite = usdOf(usage.cacheWrite - usage.cacheWrite1h, price.cacheWrite);
+  const hourWrite = usdOf(usage.cacheWrite1h, price.cacheWrite1h);
+  if (cacheRead === null || shortWrite === null || hourWrite === null) return null;
+  const inputUsd = (usage.input * price.input) / 1e6;
+  const outputUsd = (usage.output * price.output) / 1e6;
+  const cacheWriteUsd = shortWrite + hourWrite;
+  return {
+    inputUsd,
+    outputUsd,
+    cacheReadUsd: cacheRead,
+    cacheWriteUsd,
+    totalUsd: inputUsd + outputUsd + cacheRead + cacheWriteUsd,
+  };
+}
+
+function usdOf(tokens: number, priceUsd: number | null): number | null {
+  if (tokens <= 0) return 0;
+  return priceUsd === null ? null : (tokens * priceUsd) / 1e6;
+}
+
+/**
+ * Everything a session has used, call by call. Plain JSON, for the caller to keep. Nothing here says how full the
+ * window is: that is `Occupancy`.
+ */
+export interface Spend {
+  readonly calls: number;
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  /** Part of `cacheWrite`. */
+  readonly cacheWrite1h: number;
+  /** Part of `output`. */
+  readonly reasoning: number;
+  /** Null as soon as one call had no known cost. */
+  readonly costUsd: number | null;
+}
+
+export const nothingSpent: Spend = {
+  calls: 0,
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  cacheWrite1h: 0,
+  reasoning: 0,
+  costUsd: 0,
+};
+
+/** Adds a call. One that was aborted counts too when its provider reports usage: it is billed. */
+export function addSpend(spend: Spend, usage: CallUsage, cost: Cost | null): Spend {
+  return {
+    calls: spend.calls + 1,
+    input: spend.input + usage.input,
+    output: spend.output + usage.output,
+    cacheRead: spend.cacheRead + usage.cacheRead,
+    cacheWrite: spend.cacheWrite + usage.cacheWrite,
+    cacheWrite1h: spend.cacheWrite1h + usage.cacheWrite1h,
+    reasoning: spend.reasoning + usage.reasoning,
+    costUsd: spend.costUsd === null || cost === null ? null : spend.costUsd + cost.totalUsd,
+  };
+}

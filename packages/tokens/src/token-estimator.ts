@@ -1,0 +1,73 @@
+import { createCountCache } from "./count-cache.ts";
+import { countByCharacterKind } from "./heuristic-count.ts";
+import { loadVocabulary, tokenizerVersion, type LoadVocabulary, type VocabularyName } from "./load-vocabulary.ts";
+import type { ModelName } from "./model-name.ts";
+import { modelProfile, type ModelProfile } from "./model-profile.ts";
+import { countByLength, countInSlices, type CountTokens, type CountWork } from "./text-counter.ts";
+import { createTokenCounter, type CountMethod, type TokenCounter } from "./token-counter.ts";
+
+export interface TokenEstimatorOptions {
+  /** Where vocabularies come from. @default those of `ai-tokenizer` */
+  readonly loadVocabulary?: LoadVocabulary;
+  /** Overrides the table of models. @default the table */
+  readonly profileOf?: (model: ModelName) => ModelProfile;
+  /** Told once for each vocabulary that cannot be loaded; counting goes on by the kinds of characters. */
+  readonly onFallback?: (vocabulary: VocabularyName, cause: unknown) => void;
+  /** Messages whose counts are kept. @default 8192 */
+  readonly cacheEntries?: number;
+}
+
+export interface CounterOptions {
+  /** @default the vocabulary of the model's profile */
+  readonly method?: CountMethod;
+}
+
+/** Gives counters for models and shares vocabularies and cached counts among them. */
+export interface TokenEstimator {
+  /** What counting has cost so far. */
+  readonly work: Readonly<CountWork>;
+  /** A counter for a model; loads its vocabulary the first time. Never rejects: see `onFallback`. */
+  counterFor(model: ModelName, options?: CounterOptions): Promise<TokenCounter>;
+}
+
+export function createTokenEstimator(options: TokenEstimatorOptions = {}): TokenEstimator {
+  const load = options.loadVocabulary ?? loadVocabulary;
+  const profileOf = options.profileOf ?? modelProfile;
+  const work: CountWork = { slices: 0, characters: 0, sampledSlices: 0, cacheHits: 0 };
+  const cache = createCountCache(options.cacheEntries ?? 8192, () => (work.cacheHits += 1));
+  const loading = new Map<VocabularyName, Promise<CountTokens | null>>();
+
+  function vocabulary(name: VocabularyName): Promise<CountTokens | null> {
+    const known = loading.get(name);
+    if (known !== undefined) return known;
+    const loaded = load(name).catch((cause: unknown) => {
+      options.onFallback?.(name, cause);
+      return null;
+    });
+    loading.set(name, loaded);
+    return loaded;
+  }
+
+  async function slicesFor(method: CountMethod): Promise<CountTokens | null> {
+    return method === "heuristic" || method === "chars4" ? null : vocabulary(method);
+  }
+
+  return {
+    work,
+    async counterFor(model, { method: wanted } = {}) {
+      const assumed = profileOf(model);
+      const countSlice = await slicesFor(wanted ?? assumed.vocabulary);
+      const method = countSlice === null && wanted !== "chars4" ? "heuristic" : (wanted ?? assumed.vocabulary);
+      // The factor belongs to the vocabulary it was measured with; of any other, calibration has to tell.
+      const keepsFactor = method === assumed.vocabulary || method === "heuristic";
+      const profile = keepsFactor ? assumed : { ...assumed, factor: 1, spread: Math.max(assumed.spread, 0.3) };
+      const version = countSlice === null ? `${method}@1` : `${tokenizerVersion}/${method}`;
+      return createTokenCounter({ model, profile, method, version, cache, countText: countTextWith(method, countSlice, work) });
+    },
+  };
+}
+
+function countTextWith(method: CountMethod, countSlice: CountTokens | null, work: CountWork): CountTokens {
+  if (method === "chars4") return countByLength;
+  return (text) => countInSlices(text, countSlice ?? countByCharacterKind, work);
+}
