@@ -1,1 +1,11 @@
-export {};
+export { createProviderSimulator } from "./provider-simulator.ts";
+export type {
+  ProviderSimulator,
+  ProviderSimulatorOptions,
+  ReceivedRequest,
+  Refusal,
+  RequestOutcome,
+} from "./simulator-options.ts";
+export type { AnswerReply, ErrorReply, ReplyPart, ReplyStop, ReplyUsage, SimulatedReply } from "./simulated-reply.ts";
+export type { SimulatedModel } from "./model-table.ts";
+export type { SimulatedApi } from "./wire-adapter.ts";

@@ -1,0 +1,21 @@
+import { Buffer } from "node:buffer";
+import type { IncomingMessage } from "node:http";
+
+/** A request's body. */
+export interface ReadBody {
+  /** Empty when the body was too large. */
+  readonly bytes: Uint8Array;
+  readonly isTooLarge: boolean;
+}
+
+/** Reads to the end in any case: a client that is still writing would not see the answer. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<ReadBody> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= maxBytes) chunks.push(chunk);
+  }
+  const isTooLarge = size > maxBytes;
+  return { bytes: isTooLarge ? new Uint8Array() : Buffer.concat(chunks), isTooLarge };
+}

@@ -1,0 +1,137 @@
+import { isInteger, isObject, listOf, objectsOf, repeated, textOf, unknownKey } from "../json-value.ts";
+import type { JsonObject } from "../json-value.ts";
+import type { SimulatedModel } from "../model-table.ts";
+import type { ThinkingSeals } from "../thinking-seal.ts";
+import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
+import type { Rule, Violation } from "../violation.ts";
+import { checkBlock } from "./anthropic-blocks.ts";
+import { checkToolPairs } from "./anthropic-pairs.ts";
+import { checkThinking } from "./anthropic-thinking.ts";
+import { checkTurns } from "./anthropic-turns.ts";
+
+/** A Messages request with what the rules have to know besides it. */
+export interface AnthropicRequest {
+  readonly body: JsonObject;
+  /** The values of `anthropic-beta`. */
+  readonly betas: readonly string[];
+  readonly model: SimulatedModel;
+  readonly seals: ThinkingSeals;
+  /** True for `count_tokens`, which needs no `max_tokens`. */
+  readonly countOnly: boolean;
+}
+
+const knownFields = new Set(
+  (
+    "model messages max_tokens system tools tool_choice stream metadata stop_sequences temperature top_k top_p thinking " +
+    "cache_control container context_management diagnostics fallbacks inference_geo mcp_servers output_config " +
+    "output_format service_tier speed user_profile_id workspace_id compaction thread"
+  ).split(" "),
+);
+
+const required: Rule<AnthropicRequest> = ({ body, countOnly }) => {
+  const fields = countOnly ? ["model", "messages"] : ["model", "messages", "max_tokens"];
+  const missing = fields.find((field) => body[field] === undefined);
+  if (missing) return invalidRequest(`${missing}: Field required`);
+  if (typeof body["model"] !== "string") return invalidRequest("model: Input should be a valid string");
+  if (!Array.isArray(body["messages"])) return invalidRequest("messages: Input should be a valid list");
+  const unknown = unknownKey(body, knownFields);
+  return unknown === undefined ? null : invalidRequest(`${unknown}: Extra inputs are not permitted`);
+};
+
+const outputLimit: Rule<AnthropicRequest> = ({ body, countOnly, model }) => {
+  const asked = body["max_tokens"];
+  if (countOnly && asked === undefined) return null;
+  if (!isInteger(asked)) return invalidRequest("max_tokens: Input should be a valid integer");
+  if (asked < 1) return invalidRequest("max_tokens: Input should be greater than or equal to 1");
+  if (asked <= model.maxOutputTokens) return null;
+  const most = `${asked} > ${model.maxOutputTokens}, which is the maximum allowed number of output tokens`;
+  return invalidRequest(`max_tokens: ${most} for ${textOf(body["model"])}`);
+};
+
+const thinkingSetting: Rule<AnthropicRequest> = ({ body }) => {
+  const thinking = body["thinking"];
+  if (!isObject(thinking) || thinking["type"] !== "enabled") return null;
+  const budget = thinking["budget_tokens"];
+  if (budget === undefined) return invalidRequest("thinking.enabled.budget_tokens: Field required");
+  if (!isInteger(budget) || budget < 1024)
+    return invalidRequest("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024");
+  if (isInteger(body["max_tokens"]) && body["max_tokens"] <= budget)
+    return invalidRequest("`max_tokens` must be greater than `thinking.budget_tokens`.");
+  if (isObject(body["tool_choice"]) && ["any", "tool"].includes(textOf(body["tool_choice"]["type"])))
+    return invalidRequest("Thinking may not be enabled when tool_choice forces tool use.");
+  return null;
+};
+
+const systemField: Rule<AnthropicRequest> = ({ body }) => {
+  const system = body["system"];
+  if (system === undefined || typeof system === "string") return null;
+  if (!Array.isArray(system)) return invalidRequest("system: Input should be a valid string or list");
+  return firstOf(listOf(system), (block, index) => {
+    if (!isObject(block) || block["type"] !== "text")
+      return invalidRequest(`system.${index}.type: Input should be 'text'`);
+    return block["text"] === "" ? invalidRequest("system: text content blocks must be non-empty") : null;
+  });
+};
+
+function checkTool(tool: unknown, index: number): Violation | null {
+  if (!isObject(tool)) return invalidRequest(`tools.${index}: Input should be a valid dictionary`);
+  const name = tool["name"];
+  const at = `tools.${index}.custom`;
+  if (name === undefined) return invalidRequest(`${at}.name: Field required`);
+  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(textOf(name)))
+    return invalidRequest(`${at}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
+  // Tools that run at the provider carry a dated type and no schema.
+  if (tool["type"] !== undefined && tool["type"] !== "custom") return null;
+  if (!isObject(tool["input_schema"])) return invalidRequest(`${at}.input_schema: Field required`);
+  if (tool["input_schema"]["type"] !== "object")
+    return invalidRequest(`${at}.input_schema.type: Input should be 'object'`);
+  return null;
+}
+
+const tools: Rule<AnthropicRequest> = ({ body }) => {
+  const violation = firstOf(listOf(body["tools"]), checkTool);
+  if (violation) return violation;
+  const names = objectsOf(body["tools"]).map((tool) => textOf(tool["name"]));
+  if (repeated(names).length > 0) return invalidRequest("tools: Tool names must be unique.");
+  const choice = body["tool_choice"];
+  if (!isObject(choice)) return null;
+  if (names.length === 0)
+    return invalidRequest("tool_choice: tool_choice may only be specified while providing tools.");
+  if (choice["type"] !== "tool" || names.includes(textOf(choice["name"]))) return null;
+  return invalidRequest(`tool_choice: Tool '${textOf(choice["name"])}' not found in provided tools`);
+};
+
+const blocks: Rule<AnthropicRequest> = ({ body }) =>
+  firstOf(objectsOf(body["messages"]), (message, index) =>
+    firstOf(listOf(message["content"]), (block, position) =>
+      checkBlock(block, `messages.${index}.content.${position}`, textOf(message["role"])),
+    ),
+  );
+
+const breakpoints: Rule<AnthropicRequest> = ({ body }) => {
+  const contents = objectsOf(body["messages"]).flatMap((message) => objectsOf(message["content"]));
+  const marked = [...objectsOf(body["tools"]), ...objectsOf(body["system"]), ...contents].filter((part) =>
+    isObject(part["cache_control"]),
+  );
+  if (marked.length <= 4) return null;
+  return invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${marked.length}.`);
+};
+
+/**
+ * The Messages API's rules. Stricter than the live service in one point: results of parallel calls must stand in one
+ * message, because consecutive user messages are joined by the service today but by none of its resellers.
+ */
+export function checkAnthropic(request: AnthropicRequest): Violation | null {
+  return firstViolation(request, [
+    required,
+    outputLimit,
+    thinkingSetting,
+    systemField,
+    tools,
+    checkTurns,
+    blocks,
+    checkToolPairs,
+    checkThinking,
+    breakpoints,
+  ]);
+}
