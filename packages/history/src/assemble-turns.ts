@@ -17,6 +17,15 @@ export function assembleTurns(items: readonly ReplayItem[], rules: ReplayRules, 
   return assembly.finish();
 }
 
+interface OpenReply {
+  readonly turn: AssistantTurn;
+  readonly sites: CallSite[];
+  /** The last of the items it is made of. */
+  last: AssistantItem;
+  /** Where the last result of its calls stands in the log; -1 when there is none. */
+  lastResultPlace: number;
+}
+
 class Assembly {
   private readonly rules: ReplayRules;
   private readonly report: ReportRepair;
@@ -25,7 +34,7 @@ class Assembly {
   /** Where each item stands in the log. */
   private readonly places = new Map<ReplayItem, number>();
   /** The assistant turn that may still grow; its results come when it is closed. */
-  private open: { readonly turn: AssistantTurn; readonly sites: CallSite[]; last: AssistantItem } | null = null;
+  private open: OpenReply | null = null;
   private sawResult = false;
   /** True while the only turn is the summary: a user message after it needs a reply between. */
   private isAfterSummary = false;
@@ -59,7 +68,7 @@ class Assembly {
       this.report("acknowledgement-added", this.lastRecordId, null, madeUpTexts.acknowledgement);
       this.turns.push({ role: "user", results: [], blocks: [...item.blocks] });
     } else if (last?.role === "user") {
-      last.blocks.push(...item.blocks);
+      for (const block of item.blocks) last.blocks.push(block);
       this.report("user-merged", item.recordId, null, this.lastRecordId);
     } else {
       this.turns.push({ role: "user", results: [], blocks: [...item.blocks] });
@@ -74,7 +83,7 @@ class Assembly {
       if (this.turns.length === 0) this.addBootstrap(item.recordId);
       const turn: AssistantTurn = { role: "assistant", blocks: [] };
       this.turns.push(turn);
-      this.open = { turn, sites: [], last: item };
+      this.open = { turn, sites: [], last: item, lastResultPlace: -1 };
     } else {
       this.report("assistant-merged", item.recordId, null, this.open.last.recordId);
       this.open.last = item;
@@ -93,10 +102,11 @@ class Assembly {
     this.report("bootstrap-added", recordId, null, madeUpTexts.bootstrap);
   }
 
-  private addCall(open: { readonly turn: AssistantTurn; readonly sites: CallSite[] }, site: CallSite): void {
+  private addCall(open: OpenReply, site: CallSite): void {
     site.wireId = this.callIds.next(site.call.id);
     if (site.wireId !== site.call.id) this.report("call-id-changed", site.owner.recordId, site.call.id, site.wireId);
     open.sites.push(site);
+    if (site.result !== null) open.lastResultPlace = Math.max(open.lastResultPlace, this.placeOf(site.result));
     open.turn.blocks.push({ type: "toolCall", id: site.wireId, name: site.call.name, arguments: site.call.arguments });
   }
 
@@ -106,7 +116,7 @@ class Assembly {
     if (open === null || open.sites.length === 0) return true;
     if (this.sawResult) return continuesReply(item, open.last);
     // Results further down answer both: the calls were made side by side. Otherwise the first reply's turn ended there.
-    const isAnsweredBelow = open.sites.some((site) => site.result !== null && this.placeOf(site.result) > place);
+    const isAnsweredBelow = open.lastResultPlace > place;
     if (isAnsweredBelow || continuesReply(item, open.last)) return true;
     return open.last.stopReason === null && item.blocks.every((block) => block.type === "callSite");
   }
@@ -147,7 +157,7 @@ class Assembly {
     const texts = item.content.filter((block) => block.type === "text");
     const images = item.content.filter((block): block is ReplayImage => block.type === "image");
     if (images.length > 0) this.report("image-moved", item.recordId, "tool_result", "message");
-    turn.blocks.push(...images);
+    for (const image of images) turn.blocks.push(image);
     const said: readonly ReplayText[] =
       texts.length > 0 ? texts : [{ type: "text", text: madeUpTexts.emptyErrorResult }];
     turn.results.push({ ...result, content: said });

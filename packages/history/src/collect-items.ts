@@ -164,7 +164,7 @@ function assistantBlock(
       return cleanThinking(message, block, rules, report);
     case "toolCall": {
       const call = cleanCall(block, message.recordId, rules, report);
-      return { type: "callSite", call, owner, span: 0, turn: 0, result: null, wireId: "" };
+      return { type: "callSite", call, owner, result: null, wireId: "" };
     }
     default:
       report("unknown-block-removed", message.recordId, block.type === "unknown" ? block.originalType : block.type);

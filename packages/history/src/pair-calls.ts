@@ -1,3 +1,4 @@
+import { CallHistory } from "./call-history.ts";
 import type { ReportRepair } from "./repair.ts";
 import { callSitesOf, type AssistantItem, type CallSite, type ReplayItem, type ResultItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
@@ -5,35 +6,43 @@ import type { ReplayRules } from "./replay-rules.ts";
 /**
  * Gives every result to the call it answers, by occurrence and not by id alone: first among the calls it stands with;
  * then, when it stands elsewhere, to the one unanswered call that bears its id. Calls stored twice are taken out.
+ * One pass, and one over what is left: no step looks through the calls of an id again.
  */
 export function pairCalls(items: readonly ReplayItem[], rules: ReplayRules, report: ReportRepair): void {
-  const pairing = new Pairing(items, report);
+  const pairing = new Pairing(report);
+  for (const item of items) if (item.kind === "result") pairing.historyOf(item.callId).resultCount++;
   for (const item of items) pairing.take(item);
   pairing.settle(rules);
 }
 
 class Pairing {
   private readonly report: ReportRepair;
-  private readonly sites = new Map<string, CallSite[]>();
-  private readonly resultCounts = new Map<string, number>();
+  private readonly histories = new Map<string, CallHistory>();
   private readonly strays: ResultItem[] = [];
+  /** Calls and results of one number stand together, with no other reply and no user message between. */
   private span = 0;
+  /** Grows with every user message. */
   private turn = 0;
   private lastReply: AssistantItem | null = null;
   /** True when a result came after the last reply: the next reply is a new one. */
   private sawResult = false;
 
-  constructor(items: readonly ReplayItem[], report: ReportRepair) {
+  constructor(report: ReportRepair) {
     this.report = report;
-    for (const item of items) {
-      if (item.kind === "result") this.resultCounts.set(item.callId, (this.resultCounts.get(item.callId) ?? 0) + 1);
-    }
+  }
+
+  historyOf(id: string): CallHistory {
+    let history = this.histories.get(id);
+    if (history === undefined) this.histories.set(id, (history = new CallHistory()));
+    return history;
   }
 
   take(item: ReplayItem): void {
-    if (item.kind === "assistant") this.takeReply(item);
-    else if (item.kind === "result") this.takeResult(item);
-    else {
+    if (item.kind === "assistant") {
+      this.takeReply(item);
+    } else if (item.kind === "result") {
+      this.takeResult(item);
+    } else {
       this.turn++;
       this.span++;
       this.lastReply = null;
@@ -47,28 +56,15 @@ class Pairing {
     if (this.sawResult && !continuesReply(item, this.lastReply)) this.span++;
     this.sawResult = false;
     this.lastReply = item;
-    for (const site of callSitesOf(item)) {
-      site.span = this.span;
-      site.turn = this.turn;
-      const known = this.sites.get(site.call.id);
-      if (known === undefined) this.sites.set(site.call.id, [site]);
-      else known.push(site);
-    }
+    for (const site of callSitesOf(item)) this.historyOf(site.call.id).open(site, this.span);
   }
 
   private takeOutStoredTwice(item: AssistantItem): void {
-    const own: CallSite[] = [];
-    const kept: AssistantItem["blocks"] = [];
-    for (const block of item.blocks) {
-      if (block.type !== "callSite") {
-        kept.push(block);
-      } else if (this.isStoredTwice(block, own)) {
-        this.report("duplicate-call", item.recordId, block.call.id);
-      } else {
-        own.push(block);
-        kept.push(block);
-      }
-    }
+    const kept = item.blocks.filter((block) => {
+      if (block.type !== "callSite" || !this.historyOf(block.call.id).isStoredTwice(block, this.turn)) return true;
+      this.report("duplicate-call", item.recordId, block.call.id);
+      return false;
+    });
     if (kept.length === item.blocks.length) return;
     const isOnlyThinking = kept.every((block) => block.type === "thinking");
     for (const block of isOnlyThinking ? kept : []) {
@@ -77,33 +73,9 @@ class Pairing {
     item.blocks = isOnlyThinking ? [] : kept;
   }
 
-  /**
-   * Some writers store a call in its reply and once more as a record of its own. A provider that uses an id again in
-   * one turn differs from that in the arguments, or in that both calls have a result.
-   */
-  private isStoredTwice(site: CallSite, own: readonly CallSite[]): boolean {
-    const known = this.sites.get(site.call.id) ?? [];
-    const results = this.resultCounts.get(site.call.id) ?? 0;
-    const beside = own.filter((other) => other.call.id === site.call.id);
-    if (beside.some((other) => isSameCall(other, site))) return results <= known.length + beside.length;
-    for (let index = known.length - 1; index >= 0; index--) {
-      const earlier = known[index] as CallSite;
-      if (earlier.turn !== this.turn) break;
-      if (earlier.owner.isFailed || !isSameCall(earlier, site)) continue;
-      if (earlier.result === null || results <= known.length) return true;
-    }
-    return false;
-  }
-
   private takeResult(item: ResultItem): void {
     this.sawResult = true;
-    const known = this.sites.get(item.callId) ?? [];
-    let owner: CallSite | null = null;
-    for (let index = known.length - 1; index >= 0 && known[index]?.span === this.span; index--) {
-      const site = known[index] as CallSite;
-      // A reply that was made anew after it failed has the better claim.
-      if (site.result === null && (owner === null || owner.owner.isFailed || !site.owner.isFailed)) owner = site;
-    }
+    const owner = this.historyOf(item.callId).takeOpen(this.span);
     if (owner === null) this.strays.push(item);
     else this.give(owner, item);
   }
@@ -115,17 +87,17 @@ class Pairing {
 
   /** What stands with none of its calls goes home when there is exactly one home. */
   settle(rules: ReplayRules): void {
-    const homes = new Map<string, CallSite[]>();
+    const homes = new Map<string, readonly CallSite[]>();
     for (const item of this.strays) {
-      const known = this.sites.get(item.callId) ?? [];
-      let open = homes.get(item.callId);
-      if (open === undefined) homes.set(item.callId, (open = openSites(known)));
+      const history = this.historyOf(item.callId);
+      const open = homes.get(item.callId) ?? history.unanswered();
+      homes.set(item.callId, open);
       const [home] = open;
       if (open.length === 1 && home !== undefined && isSameTool(home, item)) {
         homes.set(item.callId, []);
         this.give(home, item);
         if (!home.owner.isFailed) this.report("result-moved", item.recordId, null, home.owner.recordId);
-      } else if (open.length === 0 && known.length > 0) {
+      } else if (open.length === 0 && history.isKnown()) {
         this.report("duplicate-result", item.recordId, item.callId);
       } else {
         item.isShownAsText = rules.orphanResults === "text" && item.content.length > 0;
@@ -141,22 +113,6 @@ export function continuesReply(item: AssistantItem, lastReply: AssistantItem | n
   return item.isFragment || (item.responseId !== null && item.responseId === lastReply.responseId);
 }
 
-function openSites(known: readonly CallSite[]): CallSite[] {
-  const open = known.filter((site) => site.result === null);
-  return open.some((site) => !site.owner.isFailed) ? open.filter((site) => !site.owner.isFailed) : open;
-}
-
 function isSameTool(site: CallSite, item: ResultItem): boolean {
   return item.toolName === null || item.toolName === "" || item.toolName === site.call.name;
-}
-
-function isSameCall(one: CallSite, other: CallSite): boolean {
-  return one.call.name === other.call.name && sortedJson(one.call.arguments) === sortedJson(other.call.arguments);
-}
-
-function sortedJson(value: unknown): string {
-  return JSON.stringify(value, (_key, field: unknown) => {
-    if (typeof field !== "object" || field === null || Array.isArray(field)) return field;
-    return Object.fromEntries(Object.entries(field).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  });
 }

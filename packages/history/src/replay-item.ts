@@ -29,10 +29,6 @@ export interface CallSite {
   readonly type: "callSite";
   readonly call: NeutralToolCall;
   readonly owner: AssistantItem;
-  /** Calls and results with the same number stand together, with no other reply and no user message between. */
-  span: number;
-  /** Grows with every user message. */
-  turn: number;
   result: ResultItem | null;
   /** The id the provider gets. */
   wireId: string;

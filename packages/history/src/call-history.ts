@@ -1,0 +1,97 @@
+import type { CallSite } from "./replay-item.ts";
+
+/** The calls under one id, in the order they were made: providers use ids again. */
+export class CallHistory {
+  /** Results under the id in the whole log. */
+  resultCount = 0;
+  private readonly sites: CallSite[] = [];
+  /** Calls of the newest span that have no result yet; those of failed replies apart. */
+  private span = -1;
+  private openSites = new Queue<CallSite>();
+  private openFailedSites = new Queue<CallSite>();
+  /** The calls of the newest turn by what they ask. The first one waits: most ids never come twice. */
+  private turn = -1;
+  private first: CallSite | null = null;
+  private byRequest = new Map<string, CallSite>();
+  private keptCount = 0;
+
+  /**
+   * Some writers store a call in its reply and once more as a record of its own. A provider that uses an id again in
+   * one turn differs from that in what it asks, or in that both calls have a result.
+   */
+  isStoredTwice(site: CallSite, turn: number): boolean {
+    const earlier = this.sameRequest(site, turn);
+    if (earlier !== null) {
+      const isOpen = earlier.result === null && earlier.owner !== site.owner;
+      if (isOpen || this.resultCount <= this.keptCount) return true;
+    }
+    this.keptCount++;
+    this.remember(site);
+    return false;
+  }
+
+  private sameRequest(site: CallSite, turn: number): CallSite | null {
+    if (turn !== this.turn) {
+      this.turn = turn;
+      this.first = null;
+      this.byRequest.clear();
+    }
+    if (this.first === null) return null;
+    if (this.byRequest.size === 0) this.byRequest.set(requestOf(this.first), this.first);
+    return this.byRequest.get(requestOf(site)) ?? null;
+  }
+
+  private remember(site: CallSite): void {
+    if (this.first === null) this.first = site;
+    else this.byRequest.set(requestOf(site), site);
+  }
+
+  /** Adds a call to those a result may answer. */
+  open(site: CallSite, span: number): void {
+    if (span !== this.span) {
+      this.span = span;
+      this.openSites = new Queue();
+      this.openFailedSites = new Queue();
+    }
+    this.sites.push(site);
+    (site.owner.isFailed ? this.openFailedSites : this.openSites).push(site);
+  }
+
+  /** The first open call of the span. A reply that was made anew after it failed has the better claim. */
+  takeOpen(span: number): CallSite | null {
+    if (span !== this.span) return null;
+    return this.openSites.shift() ?? this.openFailedSites.shift();
+  }
+
+  isKnown(): boolean {
+    return this.sites.length > 0;
+  }
+
+  /** All calls without a result; those of failed replies only when there are no others. */
+  unanswered(): readonly CallSite[] {
+    const open = this.sites.filter((site) => site.result === null);
+    const valid = open.filter((site) => !site.owner.isFailed);
+    return valid.length > 0 ? valid : open;
+  }
+}
+
+/** Array.shift moves every element; this does not. */
+class Queue<Item> {
+  private readonly items: Item[] = [];
+  private next = 0;
+
+  push(item: Item): void {
+    this.items.push(item);
+  }
+
+  shift(): Item | null {
+    return this.items[this.next++] ?? null;
+  }
+}
+
+function requestOf(site: CallSite): string {
+  return JSON.stringify([site.call.name, site.call.arguments], (_key, field: unknown) => {
+    if (typeof field !== "object" || field === null || Array.isArray(field)) return field;
+    return Object.fromEntries(Object.entries(field).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
