@@ -37,6 +37,8 @@ const otherKinds: readonly (readonly [RegExp, SessionFileKind])[] = [
   [/(^|[.-])(tmp|temp)$|\.tmp[.-]/, "temporary"],
   [/\.corrupt([.-]|$)/, "corrupt"],
   [/\.(bak|backup|orig)([.-]|$)|~$/, "backup"],
+  // What a repair of ours writes beside the file it leaves alone.
+  [/\.repaired\.jsonl$/, "backup"],
   [/\.trajectory(-path)?\.jsonl?$/, "trajectory"],
   [/\.checkpoint\.[^/]+\.jsonl$/, "checkpoint"],
 ];

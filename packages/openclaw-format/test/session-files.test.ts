@@ -275,6 +275,7 @@ describe("names in a sessions directory", () => {
     ["sessions.json", "index", null, null, null],
     [`${id}.jsonl.bak-123-1706803200000`, "backup", null, null, null],
     ["sessions.json.bak", "backup", null, null, null],
+    [`${id}.jsonl.repaired.jsonl`, "backup", null, null, null],
     [`${id}.jsonl.corrupt-1706803200000-0a1b2c3d.jsonl`, "corrupt", null, null, null],
     [`${id}.trajectory.jsonl`, "trajectory", null, null, null],
     [`${id}.checkpoint.${id}.jsonl`, "checkpoint", null, null, null],

@@ -1,5 +1,6 @@
 import { ThroughlineError, type ErrorCode, type SessionStore } from "@throughline/core";
-import { findSources, type FoundSource, type OtherSource } from "./find-sources.ts";
+import { findSources } from "./find-sources.ts";
+import type { FoundSource, OtherSource } from "./found-source.ts";
 import { importTranscript } from "./import-transcript.ts";
 import type { ImportOptions, ImportSource } from "./import-types.ts";
 import type { TranscriptSource } from "./transcript-source.ts";

@@ -1,14 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import {
-  hasErrorCode,
-  ThroughlineError,
-  type AppendDraft,
-  type AppendOptions,
-  type SessionEntry,
-  type SessionRef,
-  type SessionState,
-  type SessionStore,
-} from "@throughline/core";
+import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import {
   createLineSplitter,
@@ -19,8 +10,10 @@ import {
   type TranscriptReader,
 } from "@throughline/openclaw-format";
 import { hashPrefix } from "./hash-prefix.ts";
-import { emptyReceipt, receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import { ImportBatch } from "./import-batch.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
+import { createImportedSession, firstReceipt } from "./imported-session.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
@@ -50,9 +43,6 @@ const ordinary: ReadonlySet<string> = new Set([
   "HEADER_INVALID",
 ]);
 
-/** A batch is written when it holds so many bytes, whatever more the store would take. */
-const maxBatchBytes = 4 * 1024 * 1024;
-
 class ImportRun {
   private readonly store: SessionStore;
   private readonly source: TranscriptSource;
@@ -63,12 +53,9 @@ class ImportRun {
   private ref: SessionRef;
   private state: SessionState | null;
   private receipt: ImportReceipt;
-  private drafts: AppendDraft[] = [];
-  private draftBytes = 0;
-  private lastMainId: string | null = null;
+  private readonly batch: ImportBatch;
   private headBefore: string | null = null;
-  private windowSeq: number | null = null;
-  private entryPatch: Record<string, unknown> = {};
+  /** What the index says, else the newest time of a line. */
   private updatedAtMs: number;
   private lines = 0;
   private records = 0;
@@ -86,15 +73,17 @@ class ImportRun {
     this.options = options;
     this.ref = target.ref;
     this.state = target.state;
-    this.receipt = (target.state === null ? null : receiptOf(target.state.entry)) ?? this.newReceipt();
+    this.receipt =
+      (target.state === null ? null : receiptOf(target.state.entry)) ?? firstReceipt(source, target.refusedKey);
     this.recordCount = this.receipt.recordCount;
     this.knownLines = this.receipt.lineCount;
-    const { recordBytes } = store.capabilities.limits;
+    const { limits } = store.capabilities;
+    this.batch = new ImportBatch(limits, source.own?.revision ?? 0);
     this.reader = createTranscriptReader({
       path: source.path,
       key: target.ref.key,
       sessionId: source.nameSessionId,
-      maxLineBytes: recordBytes,
+      maxLineBytes: limits.recordBytes,
     });
     const updatedAt = source.entry?.["updatedAt"];
     this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
@@ -107,7 +96,9 @@ class ImportRun {
     await this.assertSamePrefix(sizeBytes);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
     if (!isWhole) {
-      await this.createSession();
+      if (this.state === null && this.options.dryRun !== true) {
+        this.state = await createImportedSession(this.store, this.ref, this.source, this.receipt);
+      }
       if (file !== null) await this.readFile(file);
       await this.restoreSavedHead();
     }
@@ -169,10 +160,11 @@ class ImportRun {
     }
     const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinary.has(code));
     if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
-    this.add(line, sizeBytes);
-    const { batchRecords, batchBytes } = this.store.capabilities.limits;
-    if (this.drafts.length >= batchRecords || this.draftBytes >= Math.min(maxBatchBytes, batchBytes / 4))
-      await this.flush(endBytes, isTerminated);
+    this.batch.add(line, sizeBytes);
+    this.recordCount++;
+    const isTimeKnown = typeof this.source.entry?.["updatedAt"] === "number";
+    if (line.tsMs !== null && !isTimeKnown) this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
+    if (this.batch.isFull) await this.flush(endBytes, isTerminated);
   }
 
   /** A line an earlier run has read: only the reader needs it. */
@@ -185,122 +177,34 @@ class ImportRun {
       throw this.changed("its last line, which had no end, goes on");
   }
 
-  private add(line: TranscriptLine, sizeBytes: number): void {
-    this.drafts.push(line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record });
-    this.draftBytes += sizeBytes;
-    this.recordCount++;
-    if (!line.side) this.lastMainId = line.record.id;
-    if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number")
-      this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
-    const { envelope } = line;
-    if (envelope?.window !== undefined && this.lost.length === 0) this.windowSeq = envelope.window;
-    if (envelope !== null) this.addEntryPatch(envelope);
-  }
-
-  /** What appends of ours wrote into the entry after the entries log had it last. */
-  private addEntryPatch(envelope: NonNullable<TranscriptLine["envelope"]> & { readonly revision?: unknown }): void {
-    const isNewer = typeof envelope.revision !== "number" || envelope.revision > (this.source.own?.revision ?? 0);
-    if (!isNewer) return;
-    for (const [field, value] of Object.entries(envelope.entry ?? {}))
-      if (field !== "sessionId" && field !== "importedFrom") this.entryPatch[field] = value;
-    for (const field of envelope.unset ?? []) this.entryPatch[field] = undefined;
-  }
-
   private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
     this.assertNotAborted();
-    if (endBytes === this.receipt.sizeBytes && this.drafts.length === 0) return;
-    const { lineCount, recordCount } = this;
+    const { batch, lineCount, recordCount, headBefore, updatedAtMs } = this;
+    if (endBytes === this.receipt.sizeBytes && batch.drafts.length === 0) return;
     const sha256 = this.hash.copy().digest("hex");
-    const receipt: ImportReceipt = {
-      ...this.receipt,
-      sizeBytes: endBytes,
-      sha256,
-      lineCount,
-      recordCount,
-      endsWithLineFeed,
-    };
-    this.records += this.drafts.length;
-    if (this.options.dryRun !== true) await this.append(receipt);
+    const receipt = { ...this.receipt, sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed };
+    if (this.options.dryRun !== true) {
+      const isSeqKept = this.lost.length === 0;
+      const place = { headBefore, headAfter: this.reader.headId, receipt, updatedAtMs, isSeqKept };
+      await this.store.append(this.ref, batch.drafts, batch.appendOptions(place, this.options));
+    }
+    this.records += batch.drafts.length;
     this.receipt = receipt;
     this.headBefore = this.reader.headId;
-    this.drafts = [];
-    this.draftBytes = 0;
-    this.lastMainId = null;
-    this.entryPatch = {};
+    batch.clear();
     this.progress(endBytes);
-  }
-
-  private async append(receipt: ImportReceipt): Promise<void> {
-    const { durability, signal } = this.options;
-    const headByRecords = this.lastMainId ?? this.headBefore;
-    const options: AppendOptions = {
-      entry: {
-        ...this.entryPatch,
-        ...(this.updatedAtMs > 0 ? { updatedAt: this.updatedAtMs } : {}),
-        importedFrom: receipt,
-      },
-      expect: { head: this.headBefore },
-      ...(this.reader.headId === headByRecords ? {} : { rewindTo: this.reader.headId }),
-      ...(this.windowSeq === null ? {} : { windowFromSeq: this.windowSeq }),
-      ...(durability === undefined ? {} : { durability }),
-      ...(signal === undefined ? {} : { signal }),
-    };
-    await this.store.append(this.ref, this.drafts, options);
-  }
-
-  private async createSession(): Promise<void> {
-    if (this.state !== null || this.options.dryRun === true) return;
-    const { sessionFile: _moved, importedFrom: _earlier, ...fields } = this.source.entry ?? {};
-    const at = Date.parse(this.source.header?.timestamp ?? "");
-    const updatedAt = this.updatedAtMs > 0 ? this.updatedAtMs : at;
-    for (let suffix = 1; this.state === null; suffix++) {
-      const sessionId = suffix === 1 ? this.source.sessionId : `${this.source.sessionId.slice(0, 120)}-${suffix}`;
-      const entry: SessionEntry = {
-        ...fields,
-        sessionId,
-        ...(Number.isFinite(updatedAt) ? { updatedAt } : {}),
-        importedFrom: this.receipt,
-      };
-      try {
-        this.state = await this.store.save(this.ref, entry, { ifRevision: null });
-      } catch (error) {
-        // Another session has the id: the same file under another key, or a topic of the same conversation.
-        if (!hasErrorCode(error, "SESSION_EXISTS", "ID_CASE_COLLISION") || suffix >= 1000) throw error;
-      }
-    }
   }
 
   /** A store of ours may have moved the head without a record. */
   private async restoreSavedHead(): Promise<void> {
     const saved = this.source.own?.savedHead ?? null;
-    if (
-      saved === null ||
-      saved.lastSeq !== this.recordCount ||
-      saved.headId === this.reader.headId ||
-      this.options.dryRun === true
-    )
-      return;
+    if (saved === null || saved.lastSeq !== this.recordCount || this.options.dryRun === true) return;
     await this.store.append(this.ref, [], { rewindTo: saved.headId, entry: { importedFrom: this.receipt } });
   }
 
   private async archive(): Promise<void> {
     if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return;
     this.ref = (await this.store.move(this.ref, { kind: "archive" })).ref;
-  }
-
-  private newReceipt(): ImportReceipt {
-    const { path, format, sessionId, entry, archivedAt } = this.source;
-    const sessionFile = entry?.["sessionFile"];
-    const earlier = entry?.["importedFrom"];
-    return emptyReceipt({
-      path,
-      format,
-      sessionId,
-      ...(typeof sessionFile === "string" ? { sessionFile } : {}),
-      ...(this.target.refusedKey === null ? {} : { key: this.target.refusedKey }),
-      ...(archivedAt === null ? {} : { archivedAt }),
-      ...(earlier === undefined ? {} : { earlier }),
-    });
   }
 
   private result(state: ImportSource["state"]): ImportSource {

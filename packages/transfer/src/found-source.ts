@@ -1,0 +1,31 @@
+import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import type { TranscriptSource } from "./transcript-source.ts";
+
+/** A path that is no session, or none that can be read. */
+export interface OtherSource {
+  readonly kind: "skipped" | "refused";
+  readonly path: string;
+  readonly findings: readonly Finding[];
+  readonly error: ThroughlineError | null;
+}
+
+export type FoundSource = TranscriptSource | OtherSource;
+
+/** What cannot be read is refused, and the search goes on. */
+export async function* guarded(path: string, found: AsyncGenerator<FoundSource>): AsyncGenerator<FoundSource> {
+  try {
+    yield* found;
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error)) throw error;
+    yield refused(path, error);
+  }
+}
+
+export function skipped(path: string, findings: readonly Finding[] = []): OtherSource {
+  return { kind: "skipped", path, findings, error: null };
+}
+
+export function refused(path: string, error: ThroughlineError): OtherSource {
+  const findings = error.code === "FORMAT_UNKNOWN" ? [] : [createFinding("FILE_UNREADABLE", error.message, { path })];
+  return { kind: "refused", path, findings, error };
+}

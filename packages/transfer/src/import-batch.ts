@@ -1,0 +1,78 @@
+import type { AppendDraft, AppendOptions, StoreLimits } from "@throughline/core";
+import type { TranscriptLine } from "@throughline/openclaw-format";
+import type { ImportReceipt } from "./import-receipt.ts";
+import type { ImportOptions } from "./import-types.ts";
+
+/** A batch is written when it holds so many bytes, whatever more the store would take. */
+const maxBatchBytes = 4 * 1024 * 1024;
+
+export interface BatchPlace {
+  readonly headBefore: string | null;
+  readonly headAfter: string | null;
+  readonly receipt: ImportReceipt;
+  /** The activity time to state; 0: none is known. */
+  readonly updatedAtMs: number;
+  /** Whether the source's window still means the same records. */
+  readonly isSeqKept: boolean;
+}
+
+/** The lines of one append, and what they say beside their records. */
+export class ImportBatch {
+  drafts: AppendDraft[] = [];
+  private readonly limits: StoreLimits;
+  /** The revision up to which the source's entry is known. */
+  private readonly entryRevision: number;
+  private sizeBytes = 0;
+  private lastMainId: string | null = null;
+  private windowSeq: number | null = null;
+  private entryPatch: Record<string, unknown> = {};
+
+  constructor(limits: StoreLimits, entryRevision: number) {
+    this.limits = limits;
+    this.entryRevision = entryRevision;
+  }
+
+  get isFull(): boolean {
+    const { batchRecords, batchBytes } = this.limits;
+    return this.drafts.length >= batchRecords || this.sizeBytes >= Math.min(maxBatchBytes, batchBytes / 4);
+  }
+
+  add(line: TranscriptLine, sizeBytes: number): void {
+    this.drafts.push(line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record });
+    this.sizeBytes += sizeBytes;
+    if (!line.side) this.lastMainId = line.record.id;
+    if (line.envelope === null) return;
+    this.windowSeq = line.envelope.window ?? this.windowSeq;
+    this.addEntryPatch(line.envelope);
+  }
+
+  appendOptions(place: BatchPlace, { durability, signal }: ImportOptions): AppendOptions {
+    const { headBefore, headAfter, receipt, updatedAtMs, isSeqKept } = place;
+    const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
+    return {
+      entry: { ...this.entryPatch, ...updatedAt, importedFrom: receipt },
+      expect: { head: headBefore },
+      ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
+      ...(this.windowSeq === null || !isSeqKept ? {} : { windowFromSeq: this.windowSeq }),
+      ...(durability === undefined ? {} : { durability }),
+      ...(signal === undefined ? {} : { signal }),
+    };
+  }
+
+  clear(): void {
+    this.drafts = [];
+    this.sizeBytes = 0;
+    this.lastMainId = null;
+    this.windowSeq = null;
+    this.entryPatch = {};
+  }
+
+  /** What appends of ours wrote into the entry after the entries log had it last. */
+  private addEntryPatch(envelope: NonNullable<TranscriptLine["envelope"]> & { readonly revision?: unknown }): void {
+    if (typeof envelope.revision === "number" && envelope.revision <= this.entryRevision) return;
+    for (const [field, value] of Object.entries(envelope.entry ?? {})) {
+      if (field !== "sessionId" && field !== "importedFrom") this.entryPatch[field] = value;
+    }
+    for (const field of envelope.unset ?? []) this.entryPatch[field] = undefined;
+  }
+}

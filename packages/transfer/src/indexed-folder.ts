@@ -1,0 +1,138 @@
+import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import {
+  agentOfSessionsDir,
+  classifySessionFile,
+  joinPath,
+  readSessionIndex,
+  resolveSessionFile,
+  type IndexedSession,
+  type SessionIndex,
+  type TranscriptFormat,
+} from "@throughline/openclaw-format";
+import { guarded, skipped, type FoundSource } from "./found-source.ts";
+import { listSourceNames, readSourceText } from "./node/source-files.ts";
+import { peekTranscript, sessionIdOf, usableSessionId } from "./transcript-source.ts";
+
+/** Transcripts whose index lies beside or above them. */
+export async function* indexedFolder(
+  folder: string,
+  indexFolder: string,
+  format: "openclaw" | "claw0",
+): AsyncGenerator<FoundSource> {
+  const names = ((await listSourceNames(folder)) ?? [])
+    .filter((entry) => !entry.isDirectory)
+    .map((entry) => entry.name);
+  const indexPath = joinPath(indexFolder, "sessions.json");
+  const index = await readIndex(indexPath);
+  if (index.shape === null && index.findings.length > 0) yield skipped(indexPath, index.findings);
+  const agentId = agentOfSessionsDir(folder);
+  const taken = new Set<string>();
+  for (const session of index.sessions) {
+    const fileName = fileOf(session, folder, names);
+    if (fileName !== null) taken.add(fileName);
+    yield* guarded(
+      joinPath(folder, fileName ?? session.sessionId),
+      indexed(session, { folder, fileName, format, agentId }),
+    );
+  }
+  if (index.shape !== null && index.findings.length > 0) yield skipped(indexPath, index.findings);
+  for (const name of names)
+    if (!taken.has(name))
+      yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
+}
+
+async function readIndex(path: string): Promise<SessionIndex> {
+  try {
+    return readSessionIndex(await readSourceText(path), { path });
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error)) throw error;
+    const isMissing = error.code === "FILE_NOT_FOUND";
+    return {
+      shape: null,
+      sessions: [],
+      unreadableKeys: [],
+      findings: isMissing ? [] : [createFinding("INDEX_UNREADABLE", error.message, { path })],
+    };
+  }
+}
+
+/** The file an entry means, among those that are there; null when none is. */
+function fileOf(session: IndexedSession, folder: string, names: readonly string[]): string | null {
+  const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
+  const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
+  if (names.includes(stated.fileName)) return stated.fileName;
+  const plain = `${sessionId}.jsonl`;
+  // The index of one tutorial names no file, and pi puts the time before the id.
+  return names.find((name) => name === plain || name.endsWith(`_${plain}`)) ?? null;
+}
+
+async function* indexed(
+  session: IndexedSession,
+  place: {
+    readonly folder: string;
+    readonly fileName: string | null;
+    readonly format: "openclaw" | "claw0";
+    readonly agentId: string | null;
+  },
+): AsyncGenerator<FoundSource> {
+  const { folder, fileName, format, agentId } = place;
+  const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
+  const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
+  const path = joinPath(folder, fileName ?? stated.fileName);
+  const findings: Finding[] = [];
+  const where = { path, key: session.key };
+  if (fileName === null)
+    findings.push(createFinding("SESSION_FILE_MISSING", "The index names a transcript that is not there.", where));
+  else if (stated.isForeign && format === "openclaw") {
+    findings.push(createFinding("SESSION_FILE_FOREIGN", `The index names ${quote(session.file)}.`, where));
+  }
+  const header = fileName === null ? null : (await peekTranscript(path)).header;
+  const nameSessionId = classifySessionFile(fileName ?? "").sessionId;
+  yield {
+    kind: "transcript",
+    path,
+    format,
+    agentId,
+    key: session.key,
+    sessionId,
+    // One tutorial puts the key before the id; there the name says nothing.
+    nameSessionId: format === "claw0" ? null : nameSessionId,
+    header,
+    entry: session.entry,
+    own: null,
+    isArchived: false,
+    archivedAt: null,
+    isMissing: fileName === null,
+    findings,
+  };
+}
+
+/** A transcript that no index names. */
+export async function* unindexed(
+  path: string,
+  name: string,
+  place: { readonly format: TranscriptFormat; readonly agentId: string | null },
+): AsyncGenerator<FoundSource> {
+  const { kind, archivedAt } = classifySessionFile(name);
+  if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield skipped(path);
+  const isArchived = kind === "reset-archive" || kind === "deleted-archive";
+  if (kind !== "transcript" && !isArchived) return;
+  const { header } = await peekTranscript(path);
+  const findings = isArchived ? [] : [createFinding("SESSION_UNINDEXED", "No index names this transcript.", { path })];
+  const ids = sessionIdOf(path, header, place.format === "openclaw");
+  yield {
+    kind: "transcript",
+    path,
+    ...place,
+    ...ids,
+    key: header?.key ?? null,
+    header,
+    entry: null,
+    own: null,
+    isArchived,
+    archivedAt,
+    isMissing: false,
+    findings,
+  };
+}

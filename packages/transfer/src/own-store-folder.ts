@@ -1,0 +1,76 @@
+import { createFinding, ThroughlineError } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format";
+import { guarded, skipped, type FoundSource } from "./found-source.ts";
+import { unindexed } from "./indexed-folder.ts";
+import { listSourceNames, readSourceText } from "./node/source-files.ts";
+import { readOwnEntries, type OwnEntry } from "./own-entries.ts";
+import { peekTranscript } from "./transcript-source.ts";
+
+/** One agent of a JSON Lines store of ours. The entries log is the truth; transcripts it does not know are found too. */
+export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
+  const folder = joinPath(path, "sessions");
+  const agentId = agentOfSessionsDir(folder);
+  const names = ((await listSourceNames(folder)) ?? [])
+    .filter((entry) => !entry.isDirectory)
+    .map((entry) => entry.name);
+  const logPath = joinPath(path, "throughline", "entries.log");
+  const log = readOwnEntries(await readSourceText(logPath).catch((error: unknown) => textOfMissing(error)));
+  if (log.isCoded)
+    throw new ThroughlineError(
+      "CODEC_FAILED",
+      `The sessions in ${quote(path)} are coded: open the store with its codec and copy it.`,
+      { details: { path } },
+    );
+  if (log.unreadableLines > 0) {
+    const finding = createFinding(
+      "ENTRY_UNREADABLE",
+      `${log.unreadableLines} lines of the entries log cannot be read.`,
+      { path: logPath },
+    );
+    yield skipped(logPath, [finding]);
+  }
+  const taken = new Set<string>();
+  // Archived ones first: their keys may be those of sessions that are active now.
+  for (const own of log.entries.toSorted((a, b) => Number(b.isArchived) - Number(a.isArchived))) {
+    taken.add(own.fileName);
+    yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names, agentId }));
+  }
+  for (const name of names) {
+    if (!taken.has(name))
+      yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format: "jsonl", agentId }));
+  }
+}
+
+async function* ownSession(
+  own: OwnEntry,
+  place: { readonly folder: string; readonly names: readonly string[]; readonly agentId: string | null },
+): AsyncGenerator<FoundSource> {
+  const { folder, names, agentId } = place;
+  const { fileName } = resolveSessionFile(folder, { sessionId: own.sessionId, sessionFile: own.fileName });
+  const path = joinPath(folder, fileName);
+  const isMissing = !names.includes(fileName);
+  const header = isMissing ? null : (await peekTranscript(path)).header;
+  const ids = { sessionId: own.sessionId, nameSessionId: null };
+  // A session nothing was ever appended to has no file.
+  yield {
+    kind: "transcript",
+    path,
+    format: "jsonl",
+    agentId,
+    key: own.key,
+    ...ids,
+    header,
+    entry: own.entry,
+    own,
+    isArchived: own.isArchived,
+    archivedAt: null,
+    isMissing,
+    findings: [],
+  };
+}
+
+function textOfMissing(error: unknown): string {
+  if (ThroughlineError.isInstance(error) && error.code === "FILE_NOT_FOUND") return "";
+  throw error;
+}
