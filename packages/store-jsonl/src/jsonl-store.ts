@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
@@ -83,12 +84,13 @@ class JsonlStore implements core.SessionStore {
   append(ref: core.SessionRef, drafts: readonly core.AppendDraft[], options: core.AppendOptions = {}): Promise<core.AppendResult> {
     return this.#track(async () => {
       this.#begin(options.signal);
+      const agent = this.#agent(ref);
+      await this.#located(agent, ref, false);
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const { ids, clock, limits } = this.#context;
       const prepared = rules.prepareDrafts(drafts, { ids, clock, limits });
       const digest = options.idempotencyKey === undefined ? "" : createHash("sha256").update(rules.draftsFingerprint(drafts)).digest("hex");
       const request: AppendRequest = { prepared, digest, options };
-      const agent = this.#agent(ref);
       const isEntryOnly = prepared.length === 0;
       const { held, outcome } = await this.#withSession(agent, ref, { isEntryChange: isEntryOnly, signal: options.signal }, (held) => {
         const outcome = earlierAppend(held, request) ?? (isEntryOnly ? appendEntry(this.#context, agent, held, request) : appendRecords(this.#context, held, request, agent.folder.temporary(held.row.sessionId)));
@@ -97,7 +99,8 @@ class JsonlStore implements core.SessionStore {
       });
       if (durability === "disk") await (isEntryOnly ? agent.log.flushed() : held.file.flushed(held.path));
       if (!outcome.replayed) this.#announce(agent, held, outcome, options.entry !== undefined && !isEntryOnly);
-      return { ...outcome, durability };
+      const { records, head, revision, replayed } = outcome;
+      return { records, head, revision, durability, replayed };
     });
   }
 
@@ -122,6 +125,8 @@ class JsonlStore implements core.SessionStore {
       if (step === -1) records.reverse();
       seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
       left -= records.length;
+      // Pages are read synchronously: without a pause a reader of everything would hold the process to the end.
+      await pause();
       yield { records, lastSeq: transcript.head.lastSeq };
       if (seq < 1) return;
     }
@@ -247,6 +252,14 @@ class JsonlStore implements core.SessionStore {
     return wanted.map((name) => this.#agent({ namespace, agentId: name })).filter((agent) => agent.exists);
   }
 
+  /** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
+  async #located(agent: AgentSessions, ref: core.SessionRef, isArchivedToo: boolean): Promise<SessionRow> {
+    const row = await agent.locate(ref);
+    if (row === null) throw rules.sessionNotFound(ref);
+    if (row.isArchived && !isArchivedToo) throw archivedError(ref);
+    return row;
+  }
+
   /** Runs work on a session under its lock, after everything others wrote was read. */
   async #withSession<T>(
     agent: AgentSessions,
@@ -255,9 +268,7 @@ class JsonlStore implements core.SessionStore {
     work: (held: HeldSession) => T,
   ): Promise<T> {
     for (;;) {
-      const row = await agent.locate(ref);
-      if (row === null) throw rules.sessionNotFound(ref);
-      if (row.isArchived && options.isArchivedToo !== true) throw archivedError(ref);
+      const row = await this.#located(agent, ref, options.isArchivedToo === true);
       agent.prepareWriting();
       const locks = [agent.folder.sessionLock(row.sessionId), ...(options.isEntryChange === true ? [agent.folder.entriesLock] : [])];
       const done = await this.#context.locks.hold(
@@ -284,9 +295,7 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const scene: ChangeScene = { context: this.#context, agent, durability: "disk" };
       for (;;) {
-        const row = await agent.locate(ref);
-        if (row === null) throw rules.sessionNotFound(ref);
-        if (row.isArchived && !options.isArchivedToo) throw archivedError(ref);
+        const row = await this.#located(agent, ref, options.isArchivedToo);
         agent.prepareWriting();
         const done = await this.#context.locks.hold([agent.folder.sessionLock(row.sessionId), agent.folder.entriesLock], () => {
           agent.log.refresh();
