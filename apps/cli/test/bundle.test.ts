@@ -1,0 +1,110 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundleCli } from "../../../tools/bundle-cli.ts";
+import { cleanEnvironment, objects, seed, temporaryDirectory, user } from "./harness.ts";
+
+const directory = temporaryDirectory();
+const home = directory.path;
+// As npm lays it out: the bundle and its entry, and none of our packages beside them.
+const installed = join(home, "node_modules/@throughline/cli");
+const packageRoot = join(import.meta.dirname, "..");
+
+beforeAll(async () => {
+  mkdirSync(installed, { recursive: true });
+  for (const name of ["bin", "package.json"])
+    cpSync(join(packageRoot, name), join(installed, name), { recursive: true });
+  await bundleCli(packageRoot, join(installed, "dist"));
+  await seed(home, [{ key: "notes", drafts: [user("hello")] }]);
+});
+afterAll(() => directory.remove());
+
+/** Writes down at the end what was loaded: modules by URL, and Node's own by name. */
+const spy = `
+import { registerHooks } from "node:module";
+import { writeFileSync } from "node:fs";
+const loaded = [];
+registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+process.on("exit", () => writeFileSync(process.env.SPY_FILE, JSON.stringify({ loaded, builtin: process.moduleLoadList })));
+`;
+
+interface Loaded {
+  readonly stdout: string;
+  readonly chunks: readonly string[];
+  readonly builtin: readonly string[];
+}
+
+async function load(...args: readonly string[]): Promise<Loaded> {
+  const spyPath = join(home, "spy.mjs");
+  const spyFile = join(home, "loaded.json");
+  writeFileSync(spyPath, spy);
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ["--import", spyPath, join(installed, "bin/throughline.js"), ...args],
+    {
+      env: cleanEnvironment(home, { SPY_FILE: spyFile, NODE_OPTIONS: "" }),
+    },
+  );
+  const { loaded, builtin } = JSON.parse(readFileSync(spyFile, "utf8")) as { loaded: string[]; builtin: string[] };
+  return {
+    stdout,
+    chunks: loaded.filter((url) => url.includes("/dist/")).map((url) => url.replace(/^.*\/dist\//, "")),
+    builtin,
+  };
+}
+
+/** What a chunk was made from: the source map names it. */
+function sourcesOf(chunk: string): string[] {
+  const { sources } = JSON.parse(readFileSync(join(installed, "dist", `${chunk}.map`), "utf8")) as {
+    sources: string[];
+  };
+  return sources;
+}
+
+describe("the bundle", () => {
+  it.each([[["--help"]], [["sessions"]], [["sessions", "--json"]]])(
+    "loads for %s no schema library, no fetch and no model SDK",
+    async (args) => {
+      const { chunks, builtin } = await load(...args);
+      const sources = chunks.flatMap(sourcesOf);
+      expect(sources.length).toBeGreaterThan(10);
+      for (const unwanted of [
+        /\/zod\//,
+        /openai/,
+        /@anthropic-ai/,
+        /ollama/,
+        /tokenizer/,
+        /packages\/(history|transfer|inspect)\//,
+      ]) {
+        expect(sources.filter((source) => unwanted.test(source))).toEqual([]);
+      }
+      expect(builtin.filter((name) => /undici|NativeModule (http|https|tls)$/.test(name))).toEqual([]);
+      // A pipe as stdout loads `net`; that is not ours. One entry and a few chunks, each a file to open.
+      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 2 : 14);
+    },
+  );
+
+  it("loads no store and no command for --help", async () => {
+    const sources = (await load("--help")).chunks.flatMap(sourcesOf);
+    expect(sources.filter((source) => /packages\/store-|src\/commands\//.test(source))).toEqual([]);
+  });
+
+  it("loads the schema library when there is a configuration file", async () => {
+    const file = join(home, "settings.json");
+    writeFileSync(file, '{"agent":"main"}');
+    const { chunks, stdout } = await load("config", "--config", file, "--json");
+    expect(chunks.flatMap(sourcesOf).some((source) => source.includes("/zod/"))).toBe(true);
+    expect(objects(stdout)).toHaveLength(9);
+  });
+
+  it("runs on its own, without the packages it was made from", async () => {
+    expect(readdirSync(join(home, "node_modules/@throughline"))).toEqual(["cli"]);
+    expect(objects((await load("show", "notes", "--json")).stdout).map(({ kind }) => kind)).toEqual(["record", "end"]);
+    expect(objects((await load("context", "notes", "--json")).stdout)[0]).toMatchObject({
+      kind: "context",
+      recordsInContext: 1,
+    });
+  });
+});

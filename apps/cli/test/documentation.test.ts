@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { cliSettings } from "@throughline/config";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandTable } from "../src/command-table.ts";
+import { createProgram, globalOptions } from "../src/program.ts";
+import { version } from "../src/version.ts";
+import { assistant, binPath, cleanEnvironment, seed, sourceCondition, temporaryDirectory, user } from "./harness.ts";
+
+const packageRoot = join(import.meta.dirname, "..");
+const reference = readFileSync(join(packageRoot, "../../docs/cli.md"), "utf8");
+
+/** The text below a heading, up to the next one of the same or a higher level. */
+function section(heading: string): string {
+  const level = /^#+/.exec(heading)?.[0].length ?? 0;
+  const [, rest] = reference.split(`\n${heading}\n`);
+  if (rest === undefined) return "";
+  const end = rest.search(new RegExp(`^#{1,${level}} `, "m"));
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
+/** The first cell of each row of the tables in a text, without code marks. */
+function firstCells(text: string): string[] {
+  return Array.from(text.matchAll(/^\| `([^`]+)` \|/gm), (match) => match[1] ?? "");
+}
+
+const program = createProgram({
+  version,
+  commands: commandTable,
+  onCommand: () => {},
+  writeOut: () => {},
+  columns: 100,
+});
+
+describe("docs/cli.md", () => {
+  it.each(program.commands.map((command) => command.name()))(
+    "has the options of %s, all of them and no others",
+    (name) => {
+      const text = section(`### ${name}`);
+      expect(text.trim()).not.toBe("");
+      const options = program.commands.find((command) => command.name() === name)?.options ?? [];
+      expect(firstCells(text).toSorted()).toEqual(options.map(({ flags }) => flags).toSorted());
+    },
+  );
+
+  it("has the global options, the settings and no command that is not there", () => {
+    const flags = [...globalOptions.map((option) => option.flags), "--version"];
+    expect(firstCells(section("## Global options")).toSorted()).toEqual(flags.toSorted());
+    expect(firstCells(section("## Settings"))).toEqual(cliSettings.settings.map(({ key }) => key));
+    const headings = Array.from(section("## Commands").matchAll(/^### (.+)$/gm), (match) => match[1]);
+    expect(headings).toEqual(commandTable.map(({ name }) => name));
+  });
+
+  it("names flag and variable of every setting", () => {
+    const text = section("## Settings");
+    for (const { key, flag, environment } of cliSettings.settings) {
+      const row = text.split("\n").find((line) => line.startsWith(`| \`${key}\``)) ?? "";
+      for (const name of [flag, ...environment.map((variable) => variable.name)]) {
+        if (name !== null) expect(row).toContain(`\`${name}\``);
+      }
+    }
+  });
+});
+
+describe("help", () => {
+  it("does not speak of commands that are not there", () => {
+    const help = program.helpInformation();
+    for (const name of ["chat", "explain", "compact", "serve", "watch", "sqlite"]) expect(help).not.toContain(name);
+  });
+
+  it("knows the version of the package", () => {
+    const { version: stated } = JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as {
+      version: string;
+    };
+    expect(version).toBe(stated);
+  });
+});
+
+describe("the examples of the help", () => {
+  const directory = temporaryDirectory();
+  const home = directory.path;
+
+  beforeAll(async () => {
+    await seed(home, [
+      { key: "notes", entry: { label: "Notes" }, drafts: [user("the harbour lights"), assistant("are lit")] },
+    ]);
+    writeFileSync(join(home, "drafts.jsonl"), `${JSON.stringify(user("one"))}\n${JSON.stringify(user("two"))}\n`);
+    const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
+    const message =
+      '{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi"}}';
+    writeFileSync(join(home, "session.jsonl"), `${header}\n${message}\n`);
+  });
+  afterAll(() => directory.remove());
+
+  // The two of demo are the whole demonstration, which the test of shapes runs.
+  const examples = commandTable
+    .filter(({ name }) => name !== "demo")
+    .map(({ name, examples: texts }) => [name, texts] as const);
+
+  it.each(examples)("of %s can be run as they stand", async (_, texts) => {
+    const shim = `throughline() { "${process.execPath}" ${sourceCondition} "${binPath}" "$@"; }`;
+    const script = [shim, "set -e", ...texts.map((text) => `throughline ${text}`)].join("\n");
+    await promisify(execFile)("bash", ["-c", script], { cwd: home, env: cleanEnvironment(home) });
+  });
+});
