@@ -54,7 +54,8 @@ export const listCases: readonly ConformanceCase[] = [
     id: "list/by-key",
     demand: "sorted by key: by agent, then key",
     async run({ store }) {
-      for (const [name, agentId] of [["c", "main"], ["a", "main"], ["b", "other"], ["x", "alpha"]] as const) await createSession(store, name, { agentId });
+      const sessions = [["c", "main"], ["a", "main"], ["b", "other"], ["x", "alpha"]] as const;
+      for (const [index, [name, agentId]] of sessions.entries()) await createSession(store, name, { agentId, entry: { updatedAt: baseMs + (index % 3) * 1000 } });
       assert.equal(idsOf(await listAll(store, { sort: "key", limit: 2 })), "xacb");
     },
   },
@@ -129,6 +130,7 @@ export const listCases: readonly ConformanceCase[] = [
       await store.append(shown[2] ?? refOf("a"), [userDraft("moves to the front")]);
       await store.remove(shown[0] ?? refOf("a"), { purge: true });
       await createSession(store, "new");
+      await createSession(store, "newer");
       const rest = await listAll(store, { limit: 3, cursor: first.nextCursor ?? "" });
       assert.deepEqual(idsOf(rest), byTime().slice(3));
     },

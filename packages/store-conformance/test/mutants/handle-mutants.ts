@@ -191,19 +191,16 @@ export const durabilityMutants: readonly Mutant[] = [
     name: "close drops writes under way",
     foundBy: "durability/close-with-writes",
     handle: (inner, world) => {
-      const pending = noted(world, "pending", () => new Set<string>());
       const lost = noted(world, "lost", () => new Set<string>());
+      let isClosed = false;
       return {
         append: async (ref, drafts, options) => {
           const result = await inner.append(ref, drafts, options);
-          const ids = result.records.map(({ id }) => id);
-          ids.forEach((id) => pending.add(id));
-          await wait(0);
-          ids.forEach((id) => pending.delete(id));
+          if (isClosed) result.records.forEach(({ id }) => lost.add(id));
           return result;
         },
         close: async () => {
-          pending.forEach((id) => lost.add(id));
+          isClosed = true;
           await inner.close();
         },
         read: (async function* (ref, options) {
@@ -248,6 +245,7 @@ export const concurrencyMutants: readonly Mutant[] = [
       const heads = new Map<string, string>();
       return {
         append: async (ref, drafts, options) => {
+          await wait(0);
           const known = heads.get(ref.key);
           const [first, ...rest] = drafts;
           const usable = known !== undefined && options === undefined && first !== undefined && "type" in first && first["parentId"] === undefined;

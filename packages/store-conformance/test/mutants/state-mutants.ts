@@ -459,11 +459,6 @@ export const entryMutants: readonly Mutant[] = [
     handle: (inner) => withStates(inner, (state) => (typeof state.entry.updatedAt === "number" ? { ...state, updatedAtMs: state.entry.updatedAt } : state)),
   },
   {
-    name: "an append is no activity",
-    foundBy: "entries/updated-at",
-    handle: (inner) => withStates(inner, (state) => ({ ...state, updatedAtMs: Math.min(state.updatedAtMs, state.createdAtMs) })),
-  },
-  {
     name: "believes any time",
     foundBy: "entries/updated-at-ahead",
     handle: (inner, world) => {

@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import process from "node:process";
+import type { RandomSource } from "@throughline/core";
+import { systemClock, systemRandom } from "@throughline/core/node";
+
+export interface KillProcessOptions {
+  /** A script for Node that prints a line for every write it was told is done. */
+  readonly scriptPath: string;
+  readonly args?: readonly string[];
+  /** Options for Node itself. @default those of this process */
+  readonly execArgv?: readonly string[];
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The kill comes this long after the first acknowledgement, at most. @default 50 */
+  readonly maxDelayMs?: number;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+export interface KilledProcess {
+  /** The lines that were printed whole before the process ended. */
+  readonly acknowledged: readonly string[];
+  /** False when the script ended by itself before it was killed. */
+  readonly wasKilled: boolean;
+  readonly stderr: string;
+}
+
+/**
+ * Starts a script, waits for its first acknowledgement, and kills it with SIGKILL a random moment later. What it
+ * acknowledged must then be in the store.
+ */
+export async function killProcess(options: KillProcessOptions): Promise<KilledProcess> {
+  const { scriptPath, args = [], execArgv = process.execArgv, env, maxDelayMs = 50, random = systemRandom } = options;
+  const child = spawn(process.execPath, [...execArgv, scriptPath, ...args], { stdio: ["ignore", "pipe", "pipe"], ...(env === undefined ? {} : { env: { ...env } }) });
+  const acknowledged: string[] = [];
+  let stderr = "";
+  let text = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => (stderr += chunk));
+  const first = new Promise<void>((resolve) => {
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      const lines = text.split("\n");
+      text = lines.pop() ?? "";
+      acknowledged.push(...lines);
+      if (acknowledged.length > 0) resolve();
+    });
+  });
+  const ended = new Promise<NodeJS.Signals | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (_code, signal) => resolve(signal));
+  });
+  await Promise.race([first, ended]);
+  await Promise.race([systemClock.sleep(random.uint32() % (maxDelayMs + 1)), ended]);
+  child.kill("SIGKILL");
+  return { wasKilled: (await ended) === "SIGKILL", acknowledged, stderr };
+}
