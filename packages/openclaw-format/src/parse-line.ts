@@ -14,7 +14,7 @@ export type UnparsedReason =
   | "not-an-object"
   | "no-type";
 
-export interface LineRemark {
+interface LineRemark {
   readonly code: FindingCode;
   readonly message: string;
   readonly repaired: boolean;

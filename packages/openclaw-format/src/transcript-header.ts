@@ -20,7 +20,7 @@ export interface TranscriptHeader {
 }
 
 /** The newest transcript version whose lines are known. */
-export const newestTranscriptVersion = 4;
+const newestTranscriptVersion = 4;
 
 export function readHeader(fields: JsonFields, line: number): TranscriptHeader {
   const { id, version, timestamp, created, cwd, key, parentSession } = fields;

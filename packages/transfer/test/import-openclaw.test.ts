@@ -180,7 +180,7 @@ describe("importing an OpenClaw state directory", () => {
 
   it("what is no regular file is refused and named, and nobody waits for it", async () => {
     using folder = fixtureFolder({ [`${sessions}/${sessionId}.jsonl`]: plain(sessionId) });
-    execFileSync("mkfifo", [folder.at(sessions, `${otherId}.jsonl`)]);
+    execFileSync("sh", ["-c", 'mkfifo "$1"', "sh", folder.at(sessions, `${otherId}.jsonl`)]);
     const sources = await importAll(createMemoryStore(), folder.path);
     expect(sources.map(({ state, error, findings }) => [state, error?.code, findings[0]?.code])).toEqual([
       ["imported", undefined, undefined],
