@@ -115,7 +115,7 @@ export function beginCycle(state: ThresholdState): ThresholdState {
   return { v: 1, phases: Object.fromEntries(phases) };
 }
 
-export function phaseOf(state: ThresholdState, thresholdPercent: number): ThresholdPhase {
+function phaseOf(state: ThresholdState, thresholdPercent: number): ThresholdPhase {
   return state.phases[thresholdPercent] ?? "armed";
 }
 
