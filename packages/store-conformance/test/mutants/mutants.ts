@@ -1,14 +1,20 @@
 import { appendMutants } from "./append-mutants.ts";
+import { entryMutants } from "./entry-mutants.ts";
+import { headMutants } from "./head-mutants.ts";
+import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
+import { moveMutants, redactMutants } from "./move-mutants.ts";
 import { concurrencyMutants, durabilityMutants, errorMutants, eventMutants, lifecycleMutants, manifestMutants } from "./handle-mutants.ts";
 import type { Mutant } from "./mutant.ts";
 import { codecMutants, copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
-import { isolationMutants, listMutants, moveMutants, redactMutants } from "./place-mutants.ts";
-import { entryMutants, idempotencyMutants, turnMutants } from "./state-mutants.ts";
+import { pagingMutants } from "./paging-mutants.ts";
+import { isolationMutants, listMutants } from "./place-mutants.ts";
 
 export const mutants: readonly Mutant[] = [
   ...manifestMutants,
   ...lifecycleMutants,
   ...appendMutants,
+  ...headMutants,
+  ...pagingMutants,
   ...idempotencyMutants,
   ...turnMutants,
   ...entryMutants,
