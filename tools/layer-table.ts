@@ -54,6 +54,12 @@ export const worldAllowances: readonly WorldAllowance[] = [
   { path: "apps/**", reason: "an app reads its environment and wires the real ports" },
   { path: "packages/core/src/node/**", reason: "the real ports: the one place where the world comes in" },
   { path: "packages/store-jsonl/src/**", uses: ["node:fs"], maxFiles: 2, reason: "the store's files are its purpose" },
+  {
+    path: "packages/store-conformance/src/faults/**",
+    uses: ["node:fs"],
+    maxFiles: 1,
+    reason: "fault helpers damage files on purpose, for the tests of stores",
+  },
   { path: "packages/transfer/src/**", uses: ["node:fs"], maxFiles: 2, reason: "reads and writes foreign directories" },
 ];
 
