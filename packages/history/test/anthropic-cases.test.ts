@@ -263,6 +263,42 @@ const cases: readonly Case[] = [
     repairs: ["call-id-changed r5"],
   },
   {
+    title: "complete replies in a row with their results after both are one",
+    records: [user("a"), assistant([call("t1")]), assistant([text("and"), call("t2")]), result("t1"), result("t2")],
+    messages: ['U "a"', 'A ?t1 "and" ?t2', "U =t1 =t2"],
+    repairs: ["assistant-merged r3"],
+  },
+  {
+    title: "a displaced result of another tool does not go to the call",
+    records: [user("a"), assistant([call("t1")]), user("b"), result("t1", "x", { toolName: "write" })],
+    messages: ['U "a"', "A ?t1", 'U !t1 "b"'],
+    repairs: ["orphan-result r4", "result-synthesized r2", "user-merged r3"],
+  },
+  {
+    title: "a displaced result goes to the call that counts, not to a failed one",
+    records: [
+      user("a"),
+      assistant([call("t1")], { stopReason: "error" }),
+      user("b"),
+      assistant([call("t1")]),
+      user("c"),
+      result("t1"),
+    ],
+    messages: ['U "a" "b"', "A ?t1", 'U =t1 "c"'],
+    repairs: ["failed-turn-dropped r2", "user-merged r3", "result-moved r6", "user-merged r5"],
+  },
+  {
+    title: "a call stored twice is known by what it asks, whatever the order of its fields",
+    records: [
+      user("a"),
+      assistant([call("t1", { a: 1, b: { c: 2, d: 3 } })]),
+      assistant([call("t1", { b: { d: 3, c: 2 }, a: 1 })]),
+      result("t1"),
+    ],
+    messages: ['U "a"', "A ?t1", "U =t1"],
+    repairs: ["duplicate-call r3"],
+  },
+  {
     title: "two user messages in a row become one, whichever shape they have [HIS-01]",
     records: [user("plain"), user([text("blocks")]), assistant("a"), assistant([text("b")])],
     messages: ['U "plain" "blocks"', 'A "a" "b"'],

@@ -105,6 +105,9 @@ describe("a context after a compaction", () => {
     ];
     expect(told(contextOf(...sketches))[0]).toBe("compactionSummary:better");
     expect(told(contextOf(...sketches, note("00", " ")))[0]).toBe("compactionSummary:better");
+    // What was said after the old summary and before the better one followed on other words.
+    const { messages } = contextOf(...sketches);
+    expect(messages.map((message) => message.isPrefixChanged)).toEqual([false, true, true, true, false]);
   });
 
   it("skips a compaction that cannot be read", () => {
