@@ -60,6 +60,9 @@ export function transcriptFileName(sessionId: string, topicId?: string | number)
   return topicId === undefined ? `${sessionId}.jsonl` : `${sessionId}-topic-${encodeTopic(topicId)}.jsonl`;
 }
 
+/** The index, a lock or a log of the same directory is no transcript, whatever an entry says. */
+const transcriptNamePattern = /\.jsonl(\.(reset|deleted)\..*)?$/;
+
 export interface ResolvedSessionFile {
   /** Always a direct child of the sessions directory. */
   readonly path: string;
@@ -79,7 +82,7 @@ export function resolveSessionFile(
 ): ResolvedSessionFile {
   const stated = entry.sessionFile ?? "";
   const name = stated.split(/[/\\]/).at(-1) ?? "";
-  if (isPlainFileName(name)) {
+  if (isPlainFileName(name) && transcriptNamePattern.test(name)) {
     const path = joinPath(sessionsDir, name);
     return { path, fileName: name, isForeign: stated !== name && normalized(stated) !== normalized(path) };
   }

@@ -218,6 +218,9 @@ describe("paths", () => {
     });
     expect(at(`${dir}/${id}.jsonl`)).toMatchObject({ isForeign: false });
     expect(at(`${id}.jsonl`)).toMatchObject({ path: `${dir}/${id}.jsonl`, isForeign: false });
+    for (const other of ["sessions.json", `${dir}/sessions.json`, `${id}.jsonl.lock`, ".env"]) {
+      expect(at(other)).toMatchObject({ path: `${dir}/${id}.jsonl`, isForeign: true });
+    }
     expect(at(null)).toEqual({ path: `${dir}/${id}.jsonl`, fileName: `${id}.jsonl`, isForeign: false });
   });
 

@@ -2,7 +2,6 @@ import {
   loadExisting,
   throughlineKind,
   type RecordSource,
-  type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
@@ -11,7 +10,7 @@ import {
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import type { ExportOptions } from "./export-types.ts";
-import { receiptOf } from "./import-receipt.ts";
+import { receiptChain, type ImportReceipt } from "./import-receipt.ts";
 
 /** Bytes are handed out in pieces of about this size. */
 const pieceBytes = 64 * 1024;
@@ -48,53 +47,57 @@ async function* exportedParts(
   options: ExportOptions,
 ): AsyncGenerator<Uint8Array> {
   const isExact = options.to === "jsonl";
-  const receipt = receiptOf(state.entry);
+  const receipts = receiptChain(state.entry);
   const { lastSeq, headId } = state.head;
-  const importedSeq = receipt?.recordCount ?? 0;
-  const tracker = new HeadTracker();
-  // The bytes of an imported file are all there is to it; a session of ours gets the header its own file would have.
-  if (isExact && receipt === null) yield* withLineFeed(ownHeader(state));
-  let needsHeader = !isExact;
-  const read = {
-    payload: "source",
-    beforeSeq: lastSeq + 1,
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-  } as const;
+  const tracker = new HeadTracker(receipts[0]?.recordCount ?? 0);
+  // The bytes of an imported file are all there is to it; a session of ours gets the header its own file has.
+  const oldest = receipts.at(-1);
+  let needsHeader = !isExact || oldest === undefined || oldest.hasOwnHeader === true;
+  const read = { payload: "source", beforeSeq: lastSeq + 1, ...signalOf(options) } as const;
   for await (const page of store.read(ref, read)) {
     for (const stored of page.records) {
-      tracker.take(stored.record, stored.side, stored.seq <= importedSeq);
+      tracker.take(stored);
       const line = isExact ? stored.source : versionThreeLine(stored, state, options, needsHeader);
       if (line === null) continue;
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
       yield encodeLine(line);
-      // The imported file ended here without a line feed, and nothing came after it.
-      const isOpenEnd = isExact && stored.seq === lastSeq && stored.seq === importedSeq && !endsWithLineFeed(receipt);
-      if (!isOpenEnd) yield lineFeed;
+      if (!isExact || stored.seq < lastSeq || !hasOpenEnd(receipts, lastSeq)) yield lineFeed;
     }
   }
   if (needsHeader) yield* addedHeader(state, options);
-  if (tracker.needsLeaf(headId)) yield* addedLeaf(state, options);
+  if (tracker.needsLeaf(headId)) yield* addedLeaf(state, options, tracker.lastTimestamp);
 }
 
-/** An import of an import: the file's own end is what the first one saw. */
-function endsWithLineFeed(receipt: { readonly endsWithLineFeed: boolean; readonly earlier?: unknown } | null): boolean {
-  const earlier = receipt?.earlier as { readonly endsWithLineFeed?: unknown } | undefined;
-  return receipt?.endsWithLineFeed !== false && earlier?.endsWithLineFeed !== false;
+/** Whether the imported file ended at this record without a line feed, and nothing came after it. */
+function hasOpenEnd(receipts: readonly ImportReceipt[], lastSeq: number): boolean {
+  return receipts.some(({ endsWithLineFeed, recordCount }) => !endsWithLineFeed && recordCount === lastSeq);
+}
+
+function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
 }
 
 /** Where a reader of the file finds the head by itself, to know when it has to be told. */
 class HeadTracker {
+  lastTimestamp = "";
   /** By our rule: main records move it, leaf rows set it. */
   private headId: string | null = null;
   /** By pi's rule: the main record at or above the last row. */
   private leafId: string | null = null;
   private readonly mainOfSide = new Map<string, string | null>();
+  /** Records up to this one came from a file. */
+  private readonly importedSeq: number;
   private isUntouched = true;
   private importedHeadId: string | null = null;
 
-  take(record: SessionRecord, side: boolean, isImported: boolean): void {
+  constructor(importedSeq: number) {
+    this.importedSeq = importedSeq;
+  }
+
+  take({ record, side, seq }: SourcedRecord): void {
     const { parentId } = record;
+    this.lastTimestamp = record.timestamp;
     if (side) {
       const main =
         parentId !== null && this.mainOfSide.has(parentId) ? (this.mainOfSide.get(parentId) ?? null) : parentId;
@@ -106,7 +109,7 @@ class HeadTracker {
       this.headId = record.id;
       this.leafId = record.id;
     }
-    if (isImported) this.importedHeadId = this.headId;
+    if (seq <= this.importedSeq) this.importedHeadId = this.headId;
     else this.isUntouched = false;
   }
 
@@ -155,6 +158,7 @@ function headerLine(stored: SourcedRecord, state: SessionState, options: ExportO
 }
 
 function* addedHeader(state: SessionState, options: ExportOptions): Generator<Uint8Array> {
+  if (options.to === "jsonl") return yield* withLineFeed(ownHeader(state));
   options.onRemark?.({ seq: null, id: null, what: "added", reason: "a header" });
   yield* withLineFeed(serializeRecord(headerFields(state)));
 }
@@ -176,11 +180,10 @@ function ownHeader(state: SessionState): string {
 }
 
 /** A row that says where the head is: OpenClaw follows it, and pi takes the last row's branch. */
-function* addedLeaf(state: SessionState, options: ExportOptions): Generator<Uint8Array> {
+function* addedLeaf(state: SessionState, options: ExportOptions, timestamp: string): Generator<Uint8Array> {
   options.onRemark?.({ seq: null, id: null, what: "added", reason: "a leaf row: the head is not at the last record" });
   const { headId, lastSeq } = state.head;
   const id = `leaf-${lastSeq}-${state.sessionId.slice(0, 64)}`;
-  const timestamp = new Date(state.updatedAtMs).toISOString();
   yield* withLineFeed(serializeRecord({ type: "leaf", id, parentId: headId, timestamp, targetId: headId }));
 }
 

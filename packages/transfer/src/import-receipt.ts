@@ -18,6 +18,8 @@ export interface ImportReceipt {
   readonly recordCount: number;
   /** False when the last line had no line feed. */
   readonly endsWithLineFeed: boolean;
+  /** True when the file began with a header of ours, which is no record. */
+  readonly hasOwnHeader?: boolean;
   /** The transcript's path as the source's index stated it. */
   readonly sessionFile?: string;
   /** The key the source's index stated, when the session could not have it. */
@@ -25,7 +27,7 @@ export interface ImportReceipt {
   /** When the source had put the session aside, ISO 8601. */
   readonly archivedAt?: string;
   /** Where the session had been imported from before. */
-  readonly earlier?: unknown;
+  readonly earlier?: ImportReceipt;
 }
 
 const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -39,7 +41,11 @@ export function emptyReceipt(
 
 /** The receipt an entry holds; null when the session was not imported. */
 export function receiptOf(entry: SessionEntry): ImportReceipt | null {
-  const receipt = entry["importedFrom"];
+  return readReceipt(entry["importedFrom"]);
+}
+
+/** The same of an unknown value. */
+export function readReceipt(receipt: unknown): ImportReceipt | null {
   if (typeof receipt !== "object" || receipt === null) return null;
   const { path, format, sessionId, sizeBytes, sha256, lineCount, recordCount, endsWithLineFeed } =
     receipt as Partial<ImportReceipt>;
@@ -53,4 +59,11 @@ export function receiptOf(entry: SessionEntry): ImportReceipt | null {
     typeof recordCount === "number" &&
     typeof endsWithLineFeed === "boolean";
   return isWhole ? (receipt as ImportReceipt) : null;
+}
+
+/** The receipt and those of the imports before it, newest first. */
+export function receiptChain(entry: SessionEntry): readonly ImportReceipt[] {
+  const chain: ImportReceipt[] = [];
+  for (let receipt = receiptOf(entry); receipt !== null; receipt = readReceipt(receipt.earlier)) chain.push(receipt);
+  return chain;
 }

@@ -152,7 +152,10 @@ class ImportRun {
       return;
     }
     // A header of ours is no record.
-    if (line.envelope?.seq === 0) return;
+    if (line.envelope?.seq === 0) {
+      this.receipt = { ...this.receipt, hasOwnHeader: true };
+      return;
+    }
     this.lines++;
     if (sizeBytes > this.store.capabilities.limits.recordBytes) {
       this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });

@@ -5,7 +5,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { emptyReceipt, type ImportReceipt } from "./import-receipt.ts";
+import { emptyReceipt, readReceipt, type ImportReceipt } from "./import-receipt.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** More sessions that want the same id are a mistake and not an import. */
@@ -15,7 +15,7 @@ const maxSuffix = 1000;
 export function firstReceipt(source: TranscriptSource, refusedKey: string | null): ImportReceipt {
   const { path, format, sessionId, entry, archivedAt } = source;
   const sessionFile = entry?.["sessionFile"];
-  const earlier = entry?.["importedFrom"];
+  const earlier = readReceipt(entry?.["importedFrom"]);
   return emptyReceipt({
     path,
     format,
@@ -23,7 +23,7 @@ export function firstReceipt(source: TranscriptSource, refusedKey: string | null
     ...(typeof sessionFile === "string" ? { sessionFile } : {}),
     ...(refusedKey === null ? {} : { key: refusedKey }),
     ...(archivedAt === null ? {} : { archivedAt }),
-    ...(earlier === undefined ? {} : { earlier }),
+    ...(earlier === null ? {} : { earlier }),
   });
 }
 

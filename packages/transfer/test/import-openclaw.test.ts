@@ -164,13 +164,13 @@ describe("importing an OpenClaw state directory", () => {
     const sources = await importAll(store, [folder.path, folder.at("nowhere")]);
     expect(
       sources.map(({ path, state, error, findings }) => [
-        path.slice(folder.at(sessions).length + 1),
+        path.slice(folder.at(sessions).length + 1).replace(/-[0-9a-f]{16}\./, "-HASH."),
         state,
         error?.code ?? null,
         findings.map(({ code }) => code),
       ]),
     ).toEqual([
-      ["passwd", "imported", null, ["SESSION_FILE_MISSING"]],
+      ["import-HASH.jsonl", "imported", null, ["SESSION_FILE_MISSING"]],
       [`${thirdId}.jsonl`, "imported", null, ["SESSION_FILE_MISSING"]],
       [`${sessionId}.jsonl`, "imported", null, ["SESSION_UNINDEXED"]],
       [`${otherId}.jsonl`, "refused", "PATH_UNSAFE", ["FILE_UNREADABLE"]],

@@ -78,6 +78,12 @@ describe("a JSON Lines store of ours", () => {
     ).toBe(true);
     await using origin = createJsonlStore({ root: folder.at("store") });
     expect(await picture(store)).toEqual(await picture(origin));
+    for (const ref of [main, imported, { ...main, key: "agent:main:empty" }]) {
+      // The header states when the store made the session.
+      const lines = async (one: SessionStore): Promise<string[]> =>
+        (await exported(one, ref, "jsonl")).replace(/^(.*"timestamp":")[^"]*(".*"_tl":.*)/, "$1$2").split("\n");
+      expect(await lines(store)).toEqual(await lines(origin));
+    }
     expect(await exported(store, imported, "jsonl")).toBe(foreign);
     expect(folder.state()).toEqual(before);
     expect((await importAll(store, folder.at("store"))).map(({ state, records }) => [state, records])).toEqual(
