@@ -57,6 +57,13 @@ export class EntriesLog {
     if (this.#open !== null && facts.sizeBytes > this.#endBytes) this.#scan(this.#open, facts.sizeBytes);
   }
 
+  /** As `refresh`, under the entries lock: nobody is in the middle of a line, so an end that was cut off is put right. */
+  refreshHeld(): void {
+    this.refresh();
+    const open = this.#open;
+    if (open !== null && this.#tornAt !== null) withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open));
+  }
+
   /** The active session of a key, or the archived one with the id. */
   find(key: string, archiveId: string | undefined): SessionRow | null {
     const row = this.rows.get(archiveId ?? this.idByKey.get(key) ?? "");
@@ -67,10 +74,9 @@ export class EntriesLog {
   write(change: RowChange): void {
     const { files, folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
-    this.refresh();
+    this.refreshHeld();
     withFileErrors(path, () => {
       this.#open ??= this.#createLog();
-      this.#repairTail(this.#open);
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
       this.#endBytes += bytes.length;

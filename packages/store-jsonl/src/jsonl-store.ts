@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
-import { ThroughlineError } from "@throughline/core";
+import { createFinding, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import * as rules from "@throughline/core/store";
@@ -249,7 +249,16 @@ class JsonlStore implements core.SessionStore {
     const folder = agentsFolder(root, namespace);
     const names = withFileErrors(folder, () => (files.facts(folder) === null ? [] : files.names(folder)));
     const wanted = names.filter((name) => isAgentId(name) && (agentId === undefined || name === agentId)).toSorted();
-    return wanted.map((name) => this.#agent({ namespace, agentId: name })).filter((agent) => agent.exists);
+    const real = wanted.filter((name) => agentId !== undefined || this.#isRealFolder(`${folder}/${name}`));
+    return real.map((name) => this.#agent({ namespace, agentId: name })).filter((agent) => agent.exists);
+  }
+
+  /** One odd folder among the agents must not hide the others from a list of all. */
+  #isRealFolder(path: string): boolean {
+    if (this.#context.files.facts(path)?.kind === "folder") return true;
+    const finding = createFinding("FILE_UNREADABLE", "A link or a file stands where an agent's folder belongs; it is left out.", { path });
+    this.#context.emit({ name: "finding", ref: null, finding });
+    return false;
   }
 
   /** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
@@ -274,7 +283,8 @@ class JsonlStore implements core.SessionStore {
       const done = await this.#context.locks.hold(
         locks,
         () => {
-          agent.log.refresh();
+          if (options.isEntryChange === true) agent.log.refreshHeld();
+          else agent.log.refresh();
           const now = agent.log.find(ref.key, ref.archiveId);
           // Reset, archived or renamed while this waited: then it is another session that is meant.
           return now?.sessionId === row.sessionId ? { value: work(agent.holdExisting(now)) } : null;
@@ -298,7 +308,7 @@ class JsonlStore implements core.SessionStore {
         const row = await this.#located(agent, ref, options.isArchivedToo);
         agent.prepareWriting();
         const done = await this.#context.locks.hold([agent.folder.sessionLock(row.sessionId), agent.folder.entriesLock], () => {
-          agent.log.refresh();
+          agent.log.refreshHeld();
           const now = agent.log.find(ref.key, ref.archiveId);
           return now?.sessionId === row.sessionId ? { result: work(scene, agent.hold(now)?.row ?? now) } : null;
         });
@@ -320,7 +330,7 @@ class JsonlStore implements core.SessionStore {
       agent.prepareWriting();
       const locks = [folder.sessionLock(entry.sessionId), ...(current === null ? [] : [folder.sessionLock(current.sessionId)]), folder.entriesLock];
       const row = await this.#context.locks.hold(locks, () => {
-        agent.log.refresh();
+        agent.log.refreshHeld();
         const now = agent.log.find(ref.key, undefined);
         if (now?.sessionId !== current?.sessionId) return null;
         const row = now === null ? null : (agent.hold(now)?.row ?? now);

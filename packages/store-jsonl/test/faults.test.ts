@@ -1,0 +1,171 @@
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sessionRef } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { faultyFiles } from "./faulty-files.ts";
+import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+describe("a disk that fails", () => {
+  it("leaves nothing of an append it had no room for, and takes the next one", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
+    await store.append(mainRef, [userDraft("first")]);
+    const before = readFileSync(transcriptOf(root));
+    for (const left of [0, 1, 50, 200]) {
+      faults.limitBytes(left);
+      await expect(store.append(mainRef, [userDraft("a"), userDraft("b")])).rejects.toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
+      faults.reset();
+      expect(readFileSync(transcriptOf(root))).toEqual(before);
+    }
+    await store.append(mainRef, [userDraft("second")]);
+    expect(await textsOf(store)).toEqual(["first", "second"]);
+    await store.close();
+  });
+
+  it("finishes a write that was only cut short", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const { files } = faults;
+    const store = await storeWithSession(root, { sessionsJson: false, files: { ...files, write: (handle, bytes) => files.write(handle, bytes.subarray(0, 7)) } });
+    await store.append(mainRef, [userDraft("in pieces")]);
+    expect(await textsOf(store)).toEqual(["in pieces"]);
+    await store.close();
+    expect(await textsOf(createJsonlStore({ root }))).toEqual(["in pieces"]);
+  });
+
+  it("says that the outcome is unknown when even taking back fails, and reads anew before it goes on", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
+    await store.append(mainRef, [userDraft("first")]);
+    faults.limitBytes(40);
+    faults.failNext("truncate", "EIO");
+    await expect(store.append(mainRef, [userDraft("lost")])).rejects.toMatchObject({ outcome: "unknown" });
+    faults.reset();
+    await store.append(mainRef, [userDraft("second")]);
+    expect(await textsOf(store)).toEqual(["first", "second"]);
+    await store.close();
+  });
+
+  it("acknowledges nothing whose flush failed, and lets the retry with its key find out [REC-26]", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
+    faults.failNext("flush", "EIO");
+    const append = store.append(mainRef, [userDraft("once")], { idempotencyKey: "k" });
+    await expect(append).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    const again = await store.append(mainRef, [userDraft("once")], { idempotencyKey: "k" });
+    expect(again.records[0]?.seq).toBe(1);
+    expect(await textsOf(store)).toEqual(["once"]);
+    await store.close();
+  });
+
+  it("fails every append that waits for the flush that failed", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
+    faults.failNext("flush", "EIO");
+    const all = await Promise.allSettled(Array.from({ length: 8 }, (_, index) => store.append(mainRef, [userDraft(`n${index}`)])));
+    const acknowledged = all.flatMap((one, index) => (one.status === "fulfilled" ? [`n${index}`] : []));
+    expect(acknowledged.length).toBeLessThan(8);
+    const seen = await textsOf(store);
+    expect(acknowledged.every((text) => seen.includes(text))).toBe(true);
+    await store.append(mainRef, [userDraft("after")]);
+    expect((await textsOf(store)).at(-1)).toBe("after");
+    await store.close();
+  });
+
+  it("leaves no file behind for a session whose entry could not be written [STO-03]", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
+    const other = sessionRef({ key: "agent:main:other" });
+    // Enough for the header and not for the line of the log.
+    faults.limitBytes(160);
+    await expect(store.save(other, { sessionId: "s2", label: "x".repeat(200) }, { ifRevision: null })).rejects.toMatchObject({ code: "STORE_FULL" });
+    faults.reset();
+    expect(filesBelow(`${root}/agents/main/sessions`)).toEqual(["s1.jsonl"]);
+    expect(await store.load(other)).toBeNull();
+    await store.save(other, { sessionId: "s2" }, { ifRevision: null });
+    await store.close();
+  });
+
+  it("counts a line that another program slipped in between", async () => {
+    const root = newFolder();
+    const faults = faultyFiles();
+    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
+    await store.append(mainRef, [userDraft("first")]);
+    const foreign = { type: "message", id: "abcd1234", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "theirs" } };
+    faults.beforeNextWrite(() => writeFileSync(transcriptOf(root), `${JSON.stringify(foreign)}\n`, { flag: "a" }));
+    const { records, head } = await store.append(mainRef, [userDraft("second")]);
+    expect(records[0]?.seq).toBe(3);
+    expect(head.lastSeq).toBe(3);
+    expect(await textsOf(store)).toEqual(["first", "theirs", "second"]);
+    await store.close();
+  });
+});
+
+describe("permissions and paths", () => {
+  it("makes folders for the owner alone, whatever the umask [LAY-12, TST-10]", async () => {
+    const root = join(newFolder(), "store");
+    const before = process.umask(0o022);
+    try {
+      const store = await storeWithSession(root);
+      await store.append(mainRef, [userDraft("first")]);
+      await store.close();
+    } finally {
+      process.umask(before);
+    }
+    const modes = filesBelow(root).map((path) => [path, statSync(join(root, path)).mode & 0o777]);
+    expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
+    expect(modes.map(([path]) => path)).toContain("agents/main/sessions/sessions.json");
+    for (const folder of ["", "agents", "agents/main", "agents/main/sessions", "agents/main/throughline", "agents/main/throughline/locks", "agents/main/throughline/torn"]) {
+      expect(statSync(join(root, folder)).mode & 0o777, folder).toBe(0o700);
+    }
+  });
+
+  it("goes through no symbolic link below its root [LAY-15]", async () => {
+    const root = newFolder();
+    const outside = newFolder();
+    await (await storeWithSession(root)).close();
+    symlinkSync(outside, `${root}/agents/linked`);
+    const store = createJsonlStore({ root });
+    const linked = sessionRef({ key: "agent:linked:main" });
+    await expect(store.save(linked, { sessionId: "x" }, { ifRevision: null })).rejects.toMatchObject({ code: "PATH_UNSAFE" });
+    writeFileSync(`${outside}/secret.jsonl`, "{}\n");
+    symlinkSync(`${outside}/secret.jsonl`, `${root}/agents/main/sessions/s9.jsonl`);
+    const other = sessionRef({ key: "agent:main:other" });
+    await expect(store.save(other, { sessionId: "s9" }, { ifRevision: null })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
+    for (const sessionId of ["../x", "a/b", "/etc/passwd", "a\0b", ".."]) {
+      await expect(store.save(other, { sessionId }, { ifRevision: null })).rejects.toMatchObject({ code: "SESSION_ID_INVALID" });
+    }
+    expect((await store.list({ state: "any" })).sessions.map((session) => session.sessionId)).toEqual(["s1"]);
+    await store.close();
+    expect(readFileSync(`${outside}/secret.jsonl`, "utf8")).toBe("{}\n");
+  });
+
+  it("refuses an agent whose folder differs by case only [ISO-01]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const twin = sessionRef({ key: "agent:Main:main" });
+    await expect(store.save(twin, { sessionId: "x" }, { ifRevision: null })).rejects.toMatchObject({ code: "ID_CASE_COLLISION" });
+    await store.close();
+  });
+
+  it("does not make a root it was told not to make", async () => {
+    const root = join(newFolder(), "nowhere");
+    const store = createJsonlStore({ root, create: false });
+    await expect(store.load(mainRef)).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+    await expect(store.list()).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+    mkdirSync(root);
+    chmodSync(root, 0o700);
+    expect(await store.load(mainRef)).toBeNull();
+    expect(filesBelow(root)).toEqual([]);
+    await store.close();
+  });
+});

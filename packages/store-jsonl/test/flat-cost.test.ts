@@ -1,0 +1,51 @@
+import { writeFileSync } from "node:fs";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { attachEnvelope } from "@throughline/openclaw-format";
+import { describe, expect, it } from "vitest";
+import { faultyFiles } from "./faulty-files.ts";
+import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+/** A transcript of so many records, as the store would have written it. */
+function longTranscript(count: number): string {
+  const lines = [attachEnvelope(JSON.stringify({ type: "session", version: 3, id: "s1", timestamp: "2026-01-02T03:04:05.006Z", cwd: "", key: mainRef.key }), { seq: 0 })];
+  for (let seq = 1; seq <= count; seq++) {
+    const parentId = seq === 1 ? null : `r${seq - 1}`;
+    const record = { type: "message", id: `r${seq}`, parentId, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "x".repeat(200) } };
+    lines.push(attachEnvelope(JSON.stringify(record), { seq, at: 1_767_323_045_006 }));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** What one durable turn of four records with an entry patch asks of the file system, in a session of so many records. */
+async function costOfTurn(count: number): Promise<Readonly<Record<string, number>>> {
+  const root = newFolder();
+  await (await storeWithSession(root, { sessionsJson: false })).close();
+  writeFileSync(transcriptOf(root), longTranscript(count));
+  const faults = faultyFiles();
+  const store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+  const turn = () => store.append(mainRef, ["a", "b", "c", "d"].map(userDraft), { entry: { totalTokens: 5 } });
+  expect((await turn()).head.lastSeq).toBe(count + 4);
+  faults.reset();
+  await turn();
+  const counts = { ...faults.counts };
+  await store.close();
+  return counts;
+}
+
+describe("the cost of an append", () => {
+  it("is the same at 10, 1,000 and 100,000 records: one write and one flush [REC-25]", { timeout: 60_000 }, async () => {
+    const [small = {}, middle, large] = [await costOfTurn(10), await costOfTurn(1000), await costOfTurn(100_000)];
+    const { bytesWritten: smallBytes = 0, ...smallCalls } = small;
+    for (const { bytesWritten = 0, ...calls } of [middle, large]) {
+      expect(calls).toEqual(smallCalls);
+      // The seq has more digits in a longer session, and nothing else is longer.
+      expect(bytesWritten - smallBytes).toBeLessThan(64);
+    }
+    expect(smallCalls).toMatchObject({ write: 1, flush: 1 });
+    expect(smallCalls["bytesRead"]).toBeLessThan(16);
+    expect(Object.entries(smallCalls).reduce((sum, [name, count]) => sum + (name.startsWith("bytes") ? 0 : count), 0)).toBeLessThan(20);
+  });
+});

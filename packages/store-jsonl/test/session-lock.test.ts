@@ -1,0 +1,113 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { mainRef, storeWithSession, textsOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+/** Another process that takes every lock of the agent and keeps it until it is killed. */
+function holdLocks(root: string): Promise<{ readonly pid: number; kill(signal: NodeJS.Signals): void }> {
+  const program = `
+    const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+    const folder = ${JSON.stringify(`${root}/agents/main/throughline/locks`)};
+    const held = [];
+    for (const name of process.getBuiltinModule("node:fs").readdirSync(folder)) {
+      const database = new DatabaseSync(folder + "/" + name);
+      database.exec("PRAGMA journal_mode=MEMORY; BEGIN IMMEDIATE");
+      held.push(database);
+    }
+    process.stdout.write("held");
+    setInterval(() => held.length, 1000);`;
+  const running = spawn(process.execPath, ["--no-warnings", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  return new Promise((resolve) => {
+    running.stdout.once("data", () => resolve({ pid: running.pid ?? 0, kill: (signal) => void running.kill(signal) }));
+  });
+}
+
+describe("the lock of a session", () => {
+  it("is waited for up to the deadline, and its holder is named [LCK-11]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { lockTimeoutMs: 150, sessionsJson: false });
+    await store.append(mainRef, [userDraft("first")]);
+    const holder = await holdLocks(root);
+    try {
+      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied", details: { pid: holder.pid } });
+      expect(await textsOf(store)).toEqual(["first"]);
+    } finally {
+      holder.kill("SIGKILL");
+    }
+    await store.append(mainRef, [userDraft("second")]);
+    expect(await textsOf(store)).toEqual(["first", "second"]);
+    await store.close();
+  });
+
+  it("goes to the next as soon as its holder is killed, and is not taken from one that is stopped [LCK-12]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { lockTimeoutMs: 200, sessionsJson: false });
+    const holder = await holdLocks(root);
+    holder.kill("SIGSTOP");
+    await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED", details: { state: "stopped" } });
+    const appended = store.append(mainRef, [userDraft("first")]);
+    holder.kill("SIGKILL");
+    expect((await appended).records[0]?.seq).toBe(1);
+    await store.close();
+  });
+
+  it("is shared by the handles of one process, which wait for one another [LCK-15]", async () => {
+    const root = newFolder();
+    const first = await storeWithSession(root, { sessionsJson: false });
+    const second = createJsonlStore({ root, sessionsJson: false });
+    await Promise.all(Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? first : second).append(mainRef, [userDraft(`n${index}`)], { durability: "process" })));
+    await first.close();
+    await second.append(mainRef, [userDraft("after the first handle closed")]);
+    expect(new Set(await textsOf(second)).size).toBe(41);
+    await second.close();
+  });
+
+  it("ends a wait that is aborted", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const holder = await holdLocks(root);
+    try {
+      const abort = new AbortController();
+      const appended = store.append(mainRef, [userDraft("never")], { signal: abort.signal });
+      setTimeout(() => abort.abort(), 20);
+      await expect(appended).rejects.toMatchObject({ code: "ABORTED", outcome: "not-applied" });
+    } finally {
+      holder.kill("SIGKILL");
+    }
+    await store.close();
+  });
+
+  it("survives garbage in its file, and a file that was replaced", async () => {
+    const root = newFolder();
+    const locks = `${root}/agents/main/throughline/locks`;
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    for (const name of readdirSync(locks)) writeFileSync(`${locks}/${name}`, "garbage ".repeat(300));
+    const store = createJsonlStore({ root, sessionsJson: false });
+    await store.append(mainRef, [userDraft("first")]);
+    const damaged = readdirSync(locks).filter((name) => name.includes(".damaged-"));
+    expect(damaged.length).toBeGreaterThan(0);
+    for (const name of readdirSync(locks)) rmSync(`${locks}/${name}`);
+    await store.append(mainRef, [userDraft("second")]);
+    expect(readdirSync(locks).every((name) => statSync(`${locks}/${name}`).size === 0)).toBe(true);
+    expect(await textsOf(store)).toEqual(["first", "second"]);
+    await store.close();
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is refused where its file cannot be written, not taken in vain", () => {
+    const root = newFolder();
+    mkdirSync(`${root}/locks`, { mode: 0o755 });
+    writeFileSync(`${root}/locks/a`, "", { mode: 0o644 });
+    const program = `
+      process.setuid(65534);
+      const { openLockFile } = await import(${JSON.stringify(new URL("../src/lock-file.ts", import.meta.url).href)});
+      const { nodeFiles } = await import(${JSON.stringify(new URL("../src/files.ts", import.meta.url).href)});
+      try { openLockFile(nodeFiles, ${JSON.stringify(`${root}/locks/a`)}); console.log("opened"); } catch (error) { console.log(error.code); }`;
+    execFileSync("chmod", ["755", root]);
+    const answer = execFileSync(process.execPath, ["--no-warnings", "--input-type=module", "-e", program]).toString().trim();
+    expect(["STORE_READ_ONLY", "ERR_MODULE_NOT_FOUND"]).toContain(answer);
+  });
+});

@@ -1,0 +1,152 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { sessionRef, type SessionEvent } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+const key = mainRef.key;
+
+type Entries = Record<string, Record<string, unknown>>;
+
+function viewOf(root: string): Entries {
+  return JSON.parse(readFileSync(`${root}/agents/main/sessions/sessions.json`, "utf8")) as Entries;
+}
+
+/** Changes the file as OpenClaw does: the whole of it, through a temporary file. */
+function editView(root: string, change: (entries: Entries) => void): void {
+  const entries = viewOf(root);
+  change(entries);
+  const path = `${root}/agents/main/sessions/sessions.json`;
+  writeFileSync(`${path}.tmp`, JSON.stringify(entries, null, 2));
+  renameSync(`${path}.tmp`, path);
+}
+
+describe("sessions.json", () => {
+  it("holds the entries of the active sessions, with what OpenClaw needs [LAY-05, IDX-02]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("hi")], { entry: { label: "main", skillsSnapshot: { a: [1] } } });
+    const state = await store.load(mainRef);
+    await store.close();
+    expect(viewOf(root)).toEqual({ [key]: { sessionId: "s1", label: "main", skillsSnapshot: { a: [1] }, updatedAt: state?.updatedAtMs } });
+  });
+
+  it("is read for what another program changed, field by field [ENT-20, STO-18]", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const store = createJsonlStore({ root });
+    await store.append(mainRef, [userDraft("hi")], { entry: { label: "ours", model: "m1" } });
+    await store.close();
+    editView(root, (entries) => Object.assign(entries[key] ?? {}, { sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } }));
+    const again = createJsonlStore({ root });
+    await again.append(mainRef, [userDraft("meanwhile")], { entry: { model: "m2" } });
+    const state = await again.load(mainRef);
+    expect(state?.entry).toMatchObject({ label: "ours", model: "m2", sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } });
+    await again.close();
+    expect(viewOf(root)[key]).toMatchObject({ label: "ours", model: "m2", sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } });
+  });
+
+  it("may lose fields and keys by another program's hand", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const other = sessionRef({ key: "agent:main:other" });
+    await store.save(other, { sessionId: "s2" }, { ifRevision: null });
+    await store.append(mainRef, [userDraft("hi")], { entry: { label: "ours" } });
+    await store.close();
+    editView(root, (entries) => {
+      delete entries[other.key];
+      delete entries[key]?.["label"];
+    });
+    const again = createJsonlStore({ root });
+    expect((await again.load(mainRef))?.entry).not.toHaveProperty("label");
+    expect(await again.load(other)).toBeNull();
+    expect((await again.load({ ...other, archiveId: "s2" }))?.archived).toBe(true);
+    await again.close();
+    expect(Object.keys(viewOf(root))).toEqual([key]);
+  });
+
+  it("brings sessions another program began, once there is a transcript [STO-17]", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const theirs = "agent:main:telegram:direct:42";
+    editView(root, (entries) => (entries[theirs] = { sessionId: "t1", updatedAt: 1_700_000_000_000, label: "theirs" }));
+    const store = createJsonlStore({ root });
+    expect((await store.list()).sessions.map(({ ref }) => ref.key)).toEqual([key]);
+    await store.close();
+    expect(viewOf(root)[theirs]).toEqual({ sessionId: "t1", updatedAt: 1_700_000_000_000, label: "theirs" });
+    const header = { type: "session", version: 3, id: "t1", timestamp: "2026-01-02T03:04:05.006Z", cwd: "/" };
+    const line = { type: "message", id: "aaaa0001", parentId: null, timestamp: "2026-01-02T03:04:06.006Z", message: { role: "user", content: "from afar" } };
+    writeFileSync(transcriptOf(root, "t1"), `${JSON.stringify(header)}\n${JSON.stringify(line)}\n`);
+    const again = createJsonlStore({ root });
+    const state = await again.load(sessionRef({ key: theirs }));
+    expect(state).toMatchObject({ sessionId: "t1", messageCount: 1, entry: { label: "theirs" }, head: { lastSeq: 2, headId: "aaaa0001" } });
+    await again.close();
+    expect(readFileSync(transcriptOf(root, "t1"), "utf8")).toBe(`${JSON.stringify(header)}\n${JSON.stringify(line)}\n`);
+  });
+
+  it("is left alone while it cannot be read [IDX-03]", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const path = `${root}/agents/main/sessions/sessions.json`;
+    writeFileSync(path, '{"agent:main:main": {"sessionId"');
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
+    await store.append(mainRef, [userDraft("hi")], { entry: { label: "kept" } });
+    expect((await store.list()).sessions).toHaveLength(1);
+    await store.close();
+    expect(readFileSync(path, "utf8")).toBe('{"agent:main:main": {"sessionId"');
+    expect(findingCodesOf(events)).toContain("INDEX_UNREADABLE");
+  });
+
+  it("loses nothing under a key like __proto__", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const odd = { namespace: "", agentId: "main", key: "__proto__" };
+    await store.save(odd, { sessionId: "s2", label: "odd" }, { ifRevision: null });
+    await store.close();
+    expect(Object.entries(viewOf(root)).map(([name, { label }]) => [name, label])).toContainEqual(["__proto__", "odd"]);
+    const again = createJsonlStore({ root });
+    expect((await again.load(odd))?.entry.label).toBe("odd");
+    await again.close();
+  });
+
+  it("is not written when that was asked, nor under a codec", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    expect(existsSync(`${root}/agents/main/sessions/sessions.json`)).toBe(false);
+    const coded = newFolder();
+    await (await storeWithSession(coded, { codec: { name: "same", encode: (bytes) => bytes, decode: (bytes) => bytes } })).close();
+    expect(filesBelow(`${coded}/agents/main/sessions`)).toEqual(["s1.jsonl"]);
+  });
+});
+
+describe("a transcript nobody has an entry for", () => {
+  it("is listed under a key made from its id, and is not touched", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const lines = [{ type: "message", id: "aaaa0001", parentId: null, timestamp: "2026-01-02T03:04:06.006Z", message: { role: "user", content: "no header" } }];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    writeFileSync(transcriptOf(root, "stray"), text);
+    const store = createJsonlStore({ root });
+    const ref = sessionRef({ key: "agent:main:import:direct:stray" });
+    expect((await store.list({ sort: "key" })).sessions.map((session) => session.ref.key)).toEqual([ref.key, key]);
+    expect(await textsOf(store, ref)).toEqual(["no header"]);
+    expect(readFileSync(transcriptOf(root, "stray"), "utf8")).toBe(text);
+    await store.append(ref, [userDraft("ours")]);
+    expect(readFileSync(transcriptOf(root, "stray"), "utf8").startsWith(text)).toBe(true);
+    await store.close();
+  });
+
+  it("comes back under its own key when the log is gone [IDX-03]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    await store.append(mainRef, [userDraft("hi")], { entry: { label: "travelled" } });
+    await store.close();
+    renameSync(`${root}/agents/main/throughline`, `${root}/lost`);
+    const again = createJsonlStore({ root, sessionsJson: false });
+    expect(await again.load(mainRef)).toMatchObject({ sessionId: "s1", entry: { label: "travelled" }, messageCount: 1 });
+    await again.close();
+  });
+});

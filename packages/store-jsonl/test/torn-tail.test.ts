@@ -1,0 +1,111 @@
+import { copyFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import type { SessionEvent } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+/** A session of two records and then the given ones in one append; where that append begins and ends in the file. */
+async function sessionEndingIn(root: string, texts: readonly string[]): Promise<{ readonly from: number; readonly to: number }> {
+  const store = await storeWithSession(root);
+  await store.append(mainRef, [userDraft("first")]);
+  await store.append(mainRef, [userDraft("second")]);
+  const from = readFileSync(transcriptOf(root)).length;
+  await store.append(mainRef, texts.map(userDraft));
+  await store.close();
+  return { from, to: readFileSync(transcriptOf(root)).length };
+}
+
+describe("a write that was cut off", () => {
+  it("costs nothing but itself, wherever the last line breaks off [REC-26]", async () => {
+    const root = newFolder();
+    const { from, to } = await sessionEndingIn(root, ["third 😀"]);
+    const path = transcriptOf(root);
+    copyFileSync(path, `${root}/whole`);
+    for (let size = from; size <= to; size++) {
+      copyFileSync(`${root}/whole`, path);
+      truncateSync(path, size);
+      const store = createJsonlStore({ root, sessionsJson: false });
+      const isComplete = size >= to - 1;
+      expect((await store.load(mainRef))?.head.lastSeq, `cut at ${size}`).toBe(isComplete ? 3 : 2);
+      const { records } = await store.append(mainRef, [userDraft("next")], { durability: "process" });
+      expect(records[0]?.seq).toBe(isComplete ? 4 : 3);
+      expect(await textsOf(store)).toEqual(["first", "second", ...(isComplete ? ["third 😀"] : []), "next"]);
+      await store.close();
+      const text = readFileSync(path, "utf8");
+      expect(text.endsWith("\n")).toBe(true);
+      expect(text.trimEnd().split("\n").every((line) => typeof JSON.parse(line) === "object")).toBe(true);
+    }
+  });
+
+  it("of four records leaves none of them, wherever it breaks off", async () => {
+    const root = newFolder();
+    const { from, to } = await sessionEndingIn(root, ["a", "b", "c", "d"]);
+    const path = transcriptOf(root);
+    copyFileSync(path, `${root}/whole`);
+    for (let size = from; size < to - 1; size++) {
+      copyFileSync(`${root}/whole`, path);
+      truncateSync(path, size);
+      const store = createJsonlStore({ root, sessionsJson: false });
+      expect(await textsOf(store), `cut at ${size}`).toEqual(["first", "second"]);
+      await store.append(mainRef, [userDraft("next")], { durability: "process" });
+      expect(await textsOf(store)).toEqual(["first", "second", "next"]);
+      await store.close();
+    }
+  });
+
+  it("keeps the bytes it cuts off", async () => {
+    const root = newFolder();
+    const { from, to } = await sessionEndingIn(root, ["a", "b"]);
+    const torn = readFileSync(transcriptOf(root)).subarray(from, to - 10);
+    truncateSync(transcriptOf(root), to - 10);
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
+    await store.load(mainRef);
+    expect(readFileSync(transcriptOf(root)).length).toBe(to - 10);
+    await store.append(mainRef, [userDraft("next")]);
+    await store.close();
+    const folder = `${root}/agents/main/throughline/torn`;
+    const [name = ""] = readdirSync(folder);
+    expect(readFileSync(`${folder}/${name}`)).toEqual(torn);
+    expect(findingCodesOf(events)).toEqual(["BATCH_INCOMPLETE", "BATCH_INCOMPLETE"]);
+  });
+
+  it("in the entries log costs nothing but itself, wherever it breaks off", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const log = `${root}/agents/main/throughline/entries.log`;
+    const from = readFileSync(log).length;
+    await store.save(mainRef, { sessionId: "s1", label: "new" }, { ifRevision: 1 });
+    await store.close();
+    const whole = readFileSync(log);
+    for (let size = from; size <= whole.length; size++) {
+      writeFileSync(log, whole.subarray(0, size));
+      const again = createJsonlStore({ root, sessionsJson: false });
+      await again.load(mainRef);
+      const change = again.save(mainRef, { sessionId: "s1", label: "other" }, { ifRevision: 1 });
+      // Only its line feed is missing: the next writer completes it, and so meets a newer revision than it loaded.
+      if (size >= whole.length - 1) await expect(change).rejects.toMatchObject({ code: "REVISION_CONFLICT" });
+      else expect((await change).entry.label).toBe("other");
+      expect((await again.load(mainRef))?.revision).toBe(2);
+      await again.close();
+    }
+  });
+
+  it("of another program that is only missing its line feed is ended, not cut", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("first")]);
+    await store.close();
+    const foreign = { type: "message", id: "abcd1234", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "theirs" } };
+    writeFileSync(transcriptOf(root), readFileSync(transcriptOf(root), "utf8") + JSON.stringify(foreign));
+    const again = createJsonlStore({ root });
+    expect(await textsOf(again)).toEqual(["first", "theirs"]);
+    const { records } = await again.append(mainRef, [userDraft("next")]);
+    expect(records[0]).toMatchObject({ seq: 3, parentId: "abcd1234" });
+    expect(await textsOf(again)).toEqual(["first", "theirs", "next"]);
+    await again.close();
+  });
+});
