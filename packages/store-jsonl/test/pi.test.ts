@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
 import { throughlineDraft } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
@@ -24,8 +23,8 @@ interface PiModule {
 /** pi's session manager alone: the package's front door loads its whole terminal interface. */
 async function loadPi(): Promise<PiModule | string> {
   try {
-    const front = createRequire(import.meta.url).resolve("@mariozechner/pi-coding-agent");
-    return (await import(pathToFileURL(join(dirname(front), "core/session-manager.js")).href)) as PiModule;
+    const path = join(import.meta.dirname, "../node_modules/@mariozechner/pi-coding-agent/dist/core/session-manager.js");
+    return (await import(pathToFileURL(path).href)) as PiModule;
   } catch (error) {
     return `pi cannot be loaded here: ${error instanceof Error ? error.message : String(error)}`;
   }

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, textsOf, userDraft } from "./session-fixture.ts";
@@ -99,15 +99,14 @@ describe("the lock of a session", () => {
 
   it.skipIf(process.getuid?.() !== 0)("is refused where its file cannot be written, not taken in vain", () => {
     const root = newFolder();
-    mkdirSync(`${root}/locks`, { mode: 0o755 });
-    writeFileSync(`${root}/locks/a`, "", { mode: 0o644 });
+    execFileSync("chmod", ["755", root]);
+    writeFileSync(`${root}/lock`, "", { mode: 0o644 });
     const program = `
-      process.setuid(65534);
       const { openLockFile } = await import(${JSON.stringify(new URL("../src/lock-file.ts", import.meta.url).href)});
       const { nodeFiles } = await import(${JSON.stringify(new URL("../src/files.ts", import.meta.url).href)});
-      try { openLockFile(nodeFiles, ${JSON.stringify(`${root}/locks/a`)}); console.log("opened"); } catch (error) { console.log(error.code); }`;
-    execFileSync("chmod", ["755", root]);
+      process.setuid(65534);
+      try { openLockFile(nodeFiles, ${JSON.stringify(`${root}/lock`)}); console.log("opened"); } catch (error) { console.log(error.code); }`;
     const answer = execFileSync(process.execPath, ["--no-warnings", "--input-type=module", "-e", program]).toString().trim();
-    expect(["STORE_READ_ONLY", "ERR_MODULE_NOT_FOUND"]).toContain(answer);
+    expect(answer).toBe("STORE_READ_ONLY");
   });
 });
