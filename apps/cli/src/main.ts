@@ -6,9 +6,12 @@ import { runCli } from "./run-cli.ts";
 const graceMs = 2000;
 
 const interrupt = new AbortController();
+let interruptedExitCode: number | null = null;
 
+/** Asks the command to end; a second signal, or patience running out, ends it. */
 function onSignal(exitCode: number): void {
   if (interrupt.signal.aborted) process.exit(exitCode);
+  interruptedExitCode = exitCode;
   interrupt.abort();
   setTimeout(() => process.exit(exitCode), graceMs).unref();
 }
@@ -34,4 +37,4 @@ const exitCode = await runCli({
   signal: interrupt.signal,
   self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
 });
-process.exitCode = exitCode;
+process.exitCode = interruptedExitCode ?? exitCode;

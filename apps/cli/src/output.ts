@@ -57,7 +57,12 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   let held = "";
   let hasProgress = false;
 
+  const clearProgress = (): void => {
+    if (hasProgress) stderr.write("\r\u001b[K");
+    hasProgress = false;
+  };
   const flush = async (): Promise<void> => {
+    clearProgress();
     const text = held;
     held = "";
     if (text !== "") await writeAll(stdout, text);
@@ -67,8 +72,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     return held.length >= bufferLimit ? flush() : Promise.resolve();
   };
   const talk = (text: string): void => {
-    if (hasProgress) stderr.write("\r\u001b[K");
-    hasProgress = false;
+    clearProgress();
     stderr.write(text);
   };
   const render = (piece: Piece): string => {

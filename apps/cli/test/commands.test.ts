@@ -1,0 +1,297 @@
+import { createHash } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sessionRef } from "@throughline/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openStore } from "../src/open-store.ts";
+import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+import type { Run } from "./harness.ts";
+
+const directory = temporaryDirectory();
+const home = directory.path;
+const usage = { input: 100, output: 50, cacheRead: 800, cacheWrite: 50 };
+const storeFolder = join(home, "store");
+
+const run = (...args: readonly string[]): Promise<Run> => runHere(home, args);
+const kindsOf = (text: string, kind: string): Record<string, unknown>[] =>
+  objects(text).filter((value) => value["kind"] === kind);
+
+beforeAll(async () => {
+  await seed(home, [
+    ...Array.from({ length: 60 }, (_, index) => ({
+      key: `agent:many:s${String(index).padStart(2, "0")}`,
+      drafts: [user(`${index}`)],
+    })),
+    {
+      key: "agent:main:long",
+      entry: { label: "Long", contextTokens: 2000 },
+      drafts: [
+        { ...user("first"), id: "m1" },
+        { ...assistant("one", usage), id: "m2" },
+        { ...user("second"), id: "m3" },
+        { type: "compaction", id: "c1", summary: "they spoke", firstKeptEntryId: "m3", tokensBefore: 1000 },
+        { type: "label", id: "l1", targetId: "m3", label: "here" },
+        { ...user("third"), id: "m4" },
+        { ...assistant("three"), id: "m5" },
+      ],
+    },
+    {
+      key: "agent:main:used",
+      entry: { contextTokens: 2000 },
+      drafts: [user("a"), assistant("b", usage), assistant("c", { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 })],
+    },
+  ]);
+});
+afterAll(() => directory.remove());
+
+describe("sessions", () => {
+  it("shows people the newest 50 and says how many there are", async () => {
+    const { stdout, stderr } = await run("sessions", "--agent", "many");
+    expect(stdout.trim().split("\n")).toHaveLength(50);
+    expect(stdout).toContain("agent:many:s59");
+    expect(stderr).toMatch(/^50 of 60 shown \(--limit all, or --cursor \S+\)\n$/);
+    expect((await run("sessions", "--agent", "many", "--limit", "all")).stderr).toBe("60 of 60 shown\n");
+  });
+
+  it("goes on at the cursor until every session was shown once", async () => {
+    const keys: unknown[] = [];
+    let cursor: string | null = null;
+    do {
+      const { stdout } = await run(
+        "sessions",
+        "--agent",
+        "many",
+        "--json",
+        "--limit",
+        "17",
+        ...(cursor === null ? [] : ["--cursor", cursor]),
+      );
+      keys.push(...kindsOf(stdout, "session").map(({ key }) => key));
+      cursor = objects(stdout).at(-1)?.["nextCursor"] as string | null;
+    } while (cursor !== null);
+    expect(keys).toHaveLength(60);
+    expect(new Set(keys).size).toBe(60);
+  });
+
+  it("chooses by agent, time and state, and sorts by key", async () => {
+    expect(kindsOf((await run("sessions", "--all-agents", "--json")).stdout, "session")).toHaveLength(62);
+    expect(kindsOf((await run("sessions", "--json", "--since", "1h")).stdout, "session")).toHaveLength(2);
+    expect(kindsOf((await run("sessions", "--json", "--until", "1h")).stdout, "session")).toHaveLength(0);
+    const sorted = kindsOf((await run("sessions", "--json", "--sort", "key")).stdout, "session").map(({ key }) => key);
+    expect(sorted).toEqual(["agent:main:long", "agent:main:used"]);
+    await using store = await openStore(`jsonl:${storeFolder}`, { workingDirectory: home, create: false });
+    await store.move(sessionRef({ key: "agent:many:s00" }), { kind: "archive" });
+    const states = async (...args: readonly string[]): Promise<unknown[]> =>
+      kindsOf((await run("sessions", "--agent", "many", "--json", "--sort", "key", ...args)).stdout, "session").map(
+        ({ state }) => state,
+      );
+    expect(await states()).toHaveLength(59);
+    expect((await states("--archived"))[0]).toBe("archived");
+  });
+});
+
+describe("show", () => {
+  const ids = async (...args: readonly string[]): Promise<unknown[]> =>
+    kindsOf((await run("show", "agent:main:long", "--json", ...args)).stdout, "record").map(({ id }) => id);
+
+  it("begins where the context begins, and goes back on request", async () => {
+    expect(await ids()).toEqual(["m3", "c1", "m4", "m5"]);
+    expect(await ids("--all")).toEqual(["m1", "m2", "m3", "c1", "m4", "m5"]);
+    expect(await ids("--all-branches")).toEqual(["m1", "m2", "m3", "c1", "l1", "m4", "m5"]);
+  });
+
+  it("chooses by place and role", async () => {
+    expect(await ids("--tail", "2")).toEqual(["m4", "m5"]);
+    expect(await ids("--all", "--role", "user")).toEqual(["m1", "m3", "m4"]);
+    expect(await ids("--all", "--role", "user", "--tail", "1", "--after-seq", "1")).toEqual(["m4"]);
+    expect(await ids("--after-seq", "100")).toEqual([]);
+  });
+
+  it("prints text for people and records for programs", async () => {
+    const shown = await run("show", "long");
+    expect(shown.stdout).toMatch(/#3 user {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\nsecond\n\n#4 compaction .*\nthey spoke\n/);
+    const raw = (await run("show", "Long", "--raw", "--tail", "1")).stdout;
+    expect(JSON.parse(raw)).toMatchObject({ type: "message", id: "m5", parentId: "m4" });
+  });
+
+  it("cuts a long record on a terminal only, and says so", async () => {
+    await seed(home, [{ key: "agent:main:wide", drafts: [user("y".repeat(10_000))] }]);
+    const terminal = await runHere(home, ["show", "agent:main:wide"], { isTerminal: true });
+    expect(terminal.stdout).toContain("6000 more characters; --raw shows all");
+    expect((await run("show", "agent:main:wide")).stdout).toContain("y".repeat(10_000));
+  });
+});
+
+describe("context", () => {
+  const context = async (key: string, ...args: readonly string[]): Promise<Record<string, unknown>> =>
+    objects((await run("context", key, "--json", ...args)).stdout)[0] ?? {};
+
+  it("counts what the last call that still holds has counted", async () => {
+    expect((await context("agent:main:used"))["gauge"]).toEqual({
+      tokens: 1000,
+      source: "actual",
+      lowTokens: 1000,
+      highTokens: 1000,
+      windowTokens: 2000,
+      percent: 50,
+    });
+    expect((await context("agent:main:used", "--window", "8000"))["gauge"]).toMatchObject({
+      windowTokens: 8000,
+      percent: 12.5,
+    });
+    expect((await run("context", "agent:main:used")).stdout).toContain(
+      "1,000 of 2,000 tokens (50 %), counted at the last call",
+    );
+  });
+
+  it("does not know after a compaction, and says what was left out", async () => {
+    const built = await context("agent:main:long");
+    expect(built).toMatchObject({
+      recordsInContext: 4,
+      headId: "m5",
+      lastSeq: 7,
+      gauge: { tokens: null, source: "unknown", lowTokens: null, highTokens: null, windowTokens: 2000, percent: null },
+      omitted: [{ fromSeq: 1, toSeq: 2, reason: "summarized" }],
+    });
+    expect((await run("context", "agent:main:long")).stdout).toContain("? of 2,000 tokens");
+  });
+
+  it("renders for a provider and as text", async () => {
+    const anthropic = await context("agent:main:long", "--provider", "anthropic", "--model", "other/model");
+    expect(anthropic).toMatchObject({ provider: "anthropic", model: "other/model", recordsInContext: 4 });
+    expect((anthropic["messages"] as { role: string }[])[0]).toMatchObject({ role: "user" });
+    const text = (await run("context", "agent:main:long", "--provider", "text")).stdout;
+    expect(text).toContain("[User]: third");
+    expect((await context("agent:main:long", "--provider", "text"))["messages"]).toEqual([text.slice(0, -1)]);
+  });
+});
+
+describe("doctor", () => {
+  const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
+  const message = (id: string, parentId: string | null): string =>
+    JSON.stringify({
+      type: "message",
+      id,
+      parentId,
+      timestamp: "2026-01-01T00:00:01.000Z",
+      message: { role: "user", content: id },
+    });
+
+  it("repairs a copy and touches neither the original nor a copy that is there", async () => {
+    const folder = join(home, "odd");
+    mkdirSync(folder);
+    const broken = join(folder, "broken.jsonl");
+    writeFileSync(broken, `${header}\n${message("a", null)}\n{oops\n${message("b", "gone")}\n`);
+    writeFileSync(join(folder, "good.jsonl"), `${header}\n${message("a", null)}\n`);
+    const before = createHash("sha256").update(readFileSync(broken)).digest("hex");
+    const first = await run("doctor", folder, "--repair", "--json");
+    expect(first.code).toBe(3);
+    expect(kindsOf(first.stdout, "finding").map(({ code, line, repaired }) => [code, line, repaired])).toEqual([
+      ["LINE_MALFORMED", 3, true],
+      ["ORPHAN_PARENT", 4, true],
+    ]);
+    expect(readdirSync(folder).toSorted()).toEqual(["broken.jsonl", "broken.jsonl.repaired.jsonl", "good.jsonl"]);
+    expect(createHash("sha256").update(readFileSync(broken)).digest("hex")).toBe(before);
+    const repaired = readFileSync(`${broken}.repaired.jsonl`, "utf8");
+    expect(repaired).toBe(`${header}\n${message("a", null)}\n${message("b", "a")}\n`);
+    const again = await run("doctor", folder, "--repair", "--json");
+    expect(kindsOf(again.stderr, "note").map(({ message: text }) => String(text))).toEqual([
+      expect.stringContaining("was not touched"),
+    ]);
+    expect(readFileSync(`${broken}.repaired.jsonl`, "utf8")).toBe(repaired);
+    expect((await run("doctor", `${broken}.repaired.jsonl`)).code).toBe(0);
+  });
+
+  it("finds every line of a transcript we write to be JSON, and one that is not [TRN-05, TST-04]", async () => {
+    const own = join(home, "own");
+    await seed(own, [
+      {
+        key: "agent:main:own",
+        drafts: [user('a\u2028b\n"c"'), { type: "note", text: "\u0000 \ud800 \u001b" }, assistant("d")],
+      },
+    ]);
+    const sessions = join(own, "store/agents/main/sessions");
+    const [name = ""] = readdirSync(sessions).filter((each) => each.endsWith(".jsonl"));
+    const path = join(sessions, name);
+    const lines = readFileSync(path, "utf8").split("\n");
+    expect(lines.pop()).toBe("");
+    expect(lines.map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
+      "session",
+      "message",
+      "note",
+      "message",
+    ]);
+    expect((await run("doctor", path)).code).toBe(0);
+    appendFileSync(path, "not a record\n");
+    const { code, stdout } = await run("doctor", path, "--json");
+    expect(code).toBe(3);
+    expect(kindsOf(stdout, "finding").filter(({ severity }) => severity === "error")).toMatchObject([
+      { code: "LINE_MALFORMED", line: 5, path },
+    ]);
+  });
+
+  it("says that the store has set a torn end aside", async () => {
+    const torn = join(home, "torn");
+    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one"), user("two")] }]);
+    const sessions = join(torn, "store/agents/main/sessions");
+    const path = join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? "");
+    const whole = readFileSync(path);
+    truncateSync(path, whole.length - 5);
+    const { stdout } = await runHere(torn, ["doctor", "--json"]);
+    expect(new Set(kindsOf(stdout, "finding").map(({ code }) => code))).toContain("BATCH_INCOMPLETE");
+  });
+
+  it("looks into a whole directory and its index", async () => {
+    const folder = join(home, "indexed");
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, "sessions.json"),
+      JSON.stringify({ "agent:main:gone": { sessionId: "gone", updatedAt: 1 } }),
+    );
+    writeFileSync(join(folder, "s1.jsonl"), `${header}\n${message("a", null)}\n`);
+    const { stdout, code } = await run("doctor", folder, "--json");
+    expect(code).toBe(3);
+    expect(
+      kindsOf(stdout, "finding")
+        .map((finding) => finding["code"])
+        .toSorted(),
+    ).toEqual(["SESSION_FILE_MISSING", "SESSION_UNINDEXED"]);
+  });
+});
+
+describe("import, export and copy", () => {
+  it("give a file back byte for byte, once and through a second store", async () => {
+    const file = join(home, "foreign.jsonl");
+    const header = '{"type":"session","version":3,"id":"f1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
+    const odd =
+      '{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"\\u00e9"},"n":1.0,"big":12345678901234567890}';
+    writeFileSync(file, `${header}\r\n${odd}\n\n{oops\n${odd.replace('"a"', '"b"').replace("null", '"a"')}`);
+    const first = await run("import", file, "--json", "--key", "agent:main:import:direct:f1");
+    expect(first.code).toBe(3);
+    expect(objects(first.stdout)[0]).toMatchObject({ totals: { imported: 1, records: 5 } });
+    expect(
+      objects((await run("import", file, "--json", "--key", "agent:main:import:direct:f1")).stdout)[0],
+    ).toMatchObject({ totals: { unchanged: 1, records: 0 } });
+    expect((await run("export", "agent:main:import:direct:f1")).stdout).toBe(readFileSync(file, "utf8"));
+    const other = `jsonl:${join(home, "second")}`;
+    expect((await run("copy", "agent:main:import:direct:f1", "--to-store", other)).code).toBe(0);
+    expect((await run("export", "agent:main:import:direct:f1", "--store", other)).stdout).toBe(
+      readFileSync(file, "utf8"),
+    );
+    const target = join(home, "out/f1.jsonl");
+    expect((await run("export", "agent:main:import:direct:f1", "-o", target)).code).toBe(0);
+    expect(readFileSync(target)).toEqual(readFileSync(file));
+  });
+
+  it("write nothing on a dry run", async () => {
+    const fresh = join(home, "dry");
+    const file = join(home, "odd/good.jsonl");
+    const { stdout } = await run("import", file, "--dry-run", "--json", "--store", `jsonl:${fresh}`);
+    expect(objects(stdout)[0]).toMatchObject({ sources: [{ state: "imported", records: 2 }] });
+    expect(
+      existsSync(fresh)
+        ? readdirSync(fresh, { recursive: true }).filter((name) => String(name).endsWith(".jsonl"))
+        : [],
+    ).toEqual([]);
+  });
+});
