@@ -1,8 +1,15 @@
 import { join } from "node:path";
 import process from "node:process";
 import { createTokenEstimator } from "../packages/tokens/src/index.ts";
-import type { CountMethod, TokenEstimator } from "../packages/tokens/src/index.ts";
-import { bareCountWith, conversations, estimateWith, measureAccuracy, readSteps } from "../packages/tokens/test/accuracy.ts";
+import type { CountMethod, TokenCounter, TokenEstimator } from "../packages/tokens/src/index.ts";
+import {
+  bandCoverage,
+  bareCountWith,
+  conversations,
+  estimateWith,
+  measureAccuracy,
+  readSteps,
+} from "../packages/tokens/test/accuracy.ts";
 import type { Accuracy } from "../packages/tokens/test/accuracy.ts";
 import { hostileTexts } from "../packages/tokens/test/hostile-texts.ts";
 
@@ -12,26 +19,44 @@ function row(name: string, accuracies: readonly Accuracy[]): string {
   return `| ${name} | ${accuracies.map(({ comparable, all }) => `${comparable.toFixed(2)} | ${all.toFixed(2)}`).join(" | ")} |`;
 }
 
+function counterIn(counters: ReadonlyMap<CountMethod, TokenCounter>, method: CountMethod): TokenCounter {
+  const counter = counters.get(method);
+  if (counter === undefined) throw new Error(`no counter for ${method}`);
+  return counter;
+}
+
 /** Errors of every estimator on the real conversations below `folder`, as a Markdown table. */
 async function accuracyTable(folder: string, estimator: TokenEstimator): Promise<string> {
-  const sets = conversations.map(({ name, file, model }) => ({ name, model, steps: readSteps(join(folder, file), model) }));
+  const sets = conversations.map(({ name, file, model }) => ({
+    name,
+    model,
+    steps: readSteps(join(folder, file), model),
+  }));
   const counters = await Promise.all(
     sets.map(async ({ model, steps }) => ({
       steps,
       of: new Map(
         await Promise.all(
-          [...methods, "chars4" as const].map(async (method) => [method, await estimator.counterFor(model, { method })] as const),
+          [...methods, "chars4" as const].map(
+            async (method) => [method, await estimator.counterFor(model, { method })] as const,
+          ),
         ),
       ),
     })),
   );
   const measure = (method: CountMethod, kind: "bare" | "prior" | "calibrated"): Accuracy[] =>
     counters.map(({ steps, of }) => {
-      const counter = of.get(method);
-      if (counter === undefined) throw new Error(`no counter for ${method}`);
-      return measureAccuracy(steps, kind === "bare" ? bareCountWith(counter) : estimateWith(counter, kind === "calibrated"));
+      const counter = counterIn(of, method);
+      return measureAccuracy(
+        steps,
+        kind === "bare" ? bareCountWith(counter) : estimateWith(counter, kind === "calibrated"),
+      );
     });
-  const sizes = measure("chars4", "bare").map(({ comparableSteps, allSteps }) => `n=${comparableSteps} | n=${allSteps}`);
+  const coverage = (method: CountMethod): string[] =>
+    counters.map(({ steps, of }) => `${bandCoverage(steps, counterIn(of, method)).toFixed(1)} | `);
+  const sizes = measure("chars4", "bare").map(
+    ({ comparableSteps, allSteps }) => `n=${comparableSteps} | n=${allSteps}`,
+  );
   return [
     `| mean error in % | ${sets.map(({ name }) => `${name}, comparable | ${name}, all`).join(" | ")} |`,
     `| --- |${" --: |".repeat(sets.length * 2)}`,
@@ -40,6 +65,7 @@ async function accuracyTable(folder: string, estimator: TokenEstimator): Promise
     ...methods.map((method) => row(`${method}, bare`, measure(method, "bare"))),
     ...methods.map((method) => row(`${method}, factor and overhead`, measure(method, "prior"))),
     ...methods.map((method) => row(`${method}, calibrated`, measure(method, "calibrated"))),
+    ...methods.map((method) => `| ${method}, % within the band | ${coverage(method).join(" | ")} |`),
   ].join("\n");
 }
 

@@ -82,8 +82,9 @@ export function calibratedFactor(calibration: Calibration, counter: TokenCounter
   return { factor, low, high, observations };
 }
 
+/** By the rule for samples (share of n + 1), which of few observations takes the outermost. */
 function quantile(sorted: readonly number[], share: number): number {
-  const position = share * (sorted.length - 1);
+  const position = Math.min(sorted.length - 1, Math.max(0, share * (sorted.length + 1) - 1));
   const below = sorted[Math.floor(position)] as number;
   const above = sorted[Math.ceil(position)] as number;
   return below + (above - below) * (position - Math.floor(position));

@@ -1,17 +1,15 @@
+import type { Usage } from "@throughline/core";
 import { isFields, type Fields } from "./block-parts.ts";
 
 /**
- * Tokens of one model call, whoever served it. `input` leaves out what the cache served or took; `reasoning` is part
- * of `output`, `cacheWrite1h` part of `cacheWrite`.
+ * Tokens of one model call, whoever served it, by the classes a record keeps: `input` leaves out what the cache served
+ * or took, `reasoning` is part of `output`, `cacheWrite1h` part of `cacheWrite`. A record may keep it as its usage.
  */
-export interface CallUsage {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
+export interface CallUsage extends Required<
+  Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning">
+> {
   /** What was written to Anthropic's one-hour cache, which costs more. */
   readonly cacheWrite1h: number;
-  readonly reasoning: number;
   /**
    * The prompt of the call's last pass, cached or not. Not the sum of the above when the provider compacted on its own
    * side in between.
@@ -36,7 +34,9 @@ export function readUsage(usage: unknown): CallUsage | null {
   const found = reader?.read(usage) ?? null;
   if (found === null) return null;
   // No call has an empty prompt: a count of none is a count that was not made.
-  return Object.values(found).every((value) => Number.isFinite(value) && value >= 0) && found.promptTokens > 0 ? found : null;
+  return Object.values(found).every((value) => Number.isFinite(value) && value >= 0) && found.promptTokens > 0
+    ? found
+    : null;
 }
 
 type ReadFields = (usage: Fields) => CallUsage | null;
@@ -75,7 +75,7 @@ function count(fields: unknown, name: string): number {
 }
 
 function readStored(usage: Fields): CallUsage {
-  return usageOf({
+  const whole = usageOf({
     input: count(usage, "input"),
     output: count(usage, "output"),
     cacheRead: count(usage, "cacheRead"),
@@ -83,6 +83,9 @@ function readStored(usage: Fields): CallUsage {
     cacheWrite1h: count(usage, "cacheWrite1h"),
     reasoning: count(usage, "reasoning"),
   });
+  const { promptTokens, occupancyTokens } = usage;
+  const isOurs = typeof promptTokens === "number" && typeof occupancyTokens === "number";
+  return isOurs ? { ...whole, promptTokens, occupancyTokens } : whole;
 }
 
 function readAnthropic(usage: Fields): CallUsage | null {
@@ -157,8 +160,13 @@ function readCamelCase(usage: Fields): CallUsage {
   const reasoning = count(usage, "reasoningTokens");
   const cacheRead = count(usage, "cacheReadInputTokens");
   const cacheWrite = count(usage, "cacheWriteInputTokens");
-  if (cacheRead + cacheWrite > 0) return usageOf({ input: count(usage, "inputTokens"), output, cacheRead, cacheWrite, reasoning });
-  return includingCache(count(usage, "inputTokens"), { output, cacheRead: count(usage, "cachedInputTokens"), reasoning });
+  if (cacheRead + cacheWrite > 0)
+    return usageOf({ input: count(usage, "inputTokens"), output, cacheRead, cacheWrite, reasoning });
+  return includingCache(count(usage, "inputTokens"), {
+    output,
+    cacheRead: count(usage, "cachedInputTokens"),
+    reasoning,
+  });
 }
 
 function includingCache(prompt: number, counts: Omit<Counts, "input">): CallUsage {

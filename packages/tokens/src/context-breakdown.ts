@@ -43,7 +43,10 @@ export function breakDown(
   ];
   const isPrefixUnknown = request.system === undefined && toolsTokens === 0;
   if (isPrefixUnknown) counted[0] = Math.max(0, totalTokens - sum(counted));
-  const [systemTokens = 0, tools = 0, summaryTokens = 0, messageTokens = 0, toolResultTokens = 0] = share(totalTokens, counted);
+  const [systemTokens = 0, tools = 0, summaryTokens = 0, messageTokens = 0, toolResultTokens = 0] = share(
+    totalTokens,
+    counted,
+  );
   return { systemTokens, toolsTokens: tools, summaryTokens, messageTokens, toolResultTokens };
 }
 

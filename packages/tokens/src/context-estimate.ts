@@ -37,7 +37,10 @@ export interface EstimateOptions {
 }
 
 /** Estimates the next prompt. Only messages the actual does not cover are counted. */
-export function estimateContext(request: EstimatedRequest, { counter, calibration, actual }: EstimateOptions): ContextEstimate {
+export function estimateContext(
+  request: EstimatedRequest,
+  { counter, calibration, actual }: EstimateOptions,
+): ContextEstimate {
   const added = counter.countMessages(tail(request.messages, actual?.coversMessages ?? 0));
   if (actual !== null && added.messages === 0) {
     return { tokens: actual.tokens, lowTokens: actual.tokens, highTokens: actual.tokens, source: "actual" };

@@ -72,7 +72,9 @@ function partsByRole(role: string, fields: Fields): MessageParts | null {
   const parts = contentParts(content);
   // Chat completions keep the calls beside the content, Ollama the thinking and the images too.
   const calls = Array.isArray(fields["tool_calls"]) ? fields["tool_calls"] : [];
-  const beside = contentParts(calls.filter(isFields).map((call) => ({ type: "function_call", ...(call["function"] as object) })));
+  const beside = contentParts(
+    calls.filter(isFields).map((call) => ({ type: "function_call", ...(call["function"] as object) })),
+  );
   const images = (Array.isArray(fields["images"]) ? fields["images"] : []).filter((image) => typeof image === "string");
   return {
     texts: [...parts.texts, ...beside.texts, ...(typeof fields["thinking"] === "string" ? [fields["thinking"]] : [])],

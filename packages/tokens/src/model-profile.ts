@@ -92,7 +92,9 @@ const ollamaImage: ImageRule = { kind: "flat", tokens: 768 };
 /** What is assumed of a model. An unknown one gets the profile that errs on the high side, with a wide spread. */
 export function modelProfile(model: ModelName): ModelProfile {
   const id = canonicalModelId(model.modelId);
-  const found = id.startsWith("claude") ? claudeProfile(id) : (profiles.find(([pattern]) => pattern.test(id))?.[1] ?? unknown);
+  const found = id.startsWith("claude")
+    ? claudeProfile(id)
+    : (profiles.find(([pattern]) => pattern.test(id))?.[1] ?? unknown);
   return model.provider === "ollama" ? { ...found, image: ollamaImage } : found;
 }
 

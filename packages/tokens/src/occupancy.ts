@@ -61,7 +61,8 @@ export function lastActual(messages: readonly Countable[], model: ModelName): Ac
     if (!isFields(message) || message["role"] !== "assistant") continue;
     const usage = usableUsage(message["usage"], message["stopReason"]);
     if (usage === null) continue;
-    const isOfModel = typeof message["model"] === "string" && isSameModel({ provider: null, modelId: message["model"] }, model);
+    const isOfModel =
+      typeof message["model"] === "string" && isSameModel({ provider: null, modelId: message["model"] }, model);
     const holds = isOfModel && message["isPrefixChanged"] !== true;
     return holds ? { tokens: usage.occupancyTokens, coversMessages: index + 1 } : null;
   }

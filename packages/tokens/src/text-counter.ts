@@ -60,7 +60,7 @@ export function countInSlices(text: string, countTokens: CountTokens, work: Coun
     return countTokens(part);
   };
   let tokens = 0;
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = partEnd(text, start, sliceChars);
     const slice = text.slice(start, end);
     start = end;
@@ -89,7 +89,10 @@ function emptySample(): Sample {
   return { slices: 0, tokensPerCharacter: 0 };
 }
 
-const longRunPattern = new RegExp(`[\\p{L}\\p{M}]{${runChars}}|[^\\s\\p{L}\\p{N}]{${runChars}}|\\p{N}{${runChars}}`, "gu");
+const longRunPattern = new RegExp(
+  `[\\p{L}\\p{M}]{${runChars}}|[^\\s\\p{L}\\p{N}]{${runChars}}|\\p{N}{${runChars}}`,
+  "gu",
+);
 
 function countWithCutRuns(slice: string, countTokens: CountTokens): number {
   let tokens = 0;

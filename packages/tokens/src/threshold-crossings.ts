@@ -81,7 +81,11 @@ export interface Crossing {
  * @param percent unclamped, as `Gauge.percent`; null when the window is not known or the measurement is stale
  * @param thresholdPercents those in force, in any order; state of others is forgotten
  */
-export function crossThresholds(state: ThresholdState, percent: number | null, thresholdPercents: readonly number[]): Crossing {
+export function crossThresholds(
+  state: ThresholdState,
+  percent: number | null,
+  thresholdPercents: readonly number[],
+): Crossing {
   const thresholds = [...new Set(thresholdPercents)].toSorted((a, b) => b - a);
   const highest = percent === null ? undefined : thresholds.find((threshold) => threshold <= percent);
   const phases: Record<string, ThresholdPhase> = {};
@@ -111,7 +115,10 @@ export function rearmThreshold(state: ThresholdState, thresholdPercent: number):
 
 /** The state a new cycle begins with: after a compaction or a reset, and never before its result is in force. */
 export function beginCycle(state: ThresholdState): ThresholdState {
-  const phases = Object.entries(state.phases).map(([percent, phase]) => [percent, thresholdSteps[phase]["new-cycle"].to]);
+  const phases = Object.entries(state.phases).map(([percent, phase]) => [
+    percent,
+    thresholdSteps[phase]["new-cycle"].to,
+  ]);
   return { v: 1, phases: Object.fromEntries(phases) };
 }
 

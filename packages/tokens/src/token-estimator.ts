@@ -62,7 +62,14 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
       const keepsFactor = method === assumed.vocabulary || method === "heuristic";
       const profile = keepsFactor ? assumed : { ...assumed, factor: 1, spread: Math.max(assumed.spread, 0.3) };
       const version = countSlice === null ? `${method}@1` : `${tokenizerVersion}/${method}`;
-      return createTokenCounter({ model, profile, method, version, cache, countText: countTextWith(method, countSlice, work) });
+      return createTokenCounter({
+        model,
+        profile,
+        method,
+        version,
+        cache,
+        countText: countTextWith(method, countSlice, work),
+      });
     },
   };
 }

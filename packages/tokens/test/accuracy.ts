@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { calibratedFactor, emptyCalibration, observe, occupancyAfter, readUsage } from "@throughline/tokens";
-import type { ModelName, Occupancy, TokenCount, TokenCounter } from "@throughline/tokens";
+import {
+  calibratedFactor,
+  emptyCalibration,
+  estimateContext,
+  observe,
+  occupancyAfter,
+  readUsage,
+} from "../src/index.ts";
+import type { ModelName, Occupancy, TokenCount, TokenCounter } from "../src/index.ts";
 import { tokensOf } from "../src/context-estimate.ts";
 
 /** A step of a real conversation: what was added to the prompt, and how many tokens the provider said that was. */
@@ -73,7 +80,7 @@ export function measureAccuracy(steps: readonly MeasuredStep[], predict: (step: 
     if (step.observedTokens < 300) continue;
     const error = (100 * Math.abs(predicted - step.observedTokens)) / step.observedTokens;
     all.push(error);
-    if (!step.isAfterFailure && !step.isAfterThinking && step.observedTokens < 60_000) comparable.push(error);
+    if (isComparable(step)) comparable.push(error);
   }
   return { comparable: mean(comparable), comparableSteps: comparable.length, all: mean(all), allSteps: all.length };
 }
@@ -93,12 +100,39 @@ export function estimateWith(counter: TokenCounter, isCalibrated: boolean): (ste
   };
 }
 
+/** The share of the comparable steps whose size lay within the band published before it was known, in percent. */
+export function bandCoverage(steps: readonly MeasuredStep[], counter: TokenCounter): number {
+  let calibration = emptyCalibration;
+  const within: number[] = [];
+  for (const step of steps) {
+    const { messages, observedTokens } = step;
+    const actual = { tokens: 0, coversMessages: 0 };
+    const { lowTokens, highTokens } = estimateContext({ messages }, { counter, calibration, actual });
+    const isWithin = observedTokens >= lowTokens && observedTokens <= highTokens;
+    if (isComparable(step)) within.push(isWithin ? 100 : 0);
+    calibration = observe(calibration, { counter, counted: counter.countMessages(messages), observedTokens });
+  }
+  return mean(within);
+}
+
+function isComparable({ observedTokens, isAfterFailure, isAfterThinking }: MeasuredStep): boolean {
+  return observedTokens >= 300 && observedTokens < 60_000 && !isAfterFailure && !isAfterThinking;
+}
+
 /** A vocabulary alone: its tokens are taken for the model's. */
 export function bareCountWith(counter: TokenCounter): (step: MeasuredStep) => number {
   return ({ messages }): number => (counter.countMessages(messages) satisfies TokenCount).bareTokens;
 }
 
 export const conversations: readonly { readonly name: string; readonly file: string; readonly model: ModelName }[] = [
-  { name: "Opus", file: join("golden", "before-compaction.v3.jsonl"), model: { provider: "anthropic", modelId: "claude-opus-4-5" } },
-  { name: "Sonnet", file: join("golden", "large-session.v3.jsonl"), model: { provider: "anthropic", modelId: "claude-sonnet-4-5" } },
+  {
+    name: "Opus",
+    file: join("golden", "before-compaction.v3.jsonl"),
+    model: { provider: "anthropic", modelId: "claude-opus-4-5" },
+  },
+  {
+    name: "Sonnet",
+    file: join("golden", "large-session.v3.jsonl"),
+    model: { provider: "anthropic", modelId: "claude-sonnet-4-5" },
+  },
 ];

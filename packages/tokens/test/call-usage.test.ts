@@ -20,7 +20,15 @@ describe("readUsage", () => {
         cache_creation_input_tokens: 20,
         cache_creation: { ephemeral_5m_input_tokens: 12, ephemeral_1h_input_tokens: 8 },
       },
-      { input: 10, output: 5, cacheRead: 100, cacheWrite: 20, cacheWrite1h: 8, promptTokens: 130, occupancyTokens: 135 },
+      {
+        input: 10,
+        output: 5,
+        cacheRead: 100,
+        cacheWrite: 20,
+        cacheWrite1h: 8,
+        promptTokens: 130,
+        occupancyTokens: 135,
+      },
     ],
     [
       "chat completions, whose prompt includes the cache",
@@ -51,10 +59,20 @@ describe("readUsage", () => {
     ],
     [
       "Gemini, whose thoughts lie beside the answer",
-      { promptTokenCount: 130, candidatesTokenCount: 5, thoughtsTokenCount: 7, cachedContentTokenCount: 100, totalTokenCount: 142 },
+      {
+        promptTokenCount: 130,
+        candidatesTokenCount: 5,
+        thoughtsTokenCount: 7,
+        cachedContentTokenCount: 100,
+        totalTokenCount: 142,
+      },
       { input: 30, output: 12, cacheRead: 100, reasoning: 7, promptTokens: 130, occupancyTokens: 142 },
     ],
-    ["Ollama", { prompt_eval_count: 130, eval_count: 5 }, { input: 130, output: 5, promptTokens: 130, occupancyTokens: 135 }],
+    [
+      "Ollama",
+      { prompt_eval_count: 130, eval_count: 5 },
+      { input: 130, output: 5, promptTokens: 130, occupancyTokens: 135 },
+    ],
     [
       "Bedrock",
       { inputTokens: 10, outputTokens: 5, totalTokens: 135, cacheReadInputTokens: 100, cacheWriteInputTokens: 20 },
@@ -79,7 +97,10 @@ describe("readUsage", () => {
         { type: "message", input_tokens: 2000, output_tokens: 100, cache_read_input_tokens: 500 },
       ],
     };
-    expect(readUsage(usage)).toMatchObject({ input: 153_000, output: 2200, promptTokens: 2500, occupancyTokens: 2600 });
+    const read = readUsage(usage);
+    expect(read).toMatchObject({ input: 153_000, output: 2200, promptTokens: 2500, occupancyTokens: 2600 });
+    // A record keeps what was read; it must mean the same when it is read again.
+    expect(readUsage(JSON.parse(JSON.stringify(read)))).toEqual(read);
   });
 
   it.each([

@@ -22,7 +22,12 @@ describe("gaugeOf", () => {
   });
 
   it.each([0, null, -1])("has no percentages for the unknown window %j [TOK-07, C55]", (windowTokens) => {
-    expect(gauge(5000, windowTokens, 4000)).toMatchObject({ windowTokens: null, percent: null, displayPercent: null, tokensToCompaction: null });
+    expect(gauge(5000, windowTokens, 4000)).toMatchObject({
+      windowTokens: null,
+      percent: null,
+      displayPercent: null,
+      tokensToCompaction: null,
+    });
   });
 
   it("tells the tokens left until compaction", () => {
@@ -57,8 +62,14 @@ describe("contextLine", () => {
 describe("contextReport", () => {
   it("prints sizes, bar and percent [TOK-06, C52]", () => {
     expect(contextReport(gauge(1234, 180_000))).toEqual(["Context usage: ~1,234 / 180,000 tokens", `${bar(0)} 0.7%`]);
-    expect(contextReport(gauge(90_000, 180_000))).toEqual(["Context usage: ~90,000 / 180,000 tokens", `${bar(15)} 50.0%`]);
-    expect(contextReport(gauge(1_234_567, 180_000))).toEqual(["Context usage: ~1,234,567 / 180,000 tokens", `${bar(30)} 100.0%`]);
+    expect(contextReport(gauge(90_000, 180_000))).toEqual([
+      "Context usage: ~90,000 / 180,000 tokens",
+      `${bar(15)} 50.0%`,
+    ]);
+    expect(contextReport(gauge(1_234_567, 180_000))).toEqual([
+      "Context usage: ~1,234,567 / 180,000 tokens",
+      `${bar(30)} 100.0%`,
+    ]);
   });
 
   it("says that the window is unknown [C55]", () => {
@@ -71,7 +82,9 @@ describe("contextReport", () => {
         const [, line = ""] = contextReport(gauge(tokens, windowTokens));
         const cells = line.slice(1, line.indexOf("]"));
         expect(cells).toHaveLength(30);
-        expect(cells.replaceAll("-", "").length).toBe(Math.min(30, Math.floor((30 * Math.min(100, (tokens * 100) / windowTokens)) / 100)));
+        expect(cells.replaceAll("-", "").length).toBe(
+          Math.min(30, Math.floor((30 * Math.min(100, (tokens * 100) / windowTokens)) / 100)),
+        );
       }),
     );
   });

@@ -3,7 +3,12 @@ import { freshTokens, lastActual, markStale, occupancyAfter } from "@throughline
 import type { Occupancy, StaleReason } from "@throughline/tokens";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5" };
-const usage = (input: number, cacheRead: number, output: number): object => ({ input, cacheRead, cacheWrite: 0, output });
+const usage = (input: number, cacheRead: number, output: number): object => ({
+  input,
+  cacheRead,
+  cacheWrite: 0,
+  output,
+});
 
 function after(given: unknown, before: Occupancy | null = null, stopReason = "stop"): Occupancy | null {
   return occupancyAfter({ usage: given, model: opus, stopReason }, before);
@@ -27,24 +32,35 @@ describe("occupancy", () => {
     expect(after(usage(0, 0, 0))).toBeNull();
   });
 
-  it.each<StaleReason>(["compaction", "edit", "redaction", "model-change"])("decides nothing after a %s [TOK-10]", (reason) => {
-    const stale = markStale({ tokens: 110, model: opus, staleBecause: null }, reason);
-    expect(stale).toMatchObject({ tokens: 110, staleBecause: reason });
-    expect(freshTokens(stale, opus)).toBeNull();
-    expect(markStale(stale, "edit").staleBecause).toBe(reason);
-    expect(freshTokens(after(usage(60, 0, 5), stale), opus)).toBe(65);
-  });
+  it.each<StaleReason>(["compaction", "edit", "redaction", "model-change"])(
+    "decides nothing after a %s [TOK-10]",
+    (reason) => {
+      const stale = markStale({ tokens: 110, model: opus, staleBecause: null }, reason);
+      expect(stale).toMatchObject({ tokens: 110, staleBecause: reason });
+      expect(freshTokens(stale, opus)).toBeNull();
+      expect(markStale(stale, "edit").staleBecause).toBe(reason);
+      expect(freshTokens(after(usage(60, 0, 5), stale), opus)).toBe(65);
+    },
+  );
 
   it("does not hold for another model, but for the same under another name [TOK-10]", () => {
     const measured = after(usage(100, 0, 10));
     expect(freshTokens(measured, { provider: "openai", modelId: "gpt-5" })).toBeNull();
-    expect(freshTokens(measured, { provider: "bedrock", modelId: "us.anthropic.claude-opus-4-5-20251101-v1:0" })).toBe(110);
+    expect(freshTokens(measured, { provider: "bedrock", modelId: "us.anthropic.claude-opus-4-5-20251101-v1:0" })).toBe(
+      110,
+    );
   });
 });
 
 describe("lastActual", () => {
   const user = { role: "user", content: [{ type: "text", text: "hello" }] };
-  const reply = (fields: object): object => ({ role: "assistant", model: "claude-opus-4-5", stopReason: "stop", content: [], ...fields });
+  const reply = (fields: object): object => ({
+    role: "assistant",
+    model: "claude-opus-4-5",
+    stopReason: "stop",
+    content: [],
+    ...fields,
+  });
 
   it("takes the newest reply that states a size, and says what it covers", () => {
     const messages = [user, reply({ usage: usage(10, 0, 5) }), user, reply({ usage: usage(30, 0, 5) }), user];

@@ -4,7 +4,9 @@ import type { CallUsage, PriceTable } from "@throughline/tokens";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5-20251101" };
 
-function usage(fields: Partial<Record<"input" | "output" | "cacheRead" | "cacheWrite" | "cacheWrite1h", number>>): CallUsage {
+function usage(
+  fields: Partial<Record<"input" | "output" | "cacheRead" | "cacheWrite" | "cacheWrite1h", number>>,
+): CallUsage {
   const read = readUsage({ input: 1, output: 0, cacheRead: 0, cacheWrite: 0, ...fields });
   if (read === null) throw new Error("a call has a prompt");
   return read;
@@ -12,7 +14,10 @@ function usage(fields: Partial<Record<"input" | "output" | "cacheRead" | "cacheW
 
 describe("costOf", () => {
   it("prices each class on its own, the one-hour cache too", () => {
-    const cost = costOf(usage({ input: 1_000_000, output: 100_000, cacheRead: 2_000_000, cacheWrite: 300_000, cacheWrite1h: 100_000 }), opus);
+    const cost = costOf(
+      usage({ input: 1_000_000, output: 100_000, cacheRead: 2_000_000, cacheWrite: 300_000, cacheWrite1h: 100_000 }),
+      opus,
+    );
     expect(cost?.inputUsd).toBeCloseTo(5);
     expect(cost?.outputUsd).toBeCloseTo(2.5);
     expect(cost?.cacheReadUsd).toBeCloseTo(1);
@@ -34,7 +39,10 @@ describe("costOf", () => {
 
   it("takes the caller's price before its own, under any spelling of the model", () => {
     const price = { input: 1, output: 1, cacheRead: null, cacheWrite: null, cacheWrite1h: null };
-    const prices: PriceTable = { ...defaultPrices, models: { ...defaultPrices.models, "anthropic/claude-opus-4.5": price } };
+    const prices: PriceTable = {
+      ...defaultPrices,
+      models: { ...defaultPrices.models, "anthropic/claude-opus-4.5": price },
+    };
     expect(costOf(usage({ input: 1_000_000 }), opus, prices)?.totalUsd).toBeCloseTo(1);
   });
 
@@ -46,11 +54,25 @@ describe("costOf", () => {
 
 describe("spend", () => {
   it("adds up call by call, apart from what the window holds [TOK-09, C34]", () => {
-    const calls = [usage({ input: 100, output: 50, cacheWrite: 1000, cacheWrite1h: 400 }), usage({ input: 10, output: 60, cacheRead: 1100 })];
+    const calls = [
+      usage({ input: 100, output: 50, cacheWrite: 1000, cacheWrite1h: 400 }),
+      usage({ input: 10, output: 60, cacheRead: 1100 }),
+    ];
     const spend = calls.reduce((sum, call) => addSpend(sum, call, costOf(call, opus)), nothingSpent);
-    expect(spend).toMatchObject({ calls: 2, input: 110, output: 110, cacheRead: 1100, cacheWrite: 1000, cacheWrite1h: 400 });
+    expect(spend).toMatchObject({
+      calls: 2,
+      input: 110,
+      output: 110,
+      cacheRead: 1100,
+      cacheWrite: 1000,
+      cacheWrite1h: 400,
+    });
     expect(spend.costUsd).toBeCloseTo((110 * 5 + 110 * 25 + 1100 * 0.5 + 600 * 6.25 + 400 * 10) / 1e6);
-    const occupancy = calls.reduce((held: ReturnType<typeof occupancyAfter>, call) => occupancyAfter({ usage: call, model: opus, stopReason: null }, held), null);
+    const occupancy = calls.reduce(
+      (held: ReturnType<typeof occupancyAfter>, call) =>
+        occupancyAfter({ usage: call, model: opus, stopReason: null }, held),
+      null,
+    );
     expect(occupancy?.tokens).toBe(1170);
   });
 

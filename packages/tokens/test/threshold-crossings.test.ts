@@ -12,12 +12,19 @@ function specifiedSteps(): Record<string, Record<string, { to: string; fires: bo
   const rows = (text.split("## Steps")[1] ?? "")
     .split("\n")
     .filter((line) => line.startsWith("|"))
-    .map((line) => line.split("|").slice(1, -1).map((cell) => cell.trim().replaceAll("`", "")));
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim().replaceAll("`", "")),
+    );
   const [[, ...events] = [], , ...steps] = rows;
   return Object.fromEntries(
     steps.map(([phase = "", ...cells]) => [
       phase,
-      Object.fromEntries(cells.map((cell, index) => [events[index], { to: cell.replace("!", ""), fires: cell.endsWith("!") }])),
+      Object.fromEntries(
+        cells.map((cell, index) => [events[index], { to: cell.replace("!", ""), fires: cell.endsWith("!") }]),
+      ),
     ]),
   );
 }
@@ -83,13 +90,19 @@ describe("threshold crossings", () => {
   it("never fires a threshold twice in a cycle, whatever is measured", () => {
     const percent = fc.option(fc.double({ min: 0, max: 300, noNaN: true }), { nil: null });
     fc.assert(
-      fc.property(fc.array(percent, { maxLength: 40 }), fc.uniqueArray(fc.integer({ min: 1, max: 99 }), { maxLength: 6 }), (percents, thresholds) => {
-        const fired = run(percents, thresholds).filter((value) => value !== null);
-        expect(new Set(fired).size).toBe(fired.length);
-        expect(fired).toEqual(fired.toSorted((a, b) => a - b));
-        const highest = Math.max(0, ...percents.map((value) => value ?? 0));
-        expect(fired.at(-1)).toBe(thresholds.filter((threshold) => threshold <= highest).toSorted((a, b) => b - a)[0]);
-      }),
+      fc.property(
+        fc.array(percent, { maxLength: 40 }),
+        fc.uniqueArray(fc.integer({ min: 1, max: 99 }), { maxLength: 6 }),
+        (percents, thresholds) => {
+          const fired = run(percents, thresholds).filter((value) => value !== null);
+          expect(new Set(fired).size).toBe(fired.length);
+          expect(fired).toEqual(fired.toSorted((a, b) => a - b));
+          const highest = Math.max(0, ...percents.map((value) => value ?? 0));
+          expect(fired.at(-1)).toBe(
+            thresholds.filter((threshold) => threshold <= highest).toSorted((a, b) => b - a)[0],
+          );
+        },
+      ),
     );
   });
 });
