@@ -216,7 +216,7 @@ describe("export to files", () => {
     expect(after).toEqual(["late.jsonl"]);
   });
 
-  it("writes everything as a state directory that imports to the same [LAY-12]", async () => {
+  it("writes everything as a state directory that imports to the same", async () => {
     using source = fixtureFolder({
       "agents/main/sessions/sessions.json": JSON.stringify({
         "agent:main:main": {

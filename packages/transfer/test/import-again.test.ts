@@ -57,7 +57,12 @@ describe("importing again", () => {
     });
     expect(await outcome(store, path)).toEqual(["unchanged", 0, 0, null]);
     appendFileSync(path, jsonLines(message("b", "b"), message("c", "b")));
-    expect(await outcome(store, path)).toEqual(["grown", 2, 2, null]);
+    const [again] = await importAll(store, path);
+    expect([again?.state, again?.records, again?.findings.map(({ code, line }) => [code, line])]).toEqual([
+      "grown",
+      2,
+      [["DUPLICATE_ID", 5]],
+    ]);
     // What the first lines were is known to the last ones: the id was there before.
     expect((await recordsOf(store, ref)).map(({ id, parentId }) => [id, parentId])).toEqual([
       [`header:${sessionId}`, null],
@@ -126,7 +131,7 @@ describe("importing again", () => {
     expect(await outcome(store, path)).toEqual(["refused", 0, 0, "SOURCE_CHANGED"]);
   });
 
-  it("goes on where an import was cut off, wherever that was [MIG-14]", async () => {
+  it("goes on where an import was cut off, wherever that was [MIG-09]", async () => {
     const rows = Array.from({ length: 40 }, (_, index) =>
       message(index % 9 === 8 ? "dup" : `m${index}`, index === 0 ? null : `m${index - 1}`),
     );
@@ -280,7 +285,7 @@ describe("the counts", () => {
     );
   });
 
-  it("memory stays bounded: the whole file is never held", async () => {
+  it("memory stays bounded: the whole file is never held [MIG-14]", async () => {
     using folder = fixtureFolder();
     const path = folder.write("x.jsonl", jsonLines(header));
     const row = jsonLines(message("m", null, "x".repeat(20_000)));

@@ -15,7 +15,7 @@ import {
 const plain = (id: string): string => jsonLines({ ...header, id }, message("a", null), message("b", "a"));
 
 describe("importing other layouts", () => {
-  it("claw0 with the index one level up, by id [LAY-01]", async () => {
+  it("claw0 with the index one level up, by id [LAY-01] [C05]", async () => {
     const index = {
       abc123: { label: "my-project", created_at: 1735689600.5, last_active: 1735689605.5, message_count: 2 },
     };
@@ -48,7 +48,7 @@ describe("importing other layouts", () => {
     ]);
   });
 
-  it("claw0 with transcripts in a folder of their own, by key [LAY-02] [LAY-03] [IDX-01]", async () => {
+  it("claw0 with transcripts in a folder of their own, by key [LAY-02] [LAY-03] [IDX-01] [C05] [C06]", async () => {
     const meta = {
       session_key: "main:cli:user",
       session_id: "abc123",
