@@ -47,7 +47,8 @@ export async function sendAnswer(
   const breakAfter = reply.breakAfter;
   const texts = streams ? answer.events : [answer.whole];
   const kept = breakAfter ? texts.slice(0, streams ? breakAfter.events : 0) : texts;
-  const ending = streams && breakAfter?.how === "error-event" ? [adapter.failureEvent(adapter.usualFailure(529))] : [];
+  const breaksWithEvent = streams && breakAfter?.how === "error-event";
+  const ending = breaksWithEvent ? [adapter.failureEvent(adapter.usualFailure(adapter.streamFailureStatus))] : [];
   response.writeHead(200, {
     "content-type": streams ? adapter.streamType : "application/json; charset=utf-8",
     ...(streams ? { "cache-control": "no-cache" } : {}),

@@ -58,6 +58,8 @@ export interface WireAdapter {
   readonly api: SimulatedApi;
   /** The content type of a stream. */
   readonly streamType: string;
+  /** The status of the failure that usually breaks off a stream. */
+  readonly streamFailureStatus: number;
   /** Null when the credentials will do. */
   authenticate(headers: IncomingHttpHeaders, apiKey: string | undefined): Violation | null;
   judge(request: WireRequest): Judgement;

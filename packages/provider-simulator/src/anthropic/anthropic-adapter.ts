@@ -56,6 +56,7 @@ export function createAnthropicAdapter(context: WireContext): WireAdapter {
   return {
     api: "anthropic",
     streamType: "text/event-stream; charset=utf-8",
+    streamFailureStatus: 529,
     authenticate(headers, apiKey): Violation | null {
       const given = textOf(headers["x-api-key"]) || textOf(headers.authorization).replace(/^Bearer /, "");
       const refuse = (message: string): Violation => ({ status: 401, type: "authentication_error", message });

@@ -36,6 +36,7 @@ export function createOllamaAdapter(context: WireContext, defaultWindow: number)
   return {
     api: "ollama",
     streamType: "application/x-ndjson",
+    streamFailureStatus: 500,
     authenticate: () => null,
     judge: ({ body }) => judge(body, context, defaultWindow),
     // Streaming is what happens unless it is declined.

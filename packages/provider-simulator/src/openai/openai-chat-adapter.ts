@@ -46,6 +46,7 @@ export function createOpenAiChatAdapter(context: WireContext): WireAdapter {
   return {
     api: "openai-chat",
     streamType: "text/event-stream; charset=utf-8",
+    streamFailureStatus: 503,
     authenticate: authenticateOpenAi,
     judge: (request) => judge(request, context),
     streams: (body) => body["stream"] === true,

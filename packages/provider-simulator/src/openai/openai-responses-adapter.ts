@@ -44,6 +44,7 @@ export function createOpenAiResponsesAdapter(context: WireContext): WireAdapter 
   return {
     api: "openai-responses",
     streamType: "text/event-stream; charset=utf-8",
+    streamFailureStatus: 503,
     authenticate: authenticateOpenAi,
     judge: (request) => judge(request, context),
     streams: (body) => body["stream"] === true,
