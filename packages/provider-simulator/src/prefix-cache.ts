@@ -2,7 +2,7 @@ import { hashTexts } from "./thinking-seal.ts";
 import type { PromptPiece } from "./count-tokens.ts";
 
 /** How a prompt's tokens divide. */
-export interface CacheUsage {
+interface CacheUsage {
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;

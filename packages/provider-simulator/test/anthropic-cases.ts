@@ -3,7 +3,7 @@ import type { Body, RefusalCase } from "./refusal-case.ts";
 type Block = Body;
 
 export const text = (value: string): Block => ({ type: "text", text: value });
-export const call = (id: string, input: unknown = {}): Block => ({ type: "tool_use", id, name: "look", input });
+const call = (id: string, input: unknown = {}): Block => ({ type: "tool_use", id, name: "look", input });
 export const result = (id: string, content: unknown = "found"): Block => ({
   type: "tool_result",
   tool_use_id: id,
@@ -340,6 +340,19 @@ export const anthropicToolCases: readonly RefusalCase[] = [
     bad: ask([hi], { thinking: { type: "enabled", budget_tokens: 10 } }),
     says: "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
     good: ask([hi], { thinking: { type: "adaptive" } }),
+  },
+  {
+    title: "an unknown kind of thinking",
+    bad: ask([hi], { thinking: { type: "on" } }),
+    says: "thinking: Input tag 'on' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'",
+    good: ask([hi], { thinking: { type: "adaptive" } }),
+  },
+  {
+    title: "binding controls without their beta",
+    bad: ask([hi], { thinking: { type: "adaptive", block_binding: {} } }),
+    says: "thinking.adaptive.block_binding: Extra inputs are not permitted",
+    good: ask([hi], { thinking: { type: "adaptive", block_binding: {} } }),
+    goodHeaders: { "anthropic-beta": "thinking-binding-controls-2026-08-01" },
   },
   {
     title: "a signature nobody issued",

@@ -17,8 +17,8 @@ interface Answer {
   readonly usage: Readonly<Record<string, number>>;
 }
 
-async function answer(body: Body): Promise<Answer> {
-  const response = await post(simulator.url, "anthropic", body);
+async function answer(body: Body, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const response = await post(simulator.url, "anthropic", body, headers);
   expect(response.status).toBe(200);
   return (await response.json()) as Answer;
 }
@@ -113,6 +113,16 @@ describe("signed thinking", () => {
         else await answer(next(...edited));
       }
     }
+  });
+
+  it("is left out instead when the request says so", async () => {
+    await start({ replies: [thinks], fallback: () => "Yes." });
+    const model: Body = { model: "claude-opus-5-5", max_tokens: 2000 };
+    const { content } = await answer(ask([hi], model));
+    const drops = { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } };
+    const edited = ask([user("Hello"), assistant(content), user([result("t1")])], { ...model, thinking: drops });
+    await answer(edited, { "anthropic-beta": "thinking-binding-controls-2026-08-01" });
+    expect(simulator.refusals).toEqual([]);
   });
 });
 

@@ -2,12 +2,12 @@ import type { Body, RefusalCase } from "./refusal-case.ts";
 
 const user = { role: "user", content: "Hi" };
 export const chat = (messages: unknown, rest: Body = {}): Body => ({ model: "gpt-4o", messages, ...rest });
-export const call = (id: string, args: unknown = "{}"): Body => ({
+const call = (id: string, args: unknown = "{}"): Body => ({
   id,
   type: "function",
   function: { name: "look", arguments: args },
 });
-export const calls = (...list: readonly Body[]): Body => ({ role: "assistant", content: null, tool_calls: list });
+const calls = (...list: readonly Body[]): Body => ({ role: "assistant", content: null, tool_calls: list });
 export const answer = (id: string): Body => ({ role: "tool", tool_call_id: id, content: "found" });
 const fn = (name: string): Body => ({ type: "function", function: { name, parameters: { type: "object" } } });
 const good = chat([user]);
@@ -173,8 +173,8 @@ export const openAiChatCases: readonly RefusalCase[] = [
 
 export const input = (items: unknown, rest: Body = {}): Body => ({ model: "gpt-5", input: items, ...rest });
 const said = { role: "user", content: "Hi" };
-export const fnCall = (id: string): Body => ({ type: "function_call", call_id: id, name: "look", arguments: "{}" });
-export const fnOutput = (id: string): Body => ({ type: "function_call_output", call_id: id, output: "found" });
+const fnCall = (id: string): Body => ({ type: "function_call", call_id: id, name: "look", arguments: "{}" });
+const fnOutput = (id: string): Body => ({ type: "function_call_output", call_id: id, output: "found" });
 const paired = input([said, fnCall("c1"), fnOutput("c1")]);
 const fine = input([said]);
 const reasoning = { type: "reasoning", id: "rs_x", summary: [] };

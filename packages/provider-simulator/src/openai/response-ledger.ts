@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json-value.ts";
 
 /** A response the service keeps for `previous_response_id`. */
-export interface StoredResponse {
+interface StoredResponse {
   /** Everything the response was made from, its own output included. */
   readonly items: readonly JsonObject[];
 }

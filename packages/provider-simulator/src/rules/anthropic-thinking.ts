@@ -43,10 +43,26 @@ function checkSignature(
     if (index === latestAssistant(objectsOf(request.body["messages"]))) return modified(index, position);
     return invalidRequest(`${at}: Invalid \`signature\` in \`thinking\` block`);
   }
-  if (!request.model.prefixBinding || prefixOf(request.body, index, position, seal) === seal.prefix) return null;
+  if (
+    !request.model.prefixBinding ||
+    dropsUnbound(request) ||
+    prefixOf(request.body, index, position, seal) === seal.prefix
+  )
+    return null;
   return invalidRequest(
     `${at}: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation.`,
   );
+}
+
+/** True when the request may say what happens to a block whose conversation was edited. */
+export function controlsBinding(betas: readonly string[]): boolean {
+  return betas.some((beta) => beta.startsWith("thinking-binding-controls-"));
+}
+
+/** True when such blocks are left out instead of refused. */
+function dropsUnbound({ body, betas }: AnthropicRequest): boolean {
+  const binding = isObject(body["thinking"]) ? body["thinking"]["block_binding"] : undefined;
+  return controlsBinding(betas) && isObject(binding) && binding["prefix_mismatch_behavior"] === "drop_block";
 }
 
 /** The messages before the answer that the block at this place belongs to. */

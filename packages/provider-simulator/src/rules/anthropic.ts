@@ -6,7 +6,7 @@ import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
 import { checkBlock } from "./anthropic-blocks.ts";
 import { checkToolPairs } from "./anthropic-pairs.ts";
-import { checkThinking } from "./anthropic-thinking.ts";
+import { checkThinking, controlsBinding } from "./anthropic-thinking.ts";
 import { checkTurns } from "./anthropic-turns.ts";
 
 /** A Messages request with what the rules have to know besides it. */
@@ -23,18 +23,30 @@ export interface AnthropicRequest {
 const knownFields = new Set(
   (
     "model messages max_tokens system tools tool_choice stream metadata stop_sequences temperature top_k top_p thinking " +
-    "cache_control container context_management diagnostics fallbacks inference_geo mcp_servers output_config " +
-    "output_format service_tier speed user_profile_id workspace_id compaction thread"
+    "cache_control container diagnostics inference_geo output_config " +
+    "service_tier speed user_profile_id workspace_id"
   ).split(" "),
 );
 
-const required: Rule<AnthropicRequest> = ({ body, countOnly }) => {
+/**
+ * Fields that travel with a beta header. Server-held threads and compaction on request are not simulated: both are
+ * refused as by a service without them, which is what their clients fall back on.
+ */
+const betaFields: Readonly<Record<string, string>> = {
+  context_management: "context-management-",
+  mcp_servers: "mcp-client-",
+  output_format: "structured-outputs-",
+  fallbacks: "server-side-fallback-",
+};
+
+const required: Rule<AnthropicRequest> = ({ body, betas, countOnly }) => {
   const fields = countOnly ? ["model", "messages"] : ["model", "messages", "max_tokens"];
   const missing = fields.find((field) => body[field] === undefined);
   if (missing) return invalidRequest(`${missing}: Field required`);
   if (typeof body["model"] !== "string") return invalidRequest("model: Input should be a valid string");
   if (!Array.isArray(body["messages"])) return invalidRequest("messages: Input should be a valid list");
-  const unknown = unknownKey(body, knownFields);
+  const unlocked = Object.entries(betaFields).filter(([, beta]) => betas.some((one) => one.startsWith(beta)));
+  const unknown = unknownKey(body, new Set([...knownFields, ...unlocked.map(([field]) => field)]));
   return unknown === undefined ? null : invalidRequest(`${unknown}: Extra inputs are not permitted`);
 };
 
@@ -48,9 +60,17 @@ const outputLimit: Rule<AnthropicRequest> = ({ body, countOnly, model }) => {
   return invalidRequest(`max_tokens: ${most} for ${textOf(body["model"])}`);
 };
 
-const thinkingSetting: Rule<AnthropicRequest> = ({ body }) => {
+const thinkingSetting: Rule<AnthropicRequest> = ({ body, betas }) => {
   const thinking = body["thinking"];
-  if (!isObject(thinking) || thinking["type"] !== "enabled") return null;
+  if (!isObject(thinking)) return null;
+  const type = textOf(thinking["type"]);
+  if (!["enabled", "disabled", "adaptive"].includes(type))
+    return invalidRequest(
+      `thinking: Input tag '${type}' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'`,
+    );
+  if (thinking["block_binding"] !== undefined && !controlsBinding(betas))
+    return invalidRequest(`thinking.${type}.block_binding: Extra inputs are not permitted`);
+  if (type !== "enabled") return null;
   const budget = thinking["budget_tokens"];
   if (budget === undefined) return invalidRequest("thinking.enabled.budget_tokens: Field required");
   if (!isInteger(budget) || budget < 1024)

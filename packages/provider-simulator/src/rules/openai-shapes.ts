@@ -4,7 +4,7 @@ import { firstOf, invalidRequest } from "../violation.ts";
 import type { Violation } from "../violation.ts";
 
 /** How OpenAI names the type of a value. */
-export function typeName(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
