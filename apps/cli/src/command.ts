@@ -24,7 +24,7 @@ export interface CommandDefinition {
   readonly load: () => Promise<CommandModule>;
 }
 
-export interface CommandModule {
+interface CommandModule {
   /** Does it and gives the exit code; a failure is thrown. */
   run(context: CommandContext, input: CommandInput): Promise<number>;
 }

@@ -1,5 +1,7 @@
 import { homedir } from "node:os";
 import process from "node:process";
+import { ThroughlineError } from "@throughline/core";
+import { reportError } from "./error-report.ts";
 import { runCli } from "./run-cli.ts";
 
 /** How long a command may take to end in good order after an interrupt. */
@@ -20,7 +22,14 @@ function onSignal(exitCode: number): void {
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
-    throw error;
+    // What cannot be written cannot be taken back either: the output is cut, and whoever reads it must hear of it.
+    const failure = new ThroughlineError(
+      error.code === "ENOSPC" ? "STORE_FULL" : "STORE_IO",
+      `The output cannot be written: ${error.message}`,
+    );
+    if (stream === process.stdout)
+      process.stderr.write(reportError(failure, { isJson: process.argv.includes("--json"), isDebug: false }).text);
+    process.exit(1);
   });
 }
 process.on("SIGINT", () => onSignal(130));

@@ -54,7 +54,7 @@ export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void
 }
 
 /** Runs a file operation and says in our own terms what failed. */
-export function fileAccess<Result>(path: string, access: () => Result): Result {
+function fileAccess<Result>(path: string, access: () => Result): Result {
   try {
     return access();
   } catch (error) {

@@ -143,11 +143,12 @@ describe("exit codes", () => {
       ["export", "x"],
       ["doctor"],
       ["copy", "x", "--to-store", `jsonl:${fresh}2`],
+      ["copy", "--all", "--to-store", `jsonl:${fresh}2`],
     ]) {
       const { stderr, code } = await runHere(home, [...args, "--json", "--store", `jsonl:${fresh}`]);
       expect([args[0], code, objects(stderr).at(-1)?.["code"]]).toEqual([args[0], 1, "STORE_NOT_FOUND"]);
     }
-    expect(existsSync(fresh)).toBe(false);
+    expect([existsSync(fresh), existsSync(`${fresh}2`)]).toEqual([false, false]);
     await runHere(home, ["append", "x", "--store", `jsonl:${fresh}`], { stdin: "{oops\n" });
     const { stdout } = await runHere(home, ["sessions", "--json", "--store", `jsonl:${fresh}`]);
     expect(stdout === "" || objects(stdout).length === 1).toBe(true);
@@ -259,6 +260,22 @@ describe("a process of its own", () => {
     child.kill("SIGINT");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
     expect(objects(stdout).map(({ kind }) => kind)).toEqual(["record", "record", "record"]);
+  });
+
+  it.skipIf(!existsSync("/dev/full"))("says that its output could not be written", async () => {
+    const command = `"${process.execPath}" ${sourceCondition} "${binPath}" sessions --json > /dev/full`;
+    const attempt = promisify(execFile)("bash", ["-c", command], { env: cleanEnvironment(home), cwd: home });
+    await expect(attempt).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('"code":"STORE_FULL"') });
+  });
+
+  it("keeps what it has acknowledged when it is interrupted", async () => {
+    const child = start(home, ["append", "agent:main:interrupted", "--json"]);
+    child.stdin.on("error", () => {});
+    child.stdin.write(`${JSON.stringify(user("kept"))}\n`);
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    child.kill("SIGINT");
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
+    expect((await runHere(home, ["show", "agent:main:interrupted"])).stdout).toContain("kept");
   });
 
   it("gives up when the time allowed is over", async () => {
