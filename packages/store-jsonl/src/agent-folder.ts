@@ -62,7 +62,12 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
     assertFolder(path, facts.kind);
     parent = path;
   }
-  for (const path of [`${parent}/sessions`, `${parent}/throughline`, `${parent}/throughline/locks`, `${parent}/throughline/torn`]) {
+  for (const path of [
+    `${parent}/sessions`,
+    `${parent}/throughline`,
+    `${parent}/throughline/locks`,
+    `${parent}/throughline/torn`,
+  ]) {
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts !== null) assertFolder(path, facts.kind);
   }
@@ -74,7 +79,9 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
   agentFolderExists(files, root, address);
   const folder = agentFolder(root, address);
   let path = root;
-  const own = ["sessions", "throughline", "throughline/locks", "throughline/torn"].map((name) => `${folder.agent}/${name}`);
+  const own = ["sessions", "throughline", "throughline/locks", "throughline/torn"].map(
+    (name) => `${folder.agent}/${name}`,
+  );
   const way = wayTo(address).map((name) => (path = `${path}/${name}`));
   for (const each of [root, ...way, ...own]) {
     withFileErrors(each, () => {
@@ -97,12 +104,20 @@ function wayTo({ namespace, agentId }: AgentAddress): readonly string[] {
 
 function assertFolder(path: string, kind: string): void {
   if (kind === "folder") return;
-  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is a link or a file where a folder belongs.`, { outcome: "not-applied", details: { path } });
+  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is a link or a file where a folder belongs.`, {
+    outcome: "not-applied",
+    details: { path },
+  });
 }
 
 function assertNoCaseTwin(files: Files, parent: string, name: string): void {
   if (files.facts(parent) === null) return;
-  const twin = withFileErrors(parent, () => files.names(parent)).find((other) => other !== name && other.toLowerCase() === name.toLowerCase());
+  const twin = withFileErrors(parent, () => files.names(parent)).find(
+    (other) => other !== name && other.toLowerCase() === name.toLowerCase(),
+  );
   if (twin === undefined) return;
-  throw new ThroughlineError("ID_CASE_COLLISION", `The id ${quote(name)} meets ${quote(twin)}.`, { outcome: "not-applied", details: { id: name, holder: twin } });
+  throw new ThroughlineError("ID_CASE_COLLISION", `The id ${quote(name)} meets ${quote(twin)}.`, {
+    outcome: "not-applied",
+    details: { id: name, holder: twin },
+  });
 }

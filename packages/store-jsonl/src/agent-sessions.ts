@@ -45,8 +45,20 @@ export class AgentSessions {
     this.folder = agentFolder(context.root, this.#address);
     const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
-    this.log = new EntriesLog({ files, folder: this.folder, agent: this.#address, codec, nowMs: () => clock.nowMs(), onFinding });
-    this.view = new SessionsView({ files, folder: this.folder, isWanted: codec.isCoded ? false : context.writesSessionsJson, onFinding });
+    this.log = new EntriesLog({
+      files,
+      folder: this.folder,
+      agent: this.#address,
+      codec,
+      nowMs: () => clock.nowMs(),
+      onFinding,
+    });
+    this.view = new SessionsView({
+      files,
+      folder: this.folder,
+      isWanted: codec.isCoded ? false : context.writesSessionsJson,
+      onFinding,
+    });
   }
 
   get exists(): boolean {
@@ -99,7 +111,11 @@ export class AgentSessions {
   /** As `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
   holdExisting(row: SessionRow): HeldSession {
     const held = this.hold(row);
-    if (held === null) throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, { sessionId: row.sessionId, path: this.folder.session(row.fileName) });
+    if (held === null)
+      throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, {
+        sessionId: row.sessionId,
+        path: this.folder.session(row.fileName),
+      });
     return held;
   }
 
@@ -108,7 +124,17 @@ export class AgentSessions {
     const summary = this.#summaryOf(row);
     const { sessionId, key: _key, entry, revision, isArchived, createdAtMs, updatedAtMs } = this.#fold(row, summary);
     const { messageCount } = summary;
-    return { ref: this.refOf(row), sessionId, archived: isArchived, entry: structuredClone(entry), revision, head: ownHead(summary.head), messageCount, createdAtMs, updatedAtMs };
+    return {
+      ref: this.refOf(row),
+      sessionId,
+      archived: isArchived,
+      entry: structuredClone(entry),
+      revision,
+      head: ownHead(summary.head),
+      messageCount,
+      createdAtMs,
+      updatedAtMs,
+    };
   }
 
   /** Rows with what is known of their transcripts, without reading any: for the view, which may lag. */
@@ -133,7 +159,9 @@ export class AgentSessions {
   }
 
   fileNameOf(row: SessionRow): string {
-    return row.formerFileName !== undefined && this.#context.files.facts(this.folder.session(row.fileName)) === null ? row.formerFileName : row.fileName;
+    return row.formerFileName !== undefined && this.#context.files.facts(this.folder.session(row.fileName)) === null
+      ? row.formerFileName
+      : row.fileName;
   }
 
   forget(sessionId: string): void {
@@ -154,7 +182,14 @@ export class AgentSessions {
 
   #foreignSessions(): RowChange | null {
     const { files, clock } = this.#context;
-    const rows = findForeignSessions({ files, folder: this.folder, log: this.log, entries: this.view.entries(), agentId: this.#address.agentId, nowMs: clock.nowMs() });
+    const rows = findForeignSessions({
+      files,
+      folder: this.folder,
+      log: this.log,
+      entries: this.view.entries(),
+      agentId: this.#address.agentId,
+      nowMs: clock.nowMs(),
+    });
     return rows.length === 0 ? null : { op: "adopt", rows: rows.map((row) => this.#withCopiedPatchesBehind(row)) };
   }
 
@@ -167,7 +202,9 @@ export class AgentSessions {
 
   async #commitIfWritable(take: () => RowChange | null): Promise<void> {
     const { files, locks } = this.#context;
-    const isWritable = files.isWritable(this.folder.agent) && (files.facts(this.folder.own) === null || files.isWritable(this.folder.own));
+    const isWritable =
+      files.isWritable(this.folder.agent) &&
+      (files.facts(this.folder.own) === null || files.isWritable(this.folder.own));
     if (!isWritable) {
       const change = take();
       if (change !== null) this.log.apply(change);
@@ -183,7 +220,8 @@ export class AgentSessions {
 
   #makeOwnFolder(): void {
     const { files } = this.#context;
-    for (const path of [this.folder.own, `${this.folder.own}/locks`, this.folder.torn]) if (files.facts(path) === null) files.makeFolder(path);
+    for (const path of [this.folder.own, `${this.folder.own}/locks`, this.folder.torn])
+      if (files.facts(path) === null) files.makeFolder(path);
   }
 
   /** A purge that was interrupted after its commit. */
@@ -196,7 +234,8 @@ export class AgentSessions {
     const { files } = this.#context;
     for (const folder of [this.folder.sessions, this.folder.torn]) {
       if (files.facts(folder) === null) continue;
-      for (const name of files.names(folder)) if (name === fileName || name.startsWith(`${fileName}.`)) files.remove(`${folder}/${name}`);
+      for (const name of files.names(folder))
+        if (name === fileName || name.startsWith(`${fileName}.`)) files.remove(`${folder}/${name}`);
     }
   }
 
@@ -205,7 +244,9 @@ export class AgentSessions {
     const known = this.#files.get(sessionId);
     this.#files.delete(sessionId);
     const onFinding = ({ ref }: LineOwner, finding: Finding): void => emit({ name: "finding", ref, finding });
-    const file = known ?? new TranscriptFile({ files, codec, nowMs: () => clock.nowMs(), onFinding, tornFolder: this.folder.torn });
+    const file =
+      known ??
+      new TranscriptFile({ files, codec, nowMs: () => clock.nowMs(), onFinding, tornFolder: this.folder.torn });
     this.#files.set(sessionId, file);
     if (this.#files.size > maxOpenTranscripts) this.#closeOldest();
     return file;
@@ -231,7 +272,10 @@ export class AgentSessions {
       const { set, unset } =
         coded === undefined
           ? { set: envelope.entry ?? {}, unset: envelope.unset ?? [] }
-          : (decodeEntry(this.#context.codec.coder, coded, ref, row.sessionId) as { set: Record<string, unknown>; unset: string[] });
+          : (decodeEntry(this.#context.codec.coder, coded, ref, row.sessionId) as {
+              set: Record<string, unknown>;
+              unset: string[];
+            });
       return { ...set, ...Object.fromEntries(unset.map((field) => [field, undefined])) };
     });
   }
@@ -239,11 +283,15 @@ export class AgentSessions {
   #summaryOf(row: SessionRow): TranscriptSummary {
     const { files } = this.#context;
     const facts = files.facts(this.folder.session(row.fileName));
-    const seenAs = facts === null ? "" : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}:${JSON.stringify(row.savedHead ?? null)}`;
+    const seenAs =
+      facts === null
+        ? ""
+        : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}:${JSON.stringify(row.savedHead ?? null)}`;
     const kept = this.#summaries.get(row.sessionId);
     if (seenAs !== "" && kept?.seenAs === seenAs) return kept.summary;
     const transcript = this.hold(row)?.transcript;
-    if (transcript === undefined) return { head: row.savedHead ?? emptyHead(row.sessionId), messageCount: 0, updatedAtMs: 0, patches: [] };
+    if (transcript === undefined)
+      return { head: row.savedHead ?? emptyHead(row.sessionId), messageCount: 0, updatedAtMs: 0, patches: [] };
     const summary = summaryOf(transcript);
     this.#summaries.set(row.sessionId, { seenAs, summary });
     return summary;
@@ -253,7 +301,10 @@ export class AgentSessions {
     if (this.#missing.has(row.sessionId)) return;
     this.#missing.add(row.sessionId);
     const path = this.folder.session(row.fileName);
-    const finding = createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", { path, key: row.key });
+    const finding = createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", {
+      path,
+      key: row.key,
+    });
     this.#context.emit({ name: "finding", ref: this.refOf(row), finding });
   }
 }

@@ -12,7 +12,12 @@ const maxKeyed = 256;
  * An append without records: there is no line for it to travel in, so it is a line of the entries log. Under the locks
  * of the session and of the entries.
  */
-export function appendEntry(context: StoreContext, agent: AgentSessions, held: HeldSession, { options, digest }: AppendRequest): Omit<AppendResult, "durability"> {
+export function appendEntry(
+  context: StoreContext,
+  agent: AgentSessions,
+  held: HeldSession,
+  { options, digest }: AppendRequest,
+): Omit<AppendResult, "durability"> {
   const { row, transcript } = held;
   const nowMs = context.clock.nowMs();
   const head = headAfterAppend(transcript.head, [], options, nowMs);
@@ -29,6 +34,12 @@ export function appendEntry(context: StoreContext, agent: AgentSessions, held: H
   };
   if (change !== null || movesHead || key !== undefined) agent.log.write({ op: "save", rows: [next] });
   if (movesHead) transcript.acceptSavedHead(head);
-  if (change !== null && change.clampedMs !== null) context.emit({ name: "updated-at-clamped", ref: held.ref, claimedMs: change.clampedMs, storedMs: change.updatedAtMs });
+  if (change !== null && change.clampedMs !== null)
+    context.emit({
+      name: "updated-at-clamped",
+      ref: held.ref,
+      claimedMs: change.clampedMs,
+      storedMs: change.updatedAtMs,
+    });
   return { records: [], head: ownHead(head), revision, replayed: false };
 }

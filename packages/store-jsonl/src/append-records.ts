@@ -1,5 +1,22 @@
-import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
-import { assertBatchSize, headAfterAppend, linkRecords, nextUpdatedAtMs, ownEntry, patchEntry, quote, type LinkedRecord, type PreparedRecord } from "@throughline/core/store";
+import type {
+  AppendedRecord,
+  AppendOptions,
+  AppendResult,
+  SessionEntry,
+  SessionHead,
+  SessionRef,
+} from "@throughline/core";
+import {
+  assertBatchSize,
+  headAfterAppend,
+  linkRecords,
+  nextUpdatedAtMs,
+  ownEntry,
+  patchEntry,
+  quote,
+  type LinkedRecord,
+  type PreparedRecord,
+} from "@throughline/core/store";
 import { attachEnvelope } from "@throughline/openclaw-format";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import { refused, type StoreContext } from "./store-context.ts";
@@ -41,14 +58,22 @@ export function earlierAppend({ row, transcript }: HeldSession, { options, diges
   if (key === undefined) return null;
   const keyed = row.keyed?.find(([one]) => one === key);
   if (keyed !== undefined) {
-    if (keyed[1] !== digest) throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, { idempotencyKey: key });
+    if (keyed[1] !== digest)
+      throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
+        idempotencyKey: key,
+      });
     return { records: [], head: ownHead(transcript.head), revision: keyed[2], replayed: true };
   }
   return transcript.remembered.find(key, digest);
 }
 
 /** Decides the append and writes it, in one write. Under the session's lock. */
-export function appendRecords(context: StoreContext, held: HeldSession, request: AppendRequest, temporary: string): Outcome {
+export function appendRecords(
+  context: StoreContext,
+  held: HeldSession,
+  request: AppendRequest,
+  temporary: string,
+): Outcome {
   const { transcript, file, path, owner } = held;
   const { options } = request;
   const linked = linkRecords(request.prepared, transcript.head.headId);
@@ -56,30 +81,49 @@ export function appendRecords(context: StoreContext, held: HeldSession, request:
   const nowMs = context.clock.nowMs();
   headAfterAppend(transcript.head, linked, options, nowMs);
   const taken = linked.find(({ record }) => transcript.seqById.has(record.id))?.record.id;
-  if (taken !== undefined) throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
+  if (taken !== undefined)
+    throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
   const change = options.entry === undefined ? null : entryChange(context, held, options.entry, nowMs);
   const lines = encodeBatch(context, held, request, linked, change, nowMs);
   file.repairTail(path, owner, file.sizeOnDisk);
   const records = writeBatch(held, lines, linked, temporary);
   const now = file.catchUp(path, owner, transcript.savedHead) ?? transcript;
-  if (change !== null && change.clampedMs !== null) context.emit({ name: "updated-at-clamped", ref: held.ref, claimedMs: change.clampedMs, storedMs: change.updatedAtMs });
+  if (change !== null && change.clampedMs !== null)
+    context.emit({
+      name: "updated-at-clamped",
+      ref: held.ref,
+      claimedMs: change.clampedMs,
+      storedMs: change.updatedAtMs,
+    });
   return { records, head: ownHead(now.head), revision: change?.revision ?? held.row.revision, replayed: false };
 }
 
 /** The entry after a patch. @throws {ThroughlineError} INPUT_INVALID */
-export function entryChange(context: StoreContext, { row, ref }: HeldSession, given: Readonly<Record<string, unknown>>, nowMs: number): EntryChange {
+export function entryChange(
+  context: StoreContext,
+  { row, ref }: HeldSession,
+  given: Readonly<Record<string, unknown>>,
+  nowMs: number,
+): EntryChange {
   const claimedMs = given["updatedAt"];
   const { updatedAtMs, wasClamped } = nextUpdatedAtMs(row.updatedAtMs, claimedMs, nowMs);
   const patch = wasClamped ? { ...given, updatedAt: updatedAtMs } : given;
   const entry = ownEntry(patchEntry(row.entry, patch));
-  if (entry.sessionId !== row.sessionId) throw refused("INPUT_INVALID", "An append cannot change the sessionId of the entry.", { sessionId: row.sessionId });
+  if (entry.sessionId !== row.sessionId)
+    throw refused("INPUT_INVALID", "An append cannot change the sessionId of the entry.", { sessionId: row.sessionId });
   const { set, unset } = patchMembers(patch);
   const members = context.codec.isCoded
     ? { entryEnc: encodeEntry(context.codec.coder, { set, unset }, ref, row.sessionId) }
     : { entry: set, ...(unset.length === 0 ? {} : { unset }) };
   const revision = row.revision + 1;
   const updated = claimedMs === undefined ? {} : { updated: updatedAtMs };
-  return { entry, revision, updatedAtMs, envelope: { ...members, ...updated, revision }, clampedMs: wasClamped ? Number(claimedMs) : null };
+  return {
+    entry,
+    revision,
+    updatedAtMs,
+    envelope: { ...members, ...updated, revision },
+    clampedMs: wasClamped ? Number(claimedMs) : null,
+  };
 }
 
 /** The header line of a session of ours: no record, seq 0. */
@@ -110,7 +154,9 @@ function encodeBatch(
       seq: lastSeq + index + 1,
       ...(count > 1 ? { batch: [index + 1, count] as const } : {}),
       at: nowMs,
-      ...(isLast && options.idempotencyKey !== undefined ? { idem: options.idempotencyKey, digest, revision: row.revision } : {}),
+      ...(isLast && options.idempotencyKey !== undefined
+        ? { idem: options.idempotencyKey, digest, revision: row.revision }
+        : {}),
       ...(isLast && turnState !== null ? { fence: turnState.fence, turn: turnState.turn } : {}),
       ...(isLast && options.rewindTo !== undefined ? { head: options.rewindTo } : {}),
       ...(isLast && options.windowFromSeq !== undefined ? { window: options.windowFromSeq } : {}),
@@ -120,13 +166,28 @@ function encodeBatch(
   });
 }
 
-function writeBatch(held: HeldSession, lines: readonly EncodedLine[], linked: readonly LinkedRecord[], temporary: string): readonly AppendedRecord[] {
+function writeBatch(
+  held: HeldSession,
+  lines: readonly EncodedLine[],
+  linked: readonly LinkedRecord[],
+  temporary: string,
+): readonly AppendedRecord[] {
   const { transcript, file, path, owner, row } = held;
   const [first] = linked;
   const isEmpty = transcript.offsets.length === 0;
   // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
   const isHeaderFirst = isEmpty && first?.record.type === "session" && lines[0]?.text === first.source;
-  if (isHeaderFirst) return appendedIn(file.replace(path, temporary, owner, lines.map(({ line }) => line)), lines, path);
+  if (isHeaderFirst)
+    return appendedIn(
+      file.replace(
+        path,
+        temporary,
+        owner,
+        lines.map(({ line }) => line),
+      ),
+      lines,
+      path,
+    );
   const prefix = transcript.endBytes === 0 ? `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n` : "";
   return file.append(path, owner, prefix, lines);
 }

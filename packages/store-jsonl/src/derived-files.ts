@@ -43,7 +43,11 @@ export class DerivedFiles {
         await this.#writeView(agent);
       } catch (error) {
         const path = agent.folder.own;
-        const finding = createFinding("FILE_UNREADABLE", `What is derived could not be written: ${fileError(error, path).message}`, { path });
+        const finding = createFinding(
+          "FILE_UNREADABLE",
+          `What is derived could not be written: ${fileError(error, path).message}`,
+          { path },
+        );
         this.#context.emit({ name: "finding", ref: null, finding });
       }
     }

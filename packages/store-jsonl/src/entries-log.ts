@@ -61,7 +61,8 @@ export class EntriesLog {
   refreshHeld(): void {
     this.refresh();
     const open = this.#open;
-    if (open !== null && this.#tornAt !== null) withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open));
+    if (open !== null && this.#tornAt !== null)
+      withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open));
   }
 
   /** The active session of a key, or the archived one with the id. */
@@ -203,7 +204,9 @@ export class EntriesLog {
       // Its writer may be in the middle of it, or dead: whoever writes next, under the lock, finds out.
       if (last !== null) {
         this.#tornAt = last.byteOffset;
-        this.#needsLineFeed = decodeRowChange(Buffer.from(last.bytes).toString(), this.#options.codec, this.#options.agent)?.isChecksumRight === true;
+        this.#needsLineFeed =
+          decodeRowChange(Buffer.from(last.bytes).toString(), this.#options.codec, this.#options.agent)
+            ?.isChecksumRight === true;
       }
     });
   }
@@ -214,8 +217,10 @@ export class EntriesLog {
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
     const place = { path: folder.entriesLog, line: this.#lineCount, byteOffset: line.byteOffset };
     const decoded = decodeRowChange(Buffer.from(line.bytes).toString(), codec, agent);
-    if (decoded === null) return onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
-    if (!decoded.isChecksumRight) onFinding(createFinding("CHECKSUM_MISMATCH", `A line of the entries log does not fit its checksum.`, place));
+    if (decoded === null)
+      return onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
+    if (!decoded.isChecksumRight)
+      onFinding(createFinding("CHECKSUM_MISMATCH", `A line of the entries log does not fit its checksum.`, place));
     this.apply(decoded.change);
   }
 
@@ -238,7 +243,9 @@ export class EntriesLog {
     }
     files.truncate(open.handle, this.#tornAt);
     const message = `${sizeBytes - this.#tornAt} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-    onFinding(createFinding("TAIL_TORN", message, { path: folder.entriesLog, byteOffset: this.#tornAt, repaired: true }));
+    onFinding(
+      createFinding("TAIL_TORN", message, { path: folder.entriesLog, byteOffset: this.#tornAt, repaired: true }),
+    );
     this.#tornAt = null;
   }
 }

@@ -50,7 +50,7 @@ export function readWhole(files: Files, path: string): Uint8Array | null {
   if (handle === null) return null;
   try {
     const parts: Uint8Array[] = [];
-    for (let position = 0; ; ) {
+    for (let position = 0; ;) {
       const part = readRange(files, handle, position, position + 65_536);
       if (part.length === 0) return Buffer.concat(parts);
       parts.push(part);
@@ -72,7 +72,10 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
   }
   if (path.startsWith("/proc/") || files.factsOf(handle).kind === "file") return handle;
   files.close(handle);
-  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { outcome: "not-applied", details: { path } });
+  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
+    outcome: "not-applied",
+    details: { path },
+  });
 }
 
 /**
@@ -81,7 +84,7 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
  */
 export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeBefore: number, path: string): void {
   try {
-    for (let written = 0; written < bytes.length; ) {
+    for (let written = 0; written < bytes.length;) {
       const count = files.write(handle, bytes.subarray(written));
       // A short write says nothing of its cause; the next attempt does.
       written += count;
@@ -91,14 +94,23 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
     try {
       files.truncate(handle, sizeBefore);
     } catch (truncateError) {
-      throw fileError(new AggregateError([error, truncateError], "a write failed and could not be taken back"), path, "unknown");
+      throw fileError(
+        new AggregateError([error, truncateError], "a write failed and could not be taken back"),
+        path,
+        "unknown",
+      );
     }
     throw fileError(error, path);
   }
 }
 
 /** Puts a file in place of another, whole or not at all, also after a power cut. */
-export function replaceFile(files: Files, temporary: string, path: string, write: (append: (bytes: Uint8Array) => void) => void): void {
+export function replaceFile(
+  files: Files,
+  temporary: string,
+  path: string,
+  write: (append: (bytes: Uint8Array) => void) => void,
+): void {
   const handle = files.open(temporary, "create");
   try {
     let size = 0;

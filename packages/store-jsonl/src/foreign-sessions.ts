@@ -24,12 +24,21 @@ const headerBytes = 65_536;
 export function findForeignSessions(search: ForeignSearch): readonly SessionRow[] {
   const { files, folder, log } = search;
   if (files.facts(folder.sessions) === null) return [];
-  const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter((name) => name.endsWith(".jsonl"));
-  const known = new Set([...log.rows.values()].flatMap((row) => [row.fileName, row.formerFileName, `${row.sessionId}.jsonl`]));
+  const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter((name) =>
+    name.endsWith(".jsonl"),
+  );
+  const known = new Set(
+    [...log.rows.values()].flatMap((row) => [row.fileName, row.formerFileName, `${row.sessionId}.jsonl`]),
+  );
   const taken = { ids: new Set([...log.rows.keys()].map((id) => id.toLowerCase())), keys: new Set(log.idByKey.keys()) };
   const rows: SessionRow[] = [];
   for (const name of names.toSorted()) {
-    if (known.has(name) || log.removed.has(name.slice(0, -".jsonl".length)) || files.facts(folder.session(name))?.kind !== "file") continue;
+    if (
+      known.has(name) ||
+      log.removed.has(name.slice(0, -".jsonl".length)) ||
+      files.facts(folder.session(name))?.kind !== "file"
+    )
+      continue;
     const row = adopt(search, name, taken);
     if (row === null) continue;
     taken.ids.add(row.sessionId.toLowerCase());
@@ -39,12 +48,21 @@ export function findForeignSessions(search: ForeignSearch): readonly SessionRow[
   return rows;
 }
 
-function adopt(search: ForeignSearch, fileName: string, taken: { readonly ids: ReadonlySet<string>; readonly keys: ReadonlySet<string> }): SessionRow | null {
+function adopt(
+  search: ForeignSearch,
+  fileName: string,
+  taken: { readonly ids: ReadonlySet<string>; readonly keys: ReadonlySet<string> },
+): SessionRow | null {
   const { entries, agentId, nowMs } = search;
   const base = fileName.slice(0, -".jsonl".length);
   const { header, isAlone } = readHeader(search, fileName);
   const named = [...entries].find(([, entry]) => namesFile(entry, base, fileName));
-  const wanted = [fieldText(named?.[1], "sessionId"), base, header?.sessionId ?? null, base.replace(/[^A-Za-z0-9._-]+/g, "-")];
+  const wanted = [
+    fieldText(named?.[1], "sessionId"),
+    base,
+    header?.sessionId ?? null,
+    base.replace(/[^A-Za-z0-9._-]+/g, "-"),
+  ];
   const sessionId = wanted.find((id) => id !== null && isSessionId(id) && !taken.ids.has(id.toLowerCase()));
   if (sessionId === undefined || sessionId === null) return null;
   // A reset that died before its commit: nothing is in the file, and its key still has its session.
@@ -53,7 +71,8 @@ function adopt(search: ForeignSearch, fileName: string, taken: { readonly ids: R
   const key = keys.find((one) => one !== undefined && one !== null && !taken.keys.has(one) && belongsTo(one, agentId));
   if (key === undefined || key === null) return null;
   const createdAtMs = header?.timestamp === null || header === null ? Number.NaN : Date.parse(header.timestamp);
-  const entry = named === undefined || typeof named[1] !== "object" ? { sessionId } : ownEntry({ ...named[1], sessionId });
+  const entry =
+    named === undefined || typeof named[1] !== "object" ? { sessionId } : ownEntry({ ...named[1], sessionId });
   return {
     sessionId,
     key,

@@ -1,4 +1,4 @@
 export { nodeFiles } from "./files.ts";
 export type { FileFacts, Files, OpenMode } from "./files.ts";
 export { createJsonlStore } from "./jsonl-store.ts";
-export type { JsonlStoreOptions } from "./jsonl-store.ts";
+export type { JsonlStoreOptions } from "./jsonl-store-options.ts";

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { createFinding, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import * as rules from "@throughline/core/store";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
@@ -12,37 +10,13 @@ import { appendEntry } from "./append-entry.ts";
 import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } from "./append-records.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { withFileErrors } from "./file-work.ts";
-import { nodeFiles, type Files } from "./files.ts";
+import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { firstSeq, nextSpan, readSpan } from "./read-pages.ts";
 import { redactTranscript } from "./redact-transcript.ts";
-import { archiveSession, createSession, moveSession, prepareAgentFolder, purgeSession, saveEntry, type ChangeScene } from "./session-changes.ts";
-import { createSessionLocks } from "./session-lock.ts";
+import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
+import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 import { refused, type StoreContext } from "./store-context.ts";
-
-export interface JsonlStoreOptions {
-  /** The folder that holds `agents/`. */
-  readonly root: string;
-  /** False: a root that does not exist is STORE_NOT_FOUND. @default true */
-  readonly create?: boolean;
-  /** Around payloads and entries; a store under a codec writes no sessions.json. @default none */
-  readonly codec?: core.PayloadCodec;
-  /** @default the system's clock */
-  readonly clock?: core.Clock;
-  /** @default ids of this process */
-  readonly ids?: core.RecordIds;
-  /** @default the system's randomness */
-  readonly random?: core.RandomSource;
-  readonly onEvent?: core.SessionEventListener;
-  /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
-  readonly sessionsJson?: boolean;
-  /** @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<core.StoreLimits>;
-  /** How long a write waits for another process. @default 10,000 */
-  readonly lockTimeoutMs?: number;
-  /** The file system; another one in tests that make it fail or count its calls. @default this computer's */
-  readonly files?: Files;
-}
 
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
@@ -81,19 +55,28 @@ class JsonlStore implements core.SessionStore {
     this.#derived = new DerivedFiles(this.#context);
   }
 
-  append(ref: core.SessionRef, drafts: readonly core.AppendDraft[], options: core.AppendOptions = {}): Promise<core.AppendResult> {
+  append(
+    ref: core.SessionRef,
+    drafts: readonly core.AppendDraft[],
+    options: core.AppendOptions = {},
+  ): Promise<core.AppendResult> {
     return this.#track(async () => {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
-      await this.#located(agent, ref, false);
+      await locateSession(agent, ref, false);
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const { ids, clock, limits } = this.#context;
       const prepared = rules.prepareDrafts(drafts, { ids, clock, limits });
-      const digest = options.idempotencyKey === undefined ? "" : createHash("sha256").update(rules.draftsFingerprint(drafts)).digest("hex");
+      const digest =
+        options.idempotencyKey === undefined
+          ? ""
+          : createHash("sha256").update(rules.draftsFingerprint(drafts)).digest("hex");
       const request: AppendRequest = { prepared, digest, options };
       const isEntryOnly = prepared.length === 0;
-      const { held, outcome } = await this.#withSession(agent, ref, { isEntryChange: isEntryOnly, signal: options.signal }, (held) => {
-        const outcome = earlierAppend(held, request) ?? (isEntryOnly ? appendEntry(this.#context, agent, held, request) : appendRecords(this.#context, held, request, agent.folder.temporary(held.row.sessionId)));
+      const scene = this.#scene(agent, durability);
+      const access = { changesEntries: isEntryOnly, signal: options.signal };
+      const { held, outcome } = await withSession(scene, ref, access, (held) => {
+        const outcome = earlierAppend(held, request) ?? this.#appendHeld(agent, held, request);
         agent.remember(held);
         return { held, outcome };
       });
@@ -104,8 +87,17 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  async *read<Payload extends core.ReadPayload = "record">(ref: core.SessionRef, options: core.ReadOptions<Payload> = {}): AsyncGenerator<core.RecordPage<Payload>> {
-    const { afterSeq = 0, beforeSeq = Infinity, order = "ascending", limit = Infinity, payload = "record" as Payload } = options;
+  async *read<Payload extends core.ReadPayload = "record">(
+    ref: core.SessionRef,
+    options: core.ReadOptions<Payload> = {},
+  ): AsyncGenerator<core.RecordPage<Payload>> {
+    const {
+      afterSeq = 0,
+      beforeSeq = Infinity,
+      order = "ascending",
+      limit = Infinity,
+      payload = "record" as Payload,
+    } = options;
     const { pageRecords, pageBytes } = this.capabilities.limits;
     const step = order === "ascending" ? 1 : -1;
     this.#begin(options.signal);
@@ -149,8 +141,7 @@ class JsonlStore implements core.SessionStore {
       const entry = rules.ownEntry(given);
       rules.assertSessionId(entry.sessionId);
       const agent = this.#agent(ref);
-      if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? rules.sessionNotFound(ref) : archivedError(ref);
-      const row = await this.#saveLocked(agent, ref, entry, options.ifRevision, durability);
+      const row = await saveSession(this.#scene(agent, durability), ref, entry, options.ifRevision);
       if (durability === "disk") await agent.log.flushed();
       this.#derived.schedule(agent, null);
       return agent.state(row);
@@ -173,13 +164,15 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#change(ref, { isArchivedToo: action.kind === "restore" }, (scene, row) => moveSession(scene, row, action)).then(({ agent, result }) => agent.state(result));
+  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    const change = (scene: ChangeScene, row: SessionRow): SessionRow => moveSession(scene, row, action);
+    const { agent, result } = await this.#change(ref, action.kind === "restore", change);
+    return agent.state(result);
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const { purge = false } = options;
-    await this.#change(ref, { isArchivedToo: true }, (scene, row) => (purge ? purgeSession(scene, row) : void archiveSession(scene, row)));
+    await this.#change(ref, true, (scene, row) => (purge ? purgeSession(scene, row) : void archiveSession(scene, row)));
     // What is purged must not stay behind in the view until somebody gets round to it.
     if (purge) await this.#track(() => this.#derived.flush());
   }
@@ -188,7 +181,7 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin();
       const agent = this.#agent(ref);
-      return this.#withSession(agent, ref, { isArchivedToo: true }, (held) => {
+      return withSession(this.#scene(agent, "disk"), ref, { isArchivedToo: true }, (held) => {
         const result = redactTranscript(this.#context, agent, held, ids, options.reason);
         agent.remember(held);
         return result;
@@ -212,7 +205,10 @@ class JsonlStore implements core.SessionStore {
   #begin(signal?: AbortSignal): void {
     if (this.#isClosed) throw refused("STORE_CLOSED", "The store handle was closed.");
     if (signal?.aborted === true) {
-      throw new ThroughlineError("ABORTED", "The signal was aborted before the operation began.", { outcome: "not-applied", cause: signal.reason });
+      throw new ThroughlineError("ABORTED", "The signal was aborted before the operation began.", {
+        outcome: "not-applied",
+        cause: signal.reason,
+      });
     }
   }
 
@@ -256,125 +252,52 @@ class JsonlStore implements core.SessionStore {
   /** One odd folder among the agents must not hide the others from a list of all. */
   #isRealFolder(path: string): boolean {
     if (this.#context.files.facts(path)?.kind === "folder") return true;
-    const finding = createFinding("FILE_UNREADABLE", "A link or a file stands where an agent's folder belongs; it is left out.", { path });
+    const finding = createFinding(
+      "FILE_UNREADABLE",
+      "A link or a file stands where an agent's folder belongs; it is left out.",
+      { path },
+    );
     this.#context.emit({ name: "finding", ref: null, finding });
     return false;
   }
 
-  /** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
-  async #located(agent: AgentSessions, ref: core.SessionRef, isArchivedToo: boolean): Promise<SessionRow> {
-    const row = await agent.locate(ref);
-    if (row === null) throw rules.sessionNotFound(ref);
-    if (row.isArchived && !isArchivedToo) throw archivedError(ref);
-    return row;
+  #scene(agent: AgentSessions, durability: core.Durability): ChangeScene {
+    return { context: this.#context, agent, durability };
   }
 
-  /** Runs work on a session under its lock, after everything others wrote was read. */
-  async #withSession<T>(
-    agent: AgentSessions,
-    ref: core.SessionRef,
-    options: { readonly isEntryChange?: boolean; readonly isArchivedToo?: boolean; readonly signal?: AbortSignal | undefined },
-    work: (held: HeldSession) => T,
-  ): Promise<T> {
-    for (;;) {
-      const row = await this.#located(agent, ref, options.isArchivedToo === true);
-      agent.prepareWriting();
-      const locks = [agent.folder.sessionLock(row.sessionId), ...(options.isEntryChange === true ? [agent.folder.entriesLock] : [])];
-      const done = await this.#context.locks.hold(
-        locks,
-        () => {
-          if (options.isEntryChange === true) agent.log.refreshHeld();
-          else agent.log.refresh();
-          const now = agent.log.find(ref.key, ref.archiveId);
-          // Reset, archived or renamed while this waited: then it is another session that is meant.
-          return now?.sessionId === row.sessionId ? { value: work(agent.holdExisting(now)) } : null;
-        },
-        options.signal,
-      );
-      if (done !== null) return done.value;
-    }
-  }
-
+  /** Archiving, restoring, renaming and purging: work under the session's lock and the entries', committed when it is on the disk. */
   #change<T>(
     ref: core.SessionRef,
-    options: { readonly isArchivedToo: boolean },
+    isArchivedToo: boolean,
     work: (scene: ChangeScene, row: SessionRow) => T,
   ): Promise<{ readonly agent: AgentSessions; readonly result: T }> {
     return this.#track(async () => {
       this.#begin();
       const agent = this.#agent(ref);
-      const scene: ChangeScene = { context: this.#context, agent, durability: "disk" };
-      for (;;) {
-        const row = await this.#located(agent, ref, options.isArchivedToo);
-        agent.prepareWriting();
-        const done = await this.#context.locks.hold([agent.folder.sessionLock(row.sessionId), agent.folder.entriesLock], () => {
-          agent.log.refreshHeld();
-          const now = agent.log.find(ref.key, ref.archiveId);
-          return now?.sessionId === row.sessionId ? { result: work(scene, agent.hold(now)?.row ?? now) } : null;
-        });
-        if (done === null) continue;
-        await agent.log.flushed();
-        this.#derived.schedule(agent, null);
-        return { agent, result: done.result };
-      }
+      const scene = this.#scene(agent, "disk");
+      const held = (row: SessionRow): T => work(scene, agent.hold(row)?.row ?? row);
+      const result = await withRow(scene, ref, { changesEntries: true, isArchivedToo }, held);
+      await agent.log.flushed();
+      this.#derived.schedule(agent, null);
+      return { agent, result };
     });
   }
 
-  async #saveLocked(agent: AgentSessions, ref: core.SessionRef, entry: core.SessionEntry, ifRevision: number | null, durability: core.Durability): Promise<SessionRow> {
-    const { folder } = agent;
-    const scene: ChangeScene = { context: this.#context, agent, durability };
-    for (;;) {
-      const current = await agent.locate(ref);
-      if (current === null && ifRevision !== null) throw revisionConflict(null);
-      if (current === null) prepareAgentFolder(this.#context, ref);
-      agent.prepareWriting();
-      const locks = [folder.sessionLock(entry.sessionId), ...(current === null ? [] : [folder.sessionLock(current.sessionId)]), folder.entriesLock];
-      const row = await this.#context.locks.hold(locks, () => {
-        agent.log.refreshHeld();
-        const now = agent.log.find(ref.key, undefined);
-        if (now?.sessionId !== current?.sessionId) return null;
-        const row = now === null ? null : (agent.hold(now)?.row ?? now);
-        if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
-        return row?.sessionId === entry.sessionId ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);
-      });
-      if (row !== null) return row;
-    }
+  #appendHeld(agent: AgentSessions, held: HeldSession, request: AppendRequest): Omit<core.AppendResult, "durability"> {
+    if (request.prepared.length === 0) return appendEntry(this.#context, agent, held, request);
+    return appendRecords(this.#context, held, request, agent.folder.temporary(held.row.sessionId));
   }
 
-  #announce(agent: AgentSessions, held: HeldSession, { records }: Pick<core.AppendResult, "records">, isPatched: boolean): void {
+  #announce(
+    agent: AgentSessions,
+    held: HeldSession,
+    { records }: Pick<core.AppendResult, "records">,
+    isPatched: boolean,
+  ): void {
     const [first] = records;
     const last = records.at(-1);
-    if (first !== undefined && last !== undefined) this.#context.emit({ name: "records-appended", ref: held.ref, fromSeq: first.seq, toSeq: last.seq });
+    if (first !== undefined && last !== undefined)
+      this.#context.emit({ name: "records-appended", ref: held.ref, fromSeq: first.seq, toSeq: last.seq });
     this.#derived.schedule(agent, isPatched ? held.row.sessionId : null);
   }
-}
-
-function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits): StoreContext {
-  const { codec, clock = systemClock, ids = systemRecordIds, random = systemRandom, onEvent, files = nodeFiles, lockTimeoutMs = 10_000 } = options;
-  return {
-    root: resolve(options.root),
-    files,
-    locks: createSessionLocks({ files, random, timeoutMs: lockTimeoutMs }),
-    codec: { coder: rules.createPayloadCoder(codec), isCoded: codec !== undefined },
-    clock,
-    ids,
-    random,
-    limits,
-    writesSessionsJson: options.sessionsJson ?? null,
-    emit(event) {
-      try {
-        onEvent?.(event);
-      } catch {
-        // A listener watches; what it throws is its own affair and must not undo or fail the operation.
-      }
-    },
-  };
-}
-
-function archivedError(ref: core.SessionRef): ThroughlineError {
-  return refused("SESSION_ARCHIVED", "The session is archived and takes no writes.", { ...ref });
-}
-
-function revisionConflict(revision: number | null): ThroughlineError {
-  return refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
 }

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { fileError } from "./file-work.ts";
@@ -27,7 +27,10 @@ export function openLockFile(files: Files, path: string): LockFile {
     const identity = makeIfMissing(files, path);
     // SQLite opens what it may not write for reading, and then its BEGIN IMMEDIATE excludes nobody.
     if (!files.isWritable(path)) {
-      throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, { outcome: "not-applied", details: { path } });
+      throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, {
+        outcome: "not-applied",
+        details: { path },
+      });
     }
     const database = new (sqlite().DatabaseSync)(path);
     try {
@@ -41,7 +44,7 @@ export function openLockFile(files: Files, path: string): LockFile {
   }
 }
 
-function lockFileOf(database: DatabaseSync, path: string, identity: string): LockFile {
+function lockFileOf(database: nodeSqlite.DatabaseSync, path: string, identity: string): LockFile {
   const begin = database.prepare("BEGIN IMMEDIATE");
   const rollback = database.prepare("ROLLBACK");
   return {
@@ -53,7 +56,7 @@ function lockFileOf(database: DatabaseSync, path: string, identity: string): Loc
   };
 }
 
-function runUnlessBusy(begin: StatementSync, path: string): boolean {
+function runUnlessBusy(begin: nodeSqlite.StatementSync, path: string): boolean {
   // Contention is no error: the stack trace of each refused attempt would cost more than the attempt.
   const traceLimit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
@@ -76,7 +79,10 @@ function makeIfMissing(files: Files, path: string): string {
   }
   const facts = files.facts(path);
   if (facts?.kind !== "file") {
-    throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { outcome: "not-applied", details: { path } });
+    throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
+      outcome: "not-applied",
+      details: { path },
+    });
   }
   return facts.identity;
 }
@@ -91,10 +97,10 @@ function resultCode(error: unknown): number {
   return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
 }
 
-let loaded: typeof import("node:sqlite") | null = null;
+let loaded: typeof nodeSqlite | null = null;
 
 /** Node 22 says on stderr that SQLite is experimental; that one line is left out, every other warning passes. */
-function sqlite(): typeof import("node:sqlite") {
+function sqlite(): typeof nodeSqlite {
   if (loaded !== null) return loaded;
   const emitWarning = process.emitWarning;
   process.emitWarning = ((warning: string | Error, ...rest: readonly unknown[]) => {
@@ -107,7 +113,10 @@ function sqlite(): typeof import("node:sqlite") {
     process.emitWarning = emitWarning;
   }
   if (loaded === undefined) {
-    throw new ThroughlineError("STORE_UNSUPPORTED", "This Node has no node:sqlite, which the locks need.", { outcome: "not-applied", remedy: "Use Node 22.18 or newer." });
+    throw new ThroughlineError("STORE_UNSUPPORTED", "This Node has no node:sqlite, which the locks need.", {
+      outcome: "not-applied",
+      remedy: "Use Node 22.18 or newer.",
+    });
   }
   return loaded;
 }

@@ -1,4 +1,12 @@
-import type { ReadOptions, ReadPayload, RecordFor, RecordHead, SessionRecord, SourcedRecord, StoredRecord } from "@throughline/core";
+import type {
+  ReadOptions,
+  ReadPayload,
+  RecordFor,
+  RecordHead,
+  SessionRecord,
+  SourcedRecord,
+  StoredRecord,
+} from "@throughline/core";
 import { createLineSplitter, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
@@ -13,14 +21,26 @@ export interface PageSpan {
 export function nextSpan(
   transcript: Transcript,
   seq: number,
-  bounds: { readonly afterSeq: number; readonly beforeSeq: number; readonly left: number; readonly step: 1 | -1; readonly pageRecords: number; readonly pageBytes: number },
+  bounds: {
+    readonly afterSeq: number;
+    readonly beforeSeq: number;
+    readonly left: number;
+    readonly step: 1 | -1;
+    readonly pageRecords: number;
+    readonly pageBytes: number;
+  },
 ): PageSpan | null {
   const { offsets } = transcript;
-  const isWanted = (one: number): boolean => one > bounds.afterSeq && one < bounds.beforeSeq && one >= 1 && one <= offsets.length;
+  const isWanted = (one: number): boolean =>
+    one > bounds.afterSeq && one < bounds.beforeSeq && one >= 1 && one <= offsets.length;
   if (bounds.left <= 0 || !isWanted(seq)) return null;
   let last = seq;
   let bytes = lineSize(transcript, seq);
-  for (let count = 1; count < Math.min(bounds.pageRecords, bounds.left) && bytes < bounds.pageBytes && isWanted(last + bounds.step); count++) {
+  for (
+    let count = 1;
+    count < Math.min(bounds.pageRecords, bounds.left) && bytes < bounds.pageBytes && isWanted(last + bounds.step);
+    count++
+  ) {
     last += bounds.step;
     bytes += lineSize(transcript, last);
   }
@@ -28,7 +48,12 @@ export function nextSpan(
 }
 
 /** The records of a span, in ascending order, read with one read. */
-export function readSpan<Payload extends ReadPayload>(file: TranscriptFile, transcript: Transcript, { fromSeq, toSeq }: PageSpan, payload: Payload): RecordFor<Payload>[] {
+export function readSpan<Payload extends ReadPayload>(
+  file: TranscriptFile,
+  transcript: Transcript,
+  { fromSeq, toSeq }: PageSpan,
+  payload: Payload,
+): RecordFor<Payload>[] {
   const from = transcript.offsets[fromSeq - 1] ?? 0;
   const bytes = file.readBytes(transcript.options.path, from, endOfLine(transcript, toSeq));
   const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
@@ -40,10 +65,17 @@ export function readSpan<Payload extends ReadPayload>(file: TranscriptFile, tran
 
 /** Where a page with these options begins. */
 export function firstSeq(options: ReadOptions<ReadPayload>, lastSeq: number): number {
-  return options.order === "descending" ? Math.min(lastSeq, (options.beforeSeq ?? Infinity) - 1) : Math.max(0, options.afterSeq ?? 0) + 1;
+  return options.order === "descending"
+    ? Math.min(lastSeq, (options.beforeSeq ?? Infinity) - 1)
+    : Math.max(0, options.afterSeq ?? 0) + 1;
 }
 
-function readRecord(transcript: Transcript, seq: number, bytes: Uint8Array, payload: ReadPayload): RecordHead | StoredRecord | SourcedRecord {
+function readRecord(
+  transcript: Transcript,
+  seq: number,
+  bytes: Uint8Array,
+  payload: ReadPayload,
+): RecordHead | StoredRecord | SourcedRecord {
   const { head, content } = readLine(transcript, seq, bytes);
   const { id, parentId, type, side, tsMs, storedAtMs, bytes: size, crc } = head;
   const plain: RecordHead = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: size, crc };
@@ -53,7 +85,11 @@ function readRecord(transcript: Transcript, seq: number, bytes: Uint8Array, payl
 }
 
 /** One line of the file as the record it stands for. */
-export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): { readonly head: LineHead; readonly content: () => LinePayload } {
+export function readLine(
+  transcript: Transcript,
+  seq: number,
+  bytes: Uint8Array,
+): { readonly head: LineHead; readonly content: () => LinePayload } {
   const source = decodeLine(bytes);
   const { text, envelope } = typeof source === "string" ? detachEnvelope(source) : { text: "", envelope: null };
   const { codec, owner } = transcript.options;
@@ -61,7 +97,10 @@ export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array)
   if (own !== null) return { head: own, content: () => own.payload() };
   const meaning = transcript.meanings.get(seq);
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
-  return { head: foreignHead(record, bytes.length), content: () => ({ record, source, isSourceCanonical: meaning === undefined }) };
+  return {
+    head: foreignHead(record, bytes.length),
+    content: () => ({ record, source, isSourceCanonical: meaning === undefined }),
+  };
 }
 
 function lineSize(transcript: Transcript, seq: number): number {

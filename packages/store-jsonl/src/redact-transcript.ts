@@ -11,42 +11,81 @@ import { encodeStoredLine, type StoreEnvelope } from "./stored-line.ts";
  * was set aside of this session is deleted, for nobody can tell whose words a torn line holds. Under the session's lock.
  * @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted
  */
-export function redactTranscript(context: StoreContext, agent: AgentSessions, held: HeldSession, ids: readonly string[], reason: string): RedactResult {
+export function redactTranscript(
+  context: StoreContext,
+  agent: AgentSessions,
+  held: HeldSession,
+  ids: readonly string[],
+  reason: string,
+): RedactResult {
   const { file, path, owner } = held;
   const unknown = ids.find((id) => !held.transcript.seqById.has(id));
-  if (unknown !== undefined) throw refused("RECORD_NOT_FOUND", `The session holds no record ${quote(unknown)}.`, { id: unknown });
+  if (unknown !== undefined)
+    throw refused("RECORD_NOT_FOUND", `The session holds no record ${quote(unknown)}.`, { id: unknown });
   file.repairTail(path, owner, file.sizeOnDisk);
-  const seqs = [...new Set(ids.map((id) => held.transcript.seqById.get(id) ?? 0))].toSorted((one, other) => one - other);
+  const seqs = [...new Set(ids.map((id) => held.transcript.seqById.get(id) ?? 0))].toSorted(
+    (one, other) => one - other,
+  );
   if (seqs.length > 0) {
-    file.replace(path, agent.folder.temporary(held.row.sessionId), owner, redactedLines(context, held, new Set(seqs), reason));
+    file.replace(
+      path,
+      agent.folder.temporary(held.row.sessionId),
+      owner,
+      redactedLines(context, held, new Set(seqs), reason),
+    );
     for (const name of context.files.names(agent.folder.torn)) {
-      if (name.startsWith(`${held.row.sessionId}.jsonl.`) || name.startsWith(`${held.row.fileName}.`)) context.files.remove(`${agent.folder.torn}/${name}`);
+      if (name.startsWith(`${held.row.sessionId}.jsonl.`) || name.startsWith(`${held.row.fileName}.`))
+        context.files.remove(`${agent.folder.torn}/${name}`);
     }
   }
   context.emit({ name: "records-redacted", ref: held.ref, seqs });
   return { seqs };
 }
 
-function* redactedLines(context: StoreContext, held: HeldSession, seqs: ReadonlySet<number>, reason: string): Generator<string | Uint8Array> {
+function* redactedLines(
+  context: StoreContext,
+  held: HeldSession,
+  seqs: ReadonlySet<number>,
+  reason: string,
+): Generator<string | Uint8Array> {
   const { file, path, transcript, row } = held;
   const { offsets, endBytes } = transcript;
   const info = { reason, redactedAtMs: context.clock.nowMs() };
   const firstOffset = offsets[0] ?? endBytes;
   if (firstOffset > 0) yield file.readBytes(path, 0, firstOffset - 1);
   // Without a header pi would take the whole file for broken and begin it anew.
-  else if (seqs.has(1) && transcript.options.owner.sessionId !== "") yield ownHeaderLine(row.sessionId, row.key, row.createdAtMs);
+  else if (seqs.has(1) && transcript.options.owner.sessionId !== "")
+    yield ownHeaderLine(row.sessionId, row.key, row.createdAtMs);
   for (let seq = 1; seq <= offsets.length; seq++) {
     const bytes = file.readBytes(path, offsets[seq - 1] ?? 0, (offsets[seq] ?? endBytes) - 1);
     yield seqs.has(seq) ? tombstoneLine(context, held, seq, bytes, info) : bytes;
   }
 }
 
-function tombstoneLine(context: StoreContext, held: HeldSession, seq: number, bytes: Uint8Array, info: { readonly reason: string; readonly redactedAtMs: number }): string | Uint8Array {
+function tombstoneLine(
+  context: StoreContext,
+  held: HeldSession,
+  seq: number,
+  bytes: Uint8Array,
+  info: { readonly reason: string; readonly redactedAtMs: number },
+): string | Uint8Array {
   const { head, content } = readLine(held.transcript, seq, bytes);
   const { record } = content();
   if (throughlineKind(record) === "redaction") return bytes;
   const tombstone = redactionTombstone(record, { ...info, side: head.side, bytes: head.bytes });
-  const item: LinkedRecord = { record: tombstone, text: serializeRecord(tombstone), side: head.side, tsMs: head.tsMs, source: null, isSourceCanonical: false };
-  const { source: _source, sourceBase64: _base64, isSourceText: _kind, ...kept } = ("envelope" in head ? head.envelope : { seq }) as StoreEnvelope;
+  const item: LinkedRecord = {
+    record: tombstone,
+    text: serializeRecord(tombstone),
+    side: head.side,
+    tsMs: head.tsMs,
+    source: null,
+    isSourceCanonical: false,
+  };
+  const {
+    source: _source,
+    sourceBase64: _base64,
+    isSourceText: _kind,
+    ...kept
+  } = ("envelope" in head ? head.envelope : { seq }) as StoreEnvelope;
   return encodeStoredLine(item, kept, context.codec, held.owner).line;
 }

@@ -1,4 +1,11 @@
-import { createFinding, sessionRef, type Durability, type MoveAction, type SessionEntry, type SessionRef } from "@throughline/core";
+import {
+  createFinding,
+  sessionRef,
+  type Durability,
+  type MoveAction,
+  type SessionEntry,
+  type SessionRef,
+} from "@throughline/core";
 import { assertSessionId, nextUpdatedAtMs, patchEntry, quote } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
@@ -22,13 +29,27 @@ export function saveEntry({ context, agent }: ChangeScene, row: SessionRow, entr
 }
 
 /** A new session under the key; the one that had it is archived in the same commit. */
-export function createSession(scene: ChangeScene, ref: SessionRef, entry: SessionEntry, current: SessionRow | null): SessionRow {
+export function createSession(
+  scene: ChangeScene,
+  ref: SessionRef,
+  entry: SessionEntry,
+  current: SessionRow | null,
+): SessionRow {
   const { context, agent } = scene;
   const { sessionId } = entry;
   assertIdIsFree(scene, sessionId);
   const nowMs = context.clock.nowMs();
   const fileName = `${sessionId}.jsonl`;
-  const blank: SessionRow = { sessionId, key: ref.key, fileName, entry, revision: current?.revision ?? 0, createdAtMs: nowMs, updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs, isArchived: false };
+  const blank: SessionRow = {
+    sessionId,
+    key: ref.key,
+    fileName,
+    entry,
+    revision: current?.revision ?? 0,
+    createdAtMs: nowMs,
+    updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs,
+    isArchived: false,
+  };
   const row = withEntry(context, ref, blank, entry);
   const archived = current === null ? null : archivedRow(scene, current, "reset");
   writeNewFile(scene, agent.folder.session(fileName), ownHeaderLine(sessionId, ref.key, nowMs));
@@ -78,7 +99,8 @@ export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): 
   const ref = agent.refOf(row);
   agent.log.write({ op: "remove", rows: [], removed: [row.sessionId] });
   agent.forget(row.sessionId);
-  for (const name of new Set([row.fileName, row.formerFileName ?? row.fileName, activeFileName(row)])) agent.removeBytes(name);
+  for (const name of new Set([row.fileName, row.formerFileName ?? row.fileName, activeFileName(row)]))
+    agent.removeBytes(name);
   withFileErrors(agent.folder.sessions, () => context.files.flushFolder(agent.folder.sessions));
   agent.log.rewrite();
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
@@ -93,13 +115,20 @@ function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): voi
     throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });
   }
   const path = agent.folder.session(`${sessionId}.jsonl`);
-  if (context.files.facts(path) !== null) throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
+  if (context.files.facts(path) !== null)
+    throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
 }
 
 function withEntry(context: StoreContext, ref: SessionRef, row: SessionRow, entry: SessionEntry): SessionRow {
   const { updatedAtMs, wasClamped } = nextUpdatedAtMs(row.updatedAtMs, entry.updatedAt, context.clock.nowMs());
-  if (wasClamped) context.emit({ name: "updated-at-clamped", ref, claimedMs: Number(entry.updatedAt), storedMs: updatedAtMs });
-  return { ...row, entry: wasClamped ? patchEntry(entry, { updatedAt: updatedAtMs }) : entry, updatedAtMs, revision: row.revision + 1 };
+  if (wasClamped)
+    context.emit({ name: "updated-at-clamped", ref, claimedMs: Number(entry.updatedAt), storedMs: updatedAtMs });
+  return {
+    ...row,
+    entry: wasClamped ? patchEntry(entry, { updatedAt: updatedAtMs }) : entry,
+    updatedAtMs,
+    revision: row.revision + 1,
+  };
 }
 
 function archivedRow({ context, agent }: ChangeScene, row: SessionRow, why: "reset" | "deleted"): SessionRow {
@@ -124,7 +153,14 @@ function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow
     if (durability === "disk") files.flushFolder(agent.folder.sessions);
   } catch (error) {
     const { message } = fileError(error, from);
-    context.emit({ name: "finding", ref: agent.refOf(row), finding: createFinding("FILE_UNREADABLE", `The transcript keeps its former name: ${message}`, { path: from, key: row.key }) });
+    context.emit({
+      name: "finding",
+      ref: agent.refOf(row),
+      finding: createFinding("FILE_UNREADABLE", `The transcript keeps its former name: ${message}`, {
+        path: from,
+        key: row.key,
+      }),
+    });
   }
 }
 

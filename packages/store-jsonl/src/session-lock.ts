@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ThroughlineError, type RandomSource } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
@@ -50,7 +49,11 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     const split = path.lastIndexOf("/");
     const realPath = withFileErrors(path, () => files.realPath(path.slice(0, split))) + path.slice(split);
     let shared = sharedByPath.get(realPath);
-    if (shared === undefined) sharedByPath.set(realPath, (shared = { file: openLockFile(files, realPath), users: 0, queue: Promise.resolve() }));
+    if (shared === undefined)
+      sharedByPath.set(
+        realPath,
+        (shared = { file: openLockFile(files, realPath), users: 0, queue: Promise.resolve() }),
+      );
     shared.users++;
     mine.set(path, shared);
     return shared;
@@ -85,7 +88,8 @@ async function takeTurn(shared: Shared): Promise<() => void> {
   return release;
 }
 
-const spinMs = 0.15;
+const spinNaps = 7;
+const napMs = 0.02;
 const napCell = new Int32Array(new SharedArrayBuffer(4));
 
 async function attempt<T>(
@@ -93,19 +97,20 @@ async function attempt<T>(
   work: () => T,
   options: SessionLocksOptions & { readonly signal: AbortSignal | undefined },
 ): Promise<T> {
-  const startMs = performance.now();
-  for (;;) {
+  // Real time, whatever clock the store was given: the others who hold locks live in it.
+  const startMs = systemClock.nowMs();
+  for (let naps = 0; ;) {
     if (options.signal?.aborted === true) throw aborted(options.signal);
     const held: Shared[] = [];
     try {
       const busy = shared.find((one) => !(tryLock(one, options.files) && held.push(one) > 0));
       if (busy === undefined) return work();
-      const waitedMs = performance.now() - startMs;
+      const waitedMs = systemClock.nowMs() - startMs;
       if (waitedMs > options.timeoutMs) throw locked(busy.file.path, waitedMs, options.files);
       release(held);
       // Most holders are done within a write: a short nap is cheaper than giving the processor away.
-      if (waitedMs < spinMs) Atomics.wait(napCell, 0, 0, 0.02);
-      else await sleep(1 + (options.random.uint32() / 2 ** 32) * 3);
+      if (naps++ < spinNaps) Atomics.wait(napCell, 0, 0, napMs);
+      else await systemClock.sleep(1 + (options.random.uint32() / 2 ** 32) * 3);
     } finally {
       release(held);
     }
@@ -128,7 +133,10 @@ function tryLock(shared: Shared, files: Files): boolean {
 }
 
 function aborted(signal: AbortSignal): ThroughlineError {
-  return new ThroughlineError("ABORTED", "The wait for a lock was aborted.", { outcome: "not-applied", cause: signal.reason });
+  return new ThroughlineError("ABORTED", "The wait for a lock was aborted.", {
+    outcome: "not-applied",
+    cause: signal.reason,
+  });
 }
 
 function locked(path: string, waitedMs: number, files: Files): ThroughlineError {

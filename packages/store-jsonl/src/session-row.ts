@@ -35,7 +35,11 @@ export interface RowChange {
 const logVersion = 1;
 
 /** The change as one line without line feed. The first row lies at the top: most changes have one. */
-export function encodeRowChange(change: RowChange, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): string {
+export function encodeRowChange(
+  change: RowChange,
+  codec: LineCodec,
+  agent: Pick<SessionRef, "namespace" | "agentId">,
+): string {
   const [first, ...others] = change.rows.map((row) => rowFields(row, codec, agent));
   const also = others.length === 0 ? {} : { also: others };
   const removed = change.removed === undefined ? {} : { removed: change.removed };
@@ -49,13 +53,19 @@ export interface DecodedChange {
 }
 
 /** Null when the line is no change of a version this build reads. */
-export function decodeRowChange(line: string, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): DecodedChange | null {
+export function decodeRowChange(
+  line: string,
+  codec: LineCodec,
+  agent: Pick<SessionRef, "namespace" | "agentId">,
+): DecodedChange | null {
   const fields = parseObject(line);
   if (fields === null || fields["v"] !== logVersion || typeof fields["op"] !== "string") return null;
   const crc = /,"crc":(\d+)\}$/.exec(line);
   const text = crc === null ? line : `${line.slice(0, crc.index)}}`;
   const also = Array.isArray(fields["also"]) ? (fields["also"] as unknown[]) : [];
-  const rows = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also].map((one) => rowFrom(one, codec, agent));
+  const rows = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also].map((one) =>
+    rowFrom(one, codec, agent),
+  );
   if (rows.some((row) => row === null)) return null;
   const removed = Array.isArray(fields["removed"]) ? (fields["removed"] as string[]) : [];
   return {
@@ -65,7 +75,12 @@ export function decodeRowChange(line: string, codec: LineCodec, agent: Pick<Sess
 }
 
 /** The session as its transcript has changed it since the row was written. */
-export function foldPatches(row: SessionRow, patches: readonly EntryPatch[], transcriptUpdatedAtMs: number, decode: (patch: EntryPatch) => Readonly<Record<string, unknown>>): SessionRow {
+export function foldPatches(
+  row: SessionRow,
+  patches: readonly EntryPatch[],
+  transcriptUpdatedAtMs: number,
+  decode: (patch: EntryPatch) => Readonly<Record<string, unknown>>,
+): SessionRow {
   let { entry, revision } = row;
   for (const patch of patches) {
     if (patch.revision <= revision) continue;
@@ -77,7 +92,10 @@ export function foldPatches(row: SessionRow, patches: readonly EntryPatch[], tra
 }
 
 /** The patch as it travels: fields set, and fields removed by name. */
-export function patchMembers(patch: Readonly<Record<string, unknown>>): { readonly set: Readonly<Record<string, unknown>>; readonly unset: readonly string[] } {
+export function patchMembers(patch: Readonly<Record<string, unknown>>): {
+  readonly set: Readonly<Record<string, unknown>>;
+  readonly unset: readonly string[];
+} {
   const fields = Object.entries(patch);
   return {
     set: Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
@@ -86,27 +104,49 @@ export function patchMembers(patch: Readonly<Record<string, unknown>>): { readon
 }
 
 export function encodeEntry(coder: PayloadCoder, value: unknown, ref: SessionRef, sessionId: string): string {
-  return Buffer.from(coder.encode(JSON.stringify(value), { ref, sessionId, id: ref.key, part: "entry" })).toString("base64");
+  return Buffer.from(coder.encode(JSON.stringify(value), { ref, sessionId, id: ref.key, part: "entry" })).toString(
+    "base64",
+  );
 }
 
 export function decodeEntry(coder: PayloadCoder, coded: string, ref: SessionRef, sessionId: string): unknown {
-  const plain = coder.decode(new Uint8Array(Buffer.from(coded, "base64")), { ref, sessionId, id: ref.key, part: "entry" });
+  const plain = coder.decode(new Uint8Array(Buffer.from(coded, "base64")), {
+    ref,
+    sessionId,
+    id: ref.key,
+    part: "entry",
+  });
   return JSON.parse(Buffer.from(plain).toString()) as unknown;
 }
 
-function rowFields(row: SessionRow, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): Readonly<Record<string, unknown>> {
+function rowFields(
+  row: SessionRow,
+  codec: LineCodec,
+  agent: Pick<SessionRef, "namespace" | "agentId">,
+): Readonly<Record<string, unknown>> {
   const { entry, sessionId, key, ...fields } = row;
   if (!codec.isCoded) return { key, sessionId, ...fields, entry };
   return { key, sessionId, ...fields, entryEnc: encodeEntry(codec.coder, entry, { ...agent, key }, sessionId) };
 }
 
-function rowFrom(value: unknown, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): SessionRow | null {
+function rowFrom(
+  value: unknown,
+  codec: LineCodec,
+  agent: Pick<SessionRef, "namespace" | "agentId">,
+): SessionRow | null {
   if (typeof value !== "object" || value === null) return null;
   const row = value as Readonly<Record<string, unknown>>;
   const { sessionId, key, revision, fileName } = row;
-  if (typeof sessionId !== "string" || typeof key !== "string" || typeof revision !== "number" || typeof fileName !== "string") return null;
+  if (
+    typeof sessionId !== "string" ||
+    typeof key !== "string" ||
+    typeof revision !== "number" ||
+    typeof fileName !== "string"
+  )
+    return null;
   const coded = row["entryEnc"];
-  const entry = typeof coded === "string" ? decodeEntry(codec.coder, coded, { ...agent, key }, sessionId) : row["entry"];
+  const entry =
+    typeof coded === "string" ? decodeEntry(codec.coder, coded, { ...agent, key }, sessionId) : row["entry"];
   if (typeof entry !== "object" || entry === null) return null;
   return {
     sessionId,
@@ -118,7 +158,9 @@ function rowFrom(value: unknown, codec: LineCodec, agent: Pick<SessionRef, "name
     updatedAtMs: Number(row["updatedAtMs"] ?? 0),
     isArchived: row["isArchived"] === true,
     ...(typeof row["formerFileName"] === "string" ? { formerFileName: row["formerFileName"] } : {}),
-    ...(typeof row["savedHead"] === "object" && row["savedHead"] !== null ? { savedHead: row["savedHead"] as SessionHead } : {}),
+    ...(typeof row["savedHead"] === "object" && row["savedHead"] !== null
+      ? { savedHead: row["savedHead"] as SessionHead }
+      : {}),
     ...(Array.isArray(row["keyed"]) ? { keyed: row["keyed"] as NonNullable<SessionRow["keyed"]> } : {}),
   };
 }

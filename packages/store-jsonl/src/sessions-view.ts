@@ -44,7 +44,12 @@ export class SessionsView {
     this.#seenAs = seenAs;
     const theirs = seenAs === "" ? new Map<string, unknown>() : readEntries(files, folder.sessionsJson);
     this.#isReadable = theirs !== null;
-    if (theirs === null) onFinding(createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object; it is left as it is.", { path: folder.sessionsJson }));
+    if (theirs === null)
+      onFinding(
+        createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object; it is left as it is.", {
+          path: folder.sessionsJson,
+        }),
+      );
     this.#theirs = theirs ?? new Map();
     this.#base = readEntries(files, folder.viewBase) ?? new Map();
     return this.#theirs;
@@ -105,11 +110,14 @@ export class SessionsView {
 
 /** The row after what another program did to its entry. Where both changed a field the later one wins. */
 function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
-  if (theirs === null) return base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
+  if (theirs === null)
+    return base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
   const theirId = theirs["sessionId"];
   if (theirId !== row.sessionId) {
     // OpenClaw has begun a new session under the key; its transcript is taken over when there is one.
-    return typeof theirId === "string" && base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
+    return typeof theirId === "string" && base?.["sessionId"] === row.sessionId
+      ? { ...row, isArchived: true, revision: row.revision + 1 }
+      : row;
   }
   const ours = fieldsOf(viewOf(row)) ?? {};
   const isLater = Number(theirs["updatedAt"] ?? 0) >= row.updatedAtMs;
@@ -124,11 +132,17 @@ function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | nul
   const merged = ownEntry(Object.fromEntries(entry));
   const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
   const isUnchanged = JSON.stringify(merged) === JSON.stringify(row.entry);
-  return isUnchanged && updatedAtMs === row.updatedAtMs ? row : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
+  return isUnchanged && updatedAtMs === row.updatedAtMs
+    ? row
+    : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
 }
 
 function viewOf(row: SessionRow): unknown {
-  return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", row.updatedAtMs]]);
+  return Object.fromEntries([
+    ...Object.entries(row.entry),
+    ["sessionId", row.sessionId],
+    ["updatedAt", row.updatedAtMs],
+  ]);
 }
 
 /** By own properties: a key like `__proto__` is a key like any other. */

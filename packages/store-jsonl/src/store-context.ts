@@ -1,4 +1,12 @@
-import { ThroughlineError, type Clock, type ErrorCode, type RandomSource, type RecordIds, type SessionEvent, type StoreLimits } from "@throughline/core";
+import {
+  ThroughlineError,
+  type Clock,
+  type ErrorCode,
+  type RandomSource,
+  type RecordIds,
+  type SessionEvent,
+  type StoreLimits,
+} from "@throughline/core";
 import type { Files } from "./files.ts";
 import type { SessionLocks } from "./session-lock.ts";
 import type { LineCodec } from "./stored-line.ts";
@@ -19,6 +27,10 @@ export interface StoreContext {
 }
 
 /** A refusal: nothing was changed. */
-export function refused(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>> = {}): ThroughlineError {
+export function refused(
+  code: ErrorCode,
+  message: string,
+  details: Readonly<Record<string, unknown>> = {},
+): ThroughlineError {
   return new ThroughlineError(code, message, { outcome: "not-applied", details });
 }

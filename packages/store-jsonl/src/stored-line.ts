@@ -61,11 +61,19 @@ export interface EncodedLine {
 }
 
 /** The line a record is kept as. */
-export function encodeStoredLine(item: LinkedRecord, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): EncodedLine {
+export function encodeStoredLine(
+  item: LinkedRecord,
+  envelope: StoreEnvelope,
+  codec: LineCodec,
+  owner: LineOwner,
+): EncodedLine {
   const { record, text, source, side } = item;
   if (codec.isCoded) {
     const coded = codec.coder.encode(text, { ...owner, id: record.id, part: "record" });
-    const kept = source === null || source === text ? null : codec.coder.encode(source, { ...owner, id: record.id, part: "source" });
+    const kept =
+      source === null || source === text
+        ? null
+        : codec.coder.encode(source, { ...owner, id: record.id, part: "source" });
     const { type, id, parentId, timestamp } = record;
     const crc = crc32(coded);
     const sourceMembers = kept === null ? {} : { sourceBase64: base64(kept), isSourceText: typeof source === "string" };
@@ -88,18 +96,37 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
   const { record, source, isSourceCanonical, side, tsMs } = item;
   const { id, parentId, type } = record;
   const payload = { record, source: source ?? text, isSourceCanonical: isSourceCanonical || source === null };
-  const head = { id, parentId, type, side, tsMs, storedAtMs: envelope.at ?? null, bytes: lineBytes(item), crc: envelope.crc };
-  return { line: attachEnvelope(text, envelope), text, stored: { ...head, envelope, actualCrc: envelope.crc, payload: () => payload } };
+  const head = {
+    id,
+    parentId,
+    type,
+    side,
+    tsMs,
+    storedAtMs: envelope.at ?? null,
+    bytes: lineBytes(item),
+    crc: envelope.crc,
+  };
+  return {
+    line: attachEnvelope(text, envelope),
+    text,
+    stored: { ...head, envelope, actualCrc: envelope.crc, payload: () => payload },
+  };
 }
 
 /** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */
-export function decodeStoredLine(text: string, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): StoredLine | null {
+export function decodeStoredLine(
+  text: string,
+  envelope: StoreEnvelope,
+  codec: LineCodec,
+  owner: LineOwner,
+): StoredLine | null {
   const parsed = parseObject(text);
   if (parsed === null) return null;
   if (envelope.enc !== undefined) return codedLine(parsed as unknown as SessionRecord, envelope, codec, owner);
   const record = isBareHeader(parsed, envelope) ? headerRecordOf(text) : (parsed as SessionRecord);
   if (typeof record.id !== "string" || typeof record.type !== "string") return null;
-  const source: RecordSource = envelope.source ?? (envelope.sourceBase64 === undefined ? text : fromBase64(envelope.sourceBase64));
+  const source: RecordSource =
+    envelope.source ?? (envelope.sourceBase64 === undefined ? text : fromBase64(envelope.sourceBase64));
   const isOwnText = envelope.source === undefined && envelope.sourceBase64 === undefined;
   const payload = { record, source, isSourceCanonical: isOwnText && record === parsed };
   return {
@@ -124,12 +151,19 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
       const plain = JSON.parse(text) as SessionRecord;
       if (envelope.sourceBase64 === undefined) return { record: plain, source: text, isSourceCanonical: true };
       const source = codec.coder.decode(fromBase64(envelope.sourceBase64), { ...owner, id, part: "source" });
-      return { record: plain, source: envelope.isSourceText === true ? utf8(source) : source, isSourceCanonical: false };
+      return {
+        record: plain,
+        source: envelope.isSourceText === true ? utf8(source) : source,
+        isSourceCanonical: false,
+      };
     },
   };
 }
 
-function headOf(record: SessionRecord, envelope: StoreEnvelope): Pick<StoredLine, "id" | "parentId" | "type" | "tsMs" | "storedAtMs" | "crc" | "envelope"> {
+function headOf(
+  record: SessionRecord,
+  envelope: StoreEnvelope,
+): Pick<StoredLine, "id" | "parentId" | "type" | "tsMs" | "storedAtMs" | "crc" | "envelope"> {
   const tsMs = Date.parse(record.timestamp);
   return {
     id: record.id,
@@ -164,7 +198,9 @@ function headerRecordOf(text: string): SessionRecord {
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }

@@ -1,4 +1,10 @@
-import { createFinding, ThroughlineError, type AppendedRecord, type Finding, type SessionHead } from "@throughline/core";
+import {
+  createFinding,
+  ThroughlineError,
+  type AppendedRecord,
+  type Finding,
+  type SessionHead,
+} from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import { appendAll, fileError, isMissing, readRange, replaceFile, withFileErrors } from "./file-work.ts";
@@ -47,7 +53,11 @@ export class TranscriptFile {
       this.forget();
       return null;
     }
-    if (facts.kind !== "file") throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { outcome: "not-applied", details: { path } });
+    if (facts.kind !== "file")
+      throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
+        outcome: "not-applied",
+        details: { path },
+      });
     if (this.#identity !== facts.identity) this.forget();
     this.#identity = facts.identity;
     const open = (this.#open ??= this.#openFile(path));
@@ -77,7 +87,10 @@ export class TranscriptFile {
       });
       transcript.tail = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-      onFinding(owner, createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }));
+      onFinding(
+        owner,
+        createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
+      );
     } else if (transcript.isOpenEnded) {
       appendAll(files, handle, lineFeed, transcript.endBytes, path);
       transcript.endBytes += 1;
@@ -114,7 +127,8 @@ export class TranscriptFile {
     const savedHead = this.#transcript?.savedHead ?? null;
     files.remove(temporary);
     replaceFile(files, temporary, path, (append) => {
-      for (const line of lines) append(typeof line === "string" ? Buffer.from(`${line}\n`) : Buffer.concat([line, lineFeed]));
+      for (const line of lines)
+        append(typeof line === "string" ? Buffer.from(`${line}\n`) : Buffer.concat([line, lineFeed]));
     });
     this.forget();
     const transcript = this.catchUp(path, owner, savedHead);
@@ -170,8 +184,15 @@ export class TranscriptFile {
   }
 
   #writable(path: string): { readonly transcript: Transcript; readonly handle: number } {
-    if (this.#open === null || this.#transcript === null) throw new ThroughlineError("INTERNAL", "A transcript was written before it was read.", { outcome: "not-applied" });
-    if (!this.#open.isWritable) throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, { outcome: "not-applied", details: { path } });
+    if (this.#open === null || this.#transcript === null)
+      throw new ThroughlineError("INTERNAL", "A transcript was written before it was read.", {
+        outcome: "not-applied",
+      });
+    if (!this.#open.isWritable)
+      throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, {
+        outcome: "not-applied",
+        details: { path },
+      });
     return { transcript: this.#transcript, handle: this.#open.handle };
   }
 
@@ -205,15 +226,26 @@ export class TranscriptFile {
     return open;
   }
 
-  #readNew(open: OpenFile, facts: FileFacts, path: string, owner: LineOwner, savedHead: SessionHead | null): Transcript {
+  #readNew(
+    open: OpenFile,
+    facts: FileFacts,
+    path: string,
+    owner: LineOwner,
+    savedHead: SessionHead | null,
+  ): Transcript {
     const { files } = this.#options;
     const known = this.#transcript;
-    const isSame = known !== null && facts.sizeBytes >= known.endBytes && known.acceptSavedHead(savedHead) && this.#endsAsBefore(open, known, facts);
+    const isSame =
+      known !== null &&
+      facts.sizeBytes >= known.endBytes &&
+      known.acceptSavedHead(savedHead) &&
+      this.#endsAsBefore(open, known, facts);
     if (!isSame) return this.#scanAll(open, facts, path, owner, savedHead, false);
     if (facts.sizeBytes === known.endBytes) return known;
     if (known.isOpenEnded) {
       // The line without an end was ended, or something was glued to it: then it is another line than the one we read.
-      if (readRange(files, open.handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a) return this.#scanAll(open, facts, path, owner, savedHead, false);
+      if (readRange(files, open.handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a)
+        return this.#scanAll(open, facts, path, owner, savedHead, false);
       known.endBytes += 1;
       known.isOpenEnded = false;
     }
@@ -226,7 +258,14 @@ export class TranscriptFile {
     return readRange(this.#options.files, open.handle, known.endBytes - 1, known.endBytes)[0] === 0x0a;
   }
 
-  #scanAll(open: OpenFile, facts: FileFacts, path: string, owner: LineOwner, savedHead: SessionHead | null, isMixed: boolean): Transcript {
+  #scanAll(
+    open: OpenFile,
+    facts: FileFacts,
+    path: string,
+    owner: LineOwner,
+    savedHead: SessionHead | null,
+    isMixed: boolean,
+  ): Transcript {
     const { codec, nowMs } = this.#options;
     const transcript = new Transcript({ owner, codec, path, nowMs: nowMs(), isMixed }, savedHead);
     if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, path, owner, savedHead, true);
@@ -271,10 +310,15 @@ export class TranscriptFile {
 }
 
 /** Where records stand that were just written. */
-export function appendedIn(transcript: Transcript | null, lines: readonly EncodedLine[], path: string): readonly AppendedRecord[] {
+export function appendedIn(
+  transcript: Transcript | null,
+  lines: readonly EncodedLine[],
+  path: string,
+): readonly AppendedRecord[] {
   return lines.map(({ stored }) => {
     const seq = transcript?.seqById.get(stored.id);
-    if (seq === undefined) throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
+    if (seq === undefined)
+      throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
     const { id, parentId, side, tsMs, storedAtMs } = stored;
     return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
   });

@@ -1,7 +1,27 @@
-import { createFinding, isSideRecord, type AppendedRecord, type Finding, type SessionHead, type SessionRecord } from "@throughline/core";
+import {
+  createFinding,
+  isSideRecord,
+  type AppendedRecord,
+  type Finding,
+  type SessionHead,
+  type SessionRecord,
+} from "@throughline/core";
 import { nextUpdatedAtMs, RememberedAppends } from "@throughline/core/store";
-import { createTranscriptReader, decodeLine, detachEnvelope, type SplitLine, type TranscriptReader } from "@throughline/openclaw-format";
-import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine, type StoreEnvelope } from "./stored-line.ts";
+import {
+  createTranscriptReader,
+  decodeLine,
+  detachEnvelope,
+  type SplitLine,
+  type TranscriptReader,
+} from "@throughline/openclaw-format";
+import {
+  decodeStoredLine,
+  type LineCodec,
+  type LineHead,
+  type LineOwner,
+  type StoredLine,
+  type StoreEnvelope,
+} from "./stored-line.ts";
 
 /** A change of the entry that travelled with records. */
 export interface EntryPatch {
@@ -77,7 +97,8 @@ export class Transcript {
 
   /** Takes over a head that was saved without records; false when records after it were read already. */
   acceptSavedHead(saved: SessionHead | null): boolean {
-    if (saved === this.savedHead || saved === null || JSON.stringify(saved) === JSON.stringify(this.savedHead)) return true;
+    if (saved === this.savedHead || saved === null || JSON.stringify(saved) === JSON.stringify(this.savedHead))
+      return true;
     if (saved.lastSeq < this.head.lastSeq) return false;
     this.savedHead = saved;
     this.#applySavedHead();
@@ -122,18 +143,30 @@ export class Transcript {
       this.endBytes = endOf(split);
       return;
     }
-    const own = detached === null || envelope === null || envelope.seq === 0 ? null : decodeStoredLine(detached.text, envelope, this.options.codec, this.options.owner);
-    if (own === null && !split.isTerminated && !isCompleteJson(source)) return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
+    const own =
+      detached === null || envelope === null || envelope.seq === 0
+        ? null
+        : decodeStoredLine(detached.text, envelope, this.options.codec, this.options.owner);
+    if (own === null && !split.isTerminated && !isCompleteJson(source))
+      return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
     if (own !== null && detached !== null) this.#feedOwn(own, split, detached.text);
     else this.#feedForeign(split);
     this.isOpenEnded = !split.isTerminated;
   }
 
   #feedOwn(line: StoredLine, split: SplitLine, text: string): void {
-    if (line.crc !== null && line.crc !== line.actualCrc) this.#report("CHECKSUM_MISMATCH", `Record ${line.id} does not fit its checksum.`, split.byteOffset, line.id);
+    if (line.crc !== null && line.crc !== line.actualCrc)
+      this.#report("CHECKSUM_MISMATCH", `Record ${line.id} does not fit its checksum.`, split.byteOffset, line.id);
     const [index, count] = line.envelope.batch ?? [1, 1];
-    if (index !== this.#batch.length + 1 || (this.#batch[0]?.stored.envelope.batch?.[1] ?? count) !== count) this.#commitPartialBatch();
-    this.#batch.push({ stored: line, text, byteOffset: split.byteOffset, endBytes: endOf(split), line: this.#lineCount });
+    if (index !== this.#batch.length + 1 || (this.#batch[0]?.stored.envelope.batch?.[1] ?? count) !== count)
+      this.#commitPartialBatch();
+    this.#batch.push({
+      stored: line,
+      text,
+      byteOffset: split.byteOffset,
+      endBytes: endOf(split),
+      line: this.#lineCount,
+    });
     // A batch that lost its beginning is as old as the edit that cut it: its lines count one by one.
     if (index !== this.#batch.length || index >= count) this.#commitBatch();
   }
@@ -158,7 +191,12 @@ export class Transcript {
   #commitPartialBatch(): void {
     const [first] = this.#batch;
     if (first === undefined) return;
-    this.#report("BATCH_INCOMPLETE", "An append is incomplete and others follow it: its records are kept.", first.byteOffset, first.stored.id);
+    this.#report(
+      "BATCH_INCOMPLETE",
+      "An append is incomplete and others follow it: its records are kept.",
+      first.byteOffset,
+      first.stored.id,
+    );
     this.#commitBatch();
   }
 
@@ -206,10 +244,16 @@ export class Transcript {
     };
     const { revision = 0, idem, digest } = envelope;
     this.highestRevision = Math.max(this.highestRevision, revision);
-    if (envelope.entry !== undefined || envelope.unset !== undefined || envelope.entryEnc !== undefined) this.patches.push({ revision, envelope, atMs });
+    if (envelope.entry !== undefined || envelope.unset !== undefined || envelope.entryEnc !== undefined)
+      this.patches.push({ revision, envelope, atMs });
     this.updatedAtMs = Math.max(this.updatedAtMs, envelope.updated ?? atMs);
     if (idem !== undefined && digest !== undefined) {
-      this.remembered.remember(idem, digest, { records, head: this.head, revision, durability: "disk", replayed: false }, atMs);
+      this.remembered.remember(
+        idem,
+        digest,
+        { records, head: this.head, revision, durability: "disk", replayed: false },
+        atMs,
+      );
     }
   }
 
@@ -236,7 +280,9 @@ export class Transcript {
 
   #report(code: "CHECKSUM_MISMATCH" | "BATCH_INCOMPLETE", message: string, byteOffset: number, recordId: string): void {
     const { path, owner } = this.options;
-    this.findings.push(createFinding(code, message, { path, key: owner.ref.key, line: this.#lineCount, byteOffset, recordId }));
+    this.findings.push(
+      createFinding(code, message, { path, key: owner.ref.key, line: this.#lineCount, byteOffset, recordId }),
+    );
   }
 }
 
@@ -244,7 +290,16 @@ export class Transcript {
 export function foreignHead(record: SessionRecord, bytes: number): LineHead {
   const tsMs = Date.parse(record.timestamp);
   const { id, parentId, type } = record;
-  return { id, parentId, type, side: isSideRecord(record), tsMs: Number.isFinite(tsMs) ? tsMs : null, storedAtMs: null, bytes, crc: null };
+  return {
+    id,
+    parentId,
+    type,
+    side: isSideRecord(record),
+    tsMs: Number.isFinite(tsMs) ? tsMs : null,
+    storedAtMs: null,
+    bytes,
+    crc: null,
+  };
 }
 
 function endOf(split: SplitLine): number {

@@ -8,7 +8,9 @@ const store = createJsonlStore({ root, sessionsJson: false });
 const ref = sessionRef({ key: "agent:main:main" });
 const filler = "x".repeat(Number(bytes));
 for (let index = 0; index < Number(count); index++) {
-  const { records } = await store.append(ref, [{ type: "message", message: { role: "user", content: `${name}-${index} ${filler}` } }]);
+  const { records } = await store.append(ref, [
+    { type: "message", message: { role: "user", content: `${name}-${index} ${filler}` } },
+  ]);
   // Synchronous, so that nothing acknowledged is still in a buffer when the process is killed.
   writeSync(1, `${index} ${records[0]?.seq}\n`);
 }

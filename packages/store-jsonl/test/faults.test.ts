@@ -18,7 +18,11 @@ describe("a disk that fails", () => {
     const before = readFileSync(transcriptOf(root));
     for (const left of [0, 1, 50, 200]) {
       faults.limitBytes(left);
-      await expect(store.append(mainRef, [userDraft("a"), userDraft("b")])).rejects.toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
+      await expect(store.append(mainRef, [userDraft("a"), userDraft("b")])).rejects.toMatchObject({
+        code: "STORE_FULL",
+        outcome: "not-applied",
+        retryable: true,
+      });
       faults.reset();
       expect(readFileSync(transcriptOf(root))).toEqual(before);
     }
@@ -31,7 +35,10 @@ describe("a disk that fails", () => {
     const root = newFolder();
     const faults = faultyFiles();
     const { files } = faults;
-    const store = await storeWithSession(root, { sessionsJson: false, files: { ...files, write: (handle, bytes) => files.write(handle, bytes.subarray(0, 7)) } });
+    const store = await storeWithSession(root, {
+      sessionsJson: false,
+      files: { ...files, write: (handle, bytes) => files.write(handle, bytes.subarray(0, 7)) },
+    });
     await store.append(mainRef, [userDraft("in pieces")]);
     expect(await textsOf(store)).toEqual(["in pieces"]);
     await store.close();
@@ -70,7 +77,9 @@ describe("a disk that fails", () => {
     const faults = faultyFiles();
     const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
     faults.failNext("flush", "EIO");
-    const all = await Promise.allSettled(Array.from({ length: 8 }, (_, index) => store.append(mainRef, [userDraft(`n${index}`)])));
+    const all = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, index) => store.append(mainRef, [userDraft(`n${index}`)])),
+    );
     const acknowledged = all.flatMap((one, index) => (one.status === "fulfilled" ? [`n${index}`] : []));
     expect(acknowledged.length).toBeLessThan(8);
     const seen = await textsOf(store);
@@ -87,7 +96,9 @@ describe("a disk that fails", () => {
     const other = sessionRef({ key: "agent:main:other" });
     // Enough for the header and not for the line of the log.
     faults.limitBytes(160);
-    await expect(store.save(other, { sessionId: "s2", label: "x".repeat(200) }, { ifRevision: null })).rejects.toMatchObject({ code: "STORE_FULL" });
+    await expect(
+      store.save(other, { sessionId: "s2", label: "x".repeat(200) }, { ifRevision: null }),
+    ).rejects.toMatchObject({ code: "STORE_FULL" });
     faults.reset();
     expect(filesBelow(`${root}/agents/main/sessions`)).toEqual(["s1.jsonl"]);
     expect(await store.load(other)).toBeNull();
@@ -100,7 +111,13 @@ describe("a disk that fails", () => {
     const faults = faultyFiles();
     const store = await storeWithSession(root, { files: faults.files, sessionsJson: false });
     await store.append(mainRef, [userDraft("first")]);
-    const foreign = { type: "message", id: "abcd1234", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "theirs" } };
+    const foreign = {
+      type: "message",
+      id: "abcd1234",
+      parentId: null,
+      timestamp: "2026-01-02T03:04:05.006Z",
+      message: { role: "user", content: "theirs" },
+    };
     faults.beforeNextWrite(() => writeFileSync(transcriptOf(root), `${JSON.stringify(foreign)}\n`, { flag: "a" }));
     const { records, head } = await store.append(mainRef, [userDraft("second")]);
     expect(records[0]?.seq).toBe(3);
@@ -124,7 +141,15 @@ describe("permissions and paths", () => {
     const modes = filesBelow(root).map((path) => [path, statSync(join(root, path)).mode & 0o777]);
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
     expect(modes.map(([path]) => path)).toContain("agents/main/sessions/sessions.json");
-    for (const folder of ["", "agents", "agents/main", "agents/main/sessions", "agents/main/throughline", "agents/main/throughline/locks", "agents/main/throughline/torn"]) {
+    for (const folder of [
+      "",
+      "agents",
+      "agents/main",
+      "agents/main/sessions",
+      "agents/main/throughline",
+      "agents/main/throughline/locks",
+      "agents/main/throughline/torn",
+    ]) {
       expect(statSync(join(root, folder)).mode & 0o777, folder).toBe(0o700);
     }
   });
@@ -136,13 +161,19 @@ describe("permissions and paths", () => {
     symlinkSync(outside, `${root}/agents/linked`);
     const store = createJsonlStore({ root });
     const linked = sessionRef({ key: "agent:linked:main" });
-    await expect(store.save(linked, { sessionId: "x" }, { ifRevision: null })).rejects.toMatchObject({ code: "PATH_UNSAFE" });
+    await expect(store.save(linked, { sessionId: "x" }, { ifRevision: null })).rejects.toMatchObject({
+      code: "PATH_UNSAFE",
+    });
     writeFileSync(`${outside}/secret.jsonl`, "{}\n");
     symlinkSync(`${outside}/secret.jsonl`, `${root}/agents/main/sessions/s9.jsonl`);
     const other = sessionRef({ key: "agent:main:other" });
-    await expect(store.save(other, { sessionId: "s9" }, { ifRevision: null })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
+    await expect(store.save(other, { sessionId: "s9" }, { ifRevision: null })).rejects.toMatchObject({
+      code: "SESSION_EXISTS",
+    });
     for (const sessionId of ["../x", "a/b", "/etc/passwd", "a\0b", ".."]) {
-      await expect(store.save(other, { sessionId }, { ifRevision: null })).rejects.toMatchObject({ code: "SESSION_ID_INVALID" });
+      await expect(store.save(other, { sessionId }, { ifRevision: null })).rejects.toMatchObject({
+        code: "SESSION_ID_INVALID",
+      });
     }
     expect((await store.list({ state: "any" })).sessions.map((session) => session.sessionId)).toEqual(["s1"]);
     await store.close();
@@ -153,7 +184,9 @@ describe("permissions and paths", () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     const twin = sessionRef({ key: "agent:Main:main" });
-    await expect(store.save(twin, { sessionId: "x" }, { ifRevision: null })).rejects.toMatchObject({ code: "ID_CASE_COLLISION" });
+    await expect(store.save(twin, { sessionId: "x" }, { ifRevision: null })).rejects.toMatchObject({
+      code: "ID_CASE_COLLISION",
+    });
     await store.close();
   });
 

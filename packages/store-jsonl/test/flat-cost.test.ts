@@ -10,10 +10,28 @@ const newFolder = temporaryFolders();
 
 /** A transcript of so many records, as the store would have written it. */
 function longTranscript(count: number): string {
-  const lines = [attachEnvelope(JSON.stringify({ type: "session", version: 3, id: "s1", timestamp: "2026-01-02T03:04:05.006Z", cwd: "", key: mainRef.key }), { seq: 0 })];
+  const lines = [
+    attachEnvelope(
+      JSON.stringify({
+        type: "session",
+        version: 3,
+        id: "s1",
+        timestamp: "2026-01-02T03:04:05.006Z",
+        cwd: "",
+        key: mainRef.key,
+      }),
+      { seq: 0 },
+    ),
+  ];
   for (let seq = 1; seq <= count; seq++) {
     const parentId = seq === 1 ? null : `r${seq - 1}`;
-    const record = { type: "message", id: `r${seq}`, parentId, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "x".repeat(200) } };
+    const record = {
+      type: "message",
+      id: `r${seq}`,
+      parentId,
+      timestamp: "2026-01-02T03:04:05.006Z",
+      message: { role: "user", content: "x".repeat(200) },
+    };
     lines.push(attachEnvelope(JSON.stringify(record), { seq, at: 1_767_323_045_006 }));
   }
   return `${lines.join("\n")}\n`;
@@ -36,16 +54,22 @@ async function costOfTurn(count: number): Promise<Readonly<Record<string, number
 }
 
 describe("the cost of an append", () => {
-  it("is the same at 10, 1,000 and 100,000 records: one write and one flush [REC-25]", { timeout: 60_000 }, async () => {
-    const [small = {}, middle, large] = [await costOfTurn(10), await costOfTurn(1000), await costOfTurn(100_000)];
-    const { bytesWritten: smallBytes = 0, ...smallCalls } = small;
-    for (const { bytesWritten = 0, ...calls } of [middle, large]) {
-      expect(calls).toEqual(smallCalls);
-      // The seq has more digits in a longer session, and nothing else is longer.
-      expect(bytesWritten - smallBytes).toBeLessThan(64);
-    }
-    expect(smallCalls).toMatchObject({ write: 1, flush: 1 });
-    expect(smallCalls["bytesRead"]).toBeLessThan(16);
-    expect(Object.entries(smallCalls).reduce((sum, [name, count]) => sum + (name.startsWith("bytes") ? 0 : count), 0)).toBeLessThan(20);
-  });
+  it(
+    "is the same at 10, 1,000 and 100,000 records: one write and one flush [REC-25]",
+    { timeout: 60_000 },
+    async () => {
+      const [small = {}, middle, large] = [await costOfTurn(10), await costOfTurn(1000), await costOfTurn(100_000)];
+      const { bytesWritten: smallBytes = 0, ...smallCalls } = small;
+      for (const { bytesWritten = 0, ...calls } of [middle, large]) {
+        expect(calls).toEqual(smallCalls);
+        // The seq has more digits in a longer session, and nothing else is longer.
+        expect(bytesWritten - smallBytes).toBeLessThan(64);
+      }
+      expect(smallCalls).toMatchObject({ write: 1, flush: 1 });
+      expect(smallCalls["bytesRead"]).toBeLessThan(16);
+      expect(
+        Object.entries(smallCalls).reduce((sum, [name, count]) => sum + (name.startsWith("bytes") ? 0 : count), 0),
+      ).toBeLessThan(20);
+    },
+  );
 });

@@ -18,7 +18,10 @@ describe("archived sessions", () => {
     await store.save(mainRef, { sessionId: "s2" }, { ifRevision: 1 });
     await store.remove(mainRef);
     const names = filesBelow(`${root}/agents/main/sessions`).filter((name) => name !== "sessions.json");
-    expect(names).toEqual([expect.stringMatching(/^s1\.jsonl\.reset\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/), expect.stringMatching(/^s2\.jsonl\.deleted\.\d{4}/)]);
+    expect(names).toEqual([
+      expect.stringMatching(/^s1\.jsonl\.reset\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/),
+      expect.stringMatching(/^s2\.jsonl\.deleted\.\d{4}/),
+    ]);
     const archived = { ...mainRef, archiveId: "s1" };
     expect(await textsOf(store, archived)).toEqual(["first"]);
     await store.move(archived, { kind: "restore" });
@@ -34,14 +37,20 @@ describe("archived sessions", () => {
     const root = newFolder();
     const faults = faultyFiles();
     const events: SessionEvent[] = [];
-    const store = await storeWithSession(root, { files: faults.files, sessionsJson: false, onEvent: (event) => void events.push(event) });
+    const store = await storeWithSession(root, {
+      files: faults.files,
+      sessionsJson: false,
+      onEvent: (event) => void events.push(event),
+    });
     await store.append(mainRef, [userDraft("first")]);
     faults.failNext("rename", "EIO");
     expect((await store.move(mainRef, { kind: "archive" })).archived).toBe(true);
     expect(findingCodesOf(events)).toEqual(["FILE_UNREADABLE"]);
     await store.close();
     const again = createJsonlStore({ root, sessionsJson: false });
-    expect((await again.list({ state: "any" })).sessions.map(({ archived, messageCount }) => [archived, messageCount])).toEqual([[true, 1]]);
+    expect(
+      (await again.list({ state: "any" })).sessions.map(({ archived, messageCount }) => [archived, messageCount]),
+    ).toEqual([[true, 1]]);
     await again.move({ ...mainRef, archiveId: "s1" }, { kind: "restore" });
     expect(await textsOf(again)).toEqual(["first"]);
     await again.close();
@@ -93,7 +102,9 @@ describe("what is taken out", () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     await store.append(mainRef, [userDraft("before")], { idempotencyKey: "k0", entry: { label: "l" } });
-    const { records } = await store.append(mainRef, [userDraft("secret-one"), userDraft("between")], { idempotencyKey: "k1" });
+    const { records } = await store.append(mainRef, [userDraft("secret-one"), userDraft("between")], {
+      idempotencyKey: "k1",
+    });
     await store.append(mainRef, [userDraft("secret-torn")]);
     await store.close();
     truncateSync(transcriptOf(root), readFileSync(transcriptOf(root)).length - 20);
@@ -122,7 +133,9 @@ describe("two handles", () => {
     await other.append(mainRef, [userDraft("a")], { entry: { label: "theirs" } });
     expect(await one.load(mainRef)).toMatchObject({ revision: 2, entry: { label: "theirs" }, messageCount: 1 });
     await one.save(mainRef, { sessionId: "s1", label: "ours" }, { ifRevision: 2 });
-    await expect(other.save(mainRef, { sessionId: "s1", label: "late" }, { ifRevision: 2 })).rejects.toMatchObject({ code: "REVISION_CONFLICT" });
+    await expect(other.save(mainRef, { sessionId: "s1", label: "late" }, { ifRevision: 2 })).rejects.toMatchObject({
+      code: "REVISION_CONFLICT",
+    });
     await one.move(mainRef, { kind: "archive" });
     await expect(other.append(mainRef, [userDraft("b")])).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
     await Promise.all([one.close(), other.close()]);
@@ -148,16 +161,31 @@ describe("odd transcripts", () => {
     await store.append(mainRef, [userDraft("first")]);
     await store.append(mainRef, [userDraft("second")]);
     await store.close();
-    const lines = readFileSync(transcriptOf(root), "utf8").replace('"content":"second"', '"content":"sEcond"').trimEnd().split("\n");
+    const lines = readFileSync(transcriptOf(root), "utf8")
+      .replace('"content":"second"', '"content":"sEcond"')
+      .trimEnd()
+      .split("\n");
     lines.splice(2, 0, "{not json", "");
     writeFileSync(transcriptOf(root), `${lines.join("\n")}\n`);
-    const digest = createHash("sha256").update(readFileSync(transcriptOf(root))).digest("hex");
+    const digest = createHash("sha256")
+      .update(readFileSync(transcriptOf(root)))
+      .digest("hex");
     const events: SessionEvent[] = [];
     const again = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
     const seen: unknown[] = [];
-    for await (const page of again.read(mainRef, { payload: "source" })) seen.push(...page.records.map(({ seq, type, source }) => [seq, type, source === "{not json" || source === ""]));
-    expect(seen).toEqual([[1, "message", false], [2, "custom", true], [3, "custom", true], [4, "message", false]]);
-    expect(createHash("sha256").update(readFileSync(transcriptOf(root))).digest("hex")).toBe(digest);
+    for await (const page of again.read(mainRef, { payload: "source" }))
+      seen.push(...page.records.map(({ seq, type, source }) => [seq, type, source === "{not json" || source === ""]));
+    expect(seen).toEqual([
+      [1, "message", false],
+      [2, "custom", true],
+      [3, "custom", true],
+      [4, "message", false],
+    ]);
+    expect(
+      createHash("sha256")
+        .update(readFileSync(transcriptOf(root)))
+        .digest("hex"),
+    ).toBe(digest);
     expect(findingCodesOf(events)).toEqual(expect.arrayContaining(["CHECKSUM_MISMATCH", "LINE_MALFORMED"]));
     expect((await again.append(mainRef, [userDraft("third")])).records[0]?.seq).toBe(5);
     await again.close();
@@ -166,13 +194,19 @@ describe("odd transcripts", () => {
   it("are read backwards as they are read forwards, in pages of any size", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false, limits: { pageRecords: 3 } });
-    for (let index = 0; index < 10; index++) await store.append(mainRef, [userDraft(`n${index}`)], { durability: "none" });
+    for (let index = 0; index < 10; index++)
+      await store.append(mainRef, [userDraft(`n${index}`)], { durability: "none" });
     const forwards: number[][] = [];
     const backwards: number[][] = [];
-    for await (const page of store.read(mainRef, { afterSeq: 1, beforeSeq: 9 })) forwards.push(page.records.map(({ seq }) => seq));
-    for await (const page of store.read(mainRef, { order: "descending", limit: 5 })) backwards.push(page.records.map(({ seq }) => seq));
+    for await (const page of store.read(mainRef, { afterSeq: 1, beforeSeq: 9 }))
+      forwards.push(page.records.map(({ seq }) => seq));
+    for await (const page of store.read(mainRef, { order: "descending", limit: 5 }))
+      backwards.push(page.records.map(({ seq }) => seq));
     expect(forwards).toEqual([[2, 3, 4], [5, 6, 7], [8]]);
-    expect(backwards).toEqual([[10, 9, 8], [7, 6]]);
+    expect(backwards).toEqual([
+      [10, 9, 8],
+      [7, 6],
+    ]);
     await store.close();
   });
 
@@ -195,7 +229,10 @@ describe("odd transcripts", () => {
     const events: SessionEvent[] = [];
     const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
     expect((await store.list()).sessions).toHaveLength(1);
-    await expect(store.append(mainRef, [userDraft("x")])).rejects.toMatchObject({ code: "STORE_CORRUPT", outcome: "not-applied" });
+    await expect(store.append(mainRef, [userDraft("x")])).rejects.toMatchObject({
+      code: "STORE_CORRUPT",
+      outcome: "not-applied",
+    });
     expect(findingCodesOf(events)).toEqual(["SESSION_FILE_MISSING"]);
     await store.close();
   });

@@ -18,7 +18,9 @@ interface Run {
 /** Runs the child; kills it, hard, some time after its first acknowledgement when asked to. */
 function append(root: string, name: string, count: number, bytes: number, killAfterMs?: number): Promise<Run> {
   return new Promise((resolve) => {
-    const running = spawn(process.execPath, [child, root, name, String(count), String(bytes)], { stdio: ["ignore", "pipe", "pipe"] });
+    const running = spawn(process.execPath, [child, root, name, String(count), String(bytes)], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     let errors = "";
     let timer: NodeJS.Timeout | undefined;
@@ -35,44 +37,54 @@ function append(root: string, name: string, count: number, bytes: number, killAf
 }
 
 describe("several processes", () => {
-  it("append to one session without a gap and without a loss [LCK-14, LCK-16, TST-01]", { timeout: 60_000 }, async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root);
-    const names = ["a", "b", "c", "d"];
-    const runs = await Promise.all(names.map((name) => append(root, name, 200, 100)));
-    expect(runs.map(({ errors }) => errors)).toEqual(["", "", "", ""]);
-    const records: StoredRecord[] = [];
-    for await (const page of store.read(mainRef)) records.push(...page.records);
-    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
-    expect(records.every(({ parentId }, index) => parentId === (records[index - 1]?.id ?? null))).toBe(true);
-    const texts = await textsOf(store);
-    for (const [place, name] of names.entries()) {
-      const own = texts.flatMap((text, index) => (text.startsWith(`${name}-`) ? [`${text.split(" ")[0]?.slice(2)} ${index + 1}`] : []));
-      expect(own).toEqual(runs[place]?.acknowledged);
-    }
-    await store.close();
-  });
+  it(
+    "append to one session without a gap and without a loss [LCK-14, LCK-16, TST-01]",
+    { timeout: 60_000 },
+    async () => {
+      const root = newFolder();
+      const store = await storeWithSession(root);
+      const names = ["a", "b", "c", "d"];
+      const runs = await Promise.all(names.map((name) => append(root, name, 200, 100)));
+      expect(runs.map(({ errors }) => errors)).toEqual(["", "", "", ""]);
+      const records: StoredRecord[] = [];
+      for await (const page of store.read(mainRef)) records.push(...page.records);
+      expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
+      expect(records.every(({ parentId }, index) => parentId === (records[index - 1]?.id ?? null))).toBe(true);
+      const texts = await textsOf(store);
+      for (const [place, name] of names.entries()) {
+        const own = texts.flatMap((text, index) =>
+          text.startsWith(`${name}-`) ? [`${text.split(" ")[0]?.slice(2)} ${index + 1}`] : [],
+        );
+        expect(own).toEqual(runs[place]?.acknowledged);
+      }
+      await store.close();
+    },
+  );
 
   it.each([
     ["small records", 200],
     ["records of 50 KB", 50_000],
-  ])("killed while appending %s lose nothing they acknowledged [REC-26]", { timeout: 120_000 }, async (_name, bytes) => {
-    const root = newFolder();
-    await (await storeWithSession(root)).close();
-    const acknowledged: string[] = [];
-    for (let round = 0; round < 15; round++) {
-      const run = await append(root, `r${round}`, 100_000, bytes, 5 + round * 6);
-      expect(run.errors).toBe("");
-      acknowledged.push(...run.acknowledged.map((line) => `r${round}-${line}`));
-    }
-    const store = createJsonlStore({ root });
-    const seen = (await textsOf(store)).map((text, index) => `${text.split(" ")[0]} ${index + 1}`);
-    await store.close();
-    expect(new Set(seen).size).toBe(seen.length);
-    const wanted = new Set(acknowledged);
-    expect(seen.filter((line) => wanted.has(line))).toEqual(acknowledged);
-    // A record that was written and not acknowledged may be there: one at most for each process.
-    expect(seen.length - acknowledged.length).toBeLessThanOrEqual(15);
-    expect(acknowledged.length).toBeGreaterThan(100);
-  });
+  ])(
+    "killed while appending %s lose nothing they acknowledged [REC-26]",
+    { timeout: 120_000 },
+    async (_name, bytes) => {
+      const root = newFolder();
+      await (await storeWithSession(root)).close();
+      const acknowledged: string[] = [];
+      for (let round = 0; round < 15; round++) {
+        const run = await append(root, `r${round}`, 100_000, bytes, 5 + round * 6);
+        expect(run.errors).toBe("");
+        acknowledged.push(...run.acknowledged.map((line) => `r${round}-${line}`));
+      }
+      const store = createJsonlStore({ root });
+      const seen = (await textsOf(store)).map((text, index) => `${text.split(" ")[0]} ${index + 1}`);
+      await store.close();
+      expect(new Set(seen).size).toBe(seen.length);
+      const wanted = new Set(acknowledged);
+      expect(seen.filter((line) => wanted.has(line))).toEqual(acknowledged);
+      // A record that was written and not acknowledged may be there: one at most for each process.
+      expect(seen.length - acknowledged.length).toBeLessThanOrEqual(15);
+      expect(acknowledged.length).toBeGreaterThan(100);
+    },
+  );
 });

@@ -33,7 +33,11 @@ describe("the lock of a session", () => {
     await store.append(mainRef, [userDraft("first")]);
     const holder = await holdLocks(root);
     try {
-      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied", details: { pid: holder.pid } });
+      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({
+        code: "STORE_LOCKED",
+        outcome: "not-applied",
+        details: { pid: holder.pid },
+      });
       expect(await textsOf(store)).toEqual(["first"]);
     } finally {
       holder.kill("SIGKILL");
@@ -48,7 +52,10 @@ describe("the lock of a session", () => {
     const store = await storeWithSession(root, { lockTimeoutMs: 200, sessionsJson: false });
     const holder = await holdLocks(root);
     holder.kill("SIGSTOP");
-    await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED", details: { state: "stopped" } });
+    await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({
+      code: "STORE_LOCKED",
+      details: { state: "stopped" },
+    });
     const appended = store.append(mainRef, [userDraft("first")]);
     holder.kill("SIGKILL");
     expect((await appended).records[0]?.seq).toBe(1);
@@ -59,7 +66,11 @@ describe("the lock of a session", () => {
     const root = newFolder();
     const first = await storeWithSession(root, { sessionsJson: false });
     const second = createJsonlStore({ root, sessionsJson: false });
-    await Promise.all(Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? first : second).append(mainRef, [userDraft(`n${index}`)], { durability: "process" })));
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        (index % 2 === 0 ? first : second).append(mainRef, [userDraft(`n${index}`)], { durability: "process" }),
+      ),
+    );
     await first.close();
     await second.append(mainRef, [userDraft("after the first handle closed")]);
     expect(new Set(await textsOf(second)).size).toBe(41);
@@ -106,7 +117,9 @@ describe("the lock of a session", () => {
       const { nodeFiles } = await import(${JSON.stringify(new URL("../src/files.ts", import.meta.url).href)});
       process.setuid(65534);
       try { openLockFile(nodeFiles, ${JSON.stringify(`${root}/lock`)}); console.log("opened"); } catch (error) { console.log(error.code); }`;
-    const answer = execFileSync(process.execPath, ["--no-warnings", "--input-type=module", "-e", program]).toString().trim();
+    const answer = execFileSync(process.execPath, ["--no-warnings", "--input-type=module", "-e", program])
+      .toString()
+      .trim();
     expect(answer).toBe("STORE_READ_ONLY");
   });
 });

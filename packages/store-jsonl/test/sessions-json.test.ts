@@ -30,7 +30,9 @@ describe("sessions.json", () => {
     await store.append(mainRef, [userDraft("hi")], { entry: { label: "main", skillsSnapshot: { a: [1] } } });
     const state = await store.load(mainRef);
     await store.close();
-    expect(viewOf(root)).toEqual({ [key]: { sessionId: "s1", label: "main", skillsSnapshot: { a: [1] }, updatedAt: state?.updatedAtMs } });
+    expect(viewOf(root)).toEqual({
+      [key]: { sessionId: "s1", label: "main", skillsSnapshot: { a: [1] }, updatedAt: state?.updatedAtMs },
+    });
   });
 
   it("is read for what another program changed, field by field [ENT-20, STO-18]", async () => {
@@ -39,13 +41,25 @@ describe("sessions.json", () => {
     const store = createJsonlStore({ root });
     await store.append(mainRef, [userDraft("hi")], { entry: { label: "ours", model: "m1" } });
     await store.close();
-    editView(root, (entries) => Object.assign(entries[key] ?? {}, { sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } }));
+    editView(root, (entries) =>
+      Object.assign(entries[key] ?? {}, { sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } }),
+    );
     const again = createJsonlStore({ root });
     await again.append(mainRef, [userDraft("meanwhile")], { entry: { model: "m2" } });
     const state = await again.load(mainRef);
-    expect(state?.entry).toMatchObject({ label: "ours", model: "m2", sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } });
+    expect(state?.entry).toMatchObject({
+      label: "ours",
+      model: "m2",
+      sendPolicy: "deny",
+      unknownField: { deep: [1, { a: null }] },
+    });
     await again.close();
-    expect(viewOf(root)[key]).toMatchObject({ label: "ours", model: "m2", sendPolicy: "deny", unknownField: { deep: [1, { a: null }] } });
+    expect(viewOf(root)[key]).toMatchObject({
+      label: "ours",
+      model: "m2",
+      sendPolicy: "deny",
+      unknownField: { deep: [1, { a: null }] },
+    });
   });
 
   it("may lose fields and keys by another program's hand", async () => {
@@ -77,11 +91,22 @@ describe("sessions.json", () => {
     await store.close();
     expect(viewOf(root)[theirs]).toEqual({ sessionId: "t1", updatedAt: 1_700_000_000_000, label: "theirs" });
     const header = { type: "session", version: 3, id: "t1", timestamp: "2026-01-02T03:04:05.006Z", cwd: "/" };
-    const line = { type: "message", id: "aaaa0001", parentId: null, timestamp: "2026-01-02T03:04:06.006Z", message: { role: "user", content: "from afar" } };
+    const line = {
+      type: "message",
+      id: "aaaa0001",
+      parentId: null,
+      timestamp: "2026-01-02T03:04:06.006Z",
+      message: { role: "user", content: "from afar" },
+    };
     writeFileSync(transcriptOf(root, "t1"), `${JSON.stringify(header)}\n${JSON.stringify(line)}\n`);
     const again = createJsonlStore({ root });
     const state = await again.load(sessionRef({ key: theirs }));
-    expect(state).toMatchObject({ sessionId: "t1", messageCount: 1, entry: { label: "theirs" }, head: { lastSeq: 2, headId: "aaaa0001" } });
+    expect(state).toMatchObject({
+      sessionId: "t1",
+      messageCount: 1,
+      entry: { label: "theirs" },
+      head: { lastSeq: 2, headId: "aaaa0001" },
+    });
     await again.close();
     expect(readFileSync(transcriptOf(root, "t1"), "utf8")).toBe(`${JSON.stringify(header)}\n${JSON.stringify(line)}\n`);
   });
@@ -117,7 +142,9 @@ describe("sessions.json", () => {
     await (await storeWithSession(root, { sessionsJson: false })).close();
     expect(existsSync(`${root}/agents/main/sessions/sessions.json`)).toBe(false);
     const coded = newFolder();
-    await (await storeWithSession(coded, { codec: { name: "same", encode: (bytes) => bytes, decode: (bytes) => bytes } })).close();
+    await (
+      await storeWithSession(coded, { codec: { name: "same", encode: (bytes) => bytes, decode: (bytes) => bytes } })
+    ).close();
     expect(filesBelow(`${coded}/agents/main/sessions`)).toEqual(["s1.jsonl"]);
   });
 });
@@ -126,7 +153,15 @@ describe("a transcript nobody has an entry for", () => {
   it("is listed under a key made from its id, and is not touched", async () => {
     const root = newFolder();
     await (await storeWithSession(root)).close();
-    const lines = [{ type: "message", id: "aaaa0001", parentId: null, timestamp: "2026-01-02T03:04:06.006Z", message: { role: "user", content: "no header" } }];
+    const lines = [
+      {
+        type: "message",
+        id: "aaaa0001",
+        parentId: null,
+        timestamp: "2026-01-02T03:04:06.006Z",
+        message: { role: "user", content: "no header" },
+      },
+    ];
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     writeFileSync(transcriptOf(root, "stray"), text);
     const store = createJsonlStore({ root });
@@ -146,7 +181,11 @@ describe("a transcript nobody has an entry for", () => {
     await store.close();
     renameSync(`${root}/agents/main/throughline`, `${root}/lost`);
     const again = createJsonlStore({ root, sessionsJson: false });
-    expect(await again.load(mainRef)).toMatchObject({ sessionId: "s1", entry: { label: "travelled" }, messageCount: 1 });
+    expect(await again.load(mainRef)).toMatchObject({
+      sessionId: "s1",
+      entry: { label: "travelled" },
+      messageCount: 1,
+    });
     await again.close();
   });
 });

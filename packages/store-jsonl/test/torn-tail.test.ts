@@ -8,7 +8,10 @@ import { temporaryFolders } from "./temporary-folder.ts";
 const newFolder = temporaryFolders();
 
 /** A session of two records and then the given ones in one append; where that append begins and ends in the file. */
-async function sessionEndingIn(root: string, texts: readonly string[]): Promise<{ readonly from: number; readonly to: number }> {
+async function sessionEndingIn(
+  root: string,
+  texts: readonly string[],
+): Promise<{ readonly from: number; readonly to: number }> {
   const store = await storeWithSession(root);
   await store.append(mainRef, [userDraft("first")]);
   await store.append(mainRef, [userDraft("second")]);
@@ -36,7 +39,12 @@ describe("a write that was cut off", () => {
       await store.close();
       const text = readFileSync(path, "utf8");
       expect(text.endsWith("\n")).toBe(true);
-      expect(text.trimEnd().split("\n").every((line) => typeof JSON.parse(line) === "object")).toBe(true);
+      expect(
+        text
+          .trimEnd()
+          .split("\n")
+          .every((line) => typeof JSON.parse(line) === "object"),
+      ).toBe(true);
     }
   });
 
@@ -99,7 +107,13 @@ describe("a write that was cut off", () => {
     const store = await storeWithSession(root);
     await store.append(mainRef, [userDraft("first")]);
     await store.close();
-    const foreign = { type: "message", id: "abcd1234", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "theirs" } };
+    const foreign = {
+      type: "message",
+      id: "abcd1234",
+      parentId: null,
+      timestamp: "2026-01-02T03:04:05.006Z",
+      message: { role: "user", content: "theirs" },
+    };
     writeFileSync(transcriptOf(root), readFileSync(transcriptOf(root), "utf8") + JSON.stringify(foreign));
     const again = createJsonlStore({ root });
     expect(await textsOf(again)).toEqual(["first", "theirs"]);

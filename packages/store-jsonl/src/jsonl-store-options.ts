@@ -1,0 +1,62 @@
+import { resolve } from "node:path";
+import type * as core from "@throughline/core";
+import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createPayloadCoder } from "@throughline/core/store";
+import { nodeFiles, type Files } from "./files.ts";
+import { createSessionLocks } from "./session-lock.ts";
+import type { StoreContext } from "./store-context.ts";
+
+export interface JsonlStoreOptions {
+  /** The folder that holds `agents/`. */
+  readonly root: string;
+  /** False: a root that does not exist is STORE_NOT_FOUND. @default true */
+  readonly create?: boolean;
+  /** Around payloads and entries; a store under a codec writes no sessions.json. @default none */
+  readonly codec?: core.PayloadCodec;
+  /** @default the system's clock */
+  readonly clock?: core.Clock;
+  /** @default ids of this process */
+  readonly ids?: core.RecordIds;
+  /** @default the system's randomness */
+  readonly random?: core.RandomSource;
+  readonly onEvent?: core.SessionEventListener;
+  /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
+  readonly sessionsJson?: boolean;
+  /** @default core's `defaultStoreLimits` */
+  readonly limits?: Partial<core.StoreLimits>;
+  /** How long a write waits for another process. @default 10,000 */
+  readonly lockTimeoutMs?: number;
+  /** The file system; another one in tests that make it fail or count its calls. @default this computer's */
+  readonly files?: Files;
+}
+
+/** The options with everything that was left out filled in. */
+export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits): StoreContext {
+  const {
+    codec,
+    clock = systemClock,
+    ids = systemRecordIds,
+    random = systemRandom,
+    onEvent,
+    files = nodeFiles,
+    lockTimeoutMs = 10_000,
+  } = options;
+  return {
+    root: resolve(options.root),
+    files,
+    locks: createSessionLocks({ files, random, timeoutMs: lockTimeoutMs }),
+    codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
+    clock,
+    ids,
+    random,
+    limits,
+    writesSessionsJson: options.sessionsJson ?? null,
+    emit(event) {
+      try {
+        onEvent?.(event);
+      } catch {
+        // A listener watches; what it throws is its own affair and must not undo or fail the operation.
+      }
+    },
+  };
+}

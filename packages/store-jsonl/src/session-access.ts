@@ -1,0 +1,98 @@
+import type { SessionEntry, SessionRef, ThroughlineError } from "@throughline/core";
+import { sessionNotFound } from "@throughline/core/store";
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { HeldSession } from "./append-records.ts";
+import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
+import type { SessionRow } from "./session-row.ts";
+import { refused } from "./store-context.ts";
+
+export interface AccessOptions {
+  /** Also hold the lock of the entries log. */
+  readonly changesEntries?: boolean;
+  /** Archived sessions too; without it they are refused. */
+  readonly isArchivedToo?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The session's row. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
+export async function locateSession(
+  agent: AgentSessions,
+  ref: SessionRef,
+  isArchivedToo: boolean,
+): Promise<SessionRow> {
+  const row = await agent.locate(ref);
+  if (row === null) throw sessionNotFound(ref);
+  if (row.isArchived && !isArchivedToo) throw archivedError(ref);
+  return row;
+}
+
+/** Runs work on a session under its locks, after everything others wrote was read. The session must have its file. */
+export function withSession<T>(
+  scene: ChangeScene,
+  ref: SessionRef,
+  options: AccessOptions,
+  work: (held: HeldSession) => T,
+): Promise<T> {
+  return withRow(scene, ref, options, (row) => work(scene.agent.holdExisting(row)));
+}
+
+/** As `withSession`, for work on the row alone: the transcript may be gone. */
+export async function withRow<T>(
+  { agent, context }: ChangeScene,
+  ref: SessionRef,
+  options: AccessOptions,
+  work: (row: SessionRow) => T,
+): Promise<T> {
+  const { changesEntries = false, isArchivedToo = false, signal } = options;
+  const { folder, log } = agent;
+  for (;;) {
+    const row = await locateSession(agent, ref, isArchivedToo);
+    agent.prepareWriting();
+    const locks = [folder.sessionLock(row.sessionId), ...(changesEntries ? [folder.entriesLock] : [])];
+    const held = (): { readonly value: T } | null => {
+      if (changesEntries) log.refreshHeld();
+      else log.refresh();
+      const now = log.find(ref.key, ref.archiveId);
+      // Reset, archived or renamed while this waited: then it is another session that is meant.
+      return now?.sessionId === row.sessionId ? { value: work(now) } : null;
+    };
+    const done = await context.locks.hold(locks, held, signal);
+    if (done !== null) return done.value;
+  }
+}
+
+/** Saves the entry if it is still at the revision: a new session, a reset, or the same session's next revision. */
+export async function saveSession(
+  scene: ChangeScene,
+  ref: SessionRef,
+  entry: SessionEntry,
+  ifRevision: number | null,
+): Promise<SessionRow> {
+  const { context, agent } = scene;
+  const { folder, log } = agent;
+  if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? sessionNotFound(ref) : archivedError(ref);
+  for (;;) {
+    const current = await agent.locate(ref);
+    if (current === null && ifRevision !== null) throw revisionConflict(null);
+    if (current === null) prepareAgentFolder(context, ref);
+    agent.prepareWriting();
+    const others = current === null ? [] : [folder.sessionLock(current.sessionId)];
+    const saved = await context.locks.hold([folder.sessionLock(entry.sessionId), ...others, folder.entriesLock], () => {
+      log.refreshHeld();
+      const now = log.find(ref.key, undefined);
+      if (now?.sessionId !== current?.sessionId) return null;
+      const row = now === null ? null : (agent.hold(now)?.row ?? now);
+      if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
+      return row?.sessionId === entry.sessionId ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);
+    });
+    if (saved !== null) return saved;
+  }
+}
+
+function archivedError(ref: SessionRef): ThroughlineError {
+  return refused("SESSION_ARCHIVED", "The session is archived and takes no writes.", { ...ref });
+}
+
+function revisionConflict(revision: number | null): ThroughlineError {
+  return refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
+}
