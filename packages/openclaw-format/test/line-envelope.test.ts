@@ -116,6 +116,9 @@ describe("line envelope", () => {
     ['{,"_tl":{"seq":1}}'],
     ['["_tl":{"seq":1}]'],
     ['x,"_tl":{"seq":1}}'],
+    ['{"a":1,"_tl":{"seq": 1}}'],
+    ['{"a":1,"_tl":{"seq":1.0}}'],
+    ['{"a":1,"_tl":{"seq":1,"seq":2}}'],
     [""],
   ])("leaves another program's line as it is: %s", (line) => {
     expect(detachEnvelope(line)).toEqual({ text: line, envelope: null });

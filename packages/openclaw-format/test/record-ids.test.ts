@@ -24,6 +24,17 @@ describe("ids and parents", () => {
     expect(found).toEqual(["DUPLICATE_ID@3", "DUPLICATE_ID@5"]);
   });
 
+  it("every other field that names a record means the nearest one too", () => {
+    const at = { parentId: "h", timestamp: "2026-02-01T16:10:52.000Z" };
+    const compaction = { type: "compaction", id: "c", ...at, summary: "s", firstKeptEntryId: "g", tokensBefore: 1 };
+    const label = { type: "label", id: "l", ...at, targetId: "g", label: "x" };
+    const { lines } = readTranscript(
+      jsonLines(header, message("g", null, "1"), message("g", "g", "2"), message("h", "g", "3"), compaction, label),
+    );
+    expect(lines[4]?.record).toEqual({ ...compaction, firstKeptEntryId: "g~2" });
+    expect(lines[5]?.record).toEqual({ ...label, targetId: "g~2" });
+  });
+
   it("finds another name when the new one is taken too, and for ids of the longest kind", () => {
     const long = "x".repeat(256);
     const ids = ["g", "g~2", "g", "g~2", long, long];
