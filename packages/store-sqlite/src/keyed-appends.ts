@@ -1,0 +1,83 @@
+import type { AppendResult, SessionHead } from "@throughline/core";
+import { defaultIdempotency, quote, RememberedAppends } from "@throughline/core/store";
+import { appendedOf } from "./record-rows.ts";
+import { refused } from "./sqlite-errors.ts";
+import type { KeyedAppendRow, SessionRow, Statements } from "./statements.ts";
+
+/** An idempotency key with the hash of the drafts it came with. */
+export interface AppendKey {
+  readonly key: string;
+  readonly digest: Uint8Array;
+}
+
+/** What is kept of a result; its records are read from the log. */
+interface KeptResult {
+  readonly head: SessionHead;
+  readonly revision: number;
+  readonly durability: AppendResult["durability"];
+}
+
+/** Holds nothing: it knows what a key has to look like. */
+const noAppends = new RememberedAppends();
+
+/**
+ * The first result of a key, or null when the key is new. A row that is due to be forgotten counts as forgotten,
+ * whether or not it has been deleted yet.
+ * @throws {ThroughlineError} INPUT_INVALID, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED
+ */
+export function earlierResult(statements: Statements, row: SessionRow, { key, digest }: AppendKey, nowMs: number): AppendResult | null {
+  noAppends.find(key, "");
+  const found = statements.findKeyed.get(row.session, key);
+  const isForgotten = found !== undefined && isDue(row, found, nowMs);
+  if (found === undefined || isForgotten) {
+    // Only a key that begins with the time it was made can be told from a new one once it is forgotten.
+    const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
+    if (madeAtMs <= Math.max(row.keyed_horizon_ms, isForgotten ? found.at_ms : -1)) {
+      throw refused("IDEMPOTENCY_EXPIRED", `The key is older than what is remembered: ${quote(key)}.`, { idempotencyKey: key });
+    }
+    return null;
+  }
+  if (Buffer.compare(found.digest, digest) !== 0) {
+    throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, { idempotencyKey: key });
+  }
+  // Writing the row again makes this commit wait for the disk: the first one may have been cut off between its write
+  // and its flush, and was then only found again in the log.
+  statements.renewKeyed.run(row.session, key);
+  const last = found.from_seq + found.record_count;
+  const records = statements.readHeads.ascending.all(row.session, found.from_seq - 1, last, found.record_count).map(appendedOf);
+  return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };
+}
+
+/** Keeps a result and gives the session's row as it is to be written. */
+export function rememberResult(statements: Statements, row: SessionRow, { key, digest }: AppendKey, result: AppendResult, nowMs: number): SessionRow {
+  const { head, revision, durability, records } = result;
+  const kept: KeptResult = { head, revision, durability };
+  const fromSeq = records[0]?.seq ?? head.lastSeq + 1;
+  statements.insertKeyed.run(row.session, key, digest, row.keyed_next, nowMs, fromSeq, records.length, JSON.stringify(kept));
+  const next = { ...row, keyed_next: row.keyed_next + 1, keyed_rows: row.keyed_rows + 1 };
+  return next.keyed_rows < next.keyed_sweep_at ? next : sweep(statements, next, nowMs);
+}
+
+function isDue(row: SessionRow, found: Pick<KeyedAppendRow, "number" | "at_ms">, nowMs: number): boolean {
+  const { rememberedAppends, rememberedMs } = defaultIdempotency;
+  return row.keyed_next - found.number > rememberedAppends && found.at_ms < nowMs - rememberedMs;
+}
+
+/** Deletes what is due. The next sweep comes when a quarter has been added, so that the work stays in proportion. */
+function sweep(statements: Statements, row: SessionRow, nowMs: number): SessionRow {
+  const { rememberedAppends, rememberedMs } = defaultIdempotency;
+  const old = statements.oldKeyed.all(row.session, row.keyed_next - rememberedAppends, nowMs - rememberedMs);
+  for (const { idempotency_key: key } of old) statements.deleteKeyed.run(row.session, key);
+  const left = row.keyed_rows - old.length;
+  return {
+    ...row,
+    keyed_rows: left,
+    keyed_sweep_at: firstSweepAt(left),
+    keyed_horizon_ms: old.reduce((newest, { at_ms: atMs }) => Math.max(newest, atMs), row.keyed_horizon_ms),
+  };
+}
+
+/** With so many rows a session's keys are swept. */
+export function firstSweepAt(rows: number): number {
+  return Math.ceil(Math.max(rows, defaultIdempotency.rememberedAppends) * 1.25);
+}

@@ -1,0 +1,58 @@
+import process from "node:process";
+import type Database from "better-sqlite3";
+import { applicationId, type SchemaStep } from "./schema.ts";
+import { refused } from "./sqlite-errors.ts";
+import { createPrivateFile, isThere, putInPlace } from "./store-file.ts";
+
+/**
+ * Brings a database to the newest step, each step in one IMMEDIATE transaction of its own, so that a migration that was
+ * interrupted goes on where it stood. A database that held something is copied first.
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a database of a newer version, which is not changed
+ */
+export function migrateSchema(database: Database.Database, path: string, steps: readonly SchemaStep[]): void {
+  const newest = steps.at(-1)?.version ?? 0;
+  const from = schemaVersion(database);
+  assertKnown(path, from, newest);
+  if (from === newest) return;
+  if (from > 0) backUp(database, path, from);
+  for (const step of steps) applyStep(database, path, step, newest);
+  // The version has to stand in the main file too: that is where an older build looks before it opens anything.
+  if (from > 0) database.pragma("wal_checkpoint(TRUNCATE)");
+}
+
+function applyStep(database: Database.Database, path: string, step: SchemaStep, newest: number): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have been faster while this one waited for the lock.
+    const version = schemaVersion(database);
+    assertKnown(path, version, newest);
+    if (version < step.version) {
+      database.exec(step.sql);
+      database.pragma(`application_id = ${applicationId}`);
+      database.pragma(`user_version = ${step.version}`);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.inTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** A consistent copy beside the file, named after the version it holds. One that is there is complete, and stays. */
+function backUp(database: Database.Database, path: string, version: number): void {
+  const copy = `${path}.v${version}.backup`;
+  if (isThere(copy)) return;
+  const part = `${copy}.${process.pid}`;
+  createPrivateFile(part);
+  database.prepare("VACUUM INTO ?").run(part);
+  putInPlace(part, copy);
+}
+
+export function schemaVersion(database: Database.Database): number {
+  return database.pragma("user_version", { simple: true }) as number;
+}
+
+export function assertKnown(path: string, version: number, newest: number): void {
+  if (version <= newest) return;
+  throw refused("STORE_VERSION_UNSUPPORTED", `${path} has schema ${version}; this build knows ${newest}.`, { path, version, newest });
+}

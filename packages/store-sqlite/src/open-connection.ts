@@ -1,0 +1,139 @@
+import Database from "better-sqlite3";
+import { assertKnown, migrateSchema } from "./migrate-schema.ts";
+import { applicationId, schemaSteps } from "./schema.ts";
+import { refused, storeError } from "./sqlite-errors.ts";
+import { prepareStatements, type Statements } from "./statements.ts";
+import { databasePath, prepareFile, readHeader } from "./store-file.ts";
+
+/** Opens databases as better-sqlite3 does; another build of it may take its place. */
+export type SqliteDriver = (path: string, options: { readonly fileMustExist?: boolean; readonly readonly?: boolean; readonly timeout?: number }) => Database.Database;
+
+/** One open database with what is prepared on it. */
+export interface Connection {
+  readonly database: Database.Database;
+  readonly statements: Statements;
+  /** Whether commits wait for the disk. Changed between transactions only. */
+  setDiskSync(isOn: boolean): void;
+}
+
+export interface OpenOptions {
+  readonly path: string;
+  readonly create: boolean;
+  /** Name of the codec; null without one. */
+  readonly codecName: string | null;
+  readonly driver: SqliteDriver;
+}
+
+/** While opening SQLite waits by itself for so long: converting to WAL and a schema step have no other way to wait. */
+const openingBusyTimeoutMs = 50;
+
+/** Before this one WAL could lose commits when it was reset (SQLite's own release notes of 3.51.3). */
+const oldestVersion = [3, 51, 3] as const;
+
+const journalSizeLimitBytes = 16 * 1024 * 1024;
+
+/** Set on every connection, then read back: a build or a file that does not take one of them is refused. */
+const settings: readonly (readonly [name: string, value: string | number, read: string | number])[] = [
+  ["journal_mode", "WAL", "wal"],
+  ["synchronous", "FULL", 2],
+  ["foreign_keys", "ON", 1],
+  ["trusted_schema", "OFF", 0],
+  ["cell_size_check", "ON", 1],
+  ["secure_delete", "ON", 1],
+  ["journal_size_limit", journalSizeLimitBytes, journalSizeLimitBytes],
+  ["wal_autocheckpoint", 1000, 1000],
+  ["temp_store", "MEMORY", 2],
+  ["mmap_size", 0, 0],
+];
+
+export const defaultDriver: SqliteDriver = (path, options) => new Database(path, options);
+
+/**
+ * One attempt to open the store. Nothing is written to a file that is no store of ours, or of a newer version.
+ * @throws {ThroughlineError} STORE_NOT_FOUND, STORE_CORRUPT, STORE_VERSION_UNSUPPORTED, STORE_LOCKED, STORE_READ_ONLY,
+ *   STORE_FULL, STORE_IO, STORE_UNSUPPORTED, PATH_UNSAFE, CODEC_FAILED
+ */
+export function openConnection(options: OpenOptions): Connection {
+  const path = databasePath(options.path);
+  let database: Database.Database | null = null;
+  try {
+    prepareFile(path, options.create);
+    assertOurs(path, options.driver);
+    database = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
+    assertVersion(database);
+    // Only an empty database takes a page size. The schema is made before WAL, so that the header in the main file,
+    // which is all that may be looked at from outside, is true from the first moment.
+    database.pragma("page_size = 8192");
+    database.pragma("secure_delete = ON");
+    migrateSchema(database, path, schemaSteps);
+    for (const setting of settings) applySetting(database, setting);
+    claimCodec(database, options.codecName);
+    const statements = prepareStatements(database);
+    database.pragma("busy_timeout = 0");
+    return { database, statements, setDiskSync: diskSyncSwitch(database) };
+  } catch (error) {
+    database?.close();
+    throw storeError(error, path);
+  }
+}
+
+/** Looks at the file without changing it: a database of another program must stay as it is, down to its side files. */
+function assertOurs(path: string, driver: SqliteDriver): void {
+  const header = readHeader(path) ?? readThrough(path, driver);
+  if (header.isEmpty) return;
+  if (!header.isSqlite || header.applicationId !== applicationId) {
+    throw refused("STORE_CORRUPT", `${path} is no store of Throughline's; it was not changed.`, { path });
+  }
+  assertKnown(path, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
+}
+
+/** A database that somebody may have open is asked through SQLite, which knows about its own locks. */
+function readThrough(path: string, driver: SqliteDriver): NonNullable<ReturnType<typeof readHeader>> {
+  const database = driver(path, { readonly: true, fileMustExist: true, timeout: openingBusyTimeoutMs });
+  try {
+    const number = (name: string): number => database.pragma(name, { simple: true }) as number;
+    return { isEmpty: number("page_count") === 0, isSqlite: true, applicationId: number("application_id"), userVersion: number("user_version") };
+  } finally {
+    database.close();
+  }
+}
+
+function assertVersion(database: Database.Database): void {
+  const text = database.prepare<[], string>("SELECT sqlite_version()").pluck().get() ?? "";
+  const parts = text.split(".").map(Number);
+  const difference = oldestVersion.map((oldest, index) => (parts[index] ?? 0) - oldest).find((each) => each !== 0) ?? 0;
+  if (difference >= 0) return;
+  throw refused("STORE_UNSUPPORTED", `SQLite ${text} may lose commits; ${oldestVersion.join(".")} or newer is needed.`, { version: text });
+}
+
+function applySetting(database: Database.Database, [name, value, read]: (typeof settings)[number]): void {
+  database.pragma(`${name} = ${value}`);
+  const actual: unknown = database.pragma(name, { simple: true });
+  if (actual === read) return;
+  // Another connection that is in a transaction keeps the database from changing to WAL; SQLite then answers with the old mode.
+  const code = name === "journal_mode" ? "STORE_LOCKED" : "STORE_UNSUPPORTED";
+  throw refused(code, `SQLite answers ${String(actual)} for ${name}, not ${read}.`, { name, actual, expected: read });
+}
+
+/** A store is written under one codec or none; the name is kept, so that another is refused before it decodes anything. */
+function claimCodec(database: Database.Database, codecName: string | null): void {
+  const wanted = codecName ?? "";
+  const find = database.prepare<[], string>("SELECT value FROM store_info WHERE name = 'codec'").pluck();
+  if (find.get() === undefined) {
+    database.prepare("INSERT INTO store_info (name, value) VALUES ('codec', ?) ON CONFLICT DO NOTHING").run(wanted);
+  }
+  const kept = find.get() ?? "";
+  if (kept === wanted) return;
+  const name = (text: string): string => (text === "" ? "no codec" : `the codec ${JSON.stringify(text)}`);
+  throw refused("CODEC_FAILED", `The store was written under ${name(kept)}, not under ${name(wanted)}.`, { kept, given: wanted });
+}
+
+function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {
+  let current = true;
+  return (isOn) => {
+    if (isOn === current) return;
+    database.pragma(`synchronous = ${isOn ? "FULL" : "NORMAL"}`);
+    current = isOn;
+  };
+}
+

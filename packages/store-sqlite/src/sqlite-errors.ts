@@ -1,0 +1,43 @@
+import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
+
+/** A refusal: nothing was changed. */
+export function refused(
+  code: ErrorCode,
+  message: string,
+  details: Readonly<Record<string, unknown>> = {},
+  cause?: unknown,
+): ThroughlineError {
+  return new ThroughlineError(code, message, { outcome: "not-applied", details, cause });
+}
+
+/** The code of an error of SQLite or of the operating system; empty for others. */
+export function nativeCode(error: unknown): string {
+  const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+/** True when another connection holds a lock, so that the same statement may pass in a moment. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(nativeCode(error));
+}
+
+/** Tables of native codes, the first that fits counts. A moved file is no matter of permissions, although SQLite says so. */
+const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
+  [/^SQLITE_(BUSY|LOCKED|PROTOCOL)/, "STORE_LOCKED", "Another connection holds the database."],
+  [/^(SQLITE_FULL|ENOSPC|EDQUOT)$/, "STORE_FULL", "There is no space left for the database."],
+  [/^SQLITE_READONLY_DBMOVED$/, "STORE_IO", "The database file was moved or deleted while it was open."],
+  [/^(SQLITE_READONLY|SQLITE_PERM|EACCES|EPERM|EROFS)/, "STORE_READ_ONLY", "The database cannot be written."],
+  [/^SQLITE_(NOTADB|CORRUPT)/, "STORE_CORRUPT", "The file is damaged or no database."],
+  [/^(SQLITE_(IOERR|CANTOPEN|NOLFS)|E[A-Z0-9]+$)/, "STORE_IO", "The operating system refused an operation on the database."],
+];
+
+/** What SQLite or the operating system said, as an error of ours. */
+export function storeError(error: unknown, path: string, outcome: WriteOutcome = "not-applied"): ThroughlineError {
+  if (ThroughlineError.isInstance(error)) return error;
+  const native = nativeCode(error);
+  const meaning = meanings.find(([pattern]) => pattern.test(native));
+  const details = { path, nativeCode: native };
+  if (meaning !== undefined) return new ThroughlineError(meaning[1], `${meaning[2]} (${path})`, { outcome, details, cause: error });
+  const text = error instanceof Error ? error.message : String(error);
+  return new ThroughlineError("INTERNAL", `The SQLite store failed: ${text}`, { outcome, details, cause: error });
+}

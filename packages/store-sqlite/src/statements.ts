@@ -1,0 +1,151 @@
+import type Database from "better-sqlite3";
+
+/** A session's own row: its address and where it stands. */
+export interface SessionRow {
+  readonly session: number;
+  readonly namespace: string;
+  readonly agent_id: string;
+  readonly key: string;
+  readonly archived: number;
+  readonly session_id: string;
+  readonly revision: number;
+  readonly last_seq: number;
+  readonly head_id: string | null;
+  readonly window_seq: number | null;
+  readonly fence: number;
+  readonly turn: string | null;
+  readonly message_count: number;
+  readonly created_at_ms: number;
+  readonly updated_at_ms: number;
+  /** Up to this seq the session's ids stand in `store_record_ids`. */
+  readonly ids_to_seq: number;
+  /** The number of the next keyed append. */
+  readonly keyed_next: number;
+  readonly keyed_rows: number;
+  /** Old keys are deleted when there are so many rows. */
+  readonly keyed_sweep_at: number;
+  /** The time of the newest keyed append that was deleted. */
+  readonly keyed_horizon_ms: number;
+}
+
+/** Text without a codec, bytes under one. */
+export type KeptPayload = string | Uint8Array;
+
+export interface RecordHeadRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly parent_id: string | null;
+  readonly type: string;
+  readonly side: number;
+  readonly ts_ms: number | null;
+  readonly stored_at_ms: number | null;
+  readonly bytes: number;
+  readonly crc: number | null;
+}
+
+export interface RecordRow extends RecordHeadRow {
+  readonly text: KeptPayload;
+  /** 1: the source is text. 2: it is bytes. Null: the text is the source. */
+  readonly source_form: number | null;
+  readonly source: KeptPayload | null;
+}
+
+export interface KeyedAppendRow {
+  readonly digest: Uint8Array;
+  readonly number: number;
+  readonly at_ms: number;
+  readonly from_seq: number;
+  readonly record_count: number;
+  readonly result: string;
+}
+
+/** A session's number in the file. */
+type Session = number;
+type Address = [namespace: string, agentId: string, key: string];
+type Statement<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
+type RecordRange = [session: Session, afterSeq: number, beforeSeq: number, limit: number];
+
+export interface Statements {
+  readonly begin: Statement<[]>;
+  readonly beginRead: Statement<[]>;
+  readonly commit: Statement<[]>;
+  readonly rollback: Statement<[]>;
+  readonly savepoint: Statement<[]>;
+  readonly release: Statement<[]>;
+  readonly rollbackToSavepoint: Statement<[]>;
+  readonly findCurrent: Statement<Address, SessionRow>;
+  readonly findArchived: Statement<[...Address, sessionId: string], SessionRow>;
+  readonly findSession: Statement<[Session], SessionRow>;
+  readonly findIds: Statement<[namespace: string, agentId: string, sessionId: string], Pick<SessionRow, "session_id">>;
+  readonly findAgent: Statement<[namespace: string, agentId: string], Pick<SessionRow, "agent_id">>;
+  readonly insertSession: Statement<[Omit<SessionRow, "session">]>;
+  readonly updateSession: Statement<[SessionRow]>;
+  readonly moveSession: Statement<[key: string, archived: number, Session]>;
+  readonly deleteSession: Statement<[Session]>;
+  readonly deleteRecords: Statement<[Session]>;
+  readonly findEntry: Statement<[Session], { readonly entry: KeptPayload }>;
+  readonly writeEntry: Statement<[Session, KeptPayload]>;
+  readonly insertRecord: Statement<unknown[]>;
+  readonly replaceRecord: Statement<unknown[]>;
+  readonly readHeads: Record<"ascending" | "descending", Statement<RecordRange, RecordHeadRow>>;
+  readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordRow>>;
+  readonly catchUpIds: Statement<[Session, afterSeq: number, toSeq: number]>;
+  readonly insertId: Statement<[Session, id: string, seq: number]>;
+  readonly findId: Statement<[Session, id: string], { readonly seq: number }>;
+  readonly findKeyed: Statement<[Session, key: string], KeyedAppendRow>;
+  readonly insertKeyed: Statement<[Session, key: string, digest: Uint8Array, number: number, atMs: number, fromSeq: number, count: number, result: string]>;
+  readonly renewKeyed: Statement<[Session, key: string]>;
+  readonly oldKeyed: Statement<[Session, beforeNumber: number, beforeMs: number], { readonly idempotency_key: string; readonly at_ms: number }>;
+  readonly deleteKeyed: Statement<[Session, key: string]>;
+}
+
+const headColumns = "seq, id, parent_id, type, side, ts_ms, stored_at_ms, bytes, crc";
+
+const sessionColumns: readonly (keyof SessionRow)[] = [
+  "namespace", "agent_id", "key", "archived", "session_id", "revision", "last_seq", "head_id", "window_seq", "fence", "turn",
+  "message_count", "created_at_ms", "updated_at_ms", "ids_to_seq", "keyed_next", "keyed_rows", "keyed_sweep_at", "keyed_horizon_ms",
+];
+
+/** What an append may change of a session's row: nothing of its address, so only one index moves with it. */
+const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.slice(sessionColumns.indexOf("revision"));
+
+/** Everything an operation needs, prepared once a connection. */
+export function prepareStatements(database: Database.Database): Statements {
+  const range = (columns: string, order: "ASC" | "DESC"): string =>
+    `SELECT ${columns} FROM store_records WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq ${order} LIMIT ?`;
+  const full = `${headColumns}, text, source_form, source`;
+  const prepare = <Parameters extends unknown[], Row = unknown>(sql: string): Statement<Parameters, Row> => database.prepare<Parameters, Row>(sql);
+  return {
+    begin: prepare("BEGIN IMMEDIATE"),
+    beginRead: prepare("BEGIN"),
+    commit: prepare("COMMIT"),
+    rollback: prepare("ROLLBACK"),
+    savepoint: prepare("SAVEPOINT one"),
+    release: prepare("RELEASE one"),
+    rollbackToSavepoint: prepare("ROLLBACK TO one"),
+    findCurrent: prepare("SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0"),
+    findArchived: prepare("SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1"),
+    findSession: prepare("SELECT * FROM store_sessions WHERE session = ?"),
+    findIds: prepare("SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE"),
+    findAgent: prepare("SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1"),
+    insertSession: prepare(`INSERT INTO store_sessions (${sessionColumns.join(", ")}) VALUES (${sessionColumns.map((each) => `@${each}`).join(", ")})`),
+    updateSession: prepare(`UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = @${each}`).join(", ")} WHERE session = @session`),
+    moveSession: prepare("UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?"),
+    deleteSession: prepare("DELETE FROM store_sessions WHERE session = ?"),
+    deleteRecords: prepare("DELETE FROM store_records WHERE session = ?"),
+    findEntry: prepare("SELECT entry FROM store_entries WHERE session = ?"),
+    writeEntry: prepare("INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry"),
+    insertRecord: prepare(`INSERT INTO store_records (session, ${headColumns}, role, tool_name, text, source_form, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    replaceRecord: prepare("UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL WHERE session = ? AND seq = ?"),
+    readHeads: { ascending: prepare(range(headColumns, "ASC")), descending: prepare(range(headColumns, "DESC")) },
+    readRecords: { ascending: prepare(range(full, "ASC")), descending: prepare(range(full, "DESC")) },
+    catchUpIds: prepare("INSERT OR IGNORE INTO store_record_ids (session, id, seq) SELECT session, id, seq FROM store_records WHERE session = ? AND seq > ? AND seq <= ?"),
+    insertId: prepare("INSERT OR IGNORE INTO store_record_ids (session, id, seq) VALUES (?, ?, ?)"),
+    findId: prepare("SELECT seq FROM store_record_ids WHERE session = ? AND id = ?"),
+    findKeyed: prepare("SELECT digest, number, at_ms, from_seq, record_count, result FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?"),
+    insertKeyed: prepare("INSERT OR REPLACE INTO store_keyed_appends (session, idempotency_key, digest, number, at_ms, from_seq, record_count, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+    renewKeyed: prepare("UPDATE store_keyed_appends SET number = number WHERE session = ? AND idempotency_key = ?"),
+    oldKeyed: prepare("SELECT idempotency_key, at_ms FROM store_keyed_appends WHERE session = ? AND number < ? AND at_ms < ?"),
+    deleteKeyed: prepare("DELETE FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?"),
+  };
+}

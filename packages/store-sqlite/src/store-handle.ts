@@ -1,0 +1,129 @@
+import { hasErrorCode, ThroughlineError, type Durability, type SessionEvent, type SessionEventListener } from "@throughline/core";
+import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { isBusy, nativeCode, refused, storeError } from "./sqlite-errors.ts";
+import type { StoreScene, WriteScene } from "./store-scene.ts";
+import { WriteQueue } from "./write-queue.ts";
+
+/** What is there once the file is open. */
+interface Opened {
+  readonly connection: Connection;
+  readonly writes: WriteQueue;
+}
+
+/** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
+export class StoreHandle {
+  readonly scene: StoreScene;
+  readonly #options: OpenOptions;
+  readonly #listener: SessionEventListener | undefined;
+  #opening: Promise<Opened> | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(scene: StoreScene, options: OpenOptions, listener: SessionEventListener | undefined) {
+    this.scene = scene;
+    this.#options = options;
+    this.#listener = listener;
+  }
+
+  /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
+  begin(signal?: AbortSignal): void {
+    if (this.#closing !== null) throw refused("STORE_CLOSED", "The store handle was closed.");
+    if (signal?.aborted === true) throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
+  }
+
+  async write<Result>(run: (scene: WriteScene) => Result, durability: Durability, signal?: AbortSignal): Promise<Result> {
+    this.begin(signal);
+    const { writes } = await this.#open();
+    this.begin(signal);
+    return writes.submit(run, durability, signal);
+  }
+
+  /** A short, synchronous read. */
+  async read<Result>(run: (connection: Connection) => Result, signal?: AbortSignal): Promise<Result> {
+    this.begin(signal);
+    const { connection } = await this.#open();
+    return this.#patiently(() => {
+      this.begin(signal);
+      return run(connection);
+    }, signal);
+  }
+
+  /**
+   * Takes what was deleted out of the log too: its pages are written over in the database and the log is cut to nothing.
+   * @throws {ThroughlineError} STORE_LOCKED while a reader elsewhere keeps the log; asking again completes it
+   */
+  async scrub(): Promise<void> {
+    const { connection } = await this.#open();
+    try {
+      await this.#patiently(() => {
+        if (!cutLog(connection)) throw refused("STORE_LOCKED", "A reader keeps the log from being cut.");
+      });
+    } catch (cause) {
+      if (!hasErrorCode(cause, "STORE_LOCKED")) throw cause;
+      const message = "The content was removed, but another connection keeps the log, which still holds it, from being cut.";
+      throw new ThroughlineError("STORE_LOCKED", message, { outcome: "unknown", cause, details: { path: this.scene.path }, remedy: "Ask again, or close every handle of the store: the last one cuts the log." });
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const opened = await this.#opening?.catch(() => null);
+    if (opened === undefined || opened === null) return;
+    const { connection, writes } = opened;
+    await writes.drain();
+    try {
+      if (!writes.isEnded) {
+        connection.database.pragma("optimize");
+        cutLog(connection);
+      }
+    } catch (error) {
+      // Whoever else has the file open does it later; what was acknowledged stands in the log.
+      if (!isBusy(error) && !/^SQLITE_READONLY/.test(nativeCode(error))) throw storeError(error, this.scene.path);
+    } finally {
+      connection.database.close();
+    }
+  }
+
+  async #open(): Promise<Opened> {
+    this.#opening ??= this.#patiently(() => {
+      const connection = openConnection(this.#options);
+      return { connection, writes: new WriteQueue(this.scene, connection, (event) => this.#emit(event)) };
+    }).catch((error: unknown) => {
+      // What kept the file from being opened may be gone the next time.
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** Tries until no other connection is in the way, sleeping in between. */
+  async #patiently<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
+    const { clock, random, lockTimeoutMs, path } = this.scene;
+    for (const startedMs = clock.nowMs(); ; ) {
+      try {
+        return attempt();
+      } catch (error) {
+        const isOver = clock.nowMs() - startedMs >= lockTimeoutMs;
+        if (isOver || !(isBusy(error) || hasErrorCode(error, "STORE_LOCKED"))) throw storeError(error, path);
+      }
+      await clock.sleep(1 + (random.uint32() % 8), signal);
+    }
+  }
+
+  #emit(event: SessionEvent): void {
+    try {
+      this.#listener?.(event);
+    } catch {
+      // A listener watches; what it throws is its own affair and must not undo or fail the operation.
+    }
+  }
+}
+
+/** Moves the log into the database and cuts it; false when somebody still reads it. */
+function cutLog({ database }: Connection): boolean {
+  const [answer] = database.pragma("wal_checkpoint(TRUNCATE)") as { readonly busy: number }[];
+  return answer?.busy === 0;
+}

@@ -1,0 +1,21 @@
+import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
+import type { Connection } from "./open-connection.ts";
+import type { RowCoder } from "./record-rows.ts";
+
+/** What every part of one store handle works with. */
+export interface StoreScene {
+  readonly path: string;
+  readonly rows: RowCoder;
+  readonly clock: Clock;
+  readonly ids: RecordIds;
+  readonly random: RandomSource;
+  readonly limits: StoreLimits;
+  /** How long an operation waits for other processes. */
+  readonly lockTimeoutMs: number;
+}
+
+/** A write inside its transaction. What it announces is announced once it is committed. */
+export interface WriteScene extends StoreScene {
+  readonly connection: Connection;
+  announce(event: SessionEvent): void;
+}

@@ -1,0 +1,213 @@
+import { ThroughlineError, type Durability, type SessionEvent } from "@throughline/core";
+import type { Connection } from "./open-connection.ts";
+import { isBusy, nativeCode, refused, storeError } from "./sqlite-errors.ts";
+import { lockHolder } from "./store-file.ts";
+import type { StoreScene, WriteScene } from "./store-scene.ts";
+
+/** A write that waits for its transaction. */
+interface Job {
+  readonly run: (scene: WriteScene) => unknown;
+  readonly durability: Durability;
+  readonly signal: AbortSignal | undefined;
+  readonly waitsSinceMs: number;
+  readonly resolve: (value: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** What became of a job inside the transaction. */
+interface Done {
+  readonly job: Job;
+  readonly settle: () => void;
+  readonly events: readonly SessionEvent[];
+}
+
+/** At most so many jobs, or so much time, go into one commit: meanwhile nothing else happens in this process. */
+const maxJobs = 64;
+const maxGroupMs = 5;
+
+/** Locks are held for less than a commit takes, so it is worth asking again at once, a few times, before sleeping. */
+const spinAttempts = 6;
+const napMs = 0.05;
+const napCell = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * The writes of one handle. Those that arrive in one turn of the event loop share one IMMEDIATE transaction, each in a
+ * savepoint, so that a refused one takes no other with it. Begin to commit is one synchronous section: no read of this
+ * handle can fall into it, and no lock is held while anything waits.
+ */
+export class WriteQueue {
+  readonly #scene: StoreScene;
+  readonly #connection: Connection;
+  readonly #emit: (event: SessionEvent) => void;
+  #jobs: Job[] = [];
+  #work: Promise<void> | null = null;
+  /** Set when a flush failed: what the kernel kept of it cannot be known, so nothing more is written by this handle. */
+  #end: ThroughlineError | null = null;
+
+  constructor(scene: StoreScene, connection: Connection, emit: (event: SessionEvent) => void) {
+    this.#scene = scene;
+    this.#connection = connection;
+    this.#emit = emit;
+  }
+
+  /** True when nothing may be written by this handle any more, not even the log into the database. */
+  get isEnded(): boolean {
+    return this.#end !== null;
+  }
+
+  /** Runs the job in a transaction and resolves with what it gave once that is committed. */
+  submit<Result>(run: (scene: WriteScene) => Result, durability: Durability, signal?: AbortSignal): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      this.#jobs.push({ run, durability, signal, waitsSinceMs: this.#scene.clock.nowMs(), resolve, reject });
+      this.#work ??= this.#run();
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drain(): Promise<void> {
+    while (this.#work !== null) await this.#work;
+  }
+
+  async #run(): Promise<void> {
+    await nextTick();
+    try {
+      while (this.#jobs.length > 0) {
+        await this.#nextGroup();
+        if (this.#jobs.length > 0) await nextTick();
+      }
+    } catch (error) {
+      for (const job of this.#jobs.splice(0)) job.reject(storeError(error, this.#scene.path, "unknown"));
+    }
+    this.#work = null;
+  }
+
+  /** Commits one group, however long the lock has to be waited for. */
+  async #nextGroup(): Promise<void> {
+    const { clock, random } = this.#scene;
+    const askedMs = clock.nowMs();
+    for (let attempt = 1; !this.#tryGroup(); attempt++) {
+      if (attempt % spinAttempts !== 0) Atomics.wait(napCell, 0, 0, napMs);
+      else {
+        await clock.sleep(1 + (random.uint32() % 8));
+        this.#dropOverdue(askedMs);
+      }
+    }
+  }
+
+  /** One commit; false when another connection holds the lock. */
+  #tryGroup(): boolean {
+    if (this.#end !== null) {
+      for (const job of this.#jobs.splice(0)) job.reject(this.#end);
+      return true;
+    }
+    this.#dropAborted();
+    const { statements, setDiskSync } = this.#connection;
+    const group = this.#jobs.slice(0, maxJobs);
+    if (group.length === 0) return true;
+    try {
+      setDiskSync(group.some(({ durability }) => durability === "disk"));
+      statements.begin.run();
+    } catch (error) {
+      if (isBusy(error)) return false;
+      for (const job of this.#jobs.splice(0, group.length)) job.reject(storeError(error, this.#scene.path));
+      return true;
+    }
+    this.#commitGroup(group);
+    return true;
+  }
+
+  #commitGroup(group: readonly Job[]): void {
+    const startedMs = this.#scene.clock.nowMs();
+    const done: Done[] = [];
+    let failure: unknown = null;
+    for (const job of group) {
+      if (done.length > 0 && this.#scene.clock.nowMs() - startedMs >= maxGroupMs) break;
+      try {
+        done.push(this.#runJob(job, group.length > 1));
+      } catch (error) {
+        // The transaction is gone, and with it everything the group has done so far.
+        failure = error;
+        done.push({ job, settle: () => undefined, events: [] });
+        break;
+      }
+    }
+    this.#jobs.splice(0, done.length);
+    failure = failure === null ? this.#commit() : storeError(failure, this.#scene.path);
+    for (const { job, settle, events } of done) {
+      if (failure !== null) job.reject(failure);
+      else {
+        settle();
+        events.forEach(this.#emit);
+      }
+    }
+  }
+
+  /** Runs one job. A refusal undoes the job alone; throws when the whole transaction is lost. */
+  #runJob(job: Job, hasSavepoint: boolean): Done {
+    const { database, statements } = this.#connection;
+    const events: SessionEvent[] = [];
+    if (hasSavepoint) statements.savepoint.run();
+    try {
+      const result = job.run({ ...this.#scene, connection: this.#connection, announce: (event) => events.push(event) });
+      if (hasSavepoint) statements.release.run();
+      return { job, settle: () => job.resolve(result as never), events };
+    } catch (error) {
+      if (!database.inTransaction) throw error;
+      if (hasSavepoint) {
+        statements.rollbackToSavepoint.run();
+        statements.release.run();
+      } else statements.rollback.run();
+      return { job, settle: () => job.reject(storeError(error, this.#scene.path)), events: [] };
+    }
+  }
+
+  /** Null, or why the group is not known to be committed. */
+  #commit(): ThroughlineError | null {
+    const { database, statements } = this.#connection;
+    // A single job that was refused has taken its transaction with it.
+    if (!database.inTransaction) return null;
+    try {
+      statements.commit.run();
+      return null;
+    } catch (error) {
+      // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole.
+      const outcome = isBusy(error) || nativeCode(error) === "SQLITE_FULL" ? "not-applied" : "unknown";
+      const failure = storeError(error, this.#scene.path, outcome);
+      if (nativeCode(error) === "SQLITE_IOERR_FSYNC" || nativeCode(error) === "SQLITE_IOERR_DIR_FSYNC") this.#end = ended(failure);
+      if (database.inTransaction) statements.rollback.run();
+      return failure;
+    }
+  }
+
+  #dropAborted(): void {
+    this.#jobs = this.#jobs.filter((job) => {
+      if (job.signal?.aborted !== true) return true;
+      job.reject(refused("ABORTED", "The signal was aborted before the write began.", {}, job.signal.reason));
+      return false;
+    });
+  }
+
+  /** Gives up on what has waited for the lock too long. Time spent behind others of this handle does not count. */
+  #dropOverdue(askedMs: number): void {
+    const { clock, lockTimeoutMs, path } = this.#scene;
+    const nowMs = clock.nowMs();
+    if (nowMs - askedMs < lockTimeoutMs) return;
+    const holderPid = lockHolder(path);
+    const named = holderPid === null ? "another connection" : `process ${holderPid}`;
+    this.#jobs = this.#jobs.filter((job) => {
+      const waitedMs = nowMs - Math.max(job.waitsSinceMs, askedMs);
+      if (waitedMs < lockTimeoutMs) return true;
+      job.reject(refused("STORE_LOCKED", `The write lock of ${path} was held by ${named} for ${waitedMs} ms.`, { path, waitedMs, holderPid }));
+      return false;
+    });
+  }
+}
+
+/** What later writes hear: they were not tried, so that much is known of them. */
+function ended(failure: ThroughlineError): ThroughlineError {
+  return new ThroughlineError("STORE_IO", "A flush failed earlier; open the store again before writing.", { outcome: "not-applied", details: failure.details, cause: failure });
+}
+
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,49 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import type { StoreUnderTest } from "@throughline/store-conformance";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import type { SqliteStoreOptions } from "@throughline/store-sqlite";
+import { createFaultyDriver } from "./faulty-driver.ts";
+
+/** A store in a folder of its own, and what the conformance kit may do to it. */
+export async function openUnderTest(codec?: PayloadCodec): Promise<StoreUnderTest> {
+  const folder = await mkdtemp(join(tmpdir(), "throughline-sqlite-"));
+  const events: SessionEvent[] = [];
+  const faults = createFaultyDriver();
+  let aheadMs = 0;
+  const options: SqliteStoreOptions = {
+    path: join(folder, "store.db"),
+    clock: { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs },
+    driver: faults.driver,
+    onEvent: (event) => events.push(event),
+    ...(codec === undefined ? {} : { codec }),
+  };
+  const opened: SessionStore[] = [];
+  const open = (): SessionStore => {
+    const store = createSqliteStore(options);
+    opened.push(store);
+    return store;
+  };
+  const first = open();
+  let current = first;
+  return {
+    store: first,
+    reopen: async () => {
+      await current.close();
+      current = open();
+      return current;
+    },
+    another: async () => open(),
+    files: async () => Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name)))),
+    events: () => events,
+    advanceClock: (deltaMs) => (aheadMs += deltaMs),
+    failNextAppend: (outcome) => faults.failNextCommit(outcome === "unknown" ? "SQLITE_IOERR_WRITE" : "SQLITE_FULL"),
+    dispose: async () => {
+      for (const store of opened) await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
