@@ -1,8 +1,8 @@
 /**
- * Tokens of a text by the kind of its characters, for when no vocabulary can be loaded. One pass, no tables:
- * a word costs a token for every five letters begun, a run of digits one for three, a run of signs one for two, blank
- * space one unless it is the single space before a word, a letter of another alphabet half a token, and everything
- * from the ideographs on a whole one.
+ * Tokens of a text by the kind of its characters, for when no vocabulary can be loaded. One pass, no tables: a word
+ * costs a token for every five letters begun, what goes on for longer than any word one for two, a run of digits one
+ * for three, a run of signs one for two, blank space one unless it is the single space before a word, a letter of
+ * another alphabet half a token, and everything from the ideographs on a whole one.
  */
 export function countByCharacterKind(text: string): number {
   let tokens = 0;
@@ -31,12 +31,15 @@ const charactersPerToken: Readonly<Record<Exclude<CharacterKind, "blank">, numbe
   wide: 1,
 };
 
+/** Letters beyond it are no word but data, of which vocabularies hold little. */
+const longestWord = 20;
 const space = 0x20;
 
 function tokensOfRun(kind: CharacterKind | null, length: number, lastUnit: number): number {
   if (kind === null) return 0;
   if (kind === "blank") return length === 1 && lastUnit === space ? 0 : 1;
-  return Math.ceil(length / charactersPerToken[kind]);
+  const wordLength = kind === "letter" ? Math.min(length, longestWord) : length;
+  return Math.ceil(wordLength / charactersPerToken[kind]) + Math.ceil((length - wordLength) / 2);
 }
 
 function kindOf(unit: number): CharacterKind {

@@ -137,6 +137,7 @@ describe("counting by the kinds of characters", () => {
     ["", 0],
     ["word", 1],
     ["wonderful", 2],
+    ["abcdefghijklmnopqrstuvwxyz", 7],
     ["two words", 2],
     ["1234567", 3],
     ["a, b", 3],
