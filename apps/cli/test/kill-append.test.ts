@@ -6,7 +6,7 @@ const directories = [temporaryDirectory(), temporaryDirectory()];
 afterAll(() => directories.forEach((directory) => directory.remove()));
 
 describe("append under kill -9", () => {
-  it.each([
+  it.concurrent.each([
     [200, directories[0]],
     [50_000, directories[1]],
   ])(
