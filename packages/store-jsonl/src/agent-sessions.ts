@@ -19,6 +19,13 @@ interface TranscriptSummary {
   readonly patches: readonly EntryPatch[];
 }
 
+interface KeptFold {
+  readonly row: SessionRow;
+  readonly patches: readonly EntryPatch[];
+  readonly count: number;
+  readonly folded: SessionRow;
+}
+
 interface KeptSummary {
   readonly seenAs: string;
   readonly summary: TranscriptSummary;
@@ -36,6 +43,7 @@ export class AgentSessions {
   readonly #address: AgentAddress;
   readonly #files: Map<string, TranscriptFile> = new Map();
   readonly #summaries: Map<string, KeptSummary> = new Map();
+  readonly #folds: Map<string, KeptFold> = new Map();
   #isPrepared = false;
   readonly #missing: Set<string> = new Set();
 
@@ -102,6 +110,7 @@ export class AgentSessions {
       const path = this.folder.session(name);
       const transcript = file.catchUp(path, owner, row.savedHead ?? null);
       if (transcript === null) continue;
+      transcript.forgetPatches(row.revision);
       return { row: this.#fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };
     }
     this.#reportMissing(row);
@@ -146,8 +155,8 @@ export class AgentSessions {
   }
 
   /** To be called after a transcript was written: keeps what `knownRows` says up to date. */
-  remember({ file, path, owner, row, transcript }: HeldSession): void {
-    const now = file.catchUp(path, owner, transcript.savedHead);
+  remember({ file, row }: HeldSession): void {
+    const now = file.current;
     if (now !== null) this.#summaries.set(row.sessionId, { seenAs: "", summary: summaryOf(now) });
   }
 
@@ -168,10 +177,11 @@ export class AgentSessions {
     this.#files.get(sessionId)?.forget();
     this.#files.delete(sessionId);
     this.#summaries.delete(sessionId);
+    this.#folds.delete(sessionId);
   }
 
   async close(): Promise<void> {
-    for (const file of this.#files.values()) await file.close();
+    for (const file of this.#files.values()) file.forget();
     this.#files.clear();
     await this.log.close();
   }
@@ -254,7 +264,7 @@ export class AgentSessions {
 
   #closeOldest(): void {
     for (const [sessionId, file] of this.#files) {
-      if (file.isFlushing) continue;
+      if (file.isPinned) continue;
       file.forget();
       this.#files.delete(sessionId);
       return;
@@ -265,9 +275,13 @@ export class AgentSessions {
     return { ref: { ...this.#address, key: row.key }, sessionId: row.sessionId };
   }
 
+  /** The row with the patches that lie in the transcript. Patches folded in before are not folded in again. */
   #fold(row: SessionRow, { patches, updatedAtMs }: Pick<TranscriptSummary, "patches" | "updatedAtMs">): SessionRow {
     const { ref } = this.#ownerOf(row);
-    return foldPatches(row, patches, updatedAtMs, ({ envelope }) => {
+    const kept = this.#folds.get(row.sessionId);
+    const isGoingOn = kept?.row === row && kept.patches === patches;
+    const fresh = isGoingOn ? patches.slice(kept.count) : patches;
+    const folded = foldPatches(isGoingOn ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) => {
       const coded = envelope.entryEnc;
       const { set, unset } =
         coded === undefined
@@ -278,6 +292,8 @@ export class AgentSessions {
             });
       return { ...set, ...Object.fromEntries(unset.map((field) => [field, undefined])) };
     });
+    this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
+    return folded;
   }
 
   #summaryOf(row: SessionRow): TranscriptSummary {
@@ -310,7 +326,7 @@ export class AgentSessions {
 }
 
 function summaryOf({ head, messageCount, updatedAtMs, patches }: Transcript): TranscriptSummary {
-  return { head, messageCount, updatedAtMs, patches: [...patches] };
+  return { head, messageCount, updatedAtMs, patches };
 }
 
 function emptyHead(sessionId: string): SessionHead {

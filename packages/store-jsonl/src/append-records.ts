@@ -85,9 +85,9 @@ export function appendRecords(
     throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
   const change = options.entry === undefined ? null : entryChange(context, held, options.entry, nowMs);
   const lines = encodeBatch(context, held, request, linked, change, nowMs);
-  file.repairTail(path, owner, file.sizeOnDisk);
+  file.repairTail(path, owner);
   const records = writeBatch(held, lines, linked, temporary);
-  const now = file.catchUp(path, owner, transcript.savedHead) ?? transcript;
+  const now = file.current ?? transcript;
   if (change !== null && change.clampedMs !== null)
     context.emit({
       name: "updated-at-clamped",

@@ -63,7 +63,7 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
-      await locateSession(agent, ref, false);
+      const row = await locateSession(agent, ref, false);
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const { ids, clock, limits } = this.#context;
       const prepared = rules.prepareDrafts(drafts, { ids, clock, limits });
@@ -74,13 +74,14 @@ class JsonlStore implements core.SessionStore {
       const request: AppendRequest = { prepared, digest, options };
       const isEntryOnly = prepared.length === 0;
       const scene = this.#scene(agent, durability);
-      const access = { changesEntries: isEntryOnly, signal: options.signal };
-      const { held, outcome } = await withSession(scene, ref, access, (held) => {
+      const access = { row, changesEntries: isEntryOnly, signal: options.signal };
+      const { held, outcome, pinned } = await withSession(scene, ref, access, (held) => {
         const outcome = earlierAppend(held, request) ?? this.#appendHeld(agent, held, request);
         agent.remember(held);
-        return { held, outcome };
+        return { held, outcome, pinned: durability === "disk" && !isEntryOnly ? held.file.pin(held.path) : null };
       });
-      if (durability === "disk") await (isEntryOnly ? agent.log.flushed() : held.file.flushed(held.path));
+      if (pinned !== null) await pinned.flushed().finally(() => pinned.release());
+      else if (durability === "disk") await agent.log.flushed();
       if (!outcome.replayed) this.#announce(agent, held, outcome, options.entry !== undefined && !isEntryOnly);
       const { records, head, revision, replayed } = outcome;
       return { records, head, revision, durability, replayed };

@@ -22,7 +22,7 @@ export function redactTranscript(
   const unknown = ids.find((id) => !held.transcript.seqById.has(id));
   if (unknown !== undefined)
     throw refused("RECORD_NOT_FOUND", `The session holds no record ${quote(unknown)}.`, { id: unknown });
-  file.repairTail(path, owner, file.sizeOnDisk);
+  file.repairTail(path, owner);
   const seqs = [...new Set(ids.map((id) => held.transcript.seqById.get(id) ?? 0))].toSorted(
     (one, other) => one - other,
   );

@@ -12,6 +12,8 @@ export interface AccessOptions {
   /** Archived sessions too; without it they are refused. */
   readonly isArchivedToo?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** The row, where it was just looked up. */
+  readonly row?: SessionRow;
 }
 
 /** The session's row. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
@@ -45,8 +47,8 @@ export async function withRow<T>(
 ): Promise<T> {
   const { changesEntries = false, isArchivedToo = false, signal } = options;
   const { folder, log } = agent;
-  for (;;) {
-    const row = await locateSession(agent, ref, isArchivedToo);
+  for (let known = options.row; ; known = undefined) {
+    const row = known ?? (await locateSession(agent, ref, isArchivedToo));
     agent.prepareWriting();
     const locks = [folder.sessionLock(row.sessionId), ...(changesEntries ? [folder.entriesLock] : [])];
     const held = (): { readonly value: T } | null => {

@@ -27,8 +27,18 @@ interface OpenFile {
   readonly handle: number;
   readonly isWritable: boolean;
   readonly flush: GroupFlush;
+  /** Writes whose flush is not over. */
+  pins: number;
+  isForgotten: boolean;
   /** After a failed flush the kernel may have forgotten what it could not write: nothing more is believed of this handle. */
   isDead: boolean;
+}
+
+/** A file that stays open until it is released. */
+export interface PinnedFile {
+  /** Resolves when everything written before the call is on the disk. */
+  flushed(): Promise<void>;
+  release(): void;
 }
 
 const scanChunkBytes = 1024 * 1024;
@@ -68,11 +78,12 @@ export class TranscriptFile {
    * Sets aside what was never acknowledged and ends an open last line, so that the next line stands by itself. Under
    * the session's lock, right after `catchUp`.
    */
-  repairTail(path: string, owner: LineOwner, sizeBytes: number): void {
+  repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder, onFinding } = this.#options;
     const { transcript, handle } = this.#writable(path);
     const { tail } = transcript;
     if (tail !== null) {
+      const { sizeBytes } = files.factsOf(handle);
       const keptAt = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
       withFileErrors(path, () => {
         const torn = readRange(files, handle, tail.byteOffset, sizeBytes);
@@ -136,25 +147,34 @@ export class TranscriptFile {
     return transcript;
   }
 
-  /** Resolves when everything written before the call is on the disk. */
-  async flushed(path: string): Promise<void> {
-    const open = this.#open;
-    if (open === null) throw fileError(new Error("the file was closed before it was flushed"), path, "unknown");
-    try {
-      await open.flush.flushed();
-    } catch (error) {
-      open.isDead = true;
-      if (this.#open === open) this.forget();
-      throw fileError(error, path, "unknown");
-    }
+  /** Holds on to the file as it is open now, from a write until its flush: it may be let go of or replaced meanwhile. */
+  pin(path: string): PinnedFile {
+    const { open } = this.#writable(path);
+    open.pins++;
+    return {
+      flushed: async () => {
+        try {
+          await open.flush.flushed();
+        } catch (error) {
+          open.isDead = true;
+          if (this.#open === open) this.forget();
+          throw fileError(error, path, "unknown");
+        }
+      },
+      release: () => {
+        open.pins--;
+        this.#closeUnused(open);
+      },
+    };
   }
 
-  get isFlushing(): boolean {
-    return this.#open?.flush.isRunning === true;
+  get isPinned(): boolean {
+    return this.#open !== null && this.#open.pins > 0;
   }
 
-  get sizeOnDisk(): number {
-    return this.#open === null ? 0 : this.#options.files.factsOf(this.#open.handle).sizeBytes;
+  /** The image as it is after what was read or written last; looks at nothing. */
+  get current(): Transcript | null {
+    return this.#transcript;
   }
 
   /** The bytes from one place to another, as they are now. */
@@ -171,19 +191,18 @@ export class TranscriptFile {
     this.#identity = "";
     this.#transcript = null;
     if (open === null) return;
-    const close = (): void => this.#options.files.close(open.handle);
-    // A handle's number must not go to another file while a flush still uses it.
-    if (open.flush.isRunning) void open.flush.idle().then(close);
-    else close();
+    open.isForgotten = true;
+    this.#closeUnused(open);
   }
 
-  /** As `forget`, and waits until the handle is given back. */
-  async close(): Promise<void> {
-    await this.#open?.flush.idle();
-    this.forget();
+  /** A handle's number must not go to another file while a flush still uses it. */
+  #closeUnused(open: OpenFile): void {
+    if (!open.isForgotten || open.pins > 0) return;
+    open.isForgotten = false;
+    this.#options.files.close(open.handle);
   }
 
-  #writable(path: string): { readonly transcript: Transcript; readonly handle: number } {
+  #writable(path: string): { readonly transcript: Transcript; readonly handle: number; readonly open: OpenFile } {
     if (this.#open === null || this.#transcript === null)
       throw new ThroughlineError("INTERNAL", "A transcript was written before it was read.", {
         outcome: "not-applied",
@@ -193,7 +212,7 @@ export class TranscriptFile {
         outcome: "not-applied",
         details: { path },
       });
-    return { transcript: this.#transcript, handle: this.#open.handle };
+    return { transcript: this.#transcript, handle: this.#open.handle, open: this.#open };
   }
 
   #recount(path: string, owner: LineOwner, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
@@ -217,6 +236,8 @@ export class TranscriptFile {
     const open: OpenFile = {
       handle,
       isWritable,
+      pins: 0,
+      isForgotten: false,
       isDead: false,
       flush: new GroupFlush(async () => {
         if (open.isDead) throw new Error("an earlier flush of this file failed");

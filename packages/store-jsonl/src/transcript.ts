@@ -46,6 +46,8 @@ export interface TranscriptOptions {
   readonly isMixed: boolean;
 }
 
+const maxKeptPatches = 256;
+
 /** A line of ours with its place. */
 export interface WrittenLine {
   readonly stored: StoredLine;
@@ -103,6 +105,13 @@ export class Transcript {
     this.savedHead = saved;
     this.#applySavedHead();
     return true;
+  }
+
+  /** Lets go of patches that the entries log has by now; seldom, so that it costs nothing. */
+  forgetPatches(revision: number): void {
+    const [oldest] = this.patches;
+    if (this.patches.length < maxKeptPatches || oldest === undefined || oldest.revision > revision) return;
+    this.patches = this.patches.filter((patch) => patch.revision > revision);
   }
 
   beginScan(): void {

@@ -237,3 +237,18 @@ describe("odd transcripts", () => {
     await store.close();
   });
 });
+
+describe("many sessions at once", () => {
+  it("are written side by side, more than are kept open", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    const store = createJsonlStore({ root, sessionsJson: false });
+    const refs = Array.from({ length: 150 }, (_, index) => sessionRef({ key: `agent:main:n${index}` }));
+    for (const [index, ref] of refs.entries())
+      await store.save(ref, { sessionId: `s${index}` }, { ifRevision: null, durability: "process" });
+    for (let round = 0; round < 3; round++)
+      await Promise.all(refs.map((ref) => store.append(ref, [userDraft(`r${round}`)])));
+    for (const ref of refs) expect(await textsOf(store, ref)).toEqual(["r0", "r1", "r2"]);
+    expect((await store.list({ limit: 1000 })).sessions).toHaveLength(150);
+    await store.close();
+  });
+});
