@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
+import { leanBuiltins } from "./lean-builtins.ts";
 
 /**
  * Bundles the command line in `folder` into `outdir`. One entry, and a chunk for each action that is loaded on use: 120
@@ -22,6 +23,7 @@ export async function bundleCli(folder: string, outdir: string = join(folder, "d
     legalComments: "eof",
     sourcemap: true,
     logLevel: "warning",
+    plugins: [leanBuiltins],
     // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
     banner: {
       js: 'import { createRequire as throughlineCreateRequire } from "node:module"; const require = throughlineCreateRequire(import.meta.url);',
