@@ -89,9 +89,7 @@ describe("the bundle", () => {
   it("loads no store, no command and no child process for --help", async () => {
     const { chunks, builtin } = await load("--help");
     const sources = chunks.flatMap(sourcesOf);
-    expect(
-      builtin.filter((name) => /NativeModule (child_process|crypto|sqlite|zlib)$/.test(name)),
-    ).toEqual([]);
+    expect(builtin.filter((name) => /NativeModule (child_process|crypto|sqlite|zlib)$/.test(name))).toEqual([]);
     expect(sources.filter((source) => /packages\/store-|src\/commands\//.test(source))).toEqual([]);
   });
 

@@ -259,6 +259,65 @@ describe("doctor", () => {
   });
 });
 
+describe("sessions that are special", () => {
+  it("are shown, exported and copied although a newer version wrote something in them", async () => {
+    await seed(home, [
+      {
+        key: "agent:main:newer",
+        drafts: [
+          user("a"),
+          { type: "custom", customType: "throughline.future", v: 9, critical: true, data: {} },
+          user("b"),
+        ],
+      },
+    ]);
+    const context = await run("context", "agent:main:newer", "--json");
+    expect([context.code, objects(context.stderr)[0]?.["code"]]).toEqual([1, "RECORD_FROM_NEWER_VERSION"]);
+    expect(kindsOf((await run("show", "agent:main:newer", "--all-branches", "--json")).stdout, "record")).toHaveLength(
+      3,
+    );
+    expect((await run("export", "agent:main:newer")).stdout.split("\n")).toHaveLength(5);
+    expect((await run("doctor")).stdout).toContain("no context is built until this program is upgraded");
+  });
+
+  it("are empty, and nothing fails on them", async () => {
+    await using store = await openStore(`jsonl:${storeFolder}`, { workingDirectory: home, create: false });
+    await store.save(sessionRef({ key: "agent:main:empty" }), { sessionId: "empty-1" }, { ifRevision: null });
+    const [context] = objects((await run("context", "empty-1", "--provider", "anthropic", "--json")).stdout);
+    expect(context).toMatchObject({ recordsInContext: 0, headId: null, lastSeq: 0, messages: [], model: null });
+    expect((await run("show", "empty-1", "--json")).stdout).toBe('{"kind":"end","count":0,"nextCursor":null}\n');
+    for (const command of [
+      ["context", "empty-1"],
+      ["show", "empty-1"],
+      ["export", "empty-1"],
+      ["copy", "empty-1", "--to-store", `jsonl:${join(home, "empty-copy")}`],
+    ]) {
+      expect([command[0], (await run(...command)).code]).toEqual([command[0], 0]);
+    }
+  });
+});
+
+describe("export", () => {
+  it("goes into a directory by session id, and everything below one with an index", async () => {
+    const folder = join(home, "one");
+    mkdirSync(folder);
+    expect((await run("export", "agent:main:used", "-o", folder)).code).toBe(0);
+    expect(readdirSync(folder)).toEqual(["id-agent-main-used.jsonl"]);
+    const all = join(home, "all");
+    const { stdout } = await run("export", "--all", "--to", "openclaw", "-o", all, "--agent", "many", "--json");
+    expect(kindsOf(stdout, "export").at(-1)).toMatchObject({
+      key: null,
+      path: join(all, "agents/many/sessions/sessions.json"),
+    });
+    expect(readdirSync(join(all, "agents/many/sessions"))).toHaveLength(60);
+  });
+
+  it("is refused to a terminal", async () => {
+    const { code, stdout } = await runHere(home, ["export", "agent:main:used"], { isTerminal: true });
+    expect([code, stdout]).toEqual([2, ""]);
+  });
+});
+
 describe("import, export and copy", () => {
   it("give a file back byte for byte, once and through a second store", async () => {
     const file = join(home, "foreign.jsonl");
