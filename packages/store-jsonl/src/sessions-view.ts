@@ -82,7 +82,7 @@ export class SessionsView {
     if (isWanted === false || (isWanted === null && active.length > maxSessionsByDefault)) return;
     const theirs = this.entries();
     if (!this.#isReadable || (active.length === 0 && this.#seenAs === "")) return;
-    const ours = new Map<string, unknown>(active.map((row) => [row.key, viewOf(row)]));
+    const ours = new Map<string, unknown>(active.map((row) => [row.key, viewOf(row, fieldsOf(theirs.get(row.key)))]));
     // Keys of theirs that we never wrote: sessions whose transcript does not exist yet.
     const kept = [...theirs].filter(([key]) => ours.has(key) || !this.#base.has(key));
     const wanted = new Map<string, unknown>([...kept, ...ours]);
@@ -137,12 +137,11 @@ function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | nul
     : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
 }
 
-function viewOf(row: SessionRow): unknown {
-  return Object.fromEntries([
-    ...Object.entries(row.entry),
-    ["sessionId", row.sessionId],
-    ["updatedAt", row.updatedAtMs],
-  ]);
+/** Another process of ours may know of later activity than this one has looked at. */
+function viewOf(row: SessionRow, written: Fields | null = null): unknown {
+  const writtenMs = written?.["sessionId"] === row.sessionId ? Number(written["updatedAt"]) : Number.NaN;
+  const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
+  return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
 }
 
 /** By own properties: a key like `__proto__` is a key like any other. */
