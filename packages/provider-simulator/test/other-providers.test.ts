@@ -95,6 +95,19 @@ describe("Gemini", () => {
         "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance.",
         contents(user, unsigned, responses("a"), said, user),
       ],
+      [
+        "a part that is text",
+        contents({ role: "user", parts: ["Hi"] }),
+        "Invalid value at 'GenerateContentRequest.contents[0].parts[0]' (type.googleapis.com/google.ai.generativelanguage.v1beta.Part)",
+        good,
+      ],
+      ["a content that is text", { contents: ["Hi"] }, "Invalid value at 'contents[0]'", good],
+      [
+        "a part with two kinds of data",
+        contents({ role: "user", parts: [{ text: "a", inlineData: {} }] }),
+        "Invalid value at 'GenerateContentRequest.contents[0].parts[0]' (oneof), oneof field 'data' is already set. Cannot set 'inlineData'",
+        good,
+      ],
       ["a function declared twice", declared("a", "a"), "Duplicate function declaration found: a", declared("a", "b")],
     ],
   );
@@ -122,6 +135,40 @@ describe("Bedrock's Converse", () => {
     `Expected toolResult blocks at messages.${index}.content for the following Ids: ${ids}`;
 
   runCases(checkBedrockConverse, [
+    [
+      "a role of its own",
+      converse(user, { role: "tool", content: [] }),
+      "1 validation error detected: Value 'tool' at 'messages.role' failed to satisfy constraint: Member must satisfy enum value set: [user, assistant]",
+      good,
+    ],
+    [
+      "a block that is text",
+      converse({ role: "user", content: ["Hi"] }),
+      "The value at messages.0.content.0 is not a ContentBlock object.",
+      good,
+    ],
+    [
+      "a block of two kinds",
+      converse({ role: "user", content: [{ text: "a", image: {} }] }),
+      "The ContentBlock object at messages.0.content.0 must set one of the following keys: text, image, toolUse, toolResult.",
+      good,
+    ],
+    [
+      "an id with a colon",
+      converse(user, calls("t:1"), results("t:1")),
+      "1 validation error detected: Value 't:1' at 'messages.1.content.0.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+      good,
+    ],
+    [
+      "input as a string",
+      converse(
+        user,
+        { role: "assistant", content: [{ toolUse: { toolUseId: "t1", name: "look", input: "{}" } }] },
+        results("t1"),
+      ),
+      "The format of the value at messages.1.content.0.toolUse.input is invalid. Provide a json object for the field and try again.",
+      good,
+    ],
     [
       "assistant first",
       converse(said, user),
@@ -190,6 +237,16 @@ describe("Mistral", () => {
   const unequal = "Not the same number of function calls and responses";
 
   runCases(checkMistral, [
+    [
+      "arguments cut off",
+      chat(
+        user,
+        { role: "assistant", content: "", tool_calls: [{ id: a, function: { name: "look", arguments: "{" } }] },
+        answer(a),
+      ),
+      "Tool call arguments must be valid JSON.",
+      good,
+    ],
     [
       "the assistant last",
       chat(user, said),

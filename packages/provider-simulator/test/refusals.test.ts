@@ -4,6 +4,7 @@ import type { ProviderSimulator, SimulatedApi } from "../src/index.ts";
 import { anthropicBlockCases, anthropicMessageCases, anthropicToolCases } from "./anthropic-cases.ts";
 import { ollamaCases } from "./ollama-cases.ts";
 import { openAiChatCases, openAiResponsesCases } from "./openai-cases.ts";
+import { anthropicShapeCases, openAiChatShapeCases, openAiResponsesShapeCases } from "./shape-cases.ts";
 import { errorText, post } from "./refusal-case.ts";
 import type { RefusalCase } from "./refusal-case.ts";
 
@@ -14,6 +15,9 @@ const tables: readonly (readonly [SimulatedApi, readonly RefusalCase[]])[] = [
   ["openai-chat", openAiChatCases],
   ["openai-responses", openAiResponsesCases],
   ["ollama", ollamaCases],
+  ["anthropic", anthropicShapeCases],
+  ["openai-chat", openAiChatShapeCases],
+  ["openai-responses", openAiResponsesShapeCases],
 ];
 
 describe("invalid requests", () => {

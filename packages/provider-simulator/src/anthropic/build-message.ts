@@ -27,7 +27,13 @@ function buildContent(body: JsonObject, reply: AnswerReply, context: WireContext
   return parts.map((part, position) => {
     if (part.type === "text") return { type: "text", text: part.text, citations: null };
     if (part.type === "tool-call")
-      return { type: "tool_use", id: part.id ?? context.nextId("toolu"), name: part.name, input: part.input };
+      return {
+        type: "tool_use",
+        id: part.id ?? context.nextId("toolu"),
+        name: part.name,
+        input: part.input,
+        caller: { type: "direct" },
+      };
     const thinking = part.type === "thinking" ? part.thinking : "";
     const index = parts.slice(0, position).filter(isThinking).length;
     const seal = { reply: replyId, index, count, blocksBefore: position, text: hashTexts([thinking]), prefix };
