@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import process from "node:process";
 import type Database from "better-sqlite3";
 import { applicationId, type SchemaStep } from "./schema.ts";
@@ -7,12 +8,13 @@ import { createPrivateFile, isThere, putInPlace } from "./store-file.ts";
 /**
  * Brings a database to the newest step, each step in one IMMEDIATE transaction of its own, so that a migration that was
  * interrupted goes on where it stood. A database that held something is copied first.
- * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a database of a newer version, which is not changed
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a database of a newer version or other steps; it is not changed
  */
 export function migrateSchema(database: Database.Database, path: string, steps: readonly SchemaStep[]): void {
   const newest = steps.at(-1)?.version ?? 0;
   const from = schemaVersion(database);
   assertKnown(path, from, newest);
+  assertSameSteps(database, path, steps.filter(({ version }) => version <= from));
   if (from === newest) return;
   if (from > 0) backUp(database, path, from);
   for (const step of steps) applyStep(database, path, step, newest);
@@ -28,6 +30,7 @@ function applyStep(database: Database.Database, path: string, step: SchemaStep, 
     assertKnown(path, version, newest);
     if (version < step.version) {
       database.exec(step.sql);
+      database.prepare("INSERT INTO store_info (name, value) VALUES (?, ?)").run(checksumName(step), checksum(step));
       database.pragma(`application_id = ${applicationId}`);
       database.pragma(`user_version = ${step.version}`);
     }
@@ -36,6 +39,23 @@ function applyStep(database: Database.Database, path: string, step: SchemaStep, 
     if (database.inTransaction) database.exec("ROLLBACK");
     throw error;
   }
+}
+
+/** A step that was changed after it ran somewhere would leave two schemas under one number. */
+function assertSameSteps(database: Database.Database, path: string, steps: readonly SchemaStep[]): void {
+  for (const step of steps) {
+    const kept = database.prepare<[string], string>("SELECT value FROM store_info WHERE name = ?").pluck().get(checksumName(step));
+    if (kept === checksum(step)) continue;
+    throw refused("STORE_VERSION_UNSUPPORTED", `${path} has another schema ${step.version} than this build.`, { path, version: step.version });
+  }
+}
+
+function checksumName({ version }: SchemaStep): string {
+  return `schema ${version}`;
+}
+
+function checksum({ sql }: SchemaStep): string {
+  return createHash("sha256").update(sql).digest("hex");
 }
 
 /** A consistent copy beside the file, named after the version it holds. One that is there is complete, and stays. */

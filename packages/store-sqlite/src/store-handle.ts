@@ -81,7 +81,7 @@ export class StoreHandle {
       }
     } catch (error) {
       // Whoever else has the file open does it later; what was acknowledged stands in the log.
-      if (!isBusy(error) && !/^SQLITE_READONLY/.test(nativeCode(error))) throw storeError(error, this.scene.path);
+      if (!isBusy(error) && !nativeCode(error).startsWith("SQLITE_READONLY")) throw storeError(error, this.scene.path);
     } finally {
       connection.database.close();
     }

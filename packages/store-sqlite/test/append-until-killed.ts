@@ -1,0 +1,14 @@
+// Appends records of one size to a store until it is killed, and says of each that it was acknowledged.
+import process from "node:process";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { refOf, say } from "./append-drafts.ts";
+
+const [path = "", sizeText = "200"] = process.argv.slice(2);
+const store = createSqliteStore({ path });
+const ref = refOf("killed");
+const text = "x".repeat(Number(sizeText));
+if ((await store.load(ref)) === null) await store.save(ref, { sessionId: "killed" }, { ifRevision: null });
+for (;;) {
+  const { records } = await store.append(ref, [say(`first ${text}`), say(`second ${text}`)]);
+  process.stdout.write(`${records.map(({ seq, id }) => `${seq}:${id}`).join(" ")}\n`);
+}
