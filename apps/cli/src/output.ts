@@ -54,6 +54,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   const isColored = isTerminal && options.color === "auto";
   const isShown = (level: string): boolean =>
     !options.isQuiet && levels.indexOf(level) >= levels.indexOf(options.logLevel);
+  const shownFindings = new Set<string>();
   let held = "";
   let hasProgress = false;
 
@@ -103,6 +104,10 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     },
     finding: (finding) => {
       if (!isShown(finding.severity === "info" ? "info" : "warn")) return;
+      // A store may meet the same trouble at each look at a file.
+      const identity = jsonLine(finding);
+      if (shownFindings.has(identity)) return;
+      shownFindings.add(identity);
       talk(options.isJson ? `${jsonLine({ kind: "finding", ...finding })}\n` : `${findingText(finding)}\n`);
     },
     progress: (message) => {

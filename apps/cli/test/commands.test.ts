@@ -230,6 +230,21 @@ describe("doctor", () => {
     ]);
   });
 
+  it("lets a reading command say once what the store has met", async () => {
+    const torn = join(home, "torn-once");
+    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one")] }]);
+    const sessions = join(torn, "store/agents/main/sessions");
+    appendFileSync(
+      join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? ""),
+      '{"type":"mess',
+    );
+    const { code, stderr, stdout } = await runHere(torn, ["show", "agent:main:torn"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("one");
+    expect(stderr.match(/TAIL_TORN/g)).toHaveLength(1);
+    expect((await runHere(torn, ["show", "agent:main:torn", "--quiet"])).stderr).toBe("");
+  });
+
   it("says that the store has set a torn end aside", async () => {
     const torn = join(home, "torn");
     await seed(torn, [{ key: "agent:main:torn", drafts: [user("one"), user("two")] }]);
