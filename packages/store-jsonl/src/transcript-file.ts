@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import {
   createFinding,
   ThroughlineError,
@@ -41,6 +42,15 @@ export interface PinnedFile {
   release(): void;
 }
 
+/** The last bytes that were understood, to tell a file that grew from one that was written anew. */
+interface Anchor {
+  readonly from: number;
+  readonly to: number;
+  readonly crc: number;
+  readonly modifiedNs: bigint;
+}
+
+const anchorBytes = 256;
 const scanChunkBytes = 1024 * 1024;
 const lineFeed = Buffer.from("\n");
 
@@ -50,6 +60,7 @@ export class TranscriptFile {
   #open: OpenFile | null = null;
   #identity = "";
   #transcript: Transcript | null = null;
+  #anchor: Anchor | null = null;
   #reportedTail = "";
 
   constructor(options: TranscriptFileOptions) {
@@ -128,8 +139,11 @@ export class TranscriptFile {
       return { stored, text, byteOffset, endBytes: offset, line: 0 };
     });
     // Another program may append without our lock: then its line is in between, and the file says who is where.
-    if (prefix === "" && files.factsOf(handle).sizeBytes === offset) return transcript.applyWritten(written);
-    return this.#recount(path, owner, lines);
+    const facts = files.factsOf(handle);
+    if (prefix !== "" || facts.sizeBytes !== offset) return this.#recount(path, owner, lines);
+    const end = bytes.subarray(-anchorBytes);
+    this.#anchor = { from: offset - end.length, to: offset, crc: crc32(end), modifiedNs: facts.modifiedNs };
+    return transcript.applyWritten(written);
   }
 
   /** Puts other lines in the place of the whole file, durably, and reads them. Under the session's lock. */
@@ -190,6 +204,7 @@ export class TranscriptFile {
     this.#open = null;
     this.#identity = "";
     this.#transcript = null;
+    this.#anchor = null;
     if (open === null) return;
     open.isForgotten = true;
     this.#closeUnused(open);
@@ -273,10 +288,18 @@ export class TranscriptFile {
     return this.#scan(open, facts, known) ? known : this.#scanAll(open, facts, path, owner, savedHead, true);
   }
 
-  /** Guards against a file that was changed in place: what was understood must still end in a line feed. */
+  /** Guards against a file that was changed in place: what was understood must still end as it did. */
   #endsAsBefore(open: OpenFile, known: Transcript, facts: FileFacts): boolean {
-    if (known.endBytes === 0 || known.isOpenEnded) return facts.sizeBytes >= known.endBytes;
-    return readRange(this.#options.files, open.handle, known.endBytes - 1, known.endBytes)[0] === 0x0a;
+    const anchor = this.#anchor;
+    if (anchor === null || anchor.to !== known.endBytes) return false;
+    if (facts.sizeBytes === anchor.to && facts.modifiedNs !== anchor.modifiedNs) return false;
+    return crc32(readRange(this.#options.files, open.handle, anchor.from, anchor.to)) === anchor.crc;
+  }
+
+  #setAnchor(open: OpenFile, facts: FileFacts, to: number): void {
+    const from = Math.max(0, to - anchorBytes);
+    const crc = crc32(readRange(this.#options.files, open.handle, from, to));
+    this.#anchor = { from, to, crc, modifiedNs: facts.modifiedNs };
   }
 
   #scanAll(
@@ -313,6 +336,7 @@ export class TranscriptFile {
     if (last !== null) transcript.feed([last]);
     if (transcript.needsReader) return false;
     transcript.finishScan(position);
+    this.#setAnchor(open, facts, transcript.endBytes);
     this.#report(transcript, position);
     return true;
   }

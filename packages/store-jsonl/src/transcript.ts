@@ -137,8 +137,7 @@ export class Transcript {
 
   /** Takes a batch this process has just written; the same as reading it, without reading it. */
   applyWritten(lines: readonly WrittenLine[]): readonly AppendedRecord[] {
-    this.#lineCount += lines.length;
-    this.#batch = [...lines];
+    this.#batch = lines.map((line) => ({ ...line, line: ++this.#lineCount }));
     return this.#commitBatch();
   }
 

@@ -222,6 +222,24 @@ describe("odd transcripts", () => {
     await Promise.all([store.close(), again.close()]);
   });
 
+  it("are read anew when another program has written them anew in place", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    await store.append(mainRef, [userDraft("first"), userDraft("second")]);
+    const text = readFileSync(transcriptOf(root), "utf8");
+    // The same file, the same size, another content before the end.
+    writeFileSync(transcriptOf(root), text.replace('"first"', '"FIRST"'));
+    expect(await textsOf(store)).toEqual(["FIRST", "second"]);
+    // The same file, longer, and nothing is where it was.
+    const [header = "", ...lines] = text.trimEnd().split("\n");
+    const message = { role: "user", content: "zeroth" };
+    const added = { type: "message", id: "ffff0001", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message };
+    writeFileSync(transcriptOf(root), [header, JSON.stringify(added), ...lines, ""].join("\n"));
+    expect(await textsOf(store)).toEqual(["zeroth", "first", "second"]);
+    expect((await store.append(mainRef, [userDraft("third")])).records[0]?.seq).toBe(4);
+    await store.close();
+  });
+
   it("whose file is gone are listed and refuse to be written [STO-03]", async () => {
     const root = newFolder();
     await (await storeWithSession(root, { sessionsJson: false })).close();
