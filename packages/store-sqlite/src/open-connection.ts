@@ -1,9 +1,9 @@
 import Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
-import { refused, storeError } from "./sqlite-errors.ts";
+import { nativeCode, refused, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
-import { databasePath, prepareFile, readHeader } from "./store-file.ts";
+import { databasePath, isWritable, prepareFile, readHeader } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
 export type SqliteDriver = (path: string, options: { readonly fileMustExist?: boolean; readonly readonly?: boolean; readonly timeout?: number }) => Database.Database;
@@ -73,6 +73,9 @@ export function openConnection(options: OpenOptions): Connection {
     return { database, statements, setDiskSync: diskSyncSwitch(database) };
   } catch (error) {
     database?.close();
+    if (nativeCode(error) === "SQLITE_CANTOPEN" && !isWritable(path)) {
+      throw refused("STORE_READ_ONLY", `${path} or its folder cannot be written.`, { path }, error);
+    }
     throw storeError(error, path);
   }
 }

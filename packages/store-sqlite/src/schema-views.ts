@@ -4,7 +4,7 @@
  */
 export const readableViews: string = `
 CREATE VIEW records AS
-SELECT r.id, s.key AS session_key, r.parent_id, r.type, coalesce(r.timestamp, r.stored_at_ms, 0) AS timestamp,
+SELECT r.id, s.key AS session_key, r.parent_id, r.type, coalesce(r.ts_ms, r.stored_at_ms, 0) AS timestamp,
   CASE WHEN typeof(r.text) = 'text' THEN r.text END AS data,
   r.role, r.tool_name, r.session, r.seq, r.source, s.session_id, s.agent_id, s.namespace, s.archived
 FROM store_records r JOIN store_sessions s ON s.session = r.session;

@@ -123,7 +123,8 @@ export function prepareStatements(database: Database.Database): Statements {
     savepoint: prepare("SAVEPOINT one"),
     release: prepare("RELEASE one"),
     rollbackToSavepoint: prepare("ROLLBACK TO one"),
-    findCurrent: prepare("SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0"),
+    // Named, because with statistics the planner takes the index that holds the archived sessions of the key as well.
+    findCurrent: prepare("SELECT * FROM store_sessions INDEXED BY store_sessions_current WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0"),
     findArchived: prepare("SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1"),
     findSession: prepare("SELECT * FROM store_sessions WHERE session = ?"),
     findIds: prepare("SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE"),

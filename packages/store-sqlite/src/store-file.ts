@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, readSync, renameSync } from "node:fs";
+import { accessSync, chmodSync, closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, readSync, renameSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { refused, nativeCode } from "./sqlite-errors.ts";
 
@@ -81,6 +81,17 @@ export function readHeader(path: string): FileHeader | null {
     applicationId: bytes.readUInt32BE(68),
     userVersion: bytes.readUInt32BE(60),
   };
+}
+
+/** Whether this user may write the file and make others beside it, as SQLite must even to read. */
+export function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    accessSync(dirname(path), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The process that holds the write lock, as Linux tells it; null when it cannot be known. */

@@ -24,7 +24,7 @@ function contentOf({ record }: StoredRecord): string {
 
 describe("kill -9 while appending", () => {
   for (const sizeBytes of [200, 50_000]) {
-    it(`loses nothing that was acknowledged, in 20 rounds of ${sizeBytes} bytes on one store [STO-05]`, { timeout: 120_000 }, async () => {
+    it(`loses nothing that was acknowledged, in 20 rounds of ${sizeBytes} bytes on one store`, { timeout: 120_000 }, async () => {
       const path = join(testFolder(), "store.db");
       const acknowledged: string[] = [];
       for (let round = 0; round < 20; round++) {

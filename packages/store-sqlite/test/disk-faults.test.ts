@@ -1,0 +1,98 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import type { SessionStore } from "@throughline/core";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { afterEach, describe, expect, it } from "vitest";
+import { refOf, say } from "./append-drafts.ts";
+import { createFaultyDriver } from "./faulty-driver.ts";
+import { createSession, testFolder, textsOf } from "./test-folder.ts";
+
+async function failureOf(operation: Promise<unknown>): Promise<unknown> {
+  return operation.then(() => "no error", (reason: unknown) => reason);
+}
+
+describe("a disk that fails", () => {
+  it("ends the handle when a flush fails; the store opened again tells by the key what became of the append", async () => {
+    const path = join(testFolder(), "store.db");
+    const { driver, failNextCommit } = createFaultyDriver();
+    const store = createSqliteStore({ path, driver });
+    const ref = await createSession(store, "a");
+    failNextCommit("SQLITE_IOERR_FSYNC");
+    const append = (on: SessionStore): Promise<unknown> => on.append(ref, [say("one")], { idempotencyKey: "k" });
+    expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "not-applied" });
+    expect(await failureOf(store.save(ref, { sessionId: "session-a" }, { ifRevision: 1 }))).toMatchObject({ code: "STORE_IO" });
+    await store.close();
+    await using again = createSqliteStore({ path });
+    await append(again);
+    expect(await textsOf(again, ref)).toEqual(["one"]);
+  });
+
+  it("fails every append of a commit that fails, and none of the next", async () => {
+    const { driver, failNextCommit } = createFaultyDriver();
+    await using store = createSqliteStore({ path: join(testFolder(), "store.db"), driver });
+    const ref = await createSession(store, "a");
+    failNextCommit("SQLITE_FULL");
+    const settled = await Promise.allSettled([store.append(ref, [say("one")]), store.append(ref, [say("two")])]);
+    expect(settled).toMatchObject([{ reason: { code: "STORE_FULL", outcome: "not-applied", retryable: true } }, { reason: { code: "STORE_FULL" } }]);
+    await store.append(ref, [say("three")]);
+    expect(await textsOf(store, ref)).toEqual(["three"]);
+  });
+});
+
+const mounts: string[] = [];
+
+/** A small file system in memory; null where this user may not mount one. */
+function smallDisk(sizeBytes: number): string | null {
+  const folder = testFolder();
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${sizeBytes},mode=0700`, "tmpfs", folder], { stdio: "ignore" });
+  } catch {
+    return null;
+  }
+  mounts.push(folder);
+  return folder;
+}
+
+afterEach(() => {
+  for (const folder of mounts.splice(0)) execFileSync("umount", [folder]);
+});
+
+describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a small disk (as root only)", () => {
+  it("says STORE_FULL when it is full, keeps what was acknowledged, and goes on when there is space", async (context) => {
+    const folder = smallDisk(1024 * 1024);
+    if (folder === null) return context.skip("this system does not let root mount a file system");
+    const path = join(folder, "store.db");
+    await using store = createSqliteStore({ path });
+    const ref = await createSession(store, "a");
+    let acknowledged = 0;
+    let failure: unknown = null;
+    while (failure === null && acknowledged < 1000) {
+      failure = await store.append(ref, [say(`n${acknowledged} ${"x".repeat(20_000)}`)]).then(() => null, (reason: unknown) => reason);
+      if (failure === null) acknowledged++;
+    }
+    expect(failure).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
+    expect(await textsOf(store, ref)).toHaveLength(acknowledged);
+    execFileSync("mount", ["-o", "remount,size=16777216", folder]);
+    await store.append(ref, [say("after")]);
+    expect((await textsOf(store, ref)).at(-1)).toBe("after");
+    expect((await store.load(ref))?.head.lastSeq).toBe(acknowledged + 1);
+  });
+
+  it("says STORE_READ_ONLY on a file system that takes no writes, and leaves nothing behind", async (context) => {
+    const folder = smallDisk(4 * 1024 * 1024);
+    if (folder === null) return context.skip("this system does not let root mount a file system");
+    const path = join(folder, "store.db");
+    const store = createSqliteStore({ path });
+    await createSession(store, "a");
+    await store.close();
+    execFileSync("mount", ["-o", "remount,ro", folder]);
+    await using again = createSqliteStore({ path });
+    expect(await failureOf(again.append(refOf("a"), [say("one")]))).toMatchObject({ code: "STORE_READ_ONLY", outcome: "not-applied" });
+    await using fresh = createSqliteStore({ path: join(folder, "other.db") });
+    expect(await failureOf(fresh.list())).toMatchObject({ code: "STORE_READ_ONLY" });
+    expect(readdirSync(folder)).toEqual(["store.db"]);
+  });
+});
