@@ -1,4 +1,10 @@
-import { headAfterAppend, listPage, prepareDrafts, RememberedAppends, defaultStoreLimits } from "@throughline/core/store";
+import {
+  headAfterAppend,
+  listPage,
+  prepareDrafts,
+  RememberedAppends,
+  defaultStoreLimits,
+} from "@throughline/core/store";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import { describe, expect, it } from "vitest";
 
@@ -17,7 +23,11 @@ describe("rules all stores share", () => {
   it("leave the head of an append without records where it stands", () => {
     expect(headAfterAppend(head, [], {}, 0)).toEqual(head);
     expect(() => headAfterAppend(head, [], { expect: { head: "r2" } }, 0)).toThrow(/The head is "r3"/);
-    expect(headAfterAppend(head, [], { rewindTo: null, windowFromSeq: 3 }, 0)).toEqual({ ...head, headId: null, windowSeq: 3 });
+    expect(headAfterAppend(head, [], { rewindTo: null, windowFromSeq: 3 }, 0)).toEqual({
+      ...head,
+      headId: null,
+      windowSeq: 3,
+    });
   });
 
   it("answer a remembered key with a value of its own", () => {

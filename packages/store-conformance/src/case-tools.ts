@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { hasErrorCode, throughlineDraft, ThroughlineError } from "@throughline/core";
-import type { ErrorCode, ReadOptions, RecordDraft, SessionRef, SessionStore, SourcedRecord, StoredRecord } from "@throughline/core";
+import type {
+  ErrorCode,
+  ReadOptions,
+  RecordDraft,
+  SessionRef,
+  SessionStore,
+  SourcedRecord,
+  StoredRecord,
+} from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { StoreUnderTest } from "./store-under-test.ts";
 
@@ -39,7 +47,11 @@ export function lineOf(id: string, rest: string, parentId: string | null = null)
   return `{"type":"message","id":${JSON.stringify(id)},"parentId":${JSON.stringify(parentId)},"timestamp":"2026-01-02T03:04:05.006Z",${rest}}`;
 }
 
-export async function readRecords(store: SessionStore, ref: SessionRef, options: ReadOptions = {}): Promise<StoredRecord[]> {
+export async function readRecords(
+  store: SessionStore,
+  ref: SessionRef,
+  options: ReadOptions = {},
+): Promise<StoredRecord[]> {
   const records: StoredRecord[] = [];
   for await (const page of store.read(ref, options)) records.push(...page.records);
   return records;
@@ -69,25 +81,37 @@ export function numbersTo(count: number): number[] {
 }
 
 /** A refused write: a ThroughlineError with one of the codes, which says that nothing was applied. */
-export async function assertRefused(operation: Promise<unknown>, ...codes: readonly ErrorCode[]): Promise<ThroughlineError> {
+export async function assertRefused(
+  operation: Promise<unknown>,
+  ...codes: readonly ErrorCode[]
+): Promise<ThroughlineError> {
   const error = await assertFails(operation, ...codes);
   assert.equal(error.outcome, "not-applied", "a refused write says that nothing was applied");
   return error;
 }
 
 /** A failed operation: a ThroughlineError with one of the codes. */
-export async function assertFails(operation: Promise<unknown>, ...codes: readonly ErrorCode[]): Promise<ThroughlineError> {
+export async function assertFails(
+  operation: Promise<unknown>,
+  ...codes: readonly ErrorCode[]
+): Promise<ThroughlineError> {
   const error: unknown = await operation.then(
     () => assert.fail(`expected ${codes.join(" or ")}, but it succeeded`),
     (reason: unknown) => reason,
   );
   if (hasErrorCode(error, ...codes)) return error;
-  assert.ok(ThroughlineError.isInstance(error), `expected ${codes.join(" or ")}, got what is no ThroughlineError: ${String(error)}`);
+  assert.ok(
+    ThroughlineError.isInstance(error),
+    `expected ${codes.join(" or ")}, got what is no ThroughlineError: ${String(error)}`,
+  );
   return assert.fail(`expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
 }
 
 /** A member of the store under test that the case has declared among its `needs`. */
-export function abilityOf<Name extends keyof StoreUnderTest>(under: StoreUnderTest, name: Name): NonNullable<StoreUnderTest[Name]> {
+export function abilityOf<Name extends keyof StoreUnderTest>(
+  under: StoreUnderTest,
+  name: Name,
+): NonNullable<StoreUnderTest[Name]> {
   const ability = under[name];
   assert.ok(ability !== undefined, `the store under test offers no ${name}`);
   return (typeof ability === "function" ? ability.bind(under) : ability) as NonNullable<StoreUnderTest[Name]>;

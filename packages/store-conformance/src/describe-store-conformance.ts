@@ -43,7 +43,12 @@ export function describeStoreConformance(options: DescribeStoreConformanceOption
   });
 }
 
-function declare(each: ConformanceCase, options: DescribeStoreConformanceOptions, setup: ConformanceSetup, reason: string | undefined): void {
+function declare(
+  each: ConformanceCase,
+  options: DescribeStoreConformanceOptions,
+  setup: ConformanceSetup,
+  reason: string | undefined,
+): void {
   const title = `${each.id}: ${each.demand}`;
   options.runner.it(reason === undefined ? title : `${title} (left out: ${reason})`, async (context) => {
     const skipped = reason ?? (await runCase(each, setup));

@@ -14,7 +14,8 @@ export async function runCase(conformanceCase: ConformanceCase, setup: Conforman
   try {
     const missing = conformanceCase.needs?.find((ability) => !offers(setup, under, ability));
     if (missing !== undefined) return `the setup offers no ${missing}`;
-    if (conformanceCase.requires?.(under.store.capabilities) === false) return "the store does not declare what the case is about";
+    if (conformanceCase.requires?.(under.store.capabilities) === false)
+      return "the store does not declare what the case is about";
     await conformanceCase.run({
       under,
       store: under.store,

@@ -16,7 +16,8 @@ export function createXorCodec(): PayloadCodec {
     },
     decode: (coded, context) => {
       const seed = seedOf(context);
-      if (!tagOf(seed).every((byte, index) => coded[index] === byte)) throw new Error("the payload belongs to another place");
+      if (!tagOf(seed).every((byte, index) => coded[index] === byte))
+        throw new Error("the payload belongs to another place");
       return xor(coded.subarray(tagBytes), seed);
     },
   };

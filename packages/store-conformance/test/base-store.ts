@@ -33,7 +33,13 @@ export function openBaseStore({ codec, wrap = (handle) => handle }: BaseStoreOpt
     return taken;
   };
   const openHandle = (): SessionStore => {
-    const memory = createMemoryStore({ data, clock, limits, onEvent: (event) => events.push(event), ...(codec === undefined ? {} : { codec }) });
+    const memory = createMemoryStore({
+      data,
+      clock,
+      limits,
+      onEvent: (event) => events.push(event),
+      ...(codec === undefined ? {} : { codec }),
+    });
     const handle = wrap(withFaults(memory, takeFault));
     opened.push(handle);
     return handle;

@@ -1,7 +1,14 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { appendGarbage, appendZeros, cutFile, filePrefixes, flipByte, killProcess } from "@throughline/store-conformance/faults";
+import {
+  appendGarbage,
+  appendZeros,
+  cutFile,
+  filePrefixes,
+  flipByte,
+  killProcess,
+} from "@throughline/store-conformance/faults";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 describe("fault helpers", () => {
@@ -41,6 +48,10 @@ describe("fault helpers", () => {
   it("say when a process ended by itself", async () => {
     const scriptPath = join(folder, "ends.mjs");
     await writeFile(scriptPath, "console.error('why'); process.exitCode = 3;");
-    expect(await killProcess({ scriptPath, execArgv: [] })).toEqual({ acknowledged: [], wasKilled: false, stderr: "why\n" });
+    expect(await killProcess({ scriptPath, execArgv: [] })).toEqual({
+      acknowledged: [],
+      wasKilled: false,
+      stderr: "why\n",
+    });
   });
 });

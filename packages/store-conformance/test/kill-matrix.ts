@@ -9,7 +9,11 @@ export interface KillRow {
 }
 
 /** Thousands of appends each: these run only against the stores meant for them. */
-const costlyCases: ReadonlySet<string> = new Set(["idempotency/remembered", "idempotency/expired", "model/random-histories"]);
+const costlyCases: ReadonlySet<string> = new Set([
+  "idempotency/remembered",
+  "idempotency/expired",
+  "model/random-histories",
+]);
 
 /** Runs the cases against one mutant. */
 export async function killsOf(mutant: Mutant): Promise<KillRow> {
@@ -28,15 +32,28 @@ export async function killMatrix(): Promise<readonly KillRow[]> {
 export function kitProblems(rows: readonly KillRow[]): readonly string[] {
   const found = new Set(rows.flatMap(({ foundBy }) => foundBy));
   return [
-    ...rows.filter(({ foundBy }) => foundBy.length === 0).map(({ mutant }) => `no case finds the mutant "${mutant.name}"`),
-    ...rows.filter(({ mutant, foundBy }) => foundBy.length > 0 && !foundBy.includes(mutant.foundBy)).map(({ mutant, foundBy }) => `${mutant.foundBy} does not find the mutant "${mutant.name}", but ${foundBy.join(", ")}`),
+    ...rows
+      .filter(({ foundBy }) => foundBy.length === 0)
+      .map(({ mutant }) => `no case finds the mutant "${mutant.name}"`),
+    ...rows
+      .filter(({ mutant, foundBy }) => foundBy.length > 0 && !foundBy.includes(mutant.foundBy))
+      .map(
+        ({ mutant, foundBy }) =>
+          `${mutant.foundBy} does not find the mutant "${mutant.name}", but ${foundBy.join(", ")}`,
+      ),
     ...conformanceCases.filter(({ id }) => !found.has(id)).map(({ id }) => `the case ${id} finds no mutant`),
   ];
 }
 
 /** The matrix as Markdown: for each defect the case that must find it and how many others do. */
 export function matrixText(rows: readonly KillRow[]): string {
-  const byCase = conformanceCases.map(({ id }) => `| ${id} | ${rows.filter(({ foundBy }) => foundBy.includes(id)).map(({ mutant }) => mutant.name).join("; ")} |`);
+  const byCase = conformanceCases.map(
+    ({ id }) =>
+      `| ${id} | ${rows
+        .filter(({ foundBy }) => foundBy.includes(id))
+        .map(({ mutant }) => mutant.name)
+        .join("; ")} |`,
+  );
   const byMutant = rows.map(({ mutant, foundBy }) => `| ${mutant.name} | ${mutant.foundBy} | ${foundBy.length} |`);
   const problems = kitProblems(rows);
   return [

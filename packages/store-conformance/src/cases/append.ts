@@ -11,7 +11,10 @@ export const appendCases: readonly ConformanceCase[] = [
       for (const text of ["one", "two"]) await store.append(ref, [userDraft(text)]);
       await store.append(ref, [userDraft("three"), userDraft("four"), userDraft("five")]);
       const texts = await readTexts(store, ref);
-      assert.deepEqual(texts.filter((text) => ["one", "two", "three", "four"].includes(text)), ["one", "two", "three", "four"]);
+      assert.deepEqual(
+        texts.filter((text) => ["one", "two", "three", "four"].includes(text)),
+        ["one", "two", "three", "four"],
+      );
     },
   },
   {
@@ -32,7 +35,10 @@ export const appendCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("zero")]);
-      const result = await store.append(ref, [userDraft("one"), userDraft("two")], { entry: { label: "x" }, windowFromSeq: 2 });
+      const result = await store.append(ref, [userDraft("one"), userDraft("two")], {
+        entry: { label: "x" },
+        windowFromSeq: 2,
+      });
       const read = await readRecords(store, ref, { afterSeq: 1 });
       assert.deepEqual(
         result.records,
@@ -66,7 +72,11 @@ export const appendCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r2" })]);
-      await store.append(ref, [userDraft("three", { id: "r3" }), userDraft("branch", { id: "r4", parentId: "r1" }), userDraft("five", { id: "r5" })]);
+      await store.append(ref, [
+        userDraft("three", { id: "r3" }),
+        userDraft("branch", { id: "r4", parentId: "r1" }),
+        userDraft("five", { id: "r5" }),
+      ]);
       const parents = (await readRecords(store, ref)).map(({ parentId }) => parentId);
       assert.deepEqual(parents, [null, "r1", "r2", "r1", "r4"]);
     },
@@ -85,9 +95,15 @@ export const appendCases: readonly ConformanceCase[] = [
     demand: "an id that the session holds is refused, in a batch and later; another session may use it",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await assertRefused(store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r1" })]), "RECORD_ID_TAKEN");
+      await assertRefused(
+        store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r1" })]),
+        "RECORD_ID_TAKEN",
+      );
       await store.append(ref, [userDraft("one", { id: "r1" })]);
-      await assertRefused(store.append(ref, [userDraft("new", { id: "r9" }), userDraft("two", { id: "r1" })]), "RECORD_ID_TAKEN");
+      await assertRefused(
+        store.append(ref, [userDraft("new", { id: "r9" }), userDraft("two", { id: "r1" })]),
+        "RECORD_ID_TAKEN",
+      );
       assert.deepEqual(await readTexts(store, ref), ["one"]);
       await store.append(await createSession(store, "b"), [userDraft("one", { id: "r1" })]);
     },
@@ -97,7 +113,10 @@ export const appendCases: readonly ConformanceCase[] = [
     demand: "one wrong record refuses the whole batch",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const error = await assertRefused(store.append(ref, [userDraft("one"), userDraft("two"), { type: "" }]), "RECORD_INVALID");
+      const error = await assertRefused(
+        store.append(ref, [userDraft("one"), userDraft("two"), { type: "" }]),
+        "RECORD_INVALID",
+      );
       assert.equal(error.details["index"], 2, "the error says which record is wrong");
       assert.deepEqual(await readRecords(store, ref), []);
       assert.equal((await store.load(ref))?.head.lastSeq, 0);
@@ -111,7 +130,10 @@ export const appendCases: readonly ConformanceCase[] = [
       const cycle: Record<string, unknown> = {};
       cycle["self"] = cycle;
       await assertRefused(store.append(ref, [userDraft("one"), userDraft("two", { cycle })]), "RECORD_INVALID");
-      await assertRefused(store.append(ref, [userDraft("one", { big: 1n })], { idempotencyKey: "k" }), "RECORD_INVALID");
+      await assertRefused(
+        store.append(ref, [userDraft("one", { big: 1n })], { idempotencyKey: "k" }),
+        "RECORD_INVALID",
+      );
       assert.deepEqual(await readRecords(store, ref), []);
     },
   },
@@ -129,8 +151,21 @@ export const appendCases: readonly ConformanceCase[] = [
     demand: "every text and value of JSON comes back as it was",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const texts = ["", "\0\u0007\u001f", "ünï 漢字 😀 e\u0301", "\u2028\u2029\u0085", "lone \ud800 half", '"\\/\b\f\n\r\t', "x".repeat(70_000)];
-      const values = { texts, numbers: [0, 1e21, -1.5, Number.MAX_SAFE_INTEGER, 5e-324], nested: [[[{ a: null, b: [true, false, {}] }]]], "": "empty name" };
+      const texts = [
+        "",
+        "\0\u0007\u001f",
+        "ünï 漢字 😀 e\u0301",
+        "\u2028\u2029\u0085",
+        "lone \ud800 half",
+        '"\\/\b\f\n\r\t',
+        "x".repeat(70_000),
+      ];
+      const values = {
+        texts,
+        numbers: [0, 1e21, -1.5, Number.MAX_SAFE_INTEGER, 5e-324],
+        nested: [[[{ a: null, b: [true, false, {}] }]]],
+        "": "empty name",
+      };
       await store.append(ref, [userDraft("one", { values })]);
       assert.deepEqual((await readRecords(store, ref))[0]?.record["values"], values);
     },
@@ -140,7 +175,9 @@ export const appendCases: readonly ConformanceCase[] = [
     demand: "records of unknown types and fields are kept whole, the field __proto__ included",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const draft = JSON.parse('{"type":"someday","id":"r1","__proto__":{"x":1},"constructor":2,"new":{"deep":[1]}}') as { type: string };
+      const draft = JSON.parse(
+        '{"type":"someday","id":"r1","__proto__":{"x":1},"constructor":2,"new":{"deep":[1]}}',
+      ) as { type: string };
       await store.append(ref, [draft]);
       const { parentId: _parent, timestamp: _time, ...rest } = (await readRecords(store, ref))[0]?.record ?? {};
       assert.equal(JSON.stringify(rest), JSON.stringify(draft));
@@ -167,7 +204,11 @@ export const sequenceCases: readonly ConformanceCase[] = [
     demand: "seq counts from 1 without a gap",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      for (const size of [1, 3, 2]) await store.append(ref, numbersTo(size).map((each) => userDraft(`n${each}`)));
+      for (const size of [1, 3, 2])
+        await store.append(
+          ref,
+          numbersTo(size).map((each) => userDraft(`n${each}`)),
+        );
       assert.deepEqual(seqsOf(await readRecords(store, ref)), numbersTo(6));
     },
   },
@@ -177,7 +218,13 @@ export const sequenceCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const [one, two] = [await createSession(store, "a"), await createSession(store, "b")];
       for (const ref of [one, two, one, two]) await store.append(ref, [userDraft("n")]);
-      assert.deepEqual([seqsOf(await readRecords(store, one)), seqsOf(await readRecords(store, two))], [[1, 2], [1, 2]]);
+      assert.deepEqual(
+        [seqsOf(await readRecords(store, one)), seqsOf(await readRecords(store, two))],
+        [
+          [1, 2],
+          [1, 2],
+        ],
+      );
     },
   },
   {
@@ -209,7 +256,8 @@ export const sequenceCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       const years = ["2030", "2010", "2020"];
-      for (const year of years) await store.append(ref, [userDraft(year, { id: `id-${year}`, timestamp: `${year}-01-01T00:00:00.000Z` })]);
+      for (const year of years)
+        await store.append(ref, [userDraft(year, { id: `id-${year}`, timestamp: `${year}-01-01T00:00:00.000Z` })]);
       assert.deepEqual(await readTexts(store, ref), years);
       assert.equal((await store.load(ref))?.head.headId, "id-2020");
     },

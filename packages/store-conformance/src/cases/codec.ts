@@ -12,14 +12,27 @@ export const codecCases: readonly ConformanceCase[] = [
     async run({ openWithCodec }) {
       const { store, files } = await openWithCodec(createXorCodec());
       const ref = await createSession(store, "a", { entry: { label: "plain-secret" } });
-      await store.append(ref, [userDraft("plain-secret", { id: "r1" }), { source: lineOf("r2", '"x":"plain-secret"', "r1") }], { idempotencyKey: "k", entry: { model: "plain-secret" } });
-      const meaning = { type: "message", id: "r3", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", text: "plain-secret" };
+      await store.append(
+        ref,
+        [userDraft("plain-secret", { id: "r1" }), { source: lineOf("r2", '"x":"plain-secret"', "r1") }],
+        { idempotencyKey: "k", entry: { model: "plain-secret" } },
+      );
+      const meaning = {
+        type: "message",
+        id: "r3",
+        parentId: null,
+        timestamp: "2026-01-02T03:04:05.006Z",
+        text: "plain-secret",
+      };
       await store.append(ref, [{ source: "plain-secret", record: meaning }]);
       await store.redact(ref, ["r2"], { reason: "plain-secret" });
       await store.move(ref, { kind: "rename", key: "agent:main:b" });
       if (files === undefined) return;
       const written = await files();
-      assert.ok(written.some((file) => file.byteLength > 0), "the store has written something");
+      assert.ok(
+        written.some((file) => file.byteLength > 0),
+        "the store has written something",
+      );
       for (const file of written) assert.doesNotMatch(Buffer.from(file).toString("latin1"), /plain-secret/);
     },
   },
@@ -54,8 +67,13 @@ export const codecCases: readonly ConformanceCase[] = [
         { ...place, id: "r1", part: "record" },
         { ...place, id: "r2", part: "source" },
         { ...place, id: ref.key, part: "entry" },
-      ]) assert.ok(contexts.some((context) => JSON.stringify(context) === JSON.stringify(expected)), `no payload was coded as ${JSON.stringify(expected)}`);
-      for (const context of contexts) assert.deepEqual({ ...context, id: "", part: "" }, { ...place, id: "", part: "" });
+      ])
+        assert.ok(
+          contexts.some((context) => JSON.stringify(context) === JSON.stringify(expected)),
+          `no payload was coded as ${JSON.stringify(expected)}`,
+        );
+      for (const context of contexts)
+        assert.deepEqual({ ...context, id: "", part: "" }, { ...place, id: "", part: "" });
     },
   },
   {
@@ -74,7 +92,10 @@ export const codecCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       await assertRefused(store.append(ref, [userDraft("one"), userDraft("poison")]), "CODEC_FAILED");
       await assertRefused(store.append(ref, [userDraft("one")], { entry: { label: "poison" } }), "CODEC_FAILED");
-      await assertRefused(store.save(ref, { sessionId: "session-a", label: "poison" }, { ifRevision: 1 }), "CODEC_FAILED");
+      await assertRefused(
+        store.save(ref, { sessionId: "session-a", label: "poison" }, { ifRevision: 1 }),
+        "CODEC_FAILED",
+      );
       assert.deepEqual([await readTexts(store, ref), (await store.load(ref))?.revision], [[], 1]);
     },
   },

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { systemClock } from "@throughline/core/node";
-import { abilityOf, assertRefused, createSession, numbersTo, readRecords, readTexts, seqsOf, userDraft } from "../case-tools.ts";
+import {
+  abilityOf,
+  assertRefused,
+  createSession,
+  numbersTo,
+  readRecords,
+  readTexts,
+  seqsOf,
+  userDraft,
+} from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 export const concurrencyCases: readonly ConformanceCase[] = [
@@ -12,7 +21,10 @@ export const concurrencyCases: readonly ConformanceCase[] = [
       await Promise.all(numbersTo(20).map((each) => store.append(ref, [userDraft(`n${each}`)])));
       const records = await readRecords(store, ref);
       assert.deepEqual(seqsOf(records), numbersTo(20));
-      assert.deepEqual(records.map(({ parentId }) => parentId), [null, ...records.slice(0, -1).map(({ id }) => id)]);
+      assert.deepEqual(
+        records.map(({ parentId }) => parentId),
+        [null, ...records.slice(0, -1).map(({ id }) => id)],
+      );
       assert.equal(new Set(await readTexts(store, ref)).size, 20);
     },
   },
@@ -21,7 +33,14 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     demand: "the records of a batch stand together",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await Promise.all(["a", "b", "c", "d"].map((text) => store.append(ref, numbersTo(5).map(() => userDraft(text)))));
+      await Promise.all(
+        ["a", "b", "c", "d"].map((text) =>
+          store.append(
+            ref,
+            numbersTo(5).map(() => userDraft(text)),
+          ),
+        ),
+      );
       const texts = (await readTexts(store, ref)).join("");
       assert.equal(texts.replaceAll(/(.)\1{4}/g, "$1").length, 4, `batches are mixed: ${texts}`);
     },
@@ -34,10 +53,15 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       const ref = await createSession(store, "a");
       const other = await abilityOf(under, "another")();
-      await Promise.all(numbersTo(20).map((each) => (each % 2 === 0 ? store : other).append(ref, [userDraft(`n${each}`)])));
+      await Promise.all(
+        numbersTo(20).map((each) => (each % 2 === 0 ? store : other).append(ref, [userDraft(`n${each}`)])),
+      );
       const records = await readRecords(other, ref);
       assert.deepEqual(seqsOf(records), numbersTo(20));
-      assert.deepEqual(records.map(({ parentId }) => parentId), [null, ...records.slice(0, -1).map(({ id }) => id)]);
+      assert.deepEqual(
+        records.map(({ parentId }) => parentId),
+        [null, ...records.slice(0, -1).map(({ id }) => id)],
+      );
     },
   },
   {
@@ -98,7 +122,11 @@ export const gapCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       let isDone = false;
       const writing = (async (): Promise<void> => {
-        for (const _batch of numbersTo(20)) await store.append(ref, numbersTo(4).map(() => userDraft("n")));
+        for (const _batch of numbersTo(20))
+          await store.append(
+            ref,
+            numbersTo(4).map(() => userDraft("n")),
+          );
       })().finally(() => (isDone = true));
       try {
         do {

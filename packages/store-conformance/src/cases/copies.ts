@@ -74,7 +74,11 @@ export const copyCases: readonly ConformanceCase[] = [
       await store.append(ref, [], { entry: patch });
       spoil(entry);
       spoil(patch);
-      assert.deepEqual((await store.load(ref))?.entry, { sessionId: "session-a", deep: { list: [1] }, other: { list: [2] } });
+      assert.deepEqual((await store.load(ref))?.entry, {
+        sessionId: "session-a",
+        deep: { list: [1] },
+        other: { list: [2] },
+      });
     },
   },
   {
@@ -82,7 +86,10 @@ export const copyCases: readonly ConformanceCase[] = [
     demand: "changing the result of an append changes nothing in the store or in a later replay",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const result = await store.append(ref, [userDraft("one")], { idempotencyKey: "k", turn: { action: "open", turnId: "t", owner: "o", leaseUntilMs: 1, fence: 1 } });
+      const result = await store.append(ref, [userDraft("one")], {
+        idempotencyKey: "k",
+        turn: { action: "open", turnId: "t", owner: "o", leaseUntilMs: 1, fence: 1 },
+      });
       const before = JSON.stringify({ ...result, replayed: true });
       spoil(result);
       assert.equal(JSON.stringify(await store.append(ref, [userDraft("one")], { idempotencyKey: "k" })), before);

@@ -26,7 +26,10 @@ export const durabilityCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       for (const durability of levels.filter((level) => !store.capabilities.durabilities.includes(level))) {
         await assertRefused(store.append(ref, [userDraft("one")], { durability }), "CAPABILITY_UNSUPPORTED");
-        await assertRefused(store.save(ref, { sessionId: "session-a" }, { ifRevision: 1, durability }), "CAPABILITY_UNSUPPORTED");
+        await assertRefused(
+          store.save(ref, { sessionId: "session-a" }, { ifRevision: 1, durability }),
+          "CAPABILITY_UNSUPPORTED",
+        );
       }
       assert.deepEqual(await readTexts(store, ref), []);
     },
@@ -38,7 +41,10 @@ export const durabilityCases: readonly ConformanceCase[] = [
     needs: ["reopen"],
     async run({ under, store }) {
       const ref = await createSession(store, "a", { entry: { label: "x", other: { deep: [1] } } });
-      await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r2" })], { windowFromSeq: 2, entry: { model: "m" } });
+      await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r2" })], {
+        windowFromSeq: 2,
+        entry: { model: "m" },
+      });
       await store.append(ref, [{ type: "leaf", targetId: "r1" }], { rewindTo: "r1" });
       const archived = await store.move(await createSession(store, "b"), { kind: "archive" });
       const [state, records] = [await store.load(ref), await readSources(store, ref)];

@@ -12,9 +12,19 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "a new session is empty, at revision 1, and load says the same",
     async run({ store }) {
       const state = await store.save(refOf("a"), { sessionId: "session-a", label: "x" }, { ifRevision: null });
-      assert.deepEqual([state.ref, state.sessionId, state.archived, state.revision, state.messageCount], [refOf("a"), "session-a", false, 1, 0]);
+      assert.deepEqual(
+        [state.ref, state.sessionId, state.archived, state.revision, state.messageCount],
+        [refOf("a"), "session-a", false, 1, 0],
+      );
       assert.deepEqual(state.entry, { sessionId: "session-a", label: "x" });
-      assert.deepEqual(state.head, { sessionId: "session-a", lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null });
+      assert.deepEqual(state.head, {
+        sessionId: "session-a",
+        lastSeq: 0,
+        headId: null,
+        windowSeq: null,
+        fence: 0,
+        turn: null,
+      });
       assert.ok(state.createdAtMs > 0 && state.updatedAtMs >= state.createdAtMs, "a new session has its times");
       assert.deepEqual(await store.load(refOf("a")), state);
     },
@@ -26,7 +36,10 @@ export const entryCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const state = await store.save(ref, { sessionId: "session-a", label: "x" }, { ifRevision: 1 });
       assert.equal(state.revision, 2);
-      await assertRefused(store.save(ref, { sessionId: "session-a", label: "late" }, { ifRevision: 1 }), "REVISION_CONFLICT");
+      await assertRefused(
+        store.save(ref, { sessionId: "session-a", label: "late" }, { ifRevision: 1 }),
+        "REVISION_CONFLICT",
+      );
       assert.equal((await store.load(ref))?.entry.label, "x");
     },
   },
@@ -45,7 +58,8 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "fields of other programs are kept, the field __proto__ included",
     async run({ store }) {
       const ref = refOf("a");
-      const text = '{"sessionId":"session-a","__proto__":{"x":1},"toString":"s","new":{"deep":[1,null]},"queueMode":"steer"}';
+      const text =
+        '{"sessionId":"session-a","__proto__":{"x":1},"toString":"s","new":{"deep":[1,null]},"queueMode":"steer"}';
       await store.save(ref, JSON.parse(text) as SessionEntry, { ifRevision: null });
       assert.equal(sorted((await store.load(ref))?.entry), sorted(JSON.parse(text)));
       await store.append(ref, [userDraft("one")], { entry: { label: "x" } });
@@ -68,7 +82,10 @@ export const entryCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a", { entry: { label: "x", model: "m", kept: [1] } });
       const { revision } = await store.append(ref, [userDraft("one")], { entry: { label: undefined, model: "n" } });
       const state = await store.load(ref);
-      assert.deepEqual([state?.entry, state?.revision, revision], [{ sessionId: "session-a", model: "n", kept: [1] }, 2, 2]);
+      assert.deepEqual(
+        [state?.entry, state?.revision, revision],
+        [{ sessionId: "session-a", model: "n", kept: [1] }, 2, 2],
+      );
     },
   },
   {
@@ -76,7 +93,10 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "a refused append leaves the entry alone",
     async run({ store }) {
       const ref = await createSession(store, "a", { entry: { label: "x" } });
-      await assertRefused(store.append(ref, [userDraft("one")], { entry: { label: "y" }, expect: { head: "r9" } }), "APPEND_CONFLICT");
+      await assertRefused(
+        store.append(ref, [userDraft("one")], { entry: { label: "y" }, expect: { head: "r9" } }),
+        "APPEND_CONFLICT",
+      );
       await assertRefused(store.append(ref, [{ type: "" }], { entry: { label: "y" } }), "RECORD_INVALID");
       const state = await store.load(ref);
       assert.deepEqual([state?.entry.label, state?.revision], ["x", 1]);
@@ -87,7 +107,10 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "a patch that changes the session id refuses the append with it",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await assertRefused(store.append(ref, [userDraft("one")], { entry: { sessionId: "session-b" } }), "INPUT_INVALID");
+      await assertRefused(
+        store.append(ref, [userDraft("one")], { entry: { sessionId: "session-b" } }),
+        "INPUT_INVALID",
+      );
       assert.deepEqual([(await store.load(ref))?.sessionId, await readRecords(store, ref)], ["session-a", []]);
     },
   },
@@ -142,7 +165,11 @@ export const entryCases: readonly ConformanceCase[] = [
     id: "entries/updated-at-own",
     demand: "a session created with an updatedAt of the past has it",
     async run({ store }) {
-      const state = await store.save(refOf("a"), { sessionId: "session-a", updatedAt: 1_700_000_000_000 }, { ifRevision: null });
+      const state = await store.save(
+        refOf("a"),
+        { sessionId: "session-a", updatedAt: 1_700_000_000_000 },
+        { ifRevision: null },
+      );
       assert.equal(state.updatedAtMs, 1_700_000_000_000);
     },
   },
@@ -152,7 +179,11 @@ export const entryCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       const created = (await store.load(ref))?.createdAtMs ?? 0;
-      const saved = await store.save(ref, { sessionId: "session-a", updatedAt: created + farAheadMs }, { ifRevision: 1 });
+      const saved = await store.save(
+        ref,
+        { sessionId: "session-a", updatedAt: created + farAheadMs },
+        { ifRevision: 1 },
+      );
       assert.ok(saved.updatedAtMs < created + farAheadMs, "save clamps");
       await store.append(ref, [], { entry: { updatedAt: created + farAheadMs } });
       assert.ok(((await store.load(ref))?.updatedAtMs ?? Infinity) < created + farAheadMs, "append clamps");
@@ -163,7 +194,11 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "no update of many at once is lost",
     async run({ store }) {
       const ref = await createSession(store, "a", { entry: { count: 0 } });
-      await Promise.all(numbersTo(8).map(() => updateEntry(store, ref, (entry) => patchEntry(entry, { count: Number(entry["count"]) + 1 }))));
+      await Promise.all(
+        numbersTo(8).map(() =>
+          updateEntry(store, ref, (entry) => patchEntry(entry, { count: Number(entry["count"]) + 1 })),
+        ),
+      );
       const state = await store.load(ref);
       assert.deepEqual([state?.entry["count"], state?.revision], [8, 9]);
     },
@@ -176,9 +211,15 @@ export const entryCases: readonly ConformanceCase[] = [
         await assertRefused(store.save(refOf("a"), { sessionId }, { ifRevision: null }), "SESSION_ID_INVALID");
       }
       for (const agentId of ["", "..", "a/b", "a.b", "nul"]) {
-        await assertRefused(store.save(refOf("a", { agentId }), { sessionId: "session-a" }, { ifRevision: null }), "AGENT_ID_INVALID");
+        await assertRefused(
+          store.save(refOf("a", { agentId }), { sessionId: "session-a" }, { ifRevision: null }),
+          "AGENT_ID_INVALID",
+        );
       }
-      await assertRefused(store.save(refOf("a", { namespace: "../x" }), { sessionId: "session-a" }, { ifRevision: null }), "NAMESPACE_INVALID");
+      await assertRefused(
+        store.save(refOf("a", { namespace: "../x" }), { sessionId: "session-a" }, { ifRevision: null }),
+        "NAMESPACE_INVALID",
+      );
       assert.deepEqual((await store.list({ state: "any" })).sessions, []);
     },
   },
@@ -199,8 +240,14 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "session and agent ids that differ by case only are refused",
     async run({ store }) {
       await createSession(store, "a", { sessionId: "Session-A" });
-      await assertRefused(store.save(refOf("b"), { sessionId: "session-a" }, { ifRevision: null }), "ID_CASE_COLLISION");
-      await assertRefused(store.save(refOf("a", { agentId: "MAIN" }), { sessionId: "s" }, { ifRevision: null }), "ID_CASE_COLLISION");
+      await assertRefused(
+        store.save(refOf("b"), { sessionId: "session-a" }, { ifRevision: null }),
+        "ID_CASE_COLLISION",
+      );
+      await assertRefused(
+        store.save(refOf("a", { agentId: "MAIN" }), { sessionId: "s" }, { ifRevision: null }),
+        "ID_CASE_COLLISION",
+      );
       assert.equal((await store.list({ state: "any" })).sessions.length, 1);
     },
   },
@@ -209,7 +256,10 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "what is no entry is refused",
     async run({ store }) {
       for (const entry of [null, [], {}, { sessionId: 7 }, { sessionId: "session-a", big: 1n }]) {
-        await assertRefused(store.save(refOf("a"), entry as unknown as SessionEntry, { ifRevision: null }), "INPUT_INVALID");
+        await assertRefused(
+          store.save(refOf("a"), entry as unknown as SessionEntry, { ifRevision: null }),
+          "INPUT_INVALID",
+        );
       }
       assert.equal(await store.load(refOf("a")), null);
     },

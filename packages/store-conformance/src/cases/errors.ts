@@ -37,8 +37,12 @@ export const errorCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       const ref = await createSession(store, "a");
       abilityOf(under, "failNextAppend")("unknown");
-      const append = (): Promise<unknown> => store.append(ref, [userDraft("one"), userDraft("two")], { idempotencyKey: "k" });
-      const error = await append().then(() => assert.fail("the append succeeded"), (reason: unknown) => reason);
+      const append = (): Promise<unknown> =>
+        store.append(ref, [userDraft("one"), userDraft("two")], { idempotencyKey: "k" });
+      const error = await append().then(
+        () => assert.fail("the append succeeded"),
+        (reason: unknown) => reason,
+      );
       assert.ok(ThroughlineError.isInstance(error), "the failure is a ThroughlineError");
       assert.equal(error.outcome, "unknown");
       await append();
@@ -53,7 +57,10 @@ export const errorCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       abilityOf(under, "failNextAppend")("not-applied");
       const append = store.append(ref, [userDraft("one")], { entry: { label: "x" } });
-      const error: unknown = await append.then(() => assert.fail("the append succeeded"), (reason: unknown) => reason);
+      const error: unknown = await append.then(
+        () => assert.fail("the append succeeded"),
+        (reason: unknown) => reason,
+      );
       assert.ok(ThroughlineError.isInstance(error), "the failure is a ThroughlineError");
       assert.equal(error.outcome, "not-applied");
       assert.deepEqual([await readTexts(store, ref), (await store.load(ref))?.entry.label], [[], undefined]);

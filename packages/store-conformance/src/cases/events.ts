@@ -17,8 +17,13 @@ export const eventCases: readonly ConformanceCase[] = [
       const { ref: archived } = await store.move(ref, { kind: "archive" });
       await store.remove(archived, { purge: true });
       const events = abilityOf(under, "events")().filter(({ name }) => name !== "finding");
-      assert.deepEqual(events.map(({ name }) => name), ["session-created", "records-appended", "records-redacted", "session-archived", "session-removed"]);
-      const appended = events.find((event): event is SessionEvent & { name: "records-appended" } => event.name === "records-appended");
+      assert.deepEqual(
+        events.map(({ name }) => name),
+        ["session-created", "records-appended", "records-redacted", "session-archived", "session-removed"],
+      );
+      const appended = events.find(
+        (event): event is SessionEvent & { name: "records-appended" } => event.name === "records-appended",
+      );
       assert.deepEqual([appended?.ref, appended?.fromSeq, appended?.toSeq], [ref, 1, 2]);
     },
   },
@@ -29,7 +34,11 @@ export const eventCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       const ref = await createSession(store, "a");
       const claimedMs = ((await store.load(ref))?.createdAtMs ?? 0) + 3_600_000;
-      const { updatedAtMs } = await store.save(ref, { sessionId: "session-a", updatedAt: claimedMs }, { ifRevision: 1 });
+      const { updatedAtMs } = await store.save(
+        ref,
+        { sessionId: "session-a", updatedAt: claimedMs },
+        { ifRevision: 1 },
+      );
       const clamped = abilityOf(under, "events")().filter((event) => event.name === "updated-at-clamped");
       assert.deepEqual(clamped, [{ name: "updated-at-clamped", ref, claimedMs, storedMs: updatedAtMs }]);
     },

@@ -48,7 +48,9 @@ export const expectCases: readonly ConformanceCase[] = [
     demand: "of several appends at once that expect the same head, one passes",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const attempts = ["a", "b", "c", "d"].map((text) => store.append(ref, [userDraft(text)], { expect: { head: null } }));
+      const attempts = ["a", "b", "c", "d"].map((text) =>
+        store.append(ref, [userDraft(text)], { expect: { head: null } }),
+      );
       const settled = await Promise.allSettled(attempts);
       assert.equal(settled.filter(({ status }) => status === "fulfilled").length, 1);
       assert.equal((await readTexts(store, ref)).length, 1);
@@ -64,8 +66,19 @@ export const sidesCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("one", { id: "r1" })]);
       const label = { type: "label", targetId: "r1", label: "start" };
-      const { records, head } = await store.append(ref, [noteDraft("n"), label, userDraft("aside", { appendMode: "side" })]);
-      assert.deepEqual(records.map(({ side, parentId }) => [side, parentId]), [[true, "r1"], [true, "r1"], [true, "r1"]]);
+      const { records, head } = await store.append(ref, [
+        noteDraft("n"),
+        label,
+        userDraft("aside", { appendMode: "side" }),
+      ]);
+      assert.deepEqual(
+        records.map(({ side, parentId }) => [side, parentId]),
+        [
+          [true, "r1"],
+          [true, "r1"],
+          [true, "r1"],
+        ],
+      );
       assert.equal(head.headId, "r1");
       assert.equal((await store.append(ref, [userDraft("two")])).records[0]?.parentId, "r1");
     },
@@ -75,8 +88,16 @@ export const sidesCases: readonly ConformanceCase[] = [
     demand: "inside a batch a side record hangs on the main record before it",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const { records, head } = await store.append(ref, [userDraft("one", { id: "r1" }), noteDraft("n"), userDraft("two", { id: "r2" }), noteDraft("m")]);
-      assert.deepEqual(records.map(({ parentId }) => parentId), [null, "r1", "r1", "r2"]);
+      const { records, head } = await store.append(ref, [
+        userDraft("one", { id: "r1" }),
+        noteDraft("n"),
+        userDraft("two", { id: "r2" }),
+        noteDraft("m"),
+      ]);
+      assert.deepEqual(
+        records.map(({ parentId }) => parentId),
+        [null, "r1", "r1", "r2"],
+      );
       assert.equal(head.headId, "r2");
     },
   },
@@ -91,7 +112,10 @@ export const sidesCases: readonly ConformanceCase[] = [
       assert.equal((await store.load(ref))?.head.headId, "r1");
       await store.append(ref, [userDraft("other", { id: "r3" })], { expect: { head: "r1" } });
       await store.append(ref, [{ type: "leaf", targetId: null }], { rewindTo: null });
-      assert.equal((await store.append(ref, [userDraft("fresh")], { expect: { head: null } })).records[0]?.parentId, null);
+      assert.equal(
+        (await store.append(ref, [userDraft("fresh")], { expect: { head: null } })).records[0]?.parentId,
+        null,
+      );
     },
   },
   {
@@ -99,7 +123,12 @@ export const sidesCases: readonly ConformanceCase[] = [
     demand: "messageCount counts the records of type message",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await store.append(ref, [userDraft("one"), noteDraft("n"), { type: "model_change", provider: "p", modelId: "m" }, userDraft("two")]);
+      await store.append(ref, [
+        userDraft("one"),
+        noteDraft("n"),
+        { type: "model_change", provider: "p", modelId: "m" },
+        userDraft("two"),
+      ]);
       assert.equal((await store.load(ref))?.messageCount, 2);
     },
   },

@@ -54,7 +54,10 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("one", { id: "r1" })]);
-      await assertRefused(store.append(ref, [userDraft("two")], { idempotencyKey: "k", expect: { head: "x" } }), "APPEND_CONFLICT");
+      await assertRefused(
+        store.append(ref, [userDraft("two")], { idempotencyKey: "k", expect: { head: "x" } }),
+        "APPEND_CONFLICT",
+      );
       const { replayed } = await store.append(ref, [userDraft("two")], { idempotencyKey: "k", expect: { head: "r1" } });
       assert.equal(replayed, false);
       assert.deepEqual(await readTexts(store, ref), ["one", "two"]);
@@ -65,7 +68,9 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     demand: "the same keyed append made many times at once is there once",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      const results = await Promise.all(numbersTo(8).map(() => store.append(ref, [userDraft("one")], { idempotencyKey: "k" })));
+      const results = await Promise.all(
+        numbersTo(8).map(() => store.append(ref, [userDraft("one")], { idempotencyKey: "k" })),
+      );
       assert.equal(results.filter(({ replayed }) => !replayed).length, 1);
       assert.equal(new Set(results.map(({ records }) => records[0]?.id)).size, 1);
       assert.deepEqual(await readTexts(store, ref), ["one"]);
@@ -102,7 +107,10 @@ export const idempotencyCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const first = await store.append(ref, [userDraft("one")], { idempotencyKey: "k" });
       const later = await reopened(under);
-      assert.deepEqual(await later.append(ref, [userDraft("one")], { idempotencyKey: "k" }), { ...first, replayed: true });
+      assert.deepEqual(await later.append(ref, [userDraft("one")], { idempotencyKey: "k" }), {
+        ...first,
+        replayed: true,
+      });
       await assertRefused(later.append(ref, [userDraft("two")], { idempotencyKey: "k" }), "IDEMPOTENCY_MISMATCH");
       assert.deepEqual(await readTexts(later, ref), ["one"]);
     },
@@ -136,7 +144,10 @@ export const idempotencyCases: readonly ConformanceCase[] = [
       for (const each of numbersTo(store.capabilities.idempotency.rememberedAppends + 1)) {
         await store.append(ref, [userDraft(`n${each}`)], { idempotencyKey: `k${each}`, durability });
       }
-      await assertRefused(store.append(ref, [userDraft("old")], { idempotencyKey: oldKey, durability }), "IDEMPOTENCY_EXPIRED");
+      await assertRefused(
+        store.append(ref, [userDraft("old")], { idempotencyKey: oldKey, durability }),
+        "IDEMPOTENCY_EXPIRED",
+      );
     },
   },
 ];

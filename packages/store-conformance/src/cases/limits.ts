@@ -41,9 +41,18 @@ export const limitCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       const most = store.capabilities.limits.batchRecords;
-      await assertRefused(store.append(ref, numbersTo(most + 1).map(() => userDraft("n"))), "BATCH_TOO_LARGE");
+      await assertRefused(
+        store.append(
+          ref,
+          numbersTo(most + 1).map(() => userDraft("n")),
+        ),
+        "BATCH_TOO_LARGE",
+      );
       await assertNothingThere(store, ref);
-      await store.append(ref, numbersTo(most).map(() => userDraft("n")));
+      await store.append(
+        ref,
+        numbersTo(most).map(() => userDraft("n")),
+      );
       assert.equal((await store.load(ref))?.head.lastSeq, most);
     },
   },
@@ -55,7 +64,9 @@ export const limitCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const { recordBytes, batchBytes } = store.capabilities.limits;
       const count = Math.ceil(batchBytes / recordBytes) + 1;
-      const drafts = numbersTo(count).map((each) => ({ source: lineOfBytes(`r${each}`, Math.min(recordBytes, batchBytes)) }));
+      const drafts = numbersTo(count).map((each) => ({
+        source: lineOfBytes(`r${each}`, Math.min(recordBytes, batchBytes)),
+      }));
       await assertRefused(store.append(ref, drafts), "BATCH_TOO_LARGE");
       await assertNothingThere(store, ref);
     },
@@ -71,13 +82,22 @@ export const pagingCases: readonly ConformanceCase[] = [
       const { pageRecords, batchRecords } = store.capabilities.limits;
       const total = pageRecords * 2 + 1;
       for (let left = total; left > 0; left -= batchRecords) {
-        await store.append(ref, numbersTo(Math.min(left, batchRecords)).map(() => userDraft("n")));
+        await store.append(
+          ref,
+          numbersTo(Math.min(left, batchRecords)).map(() => userDraft("n")),
+        );
       }
       for (const order of ["ascending", "descending"] as const) {
         const sizes: number[] = [];
         for await (const page of store.read(ref, { order })) sizes.push(page.records.length);
-        assert.ok(sizes.every((size) => size > 0 && size <= pageRecords), `pages of ${sizes.join(", ")} records`);
-        assert.equal(sizes.reduce((sum, size) => sum + size, 0), total);
+        assert.ok(
+          sizes.every((size) => size > 0 && size <= pageRecords),
+          `pages of ${sizes.join(", ")} records`,
+        );
+        assert.equal(
+          sizes.reduce((sum, size) => sum + size, 0),
+          total,
+        );
       }
     },
   },
@@ -100,7 +120,8 @@ export const pagingCases: readonly ConformanceCase[] = [
     demand: "afterSeq and beforeSeq leave out the record they name",
     async run({ store }) {
       const ref = await createTen(store);
-      const seqs = async (options: object): Promise<number[]> => (await readRecords(store, ref, options)).map(({ seq }) => seq);
+      const seqs = async (options: object): Promise<number[]> =>
+        (await readRecords(store, ref, options)).map(({ seq }) => seq);
       assert.deepEqual(await seqs({ afterSeq: 7 }), [8, 9, 10]);
       assert.deepEqual(await seqs({ beforeSeq: 3 }), [1, 2]);
       assert.deepEqual(await seqs({ afterSeq: 3, beforeSeq: 6 }), [4, 5]);
@@ -114,7 +135,8 @@ export const pagingCases: readonly ConformanceCase[] = [
     demand: "no more records come than the limit says, over all pages",
     async run({ store }) {
       const ref = await createTen(store);
-      for (const limit of [0, 1, 4, 10, 99]) assert.equal((await readRecords(store, ref, { limit })).length, Math.min(limit, 10));
+      for (const limit of [0, 1, 4, 10, 99])
+        assert.equal((await readRecords(store, ref, { limit })).length, Math.min(limit, 10));
     },
   },
   {
@@ -122,7 +144,8 @@ export const pagingCases: readonly ConformanceCase[] = [
     demand: "descending begins with the newest",
     async run({ store }) {
       const ref = await createTen(store);
-      const seqs = async (options: object): Promise<number[]> => (await readRecords(store, ref, { order: "descending", ...options })).map(({ seq }) => seq);
+      const seqs = async (options: object): Promise<number[]> =>
+        (await readRecords(store, ref, { order: "descending", ...options })).map(({ seq }) => seq);
       assert.deepEqual(await seqs({}), numbersTo(10).toReversed());
       assert.deepEqual(await seqs({ limit: 3 }), [10, 9, 8]);
       assert.deepEqual(await seqs({ beforeSeq: 5, limit: 2 }), [4, 3]);
@@ -152,7 +175,11 @@ export const pagingCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const { pageRecords, batchRecords } = store.capabilities.limits;
       const size = Math.min(pageRecords, batchRecords);
-      for (const _batch of numbersTo(3)) await store.append(ref, numbersTo(size).map(() => userDraft("n")));
+      for (const _batch of numbersTo(3))
+        await store.append(
+          ref,
+          numbersTo(size).map(() => userDraft("n")),
+        );
       for (const order of ["ascending", "descending"] as const) {
         const before = (await store.load(ref))?.head.lastSeq ?? 0;
         const seqs: number[] = [];
@@ -170,6 +197,9 @@ export const pagingCases: readonly ConformanceCase[] = [
 
 async function createTen(store: SessionStore): Promise<SessionRef> {
   const ref = await createSession(store, "a");
-  await store.append(ref, numbersTo(10).map((each) => userDraft(`n${each}`)));
+  await store.append(
+    ref,
+    numbersTo(10).map((each) => userDraft(`n${each}`)),
+  );
   return ref;
 }

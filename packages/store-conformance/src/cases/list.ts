@@ -37,7 +37,8 @@ export const listCases: readonly ConformanceCase[] = [
     async run({ store }) {
       await createSeven(store);
       for (const sort of ["updated", "key"] as const) {
-        for (const limit of [1, 2, 3, 7, 50]) assert.equal([...idsOf(await listAll(store, { sort, limit }))].toSorted().join(""), "abcdefg");
+        for (const limit of [1, 2, 3, 7, 50])
+          assert.equal([...idsOf(await listAll(store, { sort, limit }))].toSorted().join(""), "abcdefg");
       }
     },
   },
@@ -54,8 +55,14 @@ export const listCases: readonly ConformanceCase[] = [
     id: "list/by-key",
     demand: "sorted by key: by agent, then key",
     async run({ store }) {
-      const sessions = [["c", "main"], ["a", "main"], ["b", "other"], ["x", "alpha"]] as const;
-      for (const [index, [name, agentId]] of sessions.entries()) await createSession(store, name, { agentId, entry: { updatedAt: baseMs + (index % 3) * 1000 } });
+      const sessions = [
+        ["c", "main"],
+        ["a", "main"],
+        ["b", "other"],
+        ["x", "alpha"],
+      ] as const;
+      for (const [index, [name, agentId]] of sessions.entries())
+        await createSession(store, name, { agentId, entry: { updatedAt: baseMs + (index % 3) * 1000 } });
       assert.equal(idsOf(await listAll(store, { sort: "key", limit: 2 })), "xacb");
     },
   },
@@ -66,7 +73,8 @@ export const listCases: readonly ConformanceCase[] = [
       await createSeven(store);
       await createSession(store, "h", { agentId: "other" });
       await createSession(store, "i", { namespace: "tenant" });
-      const count = async (query: ListQuery): Promise<string> => [...idsOf(await listAll(store, { ...query, limit: 2 }))].toSorted().join("");
+      const count = async (query: ListQuery): Promise<string> =>
+        [...idsOf(await listAll(store, { ...query, limit: 2 }))].toSorted().join("");
       assert.equal(await count({ agentId: "other" }), "h");
       assert.equal(await count({}), "abcdefgh");
       assert.equal(await count({ namespace: "tenant" }), "i");
@@ -106,7 +114,8 @@ export const listCases: readonly ConformanceCase[] = [
     demand: "a cursor that no list gave is refused",
     async run({ store }) {
       await createSeven(store);
-      for (const cursor of ["", "garbage", "bnVsbA", "W10", "eyJ2IjoxfQ"]) await assertFails(store.list({ cursor }), "CURSOR_INVALID");
+      for (const cursor of ["", "garbage", "bnVsbA", "W10", "eyJ2IjoxfQ"])
+        await assertFails(store.list({ cursor }), "CURSOR_INVALID");
     },
   },
   {

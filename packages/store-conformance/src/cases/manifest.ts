@@ -24,13 +24,22 @@ export const manifestCases: readonly ConformanceCase[] = [
     async run({ store: { capabilities } }) {
       assert.equal(capabilities.specification, 1);
       assert.ok(capabilities.name.length > 0, "the store has a name");
-      assert.deepEqual(levels.filter((level) => capabilities.durabilities.includes(level)), [...capabilities.durabilities]);
-      assert.ok(capabilities.durabilities.includes(capabilities.defaultDurability), "the default durability is one of those declared");
+      assert.deepEqual(
+        levels.filter((level) => capabilities.durabilities.includes(level)),
+        [...capabilities.durabilities],
+      );
+      assert.ok(
+        capabilities.durabilities.includes(capabilities.defaultDurability),
+        "the default durability is one of those declared",
+      );
       for (const [name, limit] of Object.entries(capabilities.limits)) {
         assert.ok(Number.isSafeInteger(limit) && limit > 0, `the limit ${name} is a positive whole number`);
       }
       assert.ok(capabilities.idempotency.rememberedAppends >= 4096, "at least 4,096 keyed appends are remembered");
-      assert.ok(capabilities.idempotency.rememberedMs >= 24 * 60 * 60 * 1000, "keyed appends are remembered for at least a day");
+      assert.ok(
+        capabilities.idempotency.rememberedMs >= 24 * 60 * 60 * 1000,
+        "keyed appends are remembered for at least a day",
+      );
     },
   },
   {

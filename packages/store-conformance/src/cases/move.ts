@@ -72,7 +72,8 @@ export const moveCases: readonly ConformanceCase[] = [
         await store.append(ref, [userDraft(name)]);
         refs.push((await store.move(ref, { kind: "archive" })).ref);
       }
-      for (const [index, name] of ["x", "y", "z"].entries()) assert.deepEqual(await readTexts(store, refs[index] ?? refOf("a")), [name]);
+      for (const [index, name] of ["x", "y", "z"].entries())
+        assert.deepEqual(await readTexts(store, refs[index] ?? refOf("a")), [name]);
       assert.equal((await store.list({ state: "archived" })).sessions.length, 3);
     },
   },
@@ -151,7 +152,10 @@ export const removeCases: readonly ConformanceCase[] = [
       await createSession(store, "b");
       await store.remove(ref, { purge: true });
       const left = (await store.list({ state: "any", sort: "key" })).sessions;
-      assert.deepEqual(left.map(({ sessionId }) => sessionId), ["session-a", "session-b"]);
+      assert.deepEqual(
+        left.map(({ sessionId }) => sessionId),
+        ["session-a", "session-b"],
+      );
       assert.deepEqual(await readTexts(store, left[0]?.ref ?? ref), ["old"]);
     },
   },
@@ -163,7 +167,8 @@ export const removeCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a", { entry: { label: "entry-secret" } });
       await store.append(ref, [userDraft("record-secret")]);
       await store.remove(ref, { purge: true });
-      for (const file of (await under.files?.()) ?? []) assert.doesNotMatch(Buffer.from(file).toString("latin1"), /(record|entry)-secret/);
+      for (const file of (await under.files?.()) ?? [])
+        assert.doesNotMatch(Buffer.from(file).toString("latin1"), /(record|entry)-secret/);
     },
   },
 ];

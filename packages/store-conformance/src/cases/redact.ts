@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { throughlineKind } from "@throughline/core";
-import { assertRefused, createSession, noteDraft, readRecords, readSources, readTexts, userDraft } from "../case-tools.ts";
+import {
+  assertRefused,
+  createSession,
+  noteDraft,
+  readRecords,
+  readSources,
+  readTexts,
+  userDraft,
+} from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 export const redactCases: readonly ConformanceCase[] = [
@@ -9,10 +17,21 @@ export const redactCases: readonly ConformanceCase[] = [
     demand: "a redacted record keeps seq, id and parent, and nothing of what it said",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("secret", { id: "r2" }), userDraft("three", { id: "r3" })]);
+      await store.append(ref, [
+        userDraft("one", { id: "r1" }),
+        userDraft("secret", { id: "r2" }),
+        userDraft("three", { id: "r3" }),
+      ]);
       assert.deepEqual(await store.redact(ref, ["r2"], { reason: "asked for" }), { seqs: [2] });
       const records = await readSources(store, ref);
-      assert.deepEqual(records.map(({ seq, id, parentId }) => [seq, id, parentId]), [[1, "r1", null], [2, "r2", "r1"], [3, "r3", "r2"]]);
+      assert.deepEqual(
+        records.map(({ seq, id, parentId }) => [seq, id, parentId]),
+        [
+          [1, "r1", null],
+          [2, "r2", "r1"],
+          [3, "r3", "r2"],
+        ],
+      );
       assert.equal(throughlineKind(records[1]?.record ?? {}), "redaction");
       assert.doesNotMatch(JSON.stringify(records), /secret/);
       assert.match(JSON.stringify(records[1]), /asked for/);
@@ -45,11 +64,18 @@ export const redactCases: readonly ConformanceCase[] = [
     demand: "redaction moves no head and makes no main record a side record",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r2" }), { ...noteDraft("aside"), id: "r3" }]);
+      await store.append(ref, [
+        userDraft("one", { id: "r1" }),
+        userDraft("two", { id: "r2" }),
+        { ...noteDraft("aside"), id: "r3" },
+      ]);
       const before = (await store.load(ref))?.head;
       await store.redact(ref, ["r2", "r3"], { reason: "test" });
       assert.deepEqual((await store.load(ref))?.head, before);
-      assert.deepEqual((await readRecords(store, ref)).map(({ side }) => side), [false, false, true]);
+      assert.deepEqual(
+        (await readRecords(store, ref)).map(({ side }) => side),
+        [false, false, true],
+      );
     },
   },
   {
@@ -83,7 +109,10 @@ export const redactCases: readonly ConformanceCase[] = [
       const first = await store.append(ref, [userDraft("one", { id: "r1" })], { idempotencyKey: "k" });
       await store.redact(ref, ["r1"], { reason: "test" });
       await assertRefused(store.append(ref, [userDraft("two", { id: "r1" })]), "RECORD_ID_TAKEN");
-      assert.deepEqual((await store.append(ref, [userDraft("one", { id: "r1" })], { idempotencyKey: "k" })).records, first.records);
+      assert.deepEqual(
+        (await store.append(ref, [userDraft("one", { id: "r1" })], { idempotencyKey: "k" })).records,
+        first.records,
+      );
     },
   },
   {
@@ -94,7 +123,8 @@ export const redactCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("one"), userDraft("record-secret", { id: "r2" })], { idempotencyKey: "k" });
       await store.redact(ref, ["r2"], { reason: "test" });
-      for (const file of (await under.files?.()) ?? []) assert.doesNotMatch(Buffer.from(file).toString("latin1"), /record-secret/);
+      for (const file of (await under.files?.()) ?? [])
+        assert.doesNotMatch(Buffer.from(file).toString("latin1"), /record-secret/);
     },
   },
 ];

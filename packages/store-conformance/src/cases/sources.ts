@@ -17,9 +17,21 @@ const lines: readonly string[] = [
   lineOf("r8", '"__proto__":{"x":1},"2":"b","1":"a"'),
 ];
 
-const latin = Uint8Array.from([...Buffer.from('{"type":"message","text":"caf'), 0xe9, 0xff, 0x00, ...Buffer.from('"}')]);
+const latin = Uint8Array.from([
+  ...Buffer.from('{"type":"message","text":"caf'),
+  0xe9,
+  0xff,
+  0x00,
+  ...Buffer.from('"}'),
+]);
 
-function meaning(id: string): { readonly type: string; readonly id: string; readonly parentId: null; readonly timestamp: string; readonly text: string } {
+function meaning(id: string): {
+  readonly type: string;
+  readonly id: string;
+  readonly parentId: null;
+  readonly timestamp: string;
+  readonly text: string;
+} {
   return { type: "message", id, parentId: null, timestamp: "2026-01-02T03:04:05.006Z", text: "meaning" };
 }
 
@@ -29,9 +41,15 @@ export const sourceCases: readonly ConformanceCase[] = [
     demand: "an imported line comes back as it was, to the byte",
     async run({ store }) {
       const ref = await createSession(store, "a");
-      await store.append(ref, lines.map((source) => ({ source })));
+      await store.append(
+        ref,
+        lines.map((source) => ({ source })),
+      );
       const records = await readSources(store, ref);
-      assert.deepEqual(records.map(({ source }) => source), lines);
+      assert.deepEqual(
+        records.map(({ source }) => source),
+        lines,
+      );
       for (const { record, source, isSourceCanonical } of records) {
         assert.equal(isSourceCanonical, true);
         assert.deepEqual(record, JSON.parse(String(source)));
@@ -47,7 +65,10 @@ export const sourceCases: readonly ConformanceCase[] = [
       const [record] = await readSources(store, ref);
       assert.ok(record?.source instanceof Uint8Array, "the source is bytes");
       assert.deepEqual([...record.source], [...latin]);
-      assert.deepEqual([record.record, record.isSourceCanonical, record.bytes], [meaning("r1"), false, latin.byteLength]);
+      assert.deepEqual(
+        [record.record, record.isSourceCanonical, record.bytes],
+        [meaning("r1"), false, latin.byteLength],
+      );
     },
   },
   {
@@ -56,10 +77,20 @@ export const sourceCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       const old = '{"role":"user","content":"flat"}';
-      await store.append(ref, [{ source: old, record: meaning("r1") }, { source: "", record: meaning("r2") }, { source: "\ufeff{torn", record: meaning("r3") }]);
+      await store.append(ref, [
+        { source: old, record: meaning("r1") },
+        { source: "", record: meaning("r2") },
+        { source: "\ufeff{torn", record: meaning("r3") },
+      ]);
       const records = await readSources(store, ref);
-      assert.deepEqual(records.map(({ source }) => source), [old, "", "\ufeff{torn"]);
-      assert.deepEqual(records.map(({ record, isSourceCanonical }) => [record, isSourceCanonical]), ["r1", "r2", "r3"].map((id) => [meaning(id), false]));
+      assert.deepEqual(
+        records.map(({ source }) => source),
+        [old, "", "\ufeff{torn"],
+      );
+      assert.deepEqual(
+        records.map(({ record, isSourceCanonical }) => [record, isSourceCanonical]),
+        ["r1", "r2", "r3"].map((id) => [meaning(id), false]),
+      );
     },
   },
   {
@@ -78,7 +109,10 @@ export const sourceCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       await assertRefused(store.append(ref, [{ source: lineOf("r1", '\n"a":1') }]), "RECORD_INVALID");
-      await assertRefused(store.append(ref, [{ source: Uint8Array.of(0x0a), record: meaning("r1") }]), "RECORD_INVALID");
+      await assertRefused(
+        store.append(ref, [{ source: Uint8Array.of(0x0a), record: meaning("r1") }]),
+        "RECORD_INVALID",
+      );
       await assertRefused(store.append(ref, [{ source: "half \ud800", record: meaning("r1") }]), "RECORD_INVALID");
     },
   },
@@ -97,9 +131,19 @@ export const sourceCases: readonly ConformanceCase[] = [
     demand: "records copied to another session have the same seq, ids and lines",
     async run({ store }) {
       const [one, two] = [await createSession(store, "a"), await createSession(store, "b")];
-      await store.append(one, [...lines.map((source) => ({ source })), { source: latin, record: meaning("r9") }, userDraft("own")]);
+      await store.append(one, [
+        ...lines.map((source) => ({ source })),
+        { source: latin, record: meaning("r9") },
+        userDraft("own"),
+      ]);
       assert.equal(await copyRecords({ store, ref: one }, { store, ref: two }), 10);
-      const essence = ({ seq, id, parentId, side, source }: Awaited<ReturnType<typeof readSources>>[number]): unknown => [seq, id, parentId, side, source];
+      const essence = ({
+        seq,
+        id,
+        parentId,
+        side,
+        source,
+      }: Awaited<ReturnType<typeof readSources>>[number]): unknown => [seq, id, parentId, side, source];
       assert.deepEqual((await readSources(store, two)).map(essence), (await readSources(store, one)).map(essence));
     },
   },
@@ -113,12 +157,20 @@ export const sourceCases: readonly ConformanceCase[] = [
       for await (const page of store.read(ref, { payload: "head" })) heads.push(...page.records);
       const full = await readSources(store, ref);
       for (const [index, head] of heads.entries()) {
-        const { record: _record, source, isSourceCanonical: _canonical, ...rest } = full[index] ?? assert.fail("a record is missing");
+        const {
+          record: _record,
+          source,
+          isSourceCanonical: _canonical,
+          ...rest
+        } = full[index] ?? assert.fail("a record is missing");
         assert.deepEqual(head, rest);
         assert.equal(head.bytes, Buffer.byteLength(source));
       }
       assert.equal(heads.length, 2);
-      assert.ok(heads.every(({ crc }) => Number.isInteger(crc)), "what the store wrote has a checksum");
+      assert.ok(
+        heads.every(({ crc }) => Number.isInteger(crc)),
+        "what the store wrote has a checksum",
+      );
     },
   },
   {

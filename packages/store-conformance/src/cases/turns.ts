@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { assertRefused, createSession, noteDraft, nowMs, readTexts, refOf, reopened, userDraft } from "../case-tools.ts";
+import {
+  assertRefused,
+  createSession,
+  noteDraft,
+  nowMs,
+  readTexts,
+  refOf,
+  reopened,
+  userDraft,
+} from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import type { TurnRequest } from "@throughline/core";
 
@@ -17,7 +26,10 @@ export const turnCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const turn = opening(1);
       const { head } = await store.append(ref, [userDraft("one")], { turn });
-      assert.deepEqual([head.fence, head.turn?.turnId, head.turn?.owner, head.turn?.fence], [1, "turn-1", "owner-1", 1]);
+      assert.deepEqual(
+        [head.fence, head.turn?.turnId, head.turn?.owner, head.turn?.fence],
+        [1, "turn-1", "owner-1", 1],
+      );
       assert.deepEqual((await store.load(ref))?.head, head);
       await store.append(ref, [userDraft("two")], { turn: { action: "within", fence: 1 } });
       await store.append(ref, [], { turn: { action: "close", fence: 1 }, entry: { label: "done" } });
@@ -69,7 +81,10 @@ export const turnCases: readonly ConformanceCase[] = [
       for (const action of ["within", "close"] as const) {
         await assertRefused(store.append(ref, [userDraft("late")], { turn: { action, fence: 1 } }), "TURN_FENCED");
       }
-      await assertRefused(store.append(ref, [noteDraft("late")], { turn: { action: "renew", fence: 1, leaseUntilMs: nowMs() + hourMs } }), "TURN_FENCED");
+      await assertRefused(
+        store.append(ref, [noteDraft("late")], { turn: { action: "renew", fence: 1, leaseUntilMs: nowMs() + hourMs } }),
+        "TURN_FENCED",
+      );
       assert.deepEqual(await readTexts(store, ref), ["one", "two"]);
       assert.equal((await store.load(ref))?.head.turn?.turnId, "turn-2");
     },
@@ -80,7 +95,10 @@ export const turnCases: readonly ConformanceCase[] = [
     async run({ store }) {
       const ref = await createSession(store, "a");
       await assertRefused(store.append(ref, [userDraft("one")], { turn: opening(2) }), "TURN_FENCED");
-      await assertRefused(store.append(ref, [userDraft("one")], { turn: { action: "within", fence: 0 } }), "TURN_FENCED");
+      await assertRefused(
+        store.append(ref, [userDraft("one")], { turn: { action: "within", fence: 0 } }),
+        "TURN_FENCED",
+      );
       await store.append(ref, [userDraft("one")], { turn: opening(1, -hourMs) });
       await assertRefused(store.append(ref, [userDraft("two")], { turn: opening(1) }), "TURN_FENCED");
     },

@@ -30,7 +30,10 @@ export interface KilledProcess {
  */
 export async function killProcess(options: KillProcessOptions): Promise<KilledProcess> {
   const { scriptPath, args = [], execArgv = process.execArgv, env, maxDelayMs = 50, random = systemRandom } = options;
-  const child = spawn(process.execPath, [...execArgv, scriptPath, ...args], { stdio: ["ignore", "pipe", "pipe"], ...(env === undefined ? {} : { env: { ...env } }) });
+  const child = spawn(process.execPath, [...execArgv, scriptPath, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(env === undefined ? {} : { env: { ...env } }),
+  });
   const acknowledged: string[] = [];
   let stderr = "";
   let text = "";

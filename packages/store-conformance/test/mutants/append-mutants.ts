@@ -11,7 +11,9 @@ export const appendMutants: readonly Mutant[] = [
   {
     name: "drops the last record",
     foundBy: "append/keeps-every-record",
-    handle: (inner) => ({ read: readThrough(inner, (page) => ({ ...page, records: page.records.filter(({ seq }) => seq < page.lastSeq) })) }),
+    handle: (inner) => ({
+      read: readThrough(inner, (page) => ({ ...page, records: page.records.filter(({ seq }) => seq < page.lastSeq) })),
+    }),
   },
   {
     name: "acknowledges before the write",
@@ -33,13 +35,19 @@ export const appendMutants: readonly Mutant[] = [
   {
     name: "reorders",
     foundBy: "append/orders-records",
-    handle: (inner) => ({ append: (ref, drafts, options) => inner.append(ref, drafts.every(isDraft) ? drafts.toReversed() : drafts, options) }),
+    handle: (inner) => ({
+      append: (ref, drafts, options) =>
+        inner.append(ref, drafts.every(isDraft) ? drafts.toReversed() : drafts, options),
+    }),
   },
   {
     name: "orders by the writer's time",
     foundBy: "sequence/not-by-time",
     handle: (inner) => ({
-      read: readThrough(inner, (page) => ({ ...page, records: page.records.toSorted((one, other) => (one.tsMs ?? 0) - (other.tsMs ?? 0)) })),
+      read: readThrough(inner, (page) => ({
+        ...page,
+        records: page.records.toSorted((one, other) => (one.tsMs ?? 0) - (other.tsMs ?? 0)),
+      })),
     }),
   },
   {
@@ -65,7 +73,8 @@ export const appendMutants: readonly Mutant[] = [
           return await inner.append(ref, drafts, options);
         } catch (error) {
           const index = ThroughlineError.isInstance(error) ? error.details["index"] : undefined;
-          if (typeof index === "number" && index > 0) await inner.append(ref, drafts.slice(0, index), without(options, "idempotencyKey"));
+          if (typeof index === "number" && index > 0)
+            await inner.append(ref, drafts.slice(0, index), without(options, "idempotencyKey"));
           throw error;
         }
       },
@@ -97,7 +106,13 @@ export const appendMutants: readonly Mutant[] = [
     foundBy: "append/fills-in",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts.map((draft) => (isDraft(draft) && draft.timestamp === undefined ? { ...draft, timestamp: "2026-01-02T03:04:05Z" } : draft)), options),
+        inner.append(
+          ref,
+          drafts.map((draft) =>
+            isDraft(draft) && draft.timestamp === undefined ? { ...draft, timestamp: "2026-01-02T03:04:05Z" } : draft,
+          ),
+          options,
+        ),
     }),
   },
   {
@@ -106,7 +121,13 @@ export const appendMutants: readonly Mutant[] = [
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
         const headId = (await inner.load(ref))?.head.headId ?? null;
-        return inner.append(ref, drafts.map((draft) => (isDraft(draft) && draft.parentId === undefined ? { ...draft, parentId: headId } : draft)), options);
+        return inner.append(
+          ref,
+          drafts.map((draft) =>
+            isDraft(draft) && draft.parentId === undefined ? { ...draft, parentId: headId } : draft,
+          ),
+          options,
+        );
       },
     }),
   },
@@ -114,7 +135,12 @@ export const appendMutants: readonly Mutant[] = [
     name: "ids of its own",
     foundBy: "append/given-id",
     handle: (inner) => ({
-      append: (ref, drafts, options) => inner.append(ref, drafts.map((draft) => (isDraft(draft) ? { ...draft, id: `own-${draft.id ?? Math.random()}` } : draft)), options),
+      append: (ref, drafts, options) =>
+        inner.append(
+          ref,
+          drafts.map((draft) => (isDraft(draft) ? { ...draft, id: `own-${draft.id ?? Math.random()}` } : draft)),
+          options,
+        ),
     }),
   },
   {
@@ -126,7 +152,11 @@ export const appendMutants: readonly Mutant[] = [
           return await inner.append(ref, drafts, options);
         } catch (error) {
           if (!hasErrorCode(error, "RECORD_ID_TAKEN")) throw error;
-          return inner.append(ref, drafts.map((draft) => (isDraft(draft) ? { ...draft, id: `${draft.id}-${Math.random()}` } : draft)), options);
+          return inner.append(
+            ref,
+            drafts.map((draft) => (isDraft(draft) ? { ...draft, id: `${draft.id}-${Math.random()}` } : draft)),
+            options,
+          );
         }
       },
     }),
@@ -146,10 +176,14 @@ export const appendMutants: readonly Mutant[] = [
     foundBy: "append/reserved-fields",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts.map((draft) => {
-          const { seq: _seq, _tl, ...rest } = draft as RecordDraft;
-          return isDraft(draft) ? (rest as RecordDraft) : draft;
-        }), options),
+        inner.append(
+          ref,
+          drafts.map((draft) => {
+            const { seq: _seq, _tl, ...rest } = draft as RecordDraft;
+            return isDraft(draft) ? (rest as RecordDraft) : draft;
+          }),
+          options,
+        ),
     }),
   },
   {
@@ -157,7 +191,15 @@ export const appendMutants: readonly Mutant[] = [
     foundBy: "append/any-json",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts.map((draft) => (isDraft(draft) && draft["values"] !== undefined ? (JSON.parse(JSON.stringify(draft).replaceAll("\\u0000", "")) as RecordDraft) : draft)), options),
+        inner.append(
+          ref,
+          drafts.map((draft) =>
+            isDraft(draft) && draft["values"] !== undefined
+              ? (JSON.parse(JSON.stringify(draft).replaceAll("\\u0000", "")) as RecordDraft)
+              : draft,
+          ),
+          options,
+        ),
     }),
   },
   {
@@ -165,11 +207,15 @@ export const appendMutants: readonly Mutant[] = [
     foundBy: "append/unknown-fields",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts.map((draft) => {
-          if (!isDraft(draft) || draft.type !== "someday") return draft;
-          const { ["new"]: _new, ...known } = draft;
-          return known as RecordDraft;
-        }), options),
+        inner.append(
+          ref,
+          drafts.map((draft) => {
+            if (!isDraft(draft) || draft.type !== "someday") return draft;
+            const { ["new"]: _new, ...known } = draft;
+            return known as RecordDraft;
+          }),
+          options,
+        ),
     }),
   },
   {
@@ -177,7 +223,8 @@ export const appendMutants: readonly Mutant[] = [
     foundBy: "append/empty-batch",
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
-        if (drafts.length === 0) throw new ThroughlineError("INPUT_INVALID", "There is nothing to append.", { outcome: "not-applied" });
+        if (drafts.length === 0)
+          throw new ThroughlineError("INPUT_INVALID", "There is nothing to append.", { outcome: "not-applied" });
         return inner.append(ref, drafts, options);
       },
     }),
@@ -194,7 +241,10 @@ export const appendMutants: readonly Mutant[] = [
           for (const { seq } of result.records) seqs.set(`${ref.key} ${seq}`, seqs.size + 1);
           return { ...result, records: result.records.map((record) => ({ ...record, seq: of(ref, record.seq) })) };
         },
-        read: readThrough(inner, (page, ref) => ({ ...page, records: page.records.map((record) => ({ ...record, seq: of(ref, record.seq) })) })),
+        read: readThrough(inner, (page, ref) => ({
+          ...page,
+          records: page.records.map((record) => ({ ...record, seq: of(ref, record.seq) })),
+        })),
       };
     },
   },
@@ -203,7 +253,10 @@ export const appendMutants: readonly Mutant[] = [
     foundBy: "sequence/not-reused",
     handle: (inner, world) => {
       const gone = noted(world, "gone", () => new Set<number>());
-      const shift = <Head extends { readonly seq: number }>(record: Head): Head => ({ ...record, seq: record.seq - [...gone].filter((seq) => seq < record.seq).length });
+      const shift = <Head extends { readonly seq: number }>(record: Head): Head => ({
+        ...record,
+        seq: record.seq - [...gone].filter((seq) => seq < record.seq).length,
+      });
       return {
         append: async (ref, drafts, options) => {
           const result = await inner.append(ref, drafts, options);
@@ -215,7 +268,10 @@ export const appendMutants: readonly Mutant[] = [
           for (const seq of result.seqs) if (seq === lastSeq) gone.add(seq);
           return result;
         },
-        read: readThrough(inner, (page) => ({ ...page, records: page.records.filter(({ seq }) => !gone.has(seq)).map(shift) })),
+        read: readThrough(inner, (page) => ({
+          ...page,
+          records: page.records.filter(({ seq }) => !gone.has(seq)).map(shift),
+        })),
       };
     },
   },
@@ -228,7 +284,10 @@ export const appendMutants: readonly Mutant[] = [
         append: async (ref, drafts, options) => {
           try {
             const result = await inner.append(ref, drafts, options);
-            return { ...result, records: result.records.map((record) => ({ ...record, seq: record.seq + burnt.count })) };
+            return {
+              ...result,
+              records: result.records.map((record) => ({ ...record, seq: record.seq + burnt.count })),
+            };
           } catch (error) {
             burnt.count++;
             throw error;

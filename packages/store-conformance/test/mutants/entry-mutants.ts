@@ -10,7 +10,11 @@ function knownOnly(fields: object): SessionEntry {
 }
 
 /** An operation that answers another error code by doing something else. */
-async function answering<Value>(work: () => Promise<Value>, code: Parameters<typeof hasErrorCode>[1], instead: (error: ThroughlineError) => Promise<Value>): Promise<Value> {
+async function answering<Value>(
+  work: () => Promise<Value>,
+  code: Parameters<typeof hasErrorCode>[1],
+  instead: (error: ThroughlineError) => Promise<Value>,
+): Promise<Value> {
   try {
     return await work();
   } catch (error) {
@@ -53,24 +57,30 @@ export const entryMutants: readonly Mutant[] = [
     foundBy: "lifecycle/missing-session",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "SESSION_NOT_FOUND", async () => {
-          await inner.save(ref, { sessionId: `made-${Math.random()}` }, { ifRevision: null });
-          return inner.append(ref, drafts, options);
-        }),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "SESSION_NOT_FOUND",
+          async () => {
+            await inner.save(ref, { sessionId: `made-${Math.random()}` }, { ifRevision: null });
+            return inner.append(ref, drafts, options);
+          },
+        ),
     }),
   },
   {
     name: "save ignores ifRevision",
     foundBy: "entries/if-revision",
     handle: (inner) => ({
-      save: async (ref, entry, options) => inner.save(ref, entry, { ...options, ifRevision: (await inner.load(ref))?.revision ?? null }),
+      save: async (ref, entry, options) =>
+        inner.save(ref, entry, { ...options, ifRevision: (await inner.load(ref))?.revision ?? null }),
     }),
   },
   {
     name: "save creates whatever the revision",
     foundBy: "entries/create-once",
     handle: (inner) => ({
-      save: async (ref, entry, options) => inner.save(ref, entry, (await inner.load(ref)) === null ? { ...options, ifRevision: null } : options),
+      save: async (ref, entry, options) =>
+        inner.save(ref, entry, (await inner.load(ref)) === null ? { ...options, ifRevision: null } : options),
     }),
   },
   {
@@ -94,7 +104,12 @@ export const entryMutants: readonly Mutant[] = [
     name: "loses unknown entry fields",
     foundBy: "entries/unknown-fields",
     handle: (inner) => ({
-      save: (ref, entry, options) => inner.save(ref, typeof entry === "object" && entry !== null && !Array.isArray(entry) ? knownOnly(entry) : entry, options),
+      save: (ref, entry, options) =>
+        inner.save(
+          ref,
+          typeof entry === "object" && entry !== null && !Array.isArray(entry) ? knownOnly(entry) : entry,
+          options,
+        ),
     }),
   },
   {
@@ -103,7 +118,11 @@ export const entryMutants: readonly Mutant[] = [
     handle: (inner) => ({
       save: async (ref, entry, options) => {
         const before = await inner.load(ref);
-        return inner.save(ref, before?.sessionId === entry?.sessionId ? { ...before?.entry, ...entry } : entry, options);
+        return inner.save(
+          ref,
+          before?.sessionId === entry?.sessionId ? { ...before?.entry, ...entry } : entry,
+          options,
+        );
       },
     }),
   },
@@ -112,7 +131,13 @@ export const entryMutants: readonly Mutant[] = [
     foundBy: "entries/patch",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts, options?.entry === undefined ? options : { ...options, entry: JSON.parse(JSON.stringify(options.entry)) as Record<string, unknown> }),
+        inner.append(
+          ref,
+          drafts,
+          options?.entry === undefined
+            ? options
+            : { ...options, entry: JSON.parse(JSON.stringify(options.entry)) as Record<string, unknown> },
+        ),
     }),
   },
   {
@@ -120,7 +145,8 @@ export const entryMutants: readonly Mutant[] = [
     foundBy: "entries/patch-with-refused-append",
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
-        if (options?.entry !== undefined && drafts.length > 0 && options.idempotencyKey === undefined) await inner.append(ref, [], { entry: options.entry });
+        if (options?.entry !== undefined && drafts.length > 0 && options.idempotencyKey === undefined)
+          await inner.append(ref, [], { entry: options.entry });
         return inner.append(ref, drafts, options);
       },
     }),
@@ -149,7 +175,8 @@ export const entryMutants: readonly Mutant[] = [
       save: async (ref, entry, options) => {
         const before = await inner.load(ref);
         const state = await inner.save(ref, entry, options);
-        if (before !== null && before.sessionId !== state.sessionId) await inner.remove({ ...ref, archiveId: before.sessionId }, { purge: true });
+        if (before !== null && before.sessionId !== state.sessionId)
+          await inner.remove({ ...ref, archiveId: before.sessionId }, { purge: true });
         return state;
       },
     }),
@@ -160,7 +187,11 @@ export const entryMutants: readonly Mutant[] = [
     handle: (inner) => ({
       save: async (ref, entry, options) => {
         const before = await inner.load(ref);
-        return inner.save(ref, before === null || typeof entry?.sessionId !== "string" ? entry : { ...entry, sessionId: before.sessionId }, options);
+        return inner.save(
+          ref,
+          before === null || typeof entry?.sessionId !== "string" ? entry : { ...entry, sessionId: before.sessionId },
+          options,
+        );
       },
     }),
   },
@@ -169,7 +200,10 @@ export const entryMutants: readonly Mutant[] = [
     foundBy: "entries/late-after-new-session-id",
     handle: (inner, world) => {
       const bases = noted(world, "bases", () => new Map<string, number>());
-      const shown = (state: SessionState): SessionState => ({ ...state, revision: state.revision - (bases.get(textOf(state.ref)) ?? 0) });
+      const shown = (state: SessionState): SessionState => ({
+        ...state,
+        revision: state.revision - (bases.get(textOf(state.ref)) ?? 0),
+      });
       return {
         load: async (ref, options) => {
           const state = await inner.load(ref, options);
@@ -178,7 +212,10 @@ export const entryMutants: readonly Mutant[] = [
         save: async (ref, entry, options) => {
           const before = await inner.load(ref);
           const base = bases.get(textOf(ref)) ?? 0;
-          const state = await inner.save(ref, entry, { ...options, ifRevision: options.ifRevision === null ? null : options.ifRevision + base });
+          const state = await inner.save(ref, entry, {
+            ...options,
+            ifRevision: options.ifRevision === null ? null : options.ifRevision + base,
+          });
           if (before !== null && before.sessionId !== state.sessionId) bases.set(textOf(ref), before.revision);
           return shown(state);
         },
@@ -188,7 +225,10 @@ export const entryMutants: readonly Mutant[] = [
   {
     name: "updatedAt goes back",
     foundBy: "entries/updated-at",
-    handle: (inner) => withStates(inner, (state) => (typeof state.entry.updatedAt === "number" ? { ...state, updatedAtMs: state.entry.updatedAt } : state)),
+    handle: (inner) =>
+      withStates(inner, (state) =>
+        typeof state.entry.updatedAt === "number" ? { ...state, updatedAtMs: state.entry.updatedAt } : state,
+      ),
   },
   {
     name: "believes any time",
@@ -196,7 +236,10 @@ export const entryMutants: readonly Mutant[] = [
     handle: (inner, world) => {
       const claims = noted(world, "claims", () => new Map<string, number>());
       return {
-        ...withStates(inner, (state) => ({ ...state, updatedAtMs: Math.max(state.updatedAtMs, claims.get(state.sessionId) ?? 0) })),
+        ...withStates(inner, (state) => ({
+          ...state,
+          updatedAtMs: Math.max(state.updatedAtMs, claims.get(state.sessionId) ?? 0),
+        })),
         save: async (ref, entry, options) => {
           const state = await inner.save(ref, entry, options);
           if (typeof entry.updatedAt === "number") claims.set(state.sessionId, entry.updatedAt);
@@ -208,14 +251,19 @@ export const entryMutants: readonly Mutant[] = [
   {
     name: "a new session is always of now",
     foundBy: "entries/updated-at-own",
-    handle: (inner) => withStates(inner, (state) => ({ ...state, updatedAtMs: Math.max(state.updatedAtMs, state.createdAtMs) })),
+    handle: (inner) =>
+      withStates(inner, (state) => ({ ...state, updatedAtMs: Math.max(state.updatedAtMs, state.createdAtMs) })),
   },
   {
     name: "takes any session id",
     foundBy: "entries/bad-ids",
     handle: (inner) => ({
       save: (ref, entry, options) =>
-        answering(() => inner.save(ref, entry, options), "SESSION_ID_INVALID", () => inner.save(ref, { ...entry, sessionId: `fixed-${Math.random()}` }, options)),
+        answering(
+          () => inner.save(ref, entry, options),
+          "SESSION_ID_INVALID",
+          () => inner.save(ref, { ...entry, sessionId: `fixed-${Math.random()}` }, options),
+        ),
     }),
   },
   {
@@ -223,7 +271,11 @@ export const entryMutants: readonly Mutant[] = [
     foundBy: "entries/session-id-taken",
     handle: (inner) => ({
       save: (ref, entry, options) =>
-        answering(() => inner.save(ref, entry, options), "SESSION_EXISTS", () => inner.save(ref, { ...entry, sessionId: `${entry.sessionId}-2` }, options)),
+        answering(
+          () => inner.save(ref, entry, options),
+          "SESSION_EXISTS",
+          () => inner.save(ref, { ...entry, sessionId: `${entry.sessionId}-2` }, options),
+        ),
     }),
   },
   {
@@ -232,9 +284,12 @@ export const entryMutants: readonly Mutant[] = [
     handle: (inner) => ({
       save: async (ref, entry, options) => {
         if (options.ifRevision === null) {
-          const { sessions } = await inner.list({ namespace: ref.namespace, state: "any", limit: 1000 }).catch(() => ({ sessions: [] }));
+          const { sessions } = await inner
+            .list({ namespace: ref.namespace, state: "any", limit: 1000 })
+            .catch(() => ({ sessions: [] }));
           const taken = sessions.some(({ sessionId }) => sessionId === entry?.sessionId);
-          if (taken) throw new ThroughlineError("SESSION_EXISTS", "The session id is taken.", { outcome: "not-applied" });
+          if (taken)
+            throw new ThroughlineError("SESSION_EXISTS", "The session id is taken.", { outcome: "not-applied" });
         }
         return inner.save(ref, entry, options);
       },
@@ -245,14 +300,23 @@ export const entryMutants: readonly Mutant[] = [
     foundBy: "entries/ids-differing-by-case",
     handle: (inner) => ({
       save: (ref, entry, options) =>
-        answering(() => inner.save(ref, entry, options), "ID_CASE_COLLISION", () => inner.save({ ...ref, agentId: `${ref.agentId}2` }, entry, options)),
+        answering(
+          () => inner.save(ref, entry, options),
+          "ID_CASE_COLLISION",
+          () => inner.save({ ...ref, agentId: `${ref.agentId}2` }, entry, options),
+        ),
     }),
   },
   {
     name: "takes anything for an entry",
     foundBy: "entries/not-an-entry",
     handle: (inner) => ({
-      save: (ref, entry, options) => answering(() => inner.save(ref, entry, options), "INPUT_INVALID", () => inner.save(ref, { sessionId: "made" }, options)),
+      save: (ref, entry, options) =>
+        answering(
+          () => inner.save(ref, entry, options),
+          "INPUT_INVALID",
+          () => inner.save(ref, { sessionId: "made" }, options),
+        ),
     }),
   },
 ];

@@ -4,7 +4,10 @@ import type { SearchFacet, SessionEvent, SessionRef, SessionState, SessionStore 
 import { noted, readWith, without, type Mutant } from "./mutant.ts";
 
 /** Every write and read of a handle sent through `around`. */
-function around(inner: SessionStore, change: <Value>(work: () => Promise<Value>) => Promise<Value>): Partial<SessionStore> {
+function around(
+  inner: SessionStore,
+  change: <Value>(work: () => Promise<Value>) => Promise<Value>,
+): Partial<SessionStore> {
   return {
     append: (ref, drafts, options) => change(() => inner.append(ref, drafts, options)),
     save: (ref, entry, options) => change(() => inner.save(ref, entry, options)),
@@ -15,7 +18,11 @@ function around(inner: SessionStore, change: <Value>(work: () => Promise<Value>)
 }
 
 export const manifestMutants: readonly Mutant[] = [
-  { name: "capability mutable", foundBy: "manifest/frozen", handle: (inner) => ({ capabilities: { ...inner.capabilities } }) },
+  {
+    name: "capability mutable",
+    foundBy: "manifest/frozen",
+    handle: (inner) => ({ capabilities: { ...inner.capabilities } }),
+  },
   {
     name: "durability claim wrong",
     foundBy: "manifest/complete",
@@ -24,13 +31,20 @@ export const manifestMutants: readonly Mutant[] = [
   {
     name: "a facet without declaration",
     foundBy: "manifest/facets",
-    handle: () => ({ search: { search: (async function* () {}) as SearchFacet["search"], lag: async () => 0 } }),
+    handle: () => ({ search: { search: async function* () {} as SearchFacet["search"], lag: async () => 0 } }),
   },
-  { name: "a declaration without facet", foundBy: "manifest/facets", handle: (inner) => ({ capabilities: Object.freeze({ ...inner.capabilities, watch: true }) }) },
+  {
+    name: "a declaration without facet",
+    foundBy: "manifest/facets",
+    handle: (inner) => ({ capabilities: Object.freeze({ ...inner.capabilities, watch: true }) }),
+  },
   {
     name: "another declaration after reopening",
     foundBy: "manifest/reopen",
-    handle: (inner, world) => (world.handles === 1 ? {} : { capabilities: Object.freeze({ ...inner.capabilities, writers: "one-handle" as const }) }),
+    handle: (inner, world) =>
+      world.handles === 1
+        ? {}
+        : { capabilities: Object.freeze({ ...inner.capabilities, writers: "one-handle" as const }) },
   },
 ];
 
@@ -50,15 +64,23 @@ export const lifecycleMutants: readonly Mutant[] = [
     },
     under: () => ({ dispose: async () => undefined }),
   },
-  { name: "works on after close", foundBy: "lifecycle/closed-refuses", handle: () => ({ close: async () => undefined }) },
-  { name: "leaving the scope does not close", foundBy: "lifecycle/dispose-closes", handle: () => ({ [Symbol.asyncDispose]: async () => undefined }) },
+  {
+    name: "works on after close",
+    foundBy: "lifecycle/closed-refuses",
+    handle: () => ({ close: async () => undefined }),
+  },
+  {
+    name: "leaving the scope does not close",
+    foundBy: "lifecycle/dispose-closes",
+    handle: () => ({ [Symbol.asyncDispose]: async () => undefined }),
+  },
   {
     name: "read of a missing session is empty",
     foundBy: "lifecycle/missing-session-read",
     handle: (inner) => ({
-      read: (async function* (ref, options) {
+      read: async function* (ref, options) {
         if ((await inner.load(ref)) !== null) yield* inner.read(ref, options);
-      } as SessionStore["read"]),
+      } as SessionStore["read"],
     }),
   },
 ];
@@ -67,7 +89,8 @@ export const errorMutants: readonly Mutant[] = [
   {
     name: "error resolved as value",
     foundBy: "errors/typed",
-    handle: (inner) => around(inner, <Value>(work: () => Promise<Value>) => work().catch((error: unknown) => error as Value)),
+    handle: (inner) =>
+      around(inner, <Value>(work: () => Promise<Value>) => work().catch((error: unknown) => error as Value)),
   },
   {
     name: "errors without outcome",
@@ -85,7 +108,8 @@ export const errorMutants: readonly Mutant[] = [
   {
     name: "errors of its own kind",
     foundBy: "errors/typed",
-    handle: (inner) => around(inner, async (work) => work().catch((error: Error) => Promise.reject(new Error(error.message)))),
+    handle: (inner) =>
+      around(inner, async (work) => work().catch((error: Error) => Promise.reject(new Error(error.message)))),
   },
   {
     name: "unknown outcome reported as not applied",
@@ -120,7 +144,11 @@ export const errorMutants: readonly Mutant[] = [
     foundBy: "signals/append",
     handle: (inner) => ({ append: (ref, drafts, options) => inner.append(ref, drafts, without(options, "signal")) }),
   },
-  { name: "load ignores the signal", foundBy: "signals/load-and-list", handle: (inner) => ({ load: (ref) => inner.load(ref) }) },
+  {
+    name: "load ignores the signal",
+    foundBy: "signals/load-and-list",
+    handle: (inner) => ({ load: (ref) => inner.load(ref) }),
+  },
   {
     name: "read ignores the signal",
     foundBy: "signals/read",
@@ -130,11 +158,11 @@ export const errorMutants: readonly Mutant[] = [
     name: "read heeds the signal at its start only",
     foundBy: "signals/read",
     handle: (inner) => ({
-      read: (async function* (ref, options = {}) {
+      read: async function* (ref, options = {}) {
         const { signal, ...rest } = options;
         if (signal?.aborted === true) throw new ThroughlineError("ABORTED", "The read was aborted.");
         yield* inner.read(ref, rest);
-      } as SessionStore["read"]),
+      } as SessionStore["read"],
     }),
   },
 ];
@@ -203,9 +231,10 @@ export const durabilityMutants: readonly Mutant[] = [
           isClosed = true;
           await inner.close();
         },
-        read: (async function* (ref, options) {
-          for await (const page of inner.read(ref, options)) yield { ...page, records: page.records.filter(({ id }) => !lost.has(id)) };
-        } as SessionStore["read"]),
+        read: async function* (ref, options) {
+          for await (const page of inner.read(ref, options))
+            yield { ...page, records: page.records.filter(({ id }) => !lost.has(id)) };
+        } as SessionStore["read"],
       };
     },
   },
@@ -220,7 +249,10 @@ export const concurrencyMutants: readonly Mutant[] = [
         const headId = (await inner.load(ref))?.head.headId ?? null;
         await wait(1);
         const [first, ...rest] = drafts;
-        const linked = first !== undefined && "type" in first && first["parentId"] === undefined ? [{ ...first, parentId: headId }, ...rest] : drafts;
+        const linked =
+          first !== undefined && "type" in first && first["parentId"] === undefined
+            ? [{ ...first, parentId: headId }, ...rest]
+            : drafts;
         return inner.append(ref, linked as typeof drafts, options);
       },
     }),
@@ -234,7 +266,9 @@ export const concurrencyMutants: readonly Mutant[] = [
         const results = [];
         for (const draft of drafts) results.push(await inner.append(ref, [draft]));
         const last = results.at(-1);
-        return last === undefined ? inner.append(ref, drafts) : { ...last, records: results.flatMap(({ records }) => records) };
+        return last === undefined
+          ? inner.append(ref, drafts)
+          : { ...last, records: results.flatMap(({ records }) => records) };
       },
     }),
   },
@@ -248,8 +282,17 @@ export const concurrencyMutants: readonly Mutant[] = [
           await wait(0);
           const known = heads.get(ref.key);
           const [first, ...rest] = drafts;
-          const usable = known !== undefined && options === undefined && first !== undefined && "type" in first && first["parentId"] === undefined;
-          const result = await inner.append(ref, usable ? ([{ ...first, parentId: known }, ...rest] as typeof drafts) : drafts, options);
+          const usable =
+            known !== undefined &&
+            options === undefined &&
+            first !== undefined &&
+            "type" in first &&
+            first["parentId"] === undefined;
+          const result = await inner.append(
+            ref,
+            usable ? ([{ ...first, parentId: known }, ...rest] as typeof drafts) : drafts,
+            options,
+          );
           const main = result.records.findLast(({ side }) => !side);
           if (main !== undefined) heads.set(ref.key, main.id);
           return result;
@@ -263,12 +306,17 @@ export const concurrencyMutants: readonly Mutant[] = [
     handle: (inner) => {
       const states = new Map<string, SessionState | null>();
       return {
-        read: (async function* (ref, options) {
+        read: async function* (ref, options) {
           const key = `${ref.key} ${ref.agentId} ${ref.namespace} ${ref.archiveId}`;
           if (!states.has(key)) states.set(key, await inner.load(ref));
           const lastSeq = states.get(key)?.head.lastSeq;
-          yield* inner.read(ref, lastSeq === undefined ? options : { ...options, beforeSeq: Math.min(options?.beforeSeq ?? Infinity, lastSeq + 1) });
-        } as SessionStore["read"]),
+          yield* inner.read(
+            ref,
+            lastSeq === undefined
+              ? options
+              : { ...options, beforeSeq: Math.min(options?.beforeSeq ?? Infinity, lastSeq + 1) },
+          );
+        } as SessionStore["read"],
         append: async (ref, drafts, options) => {
           states.clear();
           return inner.append(ref, drafts, options);
@@ -282,7 +330,12 @@ export const eventMutants: readonly Mutant[] = [
   {
     name: "announces twice",
     foundBy: "events/announced",
-    under: ({ events }) => ({ events: () => (events?.() ?? []).flatMap((event): SessionEvent[] => (event.name === "records-appended" ? [event, event] : [event])) }),
+    under: ({ events }) => ({
+      events: () =>
+        (events?.() ?? []).flatMap((event): SessionEvent[] =>
+          event.name === "records-appended" ? [event, event] : [event],
+        ),
+    }),
   },
   {
     name: "clamps in silence",

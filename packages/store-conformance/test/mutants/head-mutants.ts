@@ -24,14 +24,16 @@ export const headMutants: readonly Mutant[] = [
     name: "takes an expected null for any head",
     foundBy: "expect/no-head",
     handle: (inner) => ({
-      append: (ref, drafts, options) => inner.append(ref, drafts, options?.expect?.head === null ? without(options, "expect") : options),
+      append: (ref, drafts, options) =>
+        inner.append(ref, drafts, options?.expect?.head === null ? without(options, "expect") : options),
     }),
   },
   {
     name: "refuses an expected null",
     foundBy: "expect/right-head",
     handle: (inner) => ({
-      append: (ref, drafts, options) => inner.append(ref, drafts, options?.expect?.head === null ? { ...options, expect: { head: "null" } } : options),
+      append: (ref, drafts, options) =>
+        inner.append(ref, drafts, options?.expect?.head === null ? { ...options, expect: { head: "null" } } : options),
     }),
   },
   {
@@ -40,7 +42,8 @@ export const headMutants: readonly Mutant[] = [
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
         const last = (await idsFrom(inner, ref)).at(-1) ?? null;
-        if (options?.expect !== undefined && options.expect.head !== last) throw new ThroughlineError("APPEND_CONFLICT", "The last record is another.", { outcome: "not-applied" });
+        if (options?.expect !== undefined && options.expect.head !== last)
+          throw new ThroughlineError("APPEND_CONFLICT", "The last record is another.", { outcome: "not-applied" });
         return inner.append(ref, drafts, without(options, "expect"));
       },
     }),
@@ -76,7 +79,15 @@ export const headMutants: readonly Mutant[] = [
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
         const headId = (await inner.load(ref))?.head.headId ?? null;
-        return inner.append(ref, drafts.map((draft) => (isDraft(draft) && isSideRecord(draft) && draft.parentId === undefined ? { ...draft, parentId: headId } : draft)), options);
+        return inner.append(
+          ref,
+          drafts.map((draft) =>
+            isDraft(draft) && isSideRecord(draft) && draft.parentId === undefined
+              ? { ...draft, parentId: headId }
+              : draft,
+          ),
+          options,
+        );
       },
     }),
   },
@@ -98,6 +109,8 @@ export const headMutants: readonly Mutant[] = [
   {
     name: "loses the window",
     foundBy: "sides/window",
-    handle: (inner) => ({ append: (ref, drafts, options) => inner.append(ref, drafts, without(options, "windowFromSeq")) }),
+    handle: (inner) => ({
+      append: (ref, drafts, options) => inner.append(ref, drafts, without(options, "windowFromSeq")),
+    }),
   },
 ];

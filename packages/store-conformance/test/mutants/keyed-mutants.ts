@@ -4,7 +4,11 @@ import type { AppendResult, SessionRef } from "@throughline/core";
 import { noted, without, type Mutant } from "./mutant.ts";
 
 /** An operation that answers another error code by doing something else. */
-async function answering<Value>(work: () => Promise<Value>, code: Parameters<typeof hasErrorCode>[1], instead: (error: ThroughlineError) => Promise<Value>): Promise<Value> {
+async function answering<Value>(
+  work: () => Promise<Value>,
+  code: Parameters<typeof hasErrorCode>[1],
+  instead: (error: ThroughlineError) => Promise<Value>,
+): Promise<Value> {
   try {
     return await work();
   } catch (error) {
@@ -19,7 +23,9 @@ export const idempotencyMutants: readonly Mutant[] = [
   {
     name: "duplicates on retry",
     foundBy: "idempotency/first-result-again",
-    handle: (inner) => ({ append: (ref, drafts, options) => inner.append(ref, drafts, without(options, "idempotencyKey")) }),
+    handle: (inner) => ({
+      append: (ref, drafts, options) => inner.append(ref, drafts, without(options, "idempotencyKey")),
+    }),
   },
   {
     name: "a replay gives the head of today",
@@ -49,7 +55,11 @@ export const idempotencyMutants: readonly Mutant[] = [
     foundBy: "idempotency/other-content",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "IDEMPOTENCY_MISMATCH", () => inner.append(ref, drafts, without(options, "idempotencyKey"))),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "IDEMPOTENCY_MISMATCH",
+          () => inner.append(ref, drafts, without(options, "idempotencyKey")),
+        ),
     }),
   },
   {
@@ -123,7 +133,11 @@ export const idempotencyMutants: readonly Mutant[] = [
     foundBy: "idempotency/key-form",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "INPUT_INVALID", () => inner.append(ref, drafts, without(options, "idempotencyKey"))),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "INPUT_INVALID",
+          () => inner.append(ref, drafts, without(options, "idempotencyKey")),
+        ),
     }),
   },
   {
@@ -137,7 +151,11 @@ export const idempotencyMutants: readonly Mutant[] = [
           const key = options?.idempotencyKey;
           if (key === undefined) return inner.append(ref, drafts, options);
           if (!keys.has(key)) keys.set(key, number);
-          return inner.append(ref, drafts, keys.get(key) === number ? options : { ...options, idempotencyKey: `${key}-${number}` });
+          return inner.append(
+            ref,
+            drafts,
+            keys.get(key) === number ? options : { ...options, idempotencyKey: `${key}-${number}` },
+          );
         },
       };
     },
@@ -163,7 +181,11 @@ export const idempotencyMutants: readonly Mutant[] = [
     foundBy: "idempotency/expired",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "IDEMPOTENCY_EXPIRED", () => inner.append(ref, drafts, without(options, "idempotencyKey"))),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "IDEMPOTENCY_EXPIRED",
+          () => inner.append(ref, drafts, without(options, "idempotencyKey")),
+        ),
     }),
   },
 ];
@@ -174,12 +196,21 @@ export const turnMutants: readonly Mutant[] = [
     foundBy: "turns/fenced-off",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "TURN_FENCED", async () => {
-          const fence = (await inner.load(ref))?.head.fence ?? 0;
-          const turn = options?.turn;
-          if (turn?.action === "open") return inner.append(ref, drafts, { ...options, turn: { ...turn, fence: fence + 1 } });
-          return inner.append(ref, drafts, turn === undefined || fence === 0 ? without(options, "turn") : { ...options, turn: { ...turn, fence } });
-        }),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "TURN_FENCED",
+          async () => {
+            const fence = (await inner.load(ref))?.head.fence ?? 0;
+            const turn = options?.turn;
+            if (turn?.action === "open")
+              return inner.append(ref, drafts, { ...options, turn: { ...turn, fence: fence + 1 } });
+            return inner.append(
+              ref,
+              drafts,
+              turn === undefined || fence === 0 ? without(options, "turn") : { ...options, turn: { ...turn, fence } },
+            );
+          },
+        ),
     }),
   },
   {
@@ -192,11 +223,15 @@ export const turnMutants: readonly Mutant[] = [
     foundBy: "turns/busy",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "SESSION_BUSY", async () => {
-          const fence = (await inner.load(ref))?.head.fence ?? 0;
-          await inner.append(ref, [], { turn: { action: "close", fence } });
-          return inner.append(ref, drafts, options);
-        }),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "SESSION_BUSY",
+          async () => {
+            const fence = (await inner.load(ref))?.head.fence ?? 0;
+            await inner.append(ref, [], { turn: { action: "close", fence } });
+            return inner.append(ref, drafts, options);
+          },
+        ),
     }),
   },
   {
@@ -204,9 +239,13 @@ export const turnMutants: readonly Mutant[] = [
     foundBy: "turns/busy",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        answering(() => inner.append(ref, drafts, options), "SESSION_BUSY", async () => {
-          throw new ThroughlineError("SESSION_BUSY", "The session is busy.", { outcome: "not-applied" });
-        }),
+        answering(
+          () => inner.append(ref, drafts, options),
+          "SESSION_BUSY",
+          async () => {
+            throw new ThroughlineError("SESSION_BUSY", "The session is busy.", { outcome: "not-applied" });
+          },
+        ),
     }),
   },
   {
@@ -215,7 +254,8 @@ export const turnMutants: readonly Mutant[] = [
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
         const turn = (await inner.load(ref))?.head.turn;
-        if (turn != null && options?.turn === undefined) throw new ThroughlineError("SESSION_BUSY", "A turn is open.", { outcome: "not-applied" });
+        if (turn != null && options?.turn === undefined)
+          throw new ThroughlineError("SESSION_BUSY", "A turn is open.", { outcome: "not-applied" });
         return inner.append(ref, drafts, options);
       },
     }),
@@ -225,7 +265,13 @@ export const turnMutants: readonly Mutant[] = [
     foundBy: "turns/lease-run-out",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts, options?.turn?.action === "open" ? { ...options, turn: { ...options.turn, leaseUntilMs: 9_999_999_999_999 } } : options),
+        inner.append(
+          ref,
+          drafts,
+          options?.turn?.action === "open"
+            ? { ...options, turn: { ...options.turn, leaseUntilMs: 9_999_999_999_999 } }
+            : options,
+        ),
     }),
   },
   {
@@ -235,7 +281,10 @@ export const turnMutants: readonly Mutant[] = [
       append: async (ref, drafts, options) => {
         const turn = options?.turn;
         if (turn?.action !== "open") return inner.append(ref, drafts, options);
-        return inner.append(ref, drafts, { ...options, turn: { ...turn, fence: ((await inner.load(ref))?.head.fence ?? 0) + 1 } });
+        return inner.append(ref, drafts, {
+          ...options,
+          turn: { ...turn, fence: ((await inner.load(ref))?.head.fence ?? 0) + 1 },
+        });
       },
     }),
   },
@@ -244,7 +293,13 @@ export const turnMutants: readonly Mutant[] = [
     foundBy: "turns/renew",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts, options?.turn?.action === "renew" ? { ...options, turn: { action: "within", fence: options.turn.fence } } : options),
+        inner.append(
+          ref,
+          drafts,
+          options?.turn?.action === "renew"
+            ? { ...options, turn: { action: "within", fence: options.turn.fence } }
+            : options,
+        ),
     }),
   },
   {
@@ -252,7 +307,8 @@ export const turnMutants: readonly Mutant[] = [
     foundBy: "turns/one-opens",
     handle: (inner) => ({
       append: async (ref, drafts, options) => {
-        if (options?.turn?.action !== "open" || (await inner.load(ref))?.head.turn != null) return inner.append(ref, drafts, options);
+        if (options?.turn?.action !== "open" || (await inner.load(ref))?.head.turn != null)
+          return inner.append(ref, drafts, options);
         await wait(1);
         const head = (await inner.load(ref))?.head;
         if (head?.turn != null) await inner.append(ref, [], { turn: { action: "close", fence: head.fence } });
@@ -267,7 +323,8 @@ export const turnMutants: readonly Mutant[] = [
       const isLater = world.handles > 1;
       const closeTurn = async (ref: SessionRef): Promise<void> => {
         const head = (await inner.load(ref))?.head;
-        if (isLater && head?.turn != null) await inner.append(ref, [], { turn: { action: "close", fence: head.fence } });
+        if (isLater && head?.turn != null)
+          await inner.append(ref, [], { turn: { action: "close", fence: head.fence } });
       };
       return {
         load: async (ref, options) => {

@@ -8,11 +8,16 @@ export const moveMutants: readonly Mutant[] = [
     foundBy: "move/rename",
     handle: (inner) => ({
       move: async (ref, action) => {
-        if (action.kind !== "rename" || (await inner.load({ ...ref, key: action.key })) !== null) return inner.move(ref, action);
+        if (action.kind !== "rename" || (await inner.load({ ...ref, key: action.key })) !== null)
+          return inner.move(ref, action);
         const state = await inner.load(ref);
         const moved = await inner.move(ref, action);
         if (state === null || state.head.lastSeq === 0) return moved;
-        return inner.save(moved.ref, { ...moved.entry, sessionId: `${moved.sessionId}-2` }, { ifRevision: moved.revision });
+        return inner.save(
+          moved.ref,
+          { ...moved.entry, sessionId: `${moved.sessionId}-2` },
+          { ifRevision: moved.revision },
+        );
       },
     }),
   },
@@ -36,7 +41,13 @@ export const moveMutants: readonly Mutant[] = [
     foundBy: "move/rename-keeps-keys",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts, options?.idempotencyKey === undefined || options.idempotencyKey === "" ? options : { ...options, idempotencyKey: `${options.idempotencyKey}${ref.key.slice(-1)}`.slice(0, 257) }),
+        inner.append(
+          ref,
+          drafts,
+          options?.idempotencyKey === undefined || options.idempotencyKey === ""
+            ? options
+            : { ...options, idempotencyKey: `${options.idempotencyKey}${ref.key.slice(-1)}`.slice(0, 257) },
+        ),
     }),
   },
   {
@@ -44,7 +55,8 @@ export const moveMutants: readonly Mutant[] = [
     foundBy: "move/rename-onto-another",
     handle: (inner) => ({
       move: async (ref, action) => {
-        if (action.kind === "rename") await inner.remove({ ...ref, key: action.key }, { purge: true }).catch(() => undefined);
+        if (action.kind === "rename")
+          await inner.remove({ ...ref, key: action.key }, { purge: true }).catch(() => undefined);
         return inner.move(ref, action);
       },
     }),
@@ -53,7 +65,13 @@ export const moveMutants: readonly Mutant[] = [
     name: "rename into another agent",
     foundBy: "move/rename-to-another-agent",
     handle: (inner) => ({
-      move: (ref, action) => inner.move(ref, action.kind === "rename" ? { ...action, key: action.key.replace("agent:other:", `agent:${ref.agentId}:`) } : action),
+      move: (ref, action) =>
+        inner.move(
+          ref,
+          action.kind === "rename"
+            ? { ...action, key: action.key.replace("agent:other:", `agent:${ref.agentId}:`) }
+            : action,
+        ),
     }),
   },
   {
@@ -80,7 +98,8 @@ export const moveMutants: readonly Mutant[] = [
           if (action.kind === "archive") archived.set(ref.key, state.ref);
           return state;
         },
-        load: async (ref, options) => (await inner.load(ref, options)) ?? (archived.has(ref.key) ? inner.load(archived.get(ref.key) ?? ref) : null),
+        load: async (ref, options) =>
+          (await inner.load(ref, options)) ?? (archived.has(ref.key) ? inner.load(archived.get(ref.key) ?? ref) : null),
       };
     },
   },
@@ -178,7 +197,10 @@ export const redactMutants: readonly Mutant[] = [
         },
         read: readThrough(inner, (page, _ref, { payload }) => ({
           ...page,
-          records: payload === "source" ? page.records.map((record) => ({ ...record, ...before.get(record.id) })) : page.records,
+          records:
+            payload === "source"
+              ? page.records.map((record) => ({ ...record, ...before.get(record.id) }))
+              : page.records,
         })),
       };
     },
@@ -238,7 +260,12 @@ export const redactMutants: readonly Mutant[] = [
           ids.forEach((id) => reasons.set(id, options.reason));
           return inner.redact(ref, ids, options);
         },
-        read: readThrough(inner, (page) => ({ ...page, records: page.records.map((record) => (reasons.has(record.id) ? { ...record, reason: reasons.get(record.id) } : record)) })),
+        read: readThrough(inner, (page) => ({
+          ...page,
+          records: page.records.map((record) =>
+            reasons.has(record.id) ? { ...record, reason: reasons.get(record.id) } : record,
+          ),
+        })),
       };
     },
   },
@@ -247,7 +274,8 @@ export const redactMutants: readonly Mutant[] = [
     foundBy: "redact/archived",
     handle: (inner) => ({
       redact: async (ref, ids, options) => {
-        if (ref.archiveId !== undefined) throw new ThroughlineError("SESSION_ARCHIVED", "The session is archived.", { outcome: "not-applied" });
+        if (ref.archiveId !== undefined)
+          throw new ThroughlineError("SESSION_ARCHIVED", "The session is archived.", { outcome: "not-applied" });
         return inner.redact(ref, ids, options);
       },
     }),
@@ -263,7 +291,14 @@ export const redactMutants: readonly Mutant[] = [
           ids.forEach((id) => free.add(id));
           return result;
         },
-        append: (ref, drafts, options) => inner.append(ref, drafts.map((draft) => ("id" in draft && free.has(String(draft.id)) ? { ...draft, id: `${draft.id}-again` } : draft)) as typeof drafts, options),
+        append: (ref, drafts, options) =>
+          inner.append(
+            ref,
+            drafts.map((draft) =>
+              "id" in draft && free.has(String(draft.id)) ? { ...draft, id: `${draft.id}-again` } : draft,
+            ) as typeof drafts,
+            options,
+          ),
       };
     },
   },

@@ -1,4 +1,12 @@
-import type { AppendOptions, PayloadCodec, ReadOptions, ReadPayload, RecordPage, SessionRef, SessionStore } from "@throughline/core";
+import type {
+  AppendOptions,
+  PayloadCodec,
+  ReadOptions,
+  ReadPayload,
+  RecordPage,
+  SessionRef,
+  SessionStore,
+} from "@throughline/core";
 import type { ConformanceSetup, StoreUnderTest } from "@throughline/store-conformance";
 import { createMemoryStore } from "@throughline/store-memory";
 import { delegate, openBaseStore } from "../base-store.ts";
@@ -54,13 +62,18 @@ export function readThrough(
 }
 
 /** Read options changed before the store sees them. */
-export function readWith(inner: SessionStore, change: (options: ReadOptions<ReadPayload>) => ReadOptions<ReadPayload>): SessionStore["read"] {
+export function readWith(
+  inner: SessionStore,
+  change: (options: ReadOptions<ReadPayload>) => ReadOptions<ReadPayload>,
+): SessionStore["read"] {
   return ((ref, options) => inner.read(ref, change(options ?? {}) as typeof options)) as SessionStore["read"];
 }
 
 /** Append options without some of them. */
 export function without(options: AppendOptions | undefined, ...names: readonly (keyof AppendOptions)[]): AppendOptions {
-  return Object.fromEntries(Object.entries(options ?? {}).filter(([name]) => !names.includes(name as keyof AppendOptions)));
+  return Object.fromEntries(
+    Object.entries(options ?? {}).filter(([name]) => !names.includes(name as keyof AppendOptions)),
+  );
 }
 
 /** Operations that address a session, with the address changed. */

@@ -3,7 +3,14 @@ import { entryMutants } from "./entry-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
 import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
 import { moveMutants, redactMutants } from "./move-mutants.ts";
-import { concurrencyMutants, durabilityMutants, errorMutants, eventMutants, lifecycleMutants, manifestMutants } from "./handle-mutants.ts";
+import {
+  concurrencyMutants,
+  durabilityMutants,
+  errorMutants,
+  eventMutants,
+  lifecycleMutants,
+  manifestMutants,
+} from "./handle-mutants.ts";
 import type { Mutant } from "./mutant.ts";
 import { codecMutants, copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
 import { pagingMutants } from "./paging-mutants.ts";

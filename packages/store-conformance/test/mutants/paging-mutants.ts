@@ -6,7 +6,7 @@ export const pagingMutants: readonly Mutant[] = [
     name: "one huge page",
     foundBy: "paging/page-records",
     handle: (inner) => ({
-      read: (async function* (ref, options = {}) {
+      read: async function* (ref, options = {}) {
         const records: RecordHead[] = [];
         let lastSeq = 0;
         for await (const page of inner.read(ref, options)) {
@@ -14,14 +14,14 @@ export const pagingMutants: readonly Mutant[] = [
           ({ lastSeq } = page);
         }
         if (records.length > 0) yield { records, lastSeq };
-      } as SessionStore["read"]),
+      } as SessionStore["read"],
     }),
   },
   {
     name: "pages by count alone",
     foundBy: "paging/page-bytes",
     handle: (inner) => ({
-      read: (async function* (ref, options = {}) {
+      read: async function* (ref, options = {}) {
         let records: RecordHead[] = [];
         let lastSeq = 0;
         for await (const page of inner.read(ref, options)) {
@@ -34,18 +34,24 @@ export const pagingMutants: readonly Mutant[] = [
           }
         }
         if (records.length > 0) yield { records, lastSeq };
-      } as SessionStore["read"]),
+      } as SessionStore["read"],
     }),
   },
   {
     name: "afterSeq inclusive",
     foundBy: "paging/between",
-    handle: (inner) => ({ read: readWith(inner, (options) => ({ ...options, afterSeq: Math.max(0, (options.afterSeq ?? 0) - 1) })) }),
+    handle: (inner) => ({
+      read: readWith(inner, (options) => ({ ...options, afterSeq: Math.max(0, (options.afterSeq ?? 0) - 1) })),
+    }),
   },
   {
     name: "beforeSeq inclusive",
     foundBy: "paging/between",
-    handle: (inner) => ({ read: readWith(inner, (options) => (options.beforeSeq === undefined ? options : { ...options, beforeSeq: options.beforeSeq + 1 })) }),
+    handle: (inner) => ({
+      read: readWith(inner, (options) =>
+        options.beforeSeq === undefined ? options : { ...options, beforeSeq: options.beforeSeq + 1 },
+      ),
+    }),
   },
   {
     name: "the limit counts for each page",
@@ -76,26 +82,28 @@ export const pagingMutants: readonly Mutant[] = [
     name: "an empty page for an empty session",
     foundBy: "paging/nothing-to-read",
     handle: (inner) => ({
-      read: (async function* (ref, options = {}) {
+      read: async function* (ref, options = {}) {
         let count = 0;
         for await (const page of inner.read(ref, options)) {
           count++;
           yield page;
         }
         if (count === 0) yield { records: [], lastSeq: 0 };
-      } as SessionStore["read"]),
+      } as SessionStore["read"],
     }),
   },
   {
     name: "a page states its own last seq",
     foundBy: "paging/last-seq",
-    handle: (inner) => ({ read: readThrough(inner, (page) => ({ ...page, lastSeq: Math.max(...page.records.map(({ seq }) => seq)) })) }),
+    handle: (inner) => ({
+      read: readThrough(inner, (page) => ({ ...page, lastSeq: Math.max(...page.records.map(({ seq }) => seq)) })),
+    }),
   },
   {
     name: "counts pages from the end",
     foundBy: "paging/append-while-reading",
     handle: (inner) => ({
-      read: (async function* (ref, options = {}) {
+      read: async function* (ref, options = {}) {
         let start: number | null = null;
         for await (const page of inner.read(ref, options)) {
           start ??= page.lastSeq;
@@ -103,7 +111,7 @@ export const pagingMutants: readonly Mutant[] = [
           const records = moved === 0 ? page.records : page.records.slice(moved);
           if (records.length > 0) yield { ...page, records };
         }
-      } as SessionStore["read"]),
+      } as SessionStore["read"],
     }),
   },
 ];

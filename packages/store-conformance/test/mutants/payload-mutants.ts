@@ -1,5 +1,14 @@
 import { hasErrorCode, isSideRecord, throughlineKind } from "@throughline/core";
-import type { AppendDraft, AppendResult, RecordDraft, RecordHead, SessionRecord, SessionState, SessionStore, SourcedDraft } from "@throughline/core";
+import type {
+  AppendDraft,
+  AppendResult,
+  RecordDraft,
+  RecordHead,
+  SessionRecord,
+  SessionState,
+  SessionStore,
+  SourcedDraft,
+} from "@throughline/core";
 import { noted, readThrough, readWith, without, type Mutant } from "./mutant.ts";
 
 function isSourced(draft: AppendDraft): draft is SourcedDraft {
@@ -11,12 +20,17 @@ type Sourced = RecordHead & { readonly source: string | Uint8Array; readonly rec
 /** Pages of payload `source` with every record changed. */
 function withSources(inner: SessionStore, change: (record: Sourced) => object): SessionStore["read"] {
   return readThrough(inner, (page, _ref, { payload }) =>
-    payload === "source" ? { ...page, records: page.records.map((record) => change(record as Sourced) as RecordHead) } : page,
+    payload === "source"
+      ? { ...page, records: page.records.map((record) => change(record as Sourced) as RecordHead) }
+      : page,
   );
 }
 
 /** An append that comes through after all when it is refused as not valid. */
-function takingInvalid(inner: SessionStore, repair: (draft: AppendDraft, index: number) => AppendDraft): Partial<SessionStore> {
+function takingInvalid(
+  inner: SessionStore,
+  repair: (draft: AppendDraft, index: number) => AppendDraft,
+): Partial<SessionStore> {
   return {
     append: async (ref, drafts, options) => {
       try {
@@ -34,23 +48,40 @@ export const sourceMutants: readonly Mutant[] = [
     name: "source re-serialised",
     foundBy: "sources/lines-kept",
     handle: (inner) => ({
-      read: withSources(inner, (record) => (typeof record.source === "string" && record.source.startsWith("{") && !record.source.startsWith("{torn") ? { ...record, source: JSON.stringify(JSON.parse(record.source)) } : record)),
+      read: withSources(inner, (record) =>
+        typeof record.source === "string" && record.source.startsWith("{") && !record.source.startsWith("{torn")
+          ? { ...record, source: JSON.stringify(JSON.parse(record.source)) }
+          : record,
+      ),
     }),
   },
   {
     name: "non-UTF-8 mangled",
     foundBy: "sources/bytes-kept",
-    handle: (inner) => ({ read: withSources(inner, (record) => ({ ...record, source: Buffer.from(record.source).toString() })) }),
+    handle: (inner) => ({
+      read: withSources(inner, (record) => ({ ...record, source: Buffer.from(record.source).toString() })),
+    }),
   },
   {
     name: "keeps the meaning and not the line",
     foundBy: "sources/with-record",
-    handle: (inner) => ({ append: (ref, drafts, options) => inner.append(ref, drafts.map((draft) => (isSourced(draft) ? (draft.record ?? draft) : draft)), options) }),
+    handle: (inner) => ({
+      append: (ref, drafts, options) =>
+        inner.append(
+          ref,
+          drafts.map((draft) => (isSourced(draft) ? (draft.record ?? draft) : draft)),
+          options,
+        ),
+    }),
   },
   {
     name: "cuts a byte order mark off",
     foundBy: "sources/with-record",
-    handle: (inner) => ({ read: withSources(inner, (record) => (typeof record.source === "string" ? { ...record, source: record.source.replace(/^\ufeff/, "") } : record)) }),
+    handle: (inner) => ({
+      read: withSources(inner, (record) =>
+        typeof record.source === "string" ? { ...record, source: record.source.replace(/^\ufeff/, "") } : record,
+      ),
+    }),
   },
   {
     name: "own records have no source",
@@ -61,14 +92,23 @@ export const sourceMutants: readonly Mutant[] = [
     name: "takes two lines for one",
     foundBy: "sources/one-line",
     handle: (inner) =>
-      takingInvalid(inner, (draft) => (isSourced(draft) && typeof draft.source === "string" ? { ...draft, source: draft.source.replaceAll("\n", " ").toWellFormed() } : draft)),
+      takingInvalid(inner, (draft) =>
+        isSourced(draft) && typeof draft.source === "string"
+          ? { ...draft, source: draft.source.replaceAll("\n", " ").toWellFormed() }
+          : draft,
+      ),
   },
   {
     name: "makes up what a line does not state",
     foundBy: "sources/parts-stated",
     handle: (inner) =>
       takingInvalid(inner, (draft, index) =>
-        isSourced(draft) ? { record: { type: "message", id: `made-${index}`, parentId: null, timestamp: "2026-01-02T03:04:05.006Z" }, source: draft.source } : draft,
+        isSourced(draft)
+          ? {
+              record: { type: "message", id: `made-${index}`, parentId: null, timestamp: "2026-01-02T03:04:05.006Z" },
+              source: draft.source,
+            }
+          : draft,
       ),
   },
   {
@@ -76,7 +116,18 @@ export const sourceMutants: readonly Mutant[] = [
     foundBy: "sources/copied",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts.map((draft) => (isSourced(draft) && draft.record === undefined && typeof draft.source === "string" && draft.source.includes('"own"') ? { source: draft.source, record: { ...(JSON.parse(draft.source) as RecordDraft), id: `${ref.key}-new` } } : draft)), options),
+        inner.append(
+          ref,
+          drafts.map((draft) =>
+            isSourced(draft) &&
+            draft.record === undefined &&
+            typeof draft.source === "string" &&
+            draft.source.includes('"own"')
+              ? { source: draft.source, record: { ...(JSON.parse(draft.source) as RecordDraft), id: `${ref.key}-new` } }
+              : draft,
+          ),
+          options,
+        ),
     }),
   },
   {
@@ -89,17 +140,31 @@ export const sourceMutants: readonly Mutant[] = [
   {
     name: "bytes counted as characters",
     foundBy: "sources/head-payload",
-    handle: (inner) => ({ read: readThrough(inner, (page) => ({ ...page, records: page.records.map((record) => ({ ...record, bytes: record.bytes - 2 })) })) }),
+    handle: (inner) => ({
+      read: readThrough(inner, (page) => ({
+        ...page,
+        records: page.records.map((record) => ({ ...record, bytes: record.bytes - 2 })),
+      })),
+    }),
   },
   {
     name: "the checksum of something else",
     foundBy: "sources/checksum",
-    handle: (inner) => ({ read: readThrough(inner, (page) => ({ ...page, records: page.records.map((record) => ({ ...record, crc: (record.crc ?? 0) ^ 1 })) })) }),
+    handle: (inner) => ({
+      read: readThrough(inner, (page) => ({
+        ...page,
+        records: page.records.map((record) => ({ ...record, crc: (record.crc ?? 0) ^ 1 })),
+      })),
+    }),
   },
 ];
 
 /** Appends refused for their size are cut up or down until they pass. */
-function ignoringLimit(inner: SessionStore, code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE", shrink: (draft: AppendDraft) => AppendDraft): Partial<SessionStore> {
+function ignoringLimit(
+  inner: SessionStore,
+  code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE",
+  shrink: (draft: AppendDraft) => AppendDraft,
+): Partial<SessionStore> {
   return {
     append: async (ref, drafts, options) => {
       try {
@@ -121,21 +186,43 @@ export const limitMutants: readonly Mutant[] = [
     foundBy: "limits/largest-record",
     handle: (inner) => ({
       append: (ref, drafts, options) =>
-        inner.append(ref, drafts.map((draft) => (isSourced(draft) && draft.source.length === inner.capabilities.limits.recordBytes ? { source: `${String(draft.source)} ` } : draft)), options),
+        inner.append(
+          ref,
+          drafts.map((draft) =>
+            isSourced(draft) && draft.source.length === inner.capabilities.limits.recordBytes
+              ? { source: `${String(draft.source)} ` }
+              : draft,
+          ),
+          options,
+        ),
     }),
   },
   {
     name: "ignores the limit of a record",
     foundBy: "limits/record-too-large",
-    handle: (inner) => ignoringLimit(inner, "RECORD_TOO_LARGE", (draft) => (isSourced(draft) ? { source: String(draft.source).replace("xxxx", "") } : draft)),
+    handle: (inner) =>
+      ignoringLimit(inner, "RECORD_TOO_LARGE", (draft) =>
+        isSourced(draft) ? { source: String(draft.source).replace("xxxx", "") } : draft,
+      ),
   },
-  { name: "ignores the limits of a batch", foundBy: "limits/batch-records", handle: (inner) => ignoringLimit(inner, "BATCH_TOO_LARGE", (draft) => draft) },
+  {
+    name: "ignores the limits of a batch",
+    foundBy: "limits/batch-records",
+    handle: (inner) => ignoringLimit(inner, "BATCH_TOO_LARGE", (draft) => draft),
+  },
   {
     name: "ignores the bytes of a batch",
     foundBy: "limits/batch-bytes",
     handle: (inner) => {
       const relaxed = ignoringLimit(inner, "BATCH_TOO_LARGE", (draft) => draft).append ?? inner.append;
-      return { append: (ref, drafts, options) => (drafts.length > inner.capabilities.limits.batchRecords ? inner : { append: relaxed }).append(ref, drafts, options) };
+      return {
+        append: (ref, drafts, options) =>
+          (drafts.length > inner.capabilities.limits.batchRecords ? inner : { append: relaxed }).append(
+            ref,
+            drafts,
+            options,
+          ),
+      };
     },
   },
 ];
@@ -156,7 +243,11 @@ export const codecMutants: readonly Mutant[] = [
     foundBy: "codec/context",
     codec: (codec) => {
       const nowhere = { namespace: "", agentId: "", sessionId: "", id: "", part: "blob" } as const;
-      return { ...codec, encode: (plain) => codec.encode(plain, nowhere), decode: (coded) => codec.decode(coded, nowhere) };
+      return {
+        ...codec,
+        encode: (plain) => codec.encode(plain, nowhere),
+        decode: (coded) => codec.decode(coded, nowhere),
+      };
     },
   },
   {
@@ -223,7 +314,9 @@ export const copyMutants: readonly Mutant[] = [
           records: page.records.map((record) => {
             const draft = drafts.get(record.id);
             const own = (record as { readonly record?: SessionRecord }).record;
-            return draft === undefined || own === undefined || throughlineKind(own) === "redaction" || isSideRecord(own) ? record : { ...record, record: { ...own, message: draft["message"] } };
+            return draft === undefined || own === undefined || throughlineKind(own) === "redaction" || isSideRecord(own)
+              ? record
+              : { ...record, record: { ...own, message: draft["message"] } };
           }),
         })),
       };
@@ -262,7 +355,8 @@ export const copyMutants: readonly Mutant[] = [
           const before = await inner.load(ref).catch(() => null);
           const result = await inner.append(ref, drafts, options);
           const entry = entries.get(`${before?.sessionId} ${before?.revision}`);
-          if (entry !== undefined && options?.entry !== undefined) entries.set(`${before?.sessionId} ${result.revision}`, { ...entry, ...options.entry });
+          if (entry !== undefined && options?.entry !== undefined)
+            entries.set(`${before?.sessionId} ${result.revision}`, { ...entry, ...options.entry });
           return result;
         },
         load: async (ref, options) => {
@@ -293,7 +387,12 @@ export const copyMutants: readonly Mutant[] = [
     foundBy: "model/random-histories",
     handle: (inner) => ({
       // Right in every small case: wrong only for a patch together with a rewind.
-      append: (ref, drafts, options) => inner.append(ref, drafts, options?.entry !== undefined && options.rewindTo != null ? without(options, "rewindTo") : options),
+      append: (ref, drafts, options) =>
+        inner.append(
+          ref,
+          drafts,
+          options?.entry !== undefined && options.rewindTo != null ? without(options, "rewindTo") : options,
+        ),
     }),
   },
 ];

@@ -30,12 +30,17 @@ export const listMutants: readonly Mutant[] = [
   {
     name: "list folds the case of a prefix",
     foundBy: "list/filters",
-    handle: (inner) => ({ list: (query) => inner.list(query?.keyPrefix === undefined ? query : { ...query, keyPrefix: query.keyPrefix.toLowerCase() }) }),
+    handle: (inner) => ({
+      list: (query) =>
+        inner.list(query?.keyPrefix === undefined ? query : { ...query, keyPrefix: query.keyPrefix.toLowerCase() }),
+    }),
   },
   {
     name: "list takes untilMs in",
     foundBy: "list/filters",
-    handle: (inner) => ({ list: (query) => inner.list(query?.untilMs === undefined ? query : { ...query, untilMs: query.untilMs + 4000 }) }),
+    handle: (inner) => ({
+      list: (query) => inner.list(query?.untilMs === undefined ? query : { ...query, untilMs: query.untilMs + 4000 }),
+    }),
   },
   {
     name: "list shows archived sessions unasked",
@@ -113,7 +118,13 @@ export const listMutants: readonly Mutant[] = [
         },
         list: async (query) => {
           const page = await inner.list(query);
-          return { ...page, sessions: page.sessions.map((state) => ({ ...state, entry: JSON.parse(entries.get(state.sessionId) ?? "null") as typeof state.entry })) };
+          return {
+            ...page,
+            sessions: page.sessions.map((state) => ({
+              ...state,
+              entry: JSON.parse(entries.get(state.sessionId) ?? "null") as typeof state.entry,
+            })),
+          };
         },
       };
     },
@@ -121,10 +132,26 @@ export const listMutants: readonly Mutant[] = [
 ];
 
 export const isolationMutants: readonly Mutant[] = [
-  { name: "ignores agentId", foundBy: "isolation/agents", handle: (inner) => addressed(inner, (ref) => ({ ...ref, agentId: "main" })) },
-  { name: "ignores namespace", foundBy: "isolation/namespaces", handle: (inner) => addressed(inner, (ref) => ({ ...ref, namespace: "" })) },
-  { name: "folds the case of keys", foundBy: "isolation/keys-differing-by-case", handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.toLowerCase() })) },
-  { name: "normalises keys", foundBy: "isolation/hostile-keys", handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.normalize("NFC") })) },
+  {
+    name: "ignores agentId",
+    foundBy: "isolation/agents",
+    handle: (inner) => addressed(inner, (ref) => ({ ...ref, agentId: "main" })),
+  },
+  {
+    name: "ignores namespace",
+    foundBy: "isolation/namespaces",
+    handle: (inner) => addressed(inner, (ref) => ({ ...ref, namespace: "" })),
+  },
+  {
+    name: "folds the case of keys",
+    foundBy: "isolation/keys-differing-by-case",
+    handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.toLowerCase() })),
+  },
+  {
+    name: "normalises keys",
+    foundBy: "isolation/hostile-keys",
+    handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.normalize("NFC") })),
+  },
   {
     name: "keeps sessions in a plain object",
     foundBy: "isolation/hostile-keys",
