@@ -48,14 +48,15 @@ export function earlierResult(statements: Statements, row: SessionRow, { key, di
   return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };
 }
 
-/** Keeps a result and gives the session's row as it is to be written. */
-export function rememberResult(statements: Statements, row: SessionRow, { key, digest }: AppendKey, result: AppendResult, nowMs: number): SessionRow {
+/** Keeps a result, and counts it in the session's row. */
+export function rememberResult(statements: Statements, row: SessionRow, { key, digest }: AppendKey, result: AppendResult, nowMs: number): void {
   const { head, revision, durability, records } = result;
   const kept: KeptResult = { head, revision, durability };
   const fromSeq = records[0]?.seq ?? head.lastSeq + 1;
   statements.insertKeyed.run(row.session, key, digest, row.keyed_next, nowMs, fromSeq, records.length, JSON.stringify(kept));
   const next = { ...row, keyed_next: row.keyed_next + 1, keyed_rows: row.keyed_rows + 1 };
-  return next.keyed_rows < next.keyed_sweep_at ? next : sweep(statements, next, nowMs);
+  const counted = next.keyed_rows < next.keyed_sweep_at ? next : sweep(statements, next, nowMs);
+  statements.countKeyed.run(counted.keyed_next, counted.keyed_rows, counted.keyed_sweep_at, counted.keyed_horizon_ms, row.session);
 }
 
 function isDue(row: SessionRow, found: Pick<KeyedAppendRow, "number" | "at_ms">, nowMs: number): boolean {

@@ -1,7 +1,7 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { planList, type ListPlan } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
-import { stateOf } from "./session-rows.ts";
+import { slotOf, stateOf } from "./session-rows.ts";
 import type { KeptPayload, SessionRow } from "./statements.ts";
 import type { StoreScene } from "./store-scene.ts";
 
@@ -30,7 +30,7 @@ export function listSessions(scene: StoreScene, { database }: Connection, query:
 /** The statement of a query. Exported for the test that looks at its plan. */
 export function listStatement(query: ListQuery, plan: ListPlan): Condition {
   const conditions = [...filters(query), ...(plan.after === null ? [] : [behind(plan)])];
-  const order = plan.sort === "updated" ? "s.updated_at_ms DESC, s.agent_id, s.key, s.session_id" : "s.agent_id, s.key, s.session_id";
+  const order = plan.sort === "updated" ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id" : "s.agent_id, s.key, s.session_id";
   const where = conditions.map(({ sql }) => sql).join(" AND ");
   // The rows are found first and their entries, which may be large, read for those of the page only.
   const sql = `SELECT s.*, e.entry FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
@@ -43,8 +43,8 @@ function filters({ namespace = "", agentId, state = "active", keyPrefix = "", si
   if (state !== "any") found.push({ sql: "s.archived = ?", values: [state === "archived" ? 1 : 0] });
   if (agentId !== undefined) found.push({ sql: "s.agent_id = ?", values: [agentId] });
   if (keyPrefix !== "") found.push({ sql: "s.key >= ? AND s.key <= ?", values: [keyPrefix, keyPrefix + lastKey] });
-  if (sinceMs !== undefined) found.push({ sql: "s.updated_at_ms >= ?", values: [sinceMs] });
-  if (untilMs !== undefined) found.push({ sql: "s.updated_at_ms < ?", values: [untilMs] });
+  if (sinceMs !== undefined) found.push({ sql: "s.updated_slot >= ? AND s.updated_at_ms >= ?", values: [slotOf(sinceMs), sinceMs] });
+  if (untilMs !== undefined) found.push({ sql: "s.updated_slot <= ? AND s.updated_at_ms < ?", values: [slotOf(untilMs), untilMs] });
   return found;
 }
 
@@ -54,5 +54,6 @@ function behind({ after, sort }: ListPlan): Condition {
   const place = [agentId, key, sessionId];
   if (sort === "key") return { sql: names, values: place };
   const updatedAtMs = -Number(minusTime);
-  return { sql: `s.updated_at_ms <= ? AND (s.updated_at_ms < ? OR ${names})`, values: [updatedAtMs, updatedAtMs, ...place] };
+  const sql = `s.updated_slot <= ? AND s.updated_at_ms <= ? AND (s.updated_at_ms < ? OR ${names})`;
+  return { sql, values: [slotOf(updatedAtMs), updatedAtMs, updatedAtMs, ...place] };
 }

@@ -1,3 +1,4 @@
+import { storeSession } from "./session-rows.ts";
 import type { SessionRow, Statements } from "./statements.ts";
 
 /** So many rows are entered in one transaction; a long session is caught up in several, so that others get their turn. */
@@ -13,6 +14,6 @@ export function catchUpSlice(statements: Statements, session: SessionRow): boole
   const { ids_to_seq: fromSeq, last_seq: lastSeq } = session;
   if (lastSeq - fromSeq <= catchUpRows) return false;
   statements.catchUpIds.run(session.session, fromSeq, fromSeq + catchUpRows);
-  statements.updateSession.run({ ...session, ids_to_seq: fromSeq + catchUpRows });
+  storeSession(statements, { ...session, ids_to_seq: fromSeq + catchUpRows });
   return true;
 }

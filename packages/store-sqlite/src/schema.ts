@@ -12,6 +12,8 @@ export interface SchemaStep {
 /**
  * `store_records` has one index beside its rowid: every further one would be paid by every append. Ids are looked up in
  * `store_record_ids`, which is filled only for sessions to which somebody appends ids of his own choosing.
+ * Sessions are listed by the minute of their last change, and sorted within it: an index of the time itself would be
+ * one more page in the log of every append.
  * A session's row stays small, because every append writes it; its entry, which may be large, lies beside it.
  */
 const tables = `
@@ -33,6 +35,7 @@ CREATE TABLE store_sessions (
   message_count INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
+  updated_slot INTEGER NOT NULL,
   ids_to_seq INTEGER NOT NULL,
   keyed_next INTEGER NOT NULL,
   keyed_rows INTEGER NOT NULL,
@@ -43,8 +46,7 @@ CREATE UNIQUE INDEX store_sessions_current ON store_sessions (namespace, agent_i
 CREATE UNIQUE INDEX store_sessions_key ON store_sessions (namespace, agent_id, key, session_id);
 CREATE UNIQUE INDEX store_sessions_id
   ON store_sessions (namespace, agent_id COLLATE NOCASE, session_id COLLATE NOCASE);
-CREATE INDEX store_sessions_updated
-  ON store_sessions (namespace, archived, updated_at_ms DESC, agent_id, key, session_id);
+CREATE INDEX store_sessions_updated ON store_sessions (namespace, archived, updated_slot DESC);
 
 CREATE TABLE store_entries (
   session INTEGER PRIMARY KEY REFERENCES store_sessions ON DELETE CASCADE,

@@ -3,7 +3,7 @@ import { assertAgentId, assertNamespace, assertSessionId, quote, redactionTombst
 import { firstSweepAt } from "./keyed-appends.ts";
 import { catchUpIds } from "./record-ids.ts";
 import { contentColumns, recordOf } from "./record-rows.ts";
-import { entryOf, findSession, foundSession, keptEntry, placeOf, refOf, stateOf, storedEntry, writableSession, writeEntry } from "./session-rows.ts";
+import { entryOf, findSession, foundSession, keptEntry, placeOf, refOf, slotOf, stateOf, storedEntry, storeSession, writableSession, writeEntry } from "./session-rows.ts";
 import { refused } from "./sqlite-errors.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
@@ -16,7 +16,7 @@ export function saveEntry(scene: WriteScene, ref: SessionRef, entry: SessionEntr
   if (revision !== ifRevision) throw refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
   if (current?.session_id === entry.sessionId) {
     const written = writeEntry(scene, current, entry);
-    statements.updateSession.run(written);
+    storeSession(statements, written);
     return stateNow(scene, written);
   }
   assertNewIds(scene, ref, entry.sessionId);
@@ -66,7 +66,7 @@ export function redactSession(scene: WriteScene, ref: SessionRef, ids: readonly 
   const inOrder = [...new Set(seqs)].toSorted((one, other) => one - other);
   const info = { reason, redactedAtMs: scene.clock.nowMs() };
   const messages = inOrder.filter((seq) => redactRecord(scene, row, seq, info)).length;
-  statements.updateSession.run({ ...row, ids_to_seq: row.last_seq, message_count: row.message_count - messages });
+  storeSession(statements, { ...row, ids_to_seq: row.last_seq, message_count: row.message_count - messages });
   scene.announce({ name: "records-redacted", ref: refOf(row), seqs: inOrder });
   return { seqs: inOrder };
 }
@@ -97,14 +97,15 @@ function archiveSession(scene: WriteScene, row: SessionRow): SessionRow {
 function createSession(scene: WriteScene, { namespace, agentId, key }: SessionRef, entry: SessionEntry, revision: number): SessionState {
   const nowMs = scene.clock.nowMs();
   const { statements } = scene.connection;
+  const updatedAtMs = typeof entry.updatedAt === "number" ? 0 : nowMs;
   const empty: Omit<SessionRow, "session"> = {
     namespace, agent_id: agentId, key, archived: 0, session_id: entry.sessionId, revision, last_seq: 0, head_id: null, window_seq: null,
-    fence: 0, turn: null, message_count: 0, created_at_ms: nowMs, updated_at_ms: typeof entry.updatedAt === "number" ? 0 : nowMs,
+    fence: 0, turn: null, message_count: 0, created_at_ms: nowMs, updated_at_ms: updatedAtMs, updated_slot: slotOf(updatedAtMs),
     ids_to_seq: 0, keyed_next: 1, keyed_rows: 0, keyed_sweep_at: firstSweepAt(0), keyed_horizon_ms: -1,
   };
   const session = Number(statements.insertSession.run(empty).lastInsertRowid);
   const written = writeEntry(scene, { ...empty, session }, entry);
-  statements.updateSession.run(written);
+  storeSession(statements, written);
   scene.announce({ name: "session-created", ref: refOf(written), sessionId: entry.sessionId });
   return stateNow(scene, written);
 }

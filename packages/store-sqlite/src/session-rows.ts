@@ -2,7 +2,7 @@ import { patchEntry, type OpenTurn, type SessionEntry, type SessionHead, type Se
 import { nextUpdatedAtMs, quote, sessionNotFound } from "@throughline/core/store";
 import { decodedText, type PayloadPlace, type RowCoder } from "./record-rows.ts";
 import { refused } from "./sqlite-errors.ts";
-import type { KeptPayload, SessionRow, Statements } from "./statements.ts";
+import { changingColumns, type KeptPayload, type SessionRow, type Statements } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */
@@ -86,6 +86,20 @@ export function writeEntry(scene: WriteScene, row: SessionRow, entry: SessionEnt
     scene.announce({ name: "updated-at-clamped", ref: refOf(row), claimedMs: Number(entry.updatedAt), storedMs: updatedAtMs });
   }
   return { ...row, revision: row.revision + 1, updated_at_ms: updatedAtMs };
+}
+
+const slotMs = 60_000;
+
+/** The minute a session is listed under. */
+export function slotOf(timeMs: number): number {
+  return Math.floor(timeMs / slotMs);
+}
+
+/** Writes a session's row. Its place in the list is written only when the minute has changed. */
+export function storeSession(statements: Statements, row: SessionRow): void {
+  statements.updateSession.run(...changingColumns.map((column) => row[column]), row.session);
+  const slot = slotOf(row.updated_at_ms);
+  if (slot !== row.updated_slot) statements.placeSession.run(slot, row.session);
 }
 
 export function storedEntry(statements: Statements, row: SessionRow): KeptPayload {

@@ -78,8 +78,11 @@ class SqliteStore implements core.SessionStore {
     const prepared = await this.#prepared(ref, drafts);
     const { idempotencyKey } = options;
     const key = idempotencyKey === undefined ? null : { key: idempotencyKey, digest: createHash("sha256").update(draftsFingerprint(drafts)).digest() };
-    if (prepared.some(({ isIdGiven }) => isIdGiven)) await this.#catchUp(ref);
-    return this.#handle.write((scene) => appendRecords(scene, { ref, prepared, options, key, durability }), durability, options.signal);
+    const hasGivenIds = prepared.some(({ isIdGiven }) => isIdGiven);
+    if (hasGivenIds) await this.#catchUp(ref);
+    // Ids, a codec and an entry are what can refuse an append that has begun to write.
+    const isCheckedFirst = !hasGivenIds && options.entry === undefined && !this.#handle.scene.rows.isCoded;
+    return this.#handle.write((scene) => appendRecords(scene, { ref, prepared, options, key, durability }), { durability, signal: options.signal, isCheckedFirst });
   }
 
   async *read<Payload extends core.ReadPayload = "record">(ref: core.SessionRef, options: core.ReadOptions<Payload> = {}): AsyncGenerator<core.RecordPage<Payload>> {
@@ -103,7 +106,7 @@ class SqliteStore implements core.SessionStore {
     this.#handle.begin();
     const durability = this.#durability(options.durability);
     const entry = ownEntry(given);
-    return this.#handle.write((scene) => saveEntry(scene, ref, entry, options.ifRevision), durability);
+    return this.#handle.write((scene) => saveEntry(scene, ref, entry, options.ifRevision), { durability });
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
@@ -111,18 +114,18 @@ class SqliteStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#handle.write((scene) => moveSession(scene, ref, action), "disk");
+    return this.#handle.write((scene) => moveSession(scene, ref, action), { durability: "disk" });
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const isPurge = options.purge === true;
-    await this.#handle.write((scene) => removeSession(scene, ref, isPurge), "disk");
+    await this.#handle.write((scene) => removeSession(scene, ref, isPurge), { durability: "disk" });
     if (isPurge) await this.#handle.scrub();
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     await this.#catchUp(ref);
-    const result = await this.#handle.write((scene) => redactSession(scene, ref, ids, options), "disk");
+    const result = await this.#handle.write((scene) => redactSession(scene, ref, ids, options), { durability: "disk" });
     await this.#handle.scrub();
     return result;
   }
@@ -161,7 +164,7 @@ class SqliteStore implements core.SessionStore {
       goesOn = await this.#handle.write(({ connection: { statements } }) => {
         const row = findSession(statements, ref);
         return row !== undefined && catchUpSlice(statements, row);
-      }, "process");
+      }, { durability: "process" });
     }
   }
 }

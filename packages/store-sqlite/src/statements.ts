@@ -17,6 +17,8 @@ export interface SessionRow {
   readonly message_count: number;
   readonly created_at_ms: number;
   readonly updated_at_ms: number;
+  /** The minute of `updated_at_ms`, by which sessions are listed. */
+  readonly updated_slot: number;
   /** Up to this seq the session's ids stand in `store_record_ids`. */
   readonly ids_to_seq: number;
   /** The number of the next keyed append. */
@@ -79,7 +81,10 @@ export interface Statements {
   readonly findIds: Statement<[namespace: string, agentId: string, sessionId: string], Pick<SessionRow, "session_id">>;
   readonly findAgent: Statement<[namespace: string, agentId: string], Pick<SessionRow, "agent_id">>;
   readonly insertSession: Statement<[Omit<SessionRow, "session">]>;
-  readonly updateSession: Statement<[SessionRow]>;
+  /** Everything an append changes, in the order of `changingColumns`, then the session. */
+  readonly updateSession: Statement<unknown[]>;
+  readonly countKeyed: Statement<[next: number, rows: number, sweepAt: number, horizonMs: number, Session]>;
+  readonly placeSession: Statement<[slot: number, Session]>;
   readonly moveSession: Statement<[key: string, archived: number, Session]>;
   readonly deleteSession: Statement<[Session]>;
   readonly deleteRecords: Statement<[Session]>;
@@ -103,11 +108,11 @@ const headColumns = "seq, id, parent_id, type, side, ts_ms, stored_at_ms, bytes,
 
 const sessionColumns: readonly (keyof SessionRow)[] = [
   "namespace", "agent_id", "key", "archived", "session_id", "revision", "last_seq", "head_id", "window_seq", "fence", "turn",
-  "message_count", "created_at_ms", "updated_at_ms", "ids_to_seq", "keyed_next", "keyed_rows", "keyed_sweep_at", "keyed_horizon_ms",
+  "message_count", "updated_at_ms", "ids_to_seq", "created_at_ms", "updated_slot", "keyed_next", "keyed_rows", "keyed_sweep_at", "keyed_horizon_ms",
 ];
 
-/** What an append may change of a session's row: nothing of its address, so only one index moves with it. */
-const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.slice(sessionColumns.indexOf("revision"));
+/** What an append changes of a session's row: nothing that stands in an index. */
+export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.slice(sessionColumns.indexOf("revision"), sessionColumns.indexOf("created_at_ms"));
 
 /** Everything an operation needs, prepared once a connection. */
 export function prepareStatements(database: Database.Database): Statements {
@@ -130,7 +135,9 @@ export function prepareStatements(database: Database.Database): Statements {
     findIds: prepare("SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE"),
     findAgent: prepare("SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1"),
     insertSession: prepare(`INSERT INTO store_sessions (${sessionColumns.join(", ")}) VALUES (${sessionColumns.map((each) => `@${each}`).join(", ")})`),
-    updateSession: prepare(`UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = @${each}`).join(", ")} WHERE session = @session`),
+    updateSession: prepare(`UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = ?`).join(", ")} WHERE session = ?`),
+    countKeyed: prepare("UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?"),
+    placeSession: prepare("UPDATE store_sessions SET updated_slot = ? WHERE session = ?"),
     moveSession: prepare("UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?"),
     deleteSession: prepare("DELETE FROM store_sessions WHERE session = ?"),
     deleteRecords: prepare("DELETE FROM store_records WHERE session = ?"),

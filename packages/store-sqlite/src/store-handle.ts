@@ -1,8 +1,8 @@
-import { hasErrorCode, ThroughlineError, type Durability, type SessionEvent, type SessionEventListener } from "@throughline/core";
+import { hasErrorCode, ThroughlineError, type SessionEvent, type SessionEventListener } from "@throughline/core";
 import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { isBusy, nativeCode, refused, storeError } from "./sqlite-errors.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
-import { WriteQueue } from "./write-queue.ts";
+import { WriteQueue, type WriteOptions } from "./write-queue.ts";
 
 /** What is there once the file is open. */
 interface Opened {
@@ -30,11 +30,11 @@ export class StoreHandle {
     if (signal?.aborted === true) throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
   }
 
-  async write<Result>(run: (scene: WriteScene) => Result, durability: Durability, signal?: AbortSignal): Promise<Result> {
-    this.begin(signal);
+  async write<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
+    this.begin(options.signal);
     const { writes } = await this.#open();
-    this.begin(signal);
-    return writes.submit(run, durability, signal);
+    this.begin(options.signal);
+    return writes.submit(run, options);
   }
 
   /** A short, synchronous read. */

@@ -4,11 +4,17 @@ import { isBusy, nativeCode, refused, storeError } from "./sqlite-errors.ts";
 import { lockHolder } from "./store-file.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
 
+export interface WriteOptions {
+  readonly durability: Durability;
+  readonly signal?: AbortSignal | undefined;
+  /** True when the write refuses, if it does, before it has changed anything: it then needs no savepoint of its own. */
+  readonly isCheckedFirst?: boolean;
+}
+
 /** A write that waits for its transaction. */
 interface Job {
   readonly run: (scene: WriteScene) => unknown;
-  readonly durability: Durability;
-  readonly signal: AbortSignal | undefined;
+  readonly options: WriteOptions;
   readonly waitsSinceMs: number;
   readonly resolve: (value: never) => void;
   readonly reject: (reason: unknown) => void;
@@ -32,7 +38,7 @@ const napCell = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * The writes of one handle. Those that arrive in one turn of the event loop share one IMMEDIATE transaction, each in a
- * savepoint, so that a refused one takes no other with it. Begin to commit is one synchronous section: no read of this
+ * savepoint if it may be refused after its first change, so that a refused one takes no other with it. Begin to commit is one synchronous section: no read of this
  * handle can fall into it, and no lock is held while anything waits.
  */
 export class WriteQueue {
@@ -56,9 +62,9 @@ export class WriteQueue {
   }
 
   /** Runs the job in a transaction and resolves with what it gave once that is committed. */
-  submit<Result>(run: (scene: WriteScene) => Result, durability: Durability, signal?: AbortSignal): Promise<Result> {
+  submit<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      this.#jobs.push({ run, durability, signal, waitsSinceMs: this.#scene.clock.nowMs(), resolve, reject });
+      this.#jobs.push({ run, options, waitsSinceMs: this.#scene.clock.nowMs(), resolve, reject });
       this.#work ??= this.#run();
     });
   }
@@ -105,7 +111,7 @@ export class WriteQueue {
     const group = this.#jobs.slice(0, maxJobs);
     if (group.length === 0) return true;
     try {
-      setDiskSync(group.some(({ durability }) => durability === "disk"));
+      setDiskSync(group.some(({ options }) => options.durability === "disk"));
       statements.begin.run();
     } catch (error) {
       if (isBusy(error)) return false;
@@ -143,9 +149,10 @@ export class WriteQueue {
   }
 
   /** Runs one job. A refusal undoes the job alone; throws when the whole transaction is lost. */
-  #runJob(job: Job, hasSavepoint: boolean): Done {
+  #runJob(job: Job, isOneOfMany: boolean): Done {
     const { database, statements } = this.#connection;
     const events: SessionEvent[] = [];
+    const hasSavepoint = isOneOfMany && job.options.isCheckedFirst !== true;
     if (hasSavepoint) statements.savepoint.run();
     try {
       const result = job.run({ ...this.#scene, connection: this.#connection, announce: (event) => events.push(event) });
@@ -156,7 +163,8 @@ export class WriteQueue {
       if (hasSavepoint) {
         statements.rollbackToSavepoint.run();
         statements.release.run();
-      } else statements.rollback.run();
+      } else if (!isOneOfMany || !ThroughlineError.isInstance(error)) statements.rollback.run();
+      if (isOneOfMany && !database.inTransaction) throw error;
       return { job, settle: () => job.reject(storeError(error, this.#scene.path)), events: [] };
     }
   }
@@ -181,8 +189,9 @@ export class WriteQueue {
 
   #dropAborted(): void {
     this.#jobs = this.#jobs.filter((job) => {
-      if (job.signal?.aborted !== true) return true;
-      job.reject(refused("ABORTED", "The signal was aborted before the write began.", {}, job.signal.reason));
+      const { signal } = job.options;
+      if (signal?.aborted !== true) return true;
+      job.reject(refused("ABORTED", "The signal was aborted before the write began.", {}, signal.reason));
       return false;
     });
   }
