@@ -30,7 +30,9 @@ const openingBusyTimeoutMs = 50;
 /** Before this one WAL could lose commits when it was reset (SQLite's own release notes of 3.51.3). */
 const oldestVersion = [3, 51, 3] as const;
 
-const journalSizeLimitBytes = 16 * 1024 * 1024;
+/** Of 8 KB each. A page that was written a hundred times goes into the database once, so rarer checkpoints cost less in all. */
+const checkpointPages = 2000;
+const journalSizeLimitBytes = 32 * 1024 * 1024;
 
 /** Set on every connection, then read back: a build or a file that does not take one of them is refused. */
 const settings: readonly (readonly [name: string, value: string | number, read: string | number])[] = [
@@ -41,7 +43,7 @@ const settings: readonly (readonly [name: string, value: string | number, read: 
   ["cell_size_check", "ON", 1],
   ["secure_delete", "ON", 1],
   ["journal_size_limit", journalSizeLimitBytes, journalSizeLimitBytes],
-  ["wal_autocheckpoint", 1000, 1000],
+  ["wal_autocheckpoint", checkpointPages, checkpointPages],
   ["temp_store", "MEMORY", 2],
   ["mmap_size", 0, 0],
 ];

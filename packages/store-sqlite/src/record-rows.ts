@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { AppendedRecord, ReadPayload, RecordHead, SessionRecord, SessionRef, SourcedRecord, StoredRecord } from "@throughline/core";
-import { lineBytes, type LinkedRecord, type PayloadCoder } from "@throughline/core/store";
+import { lineBytes, quote, type LinkedRecord, type PayloadCoder } from "@throughline/core/store";
+import { refused } from "./sqlite-errors.ts";
 import type { KeptPayload, RecordHeadRow, RecordRow } from "./statements.ts";
 
 /** What the payloads of a session belong to. */
@@ -60,11 +61,20 @@ export function recordOf<Payload extends ReadPayload>(rows: RowCoder, place: Pay
   if (payload === "head") return head;
   const { text, source, source_form: form } = row as RecordRow;
   const line = decodedText(rows, place, row.id, text, "record");
-  const stored = { ...head, record: JSON.parse(line) as SessionRecord };
+  const stored = { ...head, record: parsed(line, head) };
   if (payload === "record") return stored;
   if (source === null) return { ...stored, source: line, isSourceCanonical: true };
   const given = form === textForm ? decodedText(rows, place, row.id, source, "source") : rows.coder.decode(source as Uint8Array, { ...place, id: row.id, part: "source" });
   return { ...stored, source: given, isSourceCanonical: false };
+}
+
+/** @throws {ThroughlineError} STORE_CORRUPT: what was written was JSON, so what is not has been damaged since */
+function parsed(line: string, { seq, id }: RecordHead): SessionRecord {
+  try {
+    return JSON.parse(line) as SessionRecord;
+  } catch (cause) {
+    throw refused("STORE_CORRUPT", `Record ${seq} (${quote(id)}) is damaged.`, { seq, id }, cause);
+  }
 }
 
 /** What an append says of a record, read back for the answer to a repeated one. */

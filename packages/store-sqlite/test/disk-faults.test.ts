@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import type { SessionStore } from "@throughline/core";
+import { flipByte } from "@throughline/store-conformance/faults";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
@@ -39,6 +40,39 @@ describe("a disk that fails", () => {
     expect(settled).toMatchObject([{ reason: { code: "STORE_FULL", outcome: "not-applied", retryable: true } }, { reason: { code: "STORE_FULL" } }]);
     await store.append(ref, [say("three")]);
     expect(await textsOf(store, ref)).toEqual(["three"]);
+  });
+});
+
+describe("a damaged file", () => {
+  it("is told as STORE_CORRUPT, and what lies elsewhere is still read", async () => {
+    const path = join(testFolder(), "store.db");
+    const store = createSqliteStore({ path });
+    const [damaged, whole] = [await createSession(store, "a"), await createSession(store, "b")];
+    await store.append(damaged, [say("x".repeat(100_000))]);
+    await store.append(whole, [say("whole")]);
+    await store.close();
+    const at = readFileSync(path).lastIndexOf(`{"type":"message","id"`);
+    expect(at).toBeGreaterThan(8192);
+    await flipByte(path, at, 0xff);
+    await using again = createSqliteStore({ path });
+    expect(await failureOf(textsOf(again, damaged))).toMatchObject({ code: "STORE_CORRUPT" });
+    expect(await textsOf(again, whole)).toEqual(["whole"]);
+  });
+
+  it("whose pages make no sense is refused when they are read, and not written", async () => {
+    const path = join(testFolder(), "store.db");
+    const store = createSqliteStore({ path });
+    const ref = await createSession(store, "a");
+    for (let index = 0; index < 20; index++) await store.append(ref, [say("x".repeat(5000))]);
+    await store.close();
+    const bytes = readFileSync(path);
+    // The header stays; of every other page the first bytes, which say what it is, are gone.
+    for (let at = 8192; at < bytes.byteLength; at += 8192) bytes.fill(0xff, at, at + 64);
+    writeFileSync(path, bytes);
+    await using again = createSqliteStore({ path });
+    expect(await failureOf(textsOf(again, ref))).toMatchObject({ code: "STORE_CORRUPT" });
+    expect(await failureOf(again.append(ref, [say("more")]))).toMatchObject({ code: "STORE_CORRUPT", outcome: "not-applied" });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
   });
 });
 
