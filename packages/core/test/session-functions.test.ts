@@ -24,7 +24,7 @@ async function readAll(store: SessionStore, address = ref): Promise<StoredRecord
 }
 
 describe("openSession", () => {
-  it("creates once and loads afterwards; load alone creates nothing [STO-04 C15]", async () => {
+  it("creates once, with its label, and loads afterwards; load alone creates nothing [STO-04 C15 KEY-12]", async () => {
     const store = createMemoryStore();
     expect(await store.load(ref)).toBeNull();
     const first = await openSession(store, ref, { random, entry: { label: "my-project" } });
