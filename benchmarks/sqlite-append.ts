@@ -31,15 +31,28 @@ const messages: readonly { readonly role: string; readonly content: string }[] =
 /** The same columns without any rule: what SQLite itself takes for four rows made durable. */
 function createControl(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): { turn(): void; close(): void } {
   const database = new Database(path);
-  for (const setting of ["page_size = 8192", "journal_mode = WAL", `synchronous = ${synchronous}`]) database.pragma(setting);
-  database.exec("CREATE TABLE records (record INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (session, seq)) STRICT");
+  for (const setting of ["page_size = 8192", "journal_mode = WAL", `synchronous = ${synchronous}`])
+    database.pragma(setting);
+  database.exec(
+    "CREATE TABLE records (record INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (session, seq)) STRICT",
+  );
   const [begin, commit] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
   const insert = database.prepare("INSERT INTO records (session, seq, text) VALUES (1, ?, ?)");
   let seq = 0;
   return {
     turn() {
       begin.run();
-      for (const message of messages) insert.run(++seq, JSON.stringify({ type: "message", id: `${1_700_000_000_000 + seq}_00000000`, parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message }));
+      for (const message of messages)
+        insert.run(
+          ++seq,
+          JSON.stringify({
+            type: "message",
+            id: `${1_700_000_000_000 + seq}_00000000`,
+            parentId: null,
+            timestamp: "2026-01-02T03:04:05.006Z",
+            message,
+          }),
+        );
       commit.run();
     },
     close: () => database.close(),
@@ -52,8 +65,17 @@ function refOf(index: number): SessionRef {
   return { namespace: "", agentId: "main", key: `agent:main:bench-${index}` };
 }
 
-async function turn(store: SessionStore, ref: SessionRef, options: AppendOptions = {}, isIdGiven = false): Promise<void> {
-  await store.append(ref, messages.map((message) => ({ type: "message", ...(isIdGiven ? { id: `given-${++ids}` } : {}), message })), options);
+async function turn(
+  store: SessionStore,
+  ref: SessionRef,
+  options: AppendOptions = {},
+  isIdGiven = false,
+): Promise<void> {
+  await store.append(
+    ref,
+    messages.map((message) => ({ type: "message", ...(isIdGiven ? { id: `given-${++ids}` } : {}), message })),
+    options,
+  );
 }
 
 async function meanMicroseconds(count: number, work: () => Promise<void>): Promise<number> {
@@ -64,25 +86,33 @@ async function meanMicroseconds(count: number, work: () => Promise<void>): Promi
 
 function spread(values: readonly number[]): string {
   const sorted = values.toSorted((one, other) => one - other);
-  return [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)].map((value) => (value ?? 0).toFixed(value !== undefined && value < 50 ? 2 : 0)).join(" / ");
+  return [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
+    .map((value) => (value ?? 0).toFixed(value !== undefined && value < 50 ? 2 : 0))
+    .join(" / ");
 }
 
 /** Turns are taken in small blocks, one contestant after the other, so that a slow moment of the disk meets all of them. */
 const blockTurns = 5;
 
-const controls = { first: createControl(join(folder, "first.db")), second: createControl(join(folder, "second.db")), relaxed: createControl(join(folder, "relaxed.db"), "NORMAL") };
+const controls = {
+  first: createControl(join(folder, "first.db")),
+  second: createControl(join(folder, "second.db")),
+  relaxed: createControl(join(folder, "relaxed.db"), "NORMAL"),
+};
 const store = createSqliteStore({ path: join(folder, "store.db") });
-for (let index = 0; index < 64; index++) await store.save(refOf(index), { sessionId: `bench-${index}` }, { ifRevision: null });
+for (let index = 0; index < 64; index++)
+  await store.save(refOf(index), { sessionId: `bench-${index}` }, { ifRevision: null });
 
 async function repeat(count: number, work: (index: number) => unknown): Promise<void> {
   for (let each = 0; each < count; each++) await work(each);
 }
 
 const contestants: Readonly<Record<string, (count: number) => Promise<void>>> = {
-  "raw": (count) => repeat(count, () => controls.first.turn()),
-  "store": (count) => repeat(count, () => turn(store, refOf(0))),
+  raw: (count) => repeat(count, () => controls.first.turn()),
+  store: (count) => repeat(count, () => turn(store, refOf(0))),
   "raw again": (count) => repeat(count, () => controls.second.turn()),
-  "store, entry and key": (count) => repeat(count, (each) => turn(store, refOf(2), { entry: { totalTokens: each }, idempotencyKey: `k${++keys}` })),
+  "store, entry and key": (count) =>
+    repeat(count, (each) => turn(store, refOf(2), { entry: { totalTokens: each }, idempotencyKey: `k${++keys}` })),
   "store, given ids": (count) => repeat(count, () => turn(store, refOf(1), {}, true)),
   "raw, NORMAL": (count) => repeat(count, () => controls.relaxed.turn()),
   "store, process": (count) => repeat(count, () => turn(store, refOf(3), { durability: "process" })),

@@ -1,10 +1,27 @@
 import type { AppendOptions, AppendResult, Durability, SessionRef } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
-import { assertBatchSize, headAfterAppend, linkRecords, quote, type LinkedRecord, type PreparedRecord } from "@throughline/core/store";
+import {
+  assertBatchSize,
+  headAfterAppend,
+  linkRecords,
+  quote,
+  type LinkedRecord,
+  type PreparedRecord,
+} from "@throughline/core/store";
 import { earlierResult, rememberResult, type AppendKey } from "./keyed-appends.ts";
 import { catchUpIds } from "./record-ids.ts";
 import { recordColumns } from "./record-rows.ts";
-import { entryOf, headOf, placeOf, refOf, storedEntry, storeSession, withHead, writableSession, writeEntry } from "./session-rows.ts";
+import {
+  entryOf,
+  headOf,
+  placeOf,
+  refOf,
+  storedEntry,
+  storeSession,
+  withHead,
+  writableSession,
+  writeEntry,
+} from "./session-rows.ts";
 import { refused } from "./sqlite-errors.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
@@ -33,18 +50,30 @@ export function appendRecords(scene: WriteScene, append: PreparedAppend): Append
   const idsToSeq = claimIds(scene, session, prepared);
   const records = insertRecords(scene, session, linked, nowMs);
   const messages = linked.filter(({ record }) => record.type === "message").length;
-  let row: SessionRow = { ...withHead(session, head), ids_to_seq: idsToSeq, message_count: session.message_count + messages };
-  if (options.entry !== undefined) row = writeEntry(scene, row, patchEntry(entryOf(scene.rows, row, storedEntry(statements, row)), options.entry));
-  if (records.length > 0 && options.entry?.["updatedAt"] === undefined) row = { ...row, updated_at_ms: Math.max(row.updated_at_ms, nowMs) };
+  let row: SessionRow = {
+    ...withHead(session, head),
+    ids_to_seq: idsToSeq,
+    message_count: session.message_count + messages,
+  };
+  if (options.entry !== undefined)
+    row = writeEntry(scene, row, patchEntry(entryOf(scene.rows, row, storedEntry(statements, row)), options.entry));
+  if (records.length > 0 && options.entry?.["updatedAt"] === undefined)
+    row = { ...row, updated_at_ms: Math.max(row.updated_at_ms, nowMs) };
   const result: AppendResult = { records, head, revision: row.revision, durability, replayed: false };
   if (key !== null) rememberResult(statements, row, key, result, nowMs);
   storeSession(statements, row);
   const fromSeq = records[0]?.seq;
-  if (fromSeq !== undefined) scene.announce({ name: "records-appended", ref: refOf(row), fromSeq, toSeq: head.lastSeq });
+  if (fromSeq !== undefined)
+    scene.announce({ name: "records-appended", ref: refOf(row), fromSeq, toSeq: head.lastSeq });
   return result;
 }
 
-function insertRecords(scene: WriteScene, session: SessionRow, linked: readonly LinkedRecord[], storedAtMs: number): AppendResult["records"] {
+function insertRecords(
+  scene: WriteScene,
+  session: SessionRow,
+  linked: readonly LinkedRecord[],
+  storedAtMs: number,
+): AppendResult["records"] {
   const place = placeOf(session);
   const { insertRecord } = scene.connection.statements;
   return linked.map((item, index) => {
@@ -66,7 +95,8 @@ function claimIds(scene: WriteScene, session: SessionRow, prepared: readonly Pre
   catchUpIds(statements, session);
   for (const [index, { id, isIdGiven }] of prepared.entries()) {
     const { changes } = statements.insertId.run(session.session, id, session.last_seq + index + 1);
-    if (changes === 0 && isIdGiven) throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(id)}.`, { id });
+    if (changes === 0 && isIdGiven)
+      throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(id)}.`, { id });
   }
   return session.last_seq + prepared.length;
 }

@@ -25,7 +25,12 @@ const noAppends = new RememberedAppends();
  * whether or not it has been deleted yet.
  * @throws {ThroughlineError} INPUT_INVALID, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED
  */
-export function earlierResult(statements: Statements, row: SessionRow, { key, digest }: AppendKey, nowMs: number): AppendResult | null {
+export function earlierResult(
+  statements: Statements,
+  row: SessionRow,
+  { key, digest }: AppendKey,
+  nowMs: number,
+): AppendResult | null {
   noAppends.find(key, "");
   const found = statements.findKeyed.get(row.session, key);
   const isForgotten = found !== undefined && isDue(row, found, nowMs);
@@ -33,30 +38,57 @@ export function earlierResult(statements: Statements, row: SessionRow, { key, di
     // Only a key that begins with the time it was made can be told from a new one once it is forgotten.
     const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
     if (madeAtMs <= Math.max(row.keyed_horizon_ms, isForgotten ? found.at_ms : -1)) {
-      throw refused("IDEMPOTENCY_EXPIRED", `The key is older than what is remembered: ${quote(key)}.`, { idempotencyKey: key });
+      throw refused("IDEMPOTENCY_EXPIRED", `The key is older than what is remembered: ${quote(key)}.`, {
+        idempotencyKey: key,
+      });
     }
     return null;
   }
   if (Buffer.compare(found.digest, digest) !== 0) {
-    throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, { idempotencyKey: key });
+    throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
+      idempotencyKey: key,
+    });
   }
   // Writing the row again makes this commit wait for the disk: the first one may have been cut off between its write
   // and its flush, and was then only found again in the log.
   statements.renewKeyed.run(row.session, key);
   const last = found.from_seq + found.record_count;
-  const records = statements.readHeads.ascending.all(row.session, found.from_seq - 1, last, found.record_count).map(appendedOf);
+  const records = statements.readHeads.ascending
+    .all(row.session, found.from_seq - 1, last, found.record_count)
+    .map(appendedOf);
   return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };
 }
 
 /** Keeps a result, and counts it in the session's row. */
-export function rememberResult(statements: Statements, row: SessionRow, { key, digest }: AppendKey, result: AppendResult, nowMs: number): void {
+export function rememberResult(
+  statements: Statements,
+  row: SessionRow,
+  { key, digest }: AppendKey,
+  result: AppendResult,
+  nowMs: number,
+): void {
   const { head, revision, durability, records } = result;
   const kept: KeptResult = { head, revision, durability };
   const fromSeq = records[0]?.seq ?? head.lastSeq + 1;
-  statements.insertKeyed.run(row.session, key, digest, row.keyed_next, nowMs, fromSeq, records.length, JSON.stringify(kept));
+  statements.insertKeyed.run(
+    row.session,
+    key,
+    digest,
+    row.keyed_next,
+    nowMs,
+    fromSeq,
+    records.length,
+    JSON.stringify(kept),
+  );
   const next = { ...row, keyed_next: row.keyed_next + 1, keyed_rows: row.keyed_rows + 1 };
   const counted = next.keyed_rows < next.keyed_sweep_at ? next : sweep(statements, next, nowMs);
-  statements.countKeyed.run(counted.keyed_next, counted.keyed_rows, counted.keyed_sweep_at, counted.keyed_horizon_ms, row.session);
+  statements.countKeyed.run(
+    counted.keyed_next,
+    counted.keyed_rows,
+    counted.keyed_sweep_at,
+    counted.keyed_horizon_ms,
+    row.session,
+  );
 }
 
 function isDue(row: SessionRow, found: Pick<KeyedAppendRow, "number" | "at_ms">, nowMs: number): boolean {

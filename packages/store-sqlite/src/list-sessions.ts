@@ -20,7 +20,10 @@ export function listSessions(scene: StoreScene, { database }: Connection, query:
   const rows = database.prepare<unknown[], SessionRow & { readonly entry: KeptPayload }>(sql).all(...values);
   const page = rows.slice(0, plan.limit);
   const last = page.at(-1);
-  const position = last === undefined ? null : [plan.sort === "updated" ? -last.updated_at_ms : 0, last.agent_id, last.key, last.session_id];
+  const position =
+    last === undefined
+      ? null
+      : [plan.sort === "updated" ? -last.updated_at_ms : 0, last.agent_id, last.key, last.session_id];
   return {
     sessions: page.map(({ entry, ...row }) => stateOf(scene.rows, row, entry)),
     nextCursor: position === null || rows.length === page.length ? null : plan.cursorAt(position),
@@ -30,7 +33,10 @@ export function listSessions(scene: StoreScene, { database }: Connection, query:
 /** The statement of a query. Exported for the test that looks at its plan. */
 export function listStatement(query: ListQuery, plan: ListPlan): Condition {
   const conditions = [...filters(query), ...(plan.after === null ? [] : [behind(plan)])];
-  const order = plan.sort === "updated" ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id" : "s.agent_id, s.key, s.session_id";
+  const order =
+    plan.sort === "updated"
+      ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id"
+      : "s.agent_id, s.key, s.session_id";
   const where = conditions.map(({ sql }) => sql).join(" AND ");
   // The rows are found first and their entries, which may be large, read for those of the page only.
   const sql = `SELECT s.*, e.entry FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
@@ -38,13 +44,22 @@ export function listStatement(query: ListQuery, plan: ListPlan): Condition {
   return { sql, values: [...conditions.flatMap(({ values }) => values), plan.limit + 1] };
 }
 
-function filters({ namespace = "", agentId, state = "active", keyPrefix = "", sinceMs, untilMs }: ListQuery): Condition[] {
+function filters({
+  namespace = "",
+  agentId,
+  state = "active",
+  keyPrefix = "",
+  sinceMs,
+  untilMs,
+}: ListQuery): Condition[] {
   const found: Condition[] = [{ sql: "s.namespace = ?", values: [namespace] }];
   if (state !== "any") found.push({ sql: "s.archived = ?", values: [state === "archived" ? 1 : 0] });
   if (agentId !== undefined) found.push({ sql: "s.agent_id = ?", values: [agentId] });
   if (keyPrefix !== "") found.push({ sql: "s.key >= ? AND s.key <= ?", values: [keyPrefix, keyPrefix + lastKey] });
-  if (sinceMs !== undefined) found.push({ sql: "s.updated_slot >= ? AND s.updated_at_ms >= ?", values: [slotOf(sinceMs), sinceMs] });
-  if (untilMs !== undefined) found.push({ sql: "s.updated_slot <= ? AND s.updated_at_ms < ?", values: [slotOf(untilMs), untilMs] });
+  if (sinceMs !== undefined)
+    found.push({ sql: "s.updated_slot >= ? AND s.updated_at_ms >= ?", values: [slotOf(sinceMs), sinceMs] });
+  if (untilMs !== undefined)
+    found.push({ sql: "s.updated_slot <= ? AND s.updated_at_ms < ?", values: [slotOf(untilMs), untilMs] });
   return found;
 }
 

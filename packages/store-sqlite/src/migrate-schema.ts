@@ -14,7 +14,11 @@ export function migrateSchema(database: Database.Database, path: string, steps: 
   const newest = steps.at(-1)?.version ?? 0;
   const from = schemaVersion(database);
   assertKnown(path, from, newest);
-  assertSameSteps(database, path, steps.filter(({ version }) => version <= from));
+  assertSameSteps(
+    database,
+    path,
+    steps.filter(({ version }) => version <= from),
+  );
   if (from === newest) return;
   if (from > 0) backUp(database, path, from);
   for (const step of steps) applyStep(database, path, step, newest);
@@ -44,9 +48,15 @@ function applyStep(database: Database.Database, path: string, step: SchemaStep, 
 /** A step that was changed after it ran somewhere would leave two schemas under one number. */
 function assertSameSteps(database: Database.Database, path: string, steps: readonly SchemaStep[]): void {
   for (const step of steps) {
-    const kept = database.prepare<[string], string>("SELECT value FROM store_info WHERE name = ?").pluck().get(checksumName(step));
+    const kept = database
+      .prepare<[string], string>("SELECT value FROM store_info WHERE name = ?")
+      .pluck()
+      .get(checksumName(step));
     if (kept === checksum(step)) continue;
-    throw refused("STORE_VERSION_UNSUPPORTED", `${path} has another schema ${step.version} than this build.`, { path, version: step.version });
+    throw refused("STORE_VERSION_UNSUPPORTED", `${path} has another schema ${step.version} than this build.`, {
+      path,
+      version: step.version,
+    });
   }
 }
 
@@ -68,11 +78,15 @@ function backUp(database: Database.Database, path: string, version: number): voi
   putInPlace(part, copy);
 }
 
-export function schemaVersion(database: Database.Database): number {
+function schemaVersion(database: Database.Database): number {
   return database.pragma("user_version", { simple: true }) as number;
 }
 
 export function assertKnown(path: string, version: number, newest: number): void {
   if (version <= newest) return;
-  throw refused("STORE_VERSION_UNSUPPORTED", `${path} has schema ${version}; this build knows ${newest}.`, { path, version, newest });
+  throw refused("STORE_VERSION_UNSUPPORTED", `${path} has schema ${version}; this build knows ${newest}.`, {
+    path,
+    version,
+    newest,
+  });
 }

@@ -6,7 +6,10 @@ import { prepareStatements, type Statements } from "./statements.ts";
 import { databasePath, isWritable, prepareFile, readHeader } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
-export type SqliteDriver = (path: string, options: { readonly fileMustExist?: boolean; readonly readonly?: boolean; readonly timeout?: number }) => Database.Database;
+export type SqliteDriver = (
+  path: string,
+  options: { readonly fileMustExist?: boolean; readonly readonly?: boolean; readonly timeout?: number },
+) => Database.Database;
 
 /** One open database with what is prepared on it. */
 export interface Connection {
@@ -97,7 +100,12 @@ function readThrough(path: string, driver: SqliteDriver): NonNullable<ReturnType
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: openingBusyTimeoutMs });
   try {
     const number = (name: string): number => database.pragma(name, { simple: true }) as number;
-    return { isEmpty: number("page_count") === 0, isSqlite: true, applicationId: number("application_id"), userVersion: number("user_version") };
+    return {
+      isEmpty: number("page_count") === 0,
+      isSqlite: true,
+      applicationId: number("application_id"),
+      userVersion: number("user_version"),
+    };
   } finally {
     database.close();
   }
@@ -108,7 +116,11 @@ function assertVersion(database: Database.Database): void {
   const parts = text.split(".").map(Number);
   const difference = oldestVersion.map((oldest, index) => (parts[index] ?? 0) - oldest).find((each) => each !== 0) ?? 0;
   if (difference >= 0) return;
-  throw refused("STORE_UNSUPPORTED", `SQLite ${text} may lose commits; ${oldestVersion.join(".")} or newer is needed.`, { version: text });
+  throw refused(
+    "STORE_UNSUPPORTED",
+    `SQLite ${text} may lose commits; ${oldestVersion.join(".")} or newer is needed.`,
+    { version: text },
+  );
 }
 
 function applySetting(database: Database.Database, [name, value, read]: (typeof settings)[number]): void {
@@ -130,7 +142,10 @@ function claimCodec(database: Database.Database, codecName: string | null): void
   const kept = find.get() ?? "";
   if (kept === wanted) return;
   const name = (text: string): string => (text === "" ? "no codec" : `the codec ${JSON.stringify(text)}`);
-  throw refused("CODEC_FAILED", `The store was written under ${name(kept)}, not under ${name(wanted)}.`, { kept, given: wanted });
+  throw refused("CODEC_FAILED", `The store was written under ${name(kept)}, not under ${name(wanted)}.`, {
+    kept,
+    given: wanted,
+  });
 }
 
 function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {
@@ -141,4 +156,3 @@ function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {
     current = isOn;
   };
 }
-

@@ -39,11 +39,17 @@ export interface ReadStep<Payload extends ReadPayload> {
  * log from being cut.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
-export function readPage<Payload extends ReadPayload>(scene: StoreScene, connection: Connection, position: ReadPosition, payload: Payload): ReadStep<Payload> {
+export function readPage<Payload extends ReadPayload>(
+  scene: StoreScene,
+  connection: Connection,
+  position: ReadPosition,
+  payload: Payload,
+): ReadStep<Payload> {
   const { statements } = connection;
   statements.beginRead.run();
   try {
-    const session = position.session === null ? foundSession(statements, position.ref) : statements.findSession.get(position.session);
+    const session =
+      position.session === null ? foundSession(statements, position.ref) : statements.findSession.get(position.session);
     if (session === undefined) throw sessionNotFound(position.ref);
     const rows = pageRows(scene, connection, session, position, payload);
     const place = placeOf(session);
@@ -57,13 +63,20 @@ export function readPage<Payload extends ReadPayload>(scene: StoreScene, connect
 }
 
 /** Slices of whole rows are faster than a cursor, and bounded: the first is small, each next one as large as what is left suggests. */
-function pageRows({ limits }: StoreScene, { statements }: Connection, { session }: SessionRow, from: ReadPosition, payload: ReadPayload): RecordHeadRow[] {
+function pageRows(
+  { limits }: StoreScene,
+  { statements }: Connection,
+  { session }: SessionRow,
+  from: ReadPosition,
+  payload: ReadPayload,
+): RecordHeadRow[] {
   const statement = (payload === "head" ? statements.readHeads : statements.readRecords)[from.order];
   const most = Math.min(limits.pageRecords, from.left);
   const rows: RecordHeadRow[] = [];
   let bytes = 0;
-  for (let position = from; rows.length < most && bytes < limits.pageBytes; ) {
-    const suggested = rows.length === 0 ? firstRows : Math.ceil(((limits.pageBytes - bytes) * rows.length) / Math.max(bytes, 1));
+  for (let position = from; rows.length < most && bytes < limits.pageBytes;) {
+    const suggested =
+      rows.length === 0 ? firstRows : Math.ceil(((limits.pageBytes - bytes) * rows.length) / Math.max(bytes, 1));
     const wanted = Math.min(most - rows.length, Math.max(suggested, 1), rows.length * 8 + firstRows);
     const slice = statement.all(session, position.afterSeq, position.beforeSeq, wanted);
     for (const row of slice) {

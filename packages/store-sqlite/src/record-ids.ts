@@ -5,7 +5,10 @@ import type { SessionRow, Statements } from "./statements.ts";
 export const catchUpRows = 5000;
 
 /** Enters the ids of the records that were appended without a look-up. The caller writes `ids_to_seq`. */
-export function catchUpIds(statements: Statements, { session, ids_to_seq: fromSeq, last_seq: toSeq }: SessionRow): void {
+export function catchUpIds(
+  statements: Statements,
+  { session, ids_to_seq: fromSeq, last_seq: toSeq }: SessionRow,
+): void {
   if (fromSeq < toSeq) statements.catchUpIds.run(session, fromSeq, toSeq);
 }
 

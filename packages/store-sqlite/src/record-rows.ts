@@ -1,5 +1,13 @@
 import { crc32 } from "node:zlib";
-import type { AppendedRecord, ReadPayload, RecordHead, SessionRecord, SessionRef, SourcedRecord, StoredRecord } from "@throughline/core";
+import type {
+  AppendedRecord,
+  ReadPayload,
+  RecordHead,
+  SessionRecord,
+  SessionRef,
+  SourcedRecord,
+  StoredRecord,
+} from "@throughline/core";
 import { lineBytes, quote, type LinkedRecord, type PayloadCoder } from "@throughline/core/store";
 import { refused } from "./sqlite-errors.ts";
 import type { KeptPayload, RecordHeadRow, RecordRow } from "./statements.ts";
@@ -38,25 +46,59 @@ export function recordColumns(
   const { text, sourceForm, source, crc } = contentColumns(rows, place, item);
   const { role, toolName } = rows.isCoded ? noPromotion : promoted(record);
   return [
-    at.session, at.seq, record.id, record.parentId, record.type, side ? 1 : 0, tsMs, at.storedAtMs, lineBytes(item), crc,
-    role, toolName, text, sourceForm, source,
+    at.session,
+    at.seq,
+    record.id,
+    record.parentId,
+    record.type,
+    side ? 1 : 0,
+    tsMs,
+    at.storedAtMs,
+    lineBytes(item),
+    crc,
+    role,
+    toolName,
+    text,
+    sourceForm,
+    source,
   ];
 }
 
-export function contentColumns({ coder, isCoded }: RowCoder, place: PayloadPlace, item: Pick<LinkedRecord, "record" | "text" | "source">): ContentColumns {
+export function contentColumns(
+  { coder, isCoded }: RowCoder,
+  place: PayloadPlace,
+  item: Pick<LinkedRecord, "record" | "text" | "source">,
+): ContentColumns {
   const owner = { ...place, id: item.record.id };
   const text = isCoded ? coder.encode(item.text, { ...owner, part: "record" }) : item.text;
   const given = item.source === item.text ? null : item.source;
   if (given === null) return { text, sourceForm: null, source: null, crc: crc32(text) };
   const source = isCoded || typeof given !== "string" ? coder.encode(given, { ...owner, part: "source" }) : given;
   // Both are covered: the checksum is that of the text with the source behind it.
-  return { text, source, sourceForm: typeof given === "string" ? textForm : bytesForm, crc: crc32(source, crc32(text)) };
+  return {
+    text,
+    source,
+    sourceForm: typeof given === "string" ? textForm : bytesForm,
+    crc: crc32(source, crc32(text)),
+  };
 }
 
-export function recordOf<Payload extends ReadPayload>(rows: RowCoder, place: PayloadPlace, row: RecordHeadRow | RecordRow, payload: Payload): RecordHead | StoredRecord | SourcedRecord {
+export function recordOf<Payload extends ReadPayload>(
+  rows: RowCoder,
+  place: PayloadPlace,
+  row: RecordHeadRow | RecordRow,
+  payload: Payload,
+): RecordHead | StoredRecord | SourcedRecord {
   const head: RecordHead = {
-    seq: row.seq, id: row.id, parentId: row.parent_id, type: row.type, side: row.side === 1, tsMs: row.ts_ms,
-    storedAtMs: row.stored_at_ms, bytes: row.bytes, crc: row.crc,
+    seq: row.seq,
+    id: row.id,
+    parentId: row.parent_id,
+    type: row.type,
+    side: row.side === 1,
+    tsMs: row.ts_ms,
+    storedAtMs: row.stored_at_ms,
+    bytes: row.bytes,
+    crc: row.crc,
   };
   if (payload === "head") return head;
   const { text, source, source_form: form } = row as RecordRow;
@@ -64,7 +106,10 @@ export function recordOf<Payload extends ReadPayload>(rows: RowCoder, place: Pay
   const stored = { ...head, record: parsed(line, head) };
   if (payload === "record") return stored;
   if (source === null) return { ...stored, source: line, isSourceCanonical: true };
-  const given = form === textForm ? decodedText(rows, place, row.id, source, "source") : rows.coder.decode(source as Uint8Array, { ...place, id: row.id, part: "source" });
+  const given =
+    form === textForm
+      ? decodedText(rows, place, row.id, source, "source")
+      : rows.coder.decode(source as Uint8Array, { ...place, id: row.id, part: "source" });
   return { ...stored, source: given, isSourceCanonical: false };
 }
 
@@ -79,10 +124,23 @@ function parsed(line: string, { seq, id }: RecordHead): SessionRecord {
 
 /** What an append says of a record, read back for the answer to a repeated one. */
 export function appendedOf(row: RecordHeadRow): AppendedRecord {
-  return { seq: row.seq, id: row.id, parentId: row.parent_id, side: row.side === 1, tsMs: row.ts_ms, storedAtMs: row.stored_at_ms ?? 0 };
+  return {
+    seq: row.seq,
+    id: row.id,
+    parentId: row.parent_id,
+    side: row.side === 1,
+    tsMs: row.ts_ms,
+    storedAtMs: row.stored_at_ms ?? 0,
+  };
 }
 
-export function decodedText({ coder }: RowCoder, place: PayloadPlace, id: string, kept: KeptPayload, part: "record" | "source" | "entry"): string {
+export function decodedText(
+  { coder }: RowCoder,
+  place: PayloadPlace,
+  id: string,
+  kept: KeptPayload,
+  part: "record" | "source" | "entry",
+): string {
   if (typeof kept === "string") return kept;
   const bytes = coder.decode(kept, { ...place, id, part });
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();

@@ -1,19 +1,55 @@
-import { throughlineKind, sessionRef, type MoveAction, type RedactOptions, type RedactResult, type SessionEntry, type SessionRef, type SessionState, type StoredRecord } from "@throughline/core";
-import { assertAgentId, assertNamespace, assertSessionId, quote, redactionTombstone, serializeRecord } from "@throughline/core/store";
+import {
+  throughlineKind,
+  sessionRef,
+  type MoveAction,
+  type RedactOptions,
+  type RedactResult,
+  type SessionEntry,
+  type SessionRef,
+  type SessionState,
+  type StoredRecord,
+} from "@throughline/core";
+import {
+  assertAgentId,
+  assertNamespace,
+  assertSessionId,
+  quote,
+  redactionTombstone,
+  serializeRecord,
+} from "@throughline/core/store";
 import { firstSweepAt } from "./keyed-appends.ts";
 import { catchUpIds } from "./record-ids.ts";
 import { contentColumns, recordOf } from "./record-rows.ts";
-import { entryOf, findSession, foundSession, keptEntry, placeOf, refOf, slotOf, stateOf, storedEntry, storeSession, writableSession, writeEntry } from "./session-rows.ts";
+import {
+  entryOf,
+  findSession,
+  foundSession,
+  keptEntry,
+  placeOf,
+  refOf,
+  slotOf,
+  stateOf,
+  storedEntry,
+  storeSession,
+  writableSession,
+  writeEntry,
+} from "./session-rows.ts";
 import { refused } from "./sqlite-errors.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 
 /** Writes the whole entry, begins a session, or begins the next one of a key. */
-export function saveEntry(scene: WriteScene, ref: SessionRef, entry: SessionEntry, ifRevision: number | null): SessionState {
+export function saveEntry(
+  scene: WriteScene,
+  ref: SessionRef,
+  entry: SessionEntry,
+  ifRevision: number | null,
+): SessionState {
   const { statements } = scene.connection;
   const current = ref.archiveId === undefined ? findSession(statements, ref) : writableSession(statements, ref);
   const revision = current?.revision ?? null;
-  if (revision !== ifRevision) throw refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
+  if (revision !== ifRevision)
+    throw refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
   if (current?.session_id === entry.sessionId) {
     const written = writeEntry(scene, current, entry);
     storeSession(statements, written);
@@ -54,7 +90,12 @@ export function removeSession(scene: WriteScene, ref: SessionRef, isPurge: boole
   scene.announce({ name: "session-removed", ref: refOf(row), sessionId: row.session_id });
 }
 
-export function redactSession(scene: WriteScene, ref: SessionRef, ids: readonly string[], { reason }: RedactOptions): RedactResult {
+export function redactSession(
+  scene: WriteScene,
+  ref: SessionRef,
+  ids: readonly string[],
+  { reason }: RedactOptions,
+): RedactResult {
   const { statements } = scene.connection;
   const row = foundSession(statements, ref);
   catchUpIds(statements, row);
@@ -72,17 +113,30 @@ export function redactSession(scene: WriteScene, ref: SessionRef, ids: readonly 
 }
 
 /** True when a message became a tombstone. A tombstone stays as it is. */
-function redactRecord(scene: WriteScene, session: SessionRow, seq: number, info: { readonly reason: string; readonly redactedAtMs: number }): boolean {
+function redactRecord(
+  scene: WriteScene,
+  session: SessionRow,
+  seq: number,
+  info: { readonly reason: string; readonly redactedAtMs: number },
+): boolean {
   const { statements } = scene.connection;
   const place = placeOf(session);
   const [row] = statements.readRecords.ascending.all(session.session, seq - 1, seq + 1, 1);
-  if (row === undefined) throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(session.session_id)} is missing.`, { seq });
+  if (row === undefined)
+    throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(session.session_id)} is missing.`, { seq });
   const { record, side, bytes, type } = recordOf(scene.rows, place, row, "record") as StoredRecord;
   if (throughlineKind(record) === "redaction") return false;
   const tombstone = redactionTombstone(record, { ...info, side, bytes });
   const text = serializeRecord(tombstone);
   const columns = contentColumns(scene.rows, place, { record: tombstone, text, source: null });
-  statements.replaceRecord.run(tombstone.type, Buffer.byteLength(text), columns.crc, columns.text, session.session, seq);
+  statements.replaceRecord.run(
+    tombstone.type,
+    Buffer.byteLength(text),
+    columns.crc,
+    columns.text,
+    session.session,
+    seq,
+  );
   return type === "message";
 }
 
@@ -94,14 +148,36 @@ function archiveSession(scene: WriteScene, row: SessionRow): SessionRow {
   return archived;
 }
 
-function createSession(scene: WriteScene, { namespace, agentId, key }: SessionRef, entry: SessionEntry, revision: number): SessionState {
+function createSession(
+  scene: WriteScene,
+  { namespace, agentId, key }: SessionRef,
+  entry: SessionEntry,
+  revision: number,
+): SessionState {
   const nowMs = scene.clock.nowMs();
   const { statements } = scene.connection;
   const updatedAtMs = typeof entry.updatedAt === "number" ? 0 : nowMs;
   const empty: Omit<SessionRow, "session"> = {
-    namespace, agent_id: agentId, key, archived: 0, session_id: entry.sessionId, revision, last_seq: 0, head_id: null, window_seq: null,
-    fence: 0, turn: null, message_count: 0, created_at_ms: nowMs, updated_at_ms: updatedAtMs, updated_slot: slotOf(updatedAtMs),
-    ids_to_seq: 0, keyed_next: 1, keyed_rows: 0, keyed_sweep_at: firstSweepAt(0), keyed_horizon_ms: -1,
+    namespace,
+    agent_id: agentId,
+    key,
+    archived: 0,
+    session_id: entry.sessionId,
+    revision,
+    last_seq: 0,
+    head_id: null,
+    window_seq: null,
+    fence: 0,
+    turn: null,
+    message_count: 0,
+    created_at_ms: nowMs,
+    updated_at_ms: updatedAtMs,
+    updated_slot: slotOf(updatedAtMs),
+    ids_to_seq: 0,
+    keyed_next: 1,
+    keyed_rows: 0,
+    keyed_sweep_at: firstSweepAt(0),
+    keyed_horizon_ms: -1,
   };
   const session = Number(statements.insertSession.run(empty).lastInsertRowid);
   const written = writeEntry(scene, { ...empty, session }, entry);
@@ -111,7 +187,11 @@ function createSession(scene: WriteScene, { namespace, agentId, key }: SessionRe
 }
 
 /** @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, SESSION_ID_INVALID, SESSION_EXISTS, ID_CASE_COLLISION */
-function assertNewIds({ connection: { statements } }: WriteScene, { namespace, agentId }: SessionRef, sessionId: string): void {
+function assertNewIds(
+  { connection: { statements } }: WriteScene,
+  { namespace, agentId }: SessionRef,
+  sessionId: string,
+): void {
   assertNamespace(namespace);
   assertAgentId(agentId);
   assertSessionId(sessionId);

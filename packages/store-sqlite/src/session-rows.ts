@@ -1,4 +1,11 @@
-import { patchEntry, type OpenTurn, type SessionEntry, type SessionHead, type SessionRef, type SessionState } from "@throughline/core";
+import {
+  patchEntry,
+  type OpenTurn,
+  type SessionEntry,
+  type SessionHead,
+  type SessionRef,
+  type SessionState,
+} from "@throughline/core";
 import { nextUpdatedAtMs, quote, sessionNotFound } from "@throughline/core/store";
 import { decodedText, type PayloadPlace, type RowCoder } from "./record-rows.ts";
 import { refused } from "./sqlite-errors.ts";
@@ -12,7 +19,10 @@ export function foundSession(statements: Statements, ref: SessionRef): SessionRo
   return row;
 }
 
-export function findSession(statements: Statements, { namespace, agentId, key, archiveId }: SessionRef): SessionRow | undefined {
+export function findSession(
+  statements: Statements,
+  { namespace, agentId, key, archiveId }: SessionRef,
+): SessionRow | undefined {
   if (archiveId === undefined) return statements.findCurrent.get(namespace, agentId, key);
   return statements.findArchived.get(namespace, agentId, key, archiveId);
 }
@@ -20,7 +30,8 @@ export function findSession(statements: Statements, { namespace, agentId, key, a
 /** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
 export function writableSession(statements: Statements, ref: SessionRef): SessionRow {
   const row = foundSession(statements, ref);
-  if (row.archived === 1) throw refused("SESSION_ARCHIVED", `The session ${quote(ref.key)} is archived and takes no writes.`, { ...ref });
+  if (row.archived === 1)
+    throw refused("SESSION_ARCHIVED", `The session ${quote(ref.key)} is archived and takes no writes.`, { ...ref });
   return row;
 }
 
@@ -77,13 +88,20 @@ export function keptEntry({ rows: { coder, isCoded } }: WriteScene, row: Session
 /** Writes the entry and gives the row with its new revision and time; the row itself is for the caller to write. */
 export function writeEntry(scene: WriteScene, row: SessionRow, entry: SessionEntry): SessionRow {
   if (entry.sessionId !== row.session_id) {
-    throw refused("INPUT_INVALID", "An append cannot change the sessionId of the entry.", { sessionId: row.session_id });
+    throw refused("INPUT_INVALID", "An append cannot change the sessionId of the entry.", {
+      sessionId: row.session_id,
+    });
   }
   const { updatedAtMs, wasClamped } = nextUpdatedAtMs(row.updated_at_ms, entry.updatedAt, scene.clock.nowMs());
   const kept = wasClamped ? patchEntry(entry, { updatedAt: updatedAtMs }) : entry;
   scene.connection.statements.writeEntry.run(row.session, keptEntry(scene, row, kept));
   if (wasClamped) {
-    scene.announce({ name: "updated-at-clamped", ref: refOf(row), claimedMs: Number(entry.updatedAt), storedMs: updatedAtMs });
+    scene.announce({
+      name: "updated-at-clamped",
+      ref: refOf(row),
+      claimedMs: Number(entry.updatedAt),
+      storedMs: updatedAtMs,
+    });
   }
   return { ...row, revision: row.revision + 1, updated_at_ms: updatedAtMs };
 }
@@ -104,6 +122,7 @@ export function storeSession(statements: Statements, row: SessionRow): void {
 
 export function storedEntry(statements: Statements, row: SessionRow): KeptPayload {
   const found = statements.findEntry.get(row.session);
-  if (found === undefined) throw refused("STORE_CORRUPT", `The session ${quote(row.session_id)} has no entry.`, { sessionId: row.session_id });
+  if (found === undefined)
+    throw refused("STORE_CORRUPT", `The session ${quote(row.session_id)} has no entry.`, { sessionId: row.session_id });
   return found.entry;
 }

@@ -28,7 +28,11 @@ const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/^SQLITE_READONLY_DBMOVED$/, "STORE_IO", "The database file was moved or deleted while it was open."],
   [/^(SQLITE_READONLY|SQLITE_PERM|EACCES|EPERM|EROFS)/, "STORE_READ_ONLY", "The database cannot be written."],
   [/^SQLITE_(NOTADB|CORRUPT)/, "STORE_CORRUPT", "The file is damaged or no database."],
-  [/^(SQLITE_(IOERR|CANTOPEN|NOLFS)|E[A-Z0-9]+$)/, "STORE_IO", "The operating system refused an operation on the database."],
+  [
+    /^(SQLITE_(IOERR|CANTOPEN|NOLFS)|E[A-Z0-9]+$)/,
+    "STORE_IO",
+    "The operating system refused an operation on the database.",
+  ],
 ];
 
 /** What SQLite or the operating system said, as an error of ours. */
@@ -37,7 +41,8 @@ export function storeError(error: unknown, path: string, outcome: WriteOutcome =
   const native = nativeCode(error);
   const meaning = meanings.find(([pattern]) => pattern.test(native));
   const details = { path, nativeCode: native };
-  if (meaning !== undefined) return new ThroughlineError(meaning[1], `${meaning[2]} (${path})`, { outcome, details, cause: error });
+  if (meaning !== undefined)
+    return new ThroughlineError(meaning[1], `${meaning[2]} (${path})`, { outcome, details, cause: error });
   const text = error instanceof Error ? error.message : String(error);
   return new ThroughlineError("INTERNAL", `The SQLite store failed: ${text}`, { outcome, details, cause: error });
 }

@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, defaultIdempotency, defaultStoreLimits, draftsFingerprint, ownEntry, prepareDrafts, writeDurability, type PreparedRecord } from "@throughline/core/store";
+import {
+  createPayloadCoder,
+  defaultIdempotency,
+  defaultStoreLimits,
+  draftsFingerprint,
+  ownEntry,
+  prepareDrafts,
+  writeDurability,
+  type PreparedRecord,
+} from "@throughline/core/store";
 import { appendRecords } from "./append-records.ts";
 import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
@@ -49,7 +58,15 @@ class SqliteStore implements core.SessionStore {
   readonly #handle: StoreHandle;
 
   constructor(options: SqliteStoreOptions) {
-    const { path, create = true, codec, clock = systemClock, ids = systemRecordIds, random = systemRandom, defaultDurability = "disk" } = options;
+    const {
+      path,
+      create = true,
+      codec,
+      clock = systemClock,
+      ids = systemRecordIds,
+      random = systemRandom,
+      defaultDurability = "disk",
+    } = options;
     this.capabilities = Object.freeze<core.StoreCapabilities>({
       specification: 1,
       name: "sqlite",
@@ -68,27 +85,48 @@ class SqliteStore implements core.SessionStore {
     const { limits } = this.capabilities;
     const rows = { coder: createPayloadCoder(codec), isCoded: codec !== undefined };
     const scene = { path, rows, clock, ids, random, limits, lockTimeoutMs: options.lockTimeoutMs ?? 10_000 };
-    this.#handle = new StoreHandle(scene, { path, create, codecName: codec?.name ?? null, driver: options.driver ?? defaultDriver }, options.onEvent);
+    this.#handle = new StoreHandle(
+      scene,
+      { path, create, codecName: codec?.name ?? null, driver: options.driver ?? defaultDriver },
+      options.onEvent,
+    );
   }
 
-  async append(ref: core.SessionRef, drafts: readonly core.AppendDraft[], options: core.AppendOptions = {}): Promise<core.AppendResult> {
+  async append(
+    ref: core.SessionRef,
+    drafts: readonly core.AppendDraft[],
+    options: core.AppendOptions = {},
+  ): Promise<core.AppendResult> {
     this.#handle.begin(options.signal);
     const durability = this.#durability(options.durability);
     assertWindow(options.windowFromSeq);
     const prepared = await this.#prepared(ref, drafts);
     const { idempotencyKey } = options;
-    const key = idempotencyKey === undefined ? null : { key: idempotencyKey, digest: createHash("sha256").update(draftsFingerprint(drafts)).digest() };
+    const key =
+      idempotencyKey === undefined
+        ? null
+        : { key: idempotencyKey, digest: createHash("sha256").update(draftsFingerprint(drafts)).digest() };
     const hasGivenIds = prepared.some(({ isIdGiven }) => isIdGiven);
     if (hasGivenIds) await this.#catchUp(ref);
     // Ids, a codec and an entry are what can refuse an append that has begun to write.
     const isCheckedFirst = !hasGivenIds && options.entry === undefined && !this.#handle.scene.rows.isCoded;
-    return this.#handle.write((scene) => appendRecords(scene, { ref, prepared, options, key, durability }), { durability, signal: options.signal, isCheckedFirst });
+    return this.#handle.write((scene) => appendRecords(scene, { ref, prepared, options, key, durability }), {
+      durability,
+      signal: options.signal,
+      isCheckedFirst,
+    });
   }
 
-  async *read<Payload extends core.ReadPayload = "record">(ref: core.SessionRef, options: core.ReadOptions<Payload> = {}): AsyncGenerator<core.RecordPage<Payload>> {
+  async *read<Payload extends core.ReadPayload = "record">(
+    ref: core.SessionRef,
+    options: core.ReadOptions<Payload> = {},
+  ): AsyncGenerator<core.RecordPage<Payload>> {
     const payload = options.payload ?? ("record" as Payload);
-    for (let position = firstPosition(ref, options); position.session === null || position.left > 0; ) {
-      const { page, next } = await this.#handle.read((connection) => readPage(this.#handle.scene, connection, position, payload), options.signal);
+    for (let position = firstPosition(ref, options); position.session === null || position.left > 0;) {
+      const { page, next } = await this.#handle.read(
+        (connection) => readPage(this.#handle.scene, connection, position, payload),
+        options.signal,
+      );
       if (page === null) return;
       yield page;
       position = next;
@@ -161,10 +199,13 @@ class SqliteStore implements core.SessionStore {
     });
     let goesOn = isBehind;
     while (goesOn) {
-      goesOn = await this.#handle.write(({ connection: { statements } }) => {
-        const row = findSession(statements, ref);
-        return row !== undefined && catchUpSlice(statements, row);
-      }, { durability: "process" });
+      goesOn = await this.#handle.write(
+        ({ connection: { statements } }) => {
+          const row = findSession(statements, ref);
+          return row !== undefined && catchUpSlice(statements, row);
+        },
+        { durability: "process" },
+      );
     }
   }
 }

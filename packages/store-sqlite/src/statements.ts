@@ -98,62 +98,113 @@ export interface Statements {
   readonly insertId: Statement<[Session, id: string, seq: number]>;
   readonly findId: Statement<[Session, id: string], { readonly seq: number }>;
   readonly findKeyed: Statement<[Session, key: string], KeyedAppendRow>;
-  readonly insertKeyed: Statement<[Session, key: string, digest: Uint8Array, number: number, atMs: number, fromSeq: number, count: number, result: string]>;
+  readonly insertKeyed: Statement<
+    [
+      Session,
+      key: string,
+      digest: Uint8Array,
+      number: number,
+      atMs: number,
+      fromSeq: number,
+      count: number,
+      result: string,
+    ]
+  >;
   readonly renewKeyed: Statement<[Session, key: string]>;
-  readonly oldKeyed: Statement<[Session, beforeNumber: number, beforeMs: number], { readonly idempotency_key: string; readonly at_ms: number }>;
+  readonly oldKeyed: Statement<
+    [Session, beforeNumber: number, beforeMs: number],
+    { readonly idempotency_key: string; readonly at_ms: number }
+  >;
   readonly deleteKeyed: Statement<[Session, key: string]>;
 }
 
 const headColumns = "seq, id, parent_id, type, side, ts_ms, stored_at_ms, bytes, crc";
 
 const sessionColumns: readonly (keyof SessionRow)[] = [
-  "namespace", "agent_id", "key", "archived", "session_id", "revision", "last_seq", "head_id", "window_seq", "fence", "turn",
-  "message_count", "updated_at_ms", "ids_to_seq", "created_at_ms", "updated_slot", "keyed_next", "keyed_rows", "keyed_sweep_at", "keyed_horizon_ms",
+  "namespace",
+  "agent_id",
+  "key",
+  "archived",
+  "session_id",
+  "revision",
+  "last_seq",
+  "head_id",
+  "window_seq",
+  "fence",
+  "turn",
+  "message_count",
+  "updated_at_ms",
+  "ids_to_seq",
+  "created_at_ms",
+  "updated_slot",
+  "keyed_next",
+  "keyed_rows",
+  "keyed_sweep_at",
+  "keyed_horizon_ms",
 ];
 
 /** What an append changes of a session's row: nothing that stands in an index. */
-export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.slice(sessionColumns.indexOf("revision"), sessionColumns.indexOf("created_at_ms"));
+export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.slice(
+  sessionColumns.indexOf("revision"),
+  sessionColumns.indexOf("created_at_ms"),
+);
+
+/** The statements that stand by themselves. Session columns are written in the order of the lists above. */
+const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords">, string>> = {
+  begin: "BEGIN IMMEDIATE",
+  beginRead: "BEGIN",
+  commit: "COMMIT",
+  rollback: "ROLLBACK",
+  savepoint: "SAVEPOINT one",
+  release: "RELEASE one",
+  rollbackToSavepoint: "ROLLBACK TO one",
+  // Named, because with statistics the planner takes the index that holds the archived sessions of the key as well.
+  findCurrent:
+    "SELECT * FROM store_sessions INDEXED BY store_sessions_current WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0",
+  findArchived:
+    "SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1",
+  findSession: "SELECT * FROM store_sessions WHERE session = ?",
+  findIds:
+    "SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE",
+  findAgent: "SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1",
+  insertSession: `INSERT INTO store_sessions (${sessionColumns.join(", ")}) VALUES (${sessionColumns.map((each) => `@${each}`).join(", ")})`,
+  updateSession: `UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = ?`).join(", ")} WHERE session = ?`,
+  countKeyed:
+    "UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?",
+  placeSession: "UPDATE store_sessions SET updated_slot = ? WHERE session = ?",
+  moveSession: "UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?",
+  deleteSession: "DELETE FROM store_sessions WHERE session = ?",
+  deleteRecords: "DELETE FROM store_records WHERE session = ?",
+  findEntry: "SELECT entry FROM store_entries WHERE session = ?",
+  writeEntry:
+    "INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry",
+  insertRecord: `INSERT INTO store_records (session, ${headColumns}, role, tool_name, text, source_form, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  replaceRecord:
+    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL WHERE session = ? AND seq = ?",
+  catchUpIds:
+    "INSERT OR IGNORE INTO store_record_ids (session, id, seq) SELECT session, id, seq FROM store_records WHERE session = ? AND seq > ? AND seq <= ?",
+  insertId: "INSERT OR IGNORE INTO store_record_ids (session, id, seq) VALUES (?, ?, ?)",
+  findId: "SELECT seq FROM store_record_ids WHERE session = ? AND id = ?",
+  findKeyed:
+    "SELECT digest, number, at_ms, from_seq, record_count, result FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?",
+  insertKeyed:
+    "INSERT OR REPLACE INTO store_keyed_appends (session, idempotency_key, digest, number, at_ms, from_seq, record_count, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+  renewKeyed: "UPDATE store_keyed_appends SET number = number WHERE session = ? AND idempotency_key = ?",
+  oldKeyed: "SELECT idempotency_key, at_ms FROM store_keyed_appends WHERE session = ? AND number < ? AND at_ms < ?",
+  deleteKeyed: "DELETE FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?",
+};
 
 /** Everything an operation needs, prepared once a connection. */
 export function prepareStatements(database: Database.Database): Statements {
-  const range = (columns: string, order: "ASC" | "DESC"): string =>
-    `SELECT ${columns} FROM store_records WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq ${order} LIMIT ?`;
-  const full = `${headColumns}, text, source_form, source`;
-  const prepare = <Parameters extends unknown[], Row = unknown>(sql: string): Statement<Parameters, Row> => database.prepare<Parameters, Row>(sql);
+  const ranges = (columns: string): Record<"ascending" | "descending", Statement<RecordRange>> => {
+    const sql = `SELECT ${columns} FROM store_records WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq`;
+    return { ascending: database.prepare(`${sql} ASC LIMIT ?`), descending: database.prepare(`${sql} DESC LIMIT ?`) };
+  };
+  const single = Object.entries(texts).map(([name, sql]) => [name, database.prepare(sql)]);
   return {
-    begin: prepare("BEGIN IMMEDIATE"),
-    beginRead: prepare("BEGIN"),
-    commit: prepare("COMMIT"),
-    rollback: prepare("ROLLBACK"),
-    savepoint: prepare("SAVEPOINT one"),
-    release: prepare("RELEASE one"),
-    rollbackToSavepoint: prepare("ROLLBACK TO one"),
-    // Named, because with statistics the planner takes the index that holds the archived sessions of the key as well.
-    findCurrent: prepare("SELECT * FROM store_sessions INDEXED BY store_sessions_current WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0"),
-    findArchived: prepare("SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1"),
-    findSession: prepare("SELECT * FROM store_sessions WHERE session = ?"),
-    findIds: prepare("SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE"),
-    findAgent: prepare("SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1"),
-    insertSession: prepare(`INSERT INTO store_sessions (${sessionColumns.join(", ")}) VALUES (${sessionColumns.map((each) => `@${each}`).join(", ")})`),
-    updateSession: prepare(`UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = ?`).join(", ")} WHERE session = ?`),
-    countKeyed: prepare("UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?"),
-    placeSession: prepare("UPDATE store_sessions SET updated_slot = ? WHERE session = ?"),
-    moveSession: prepare("UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?"),
-    deleteSession: prepare("DELETE FROM store_sessions WHERE session = ?"),
-    deleteRecords: prepare("DELETE FROM store_records WHERE session = ?"),
-    findEntry: prepare("SELECT entry FROM store_entries WHERE session = ?"),
-    writeEntry: prepare("INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry"),
-    insertRecord: prepare(`INSERT INTO store_records (session, ${headColumns}, role, tool_name, text, source_form, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    replaceRecord: prepare("UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL WHERE session = ? AND seq = ?"),
-    readHeads: { ascending: prepare(range(headColumns, "ASC")), descending: prepare(range(headColumns, "DESC")) },
-    readRecords: { ascending: prepare(range(full, "ASC")), descending: prepare(range(full, "DESC")) },
-    catchUpIds: prepare("INSERT OR IGNORE INTO store_record_ids (session, id, seq) SELECT session, id, seq FROM store_records WHERE session = ? AND seq > ? AND seq <= ?"),
-    insertId: prepare("INSERT OR IGNORE INTO store_record_ids (session, id, seq) VALUES (?, ?, ?)"),
-    findId: prepare("SELECT seq FROM store_record_ids WHERE session = ? AND id = ?"),
-    findKeyed: prepare("SELECT digest, number, at_ms, from_seq, record_count, result FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?"),
-    insertKeyed: prepare("INSERT OR REPLACE INTO store_keyed_appends (session, idempotency_key, digest, number, at_ms, from_seq, record_count, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
-    renewKeyed: prepare("UPDATE store_keyed_appends SET number = number WHERE session = ? AND idempotency_key = ?"),
-    oldKeyed: prepare("SELECT idempotency_key, at_ms FROM store_keyed_appends WHERE session = ? AND number < ? AND at_ms < ?"),
-    deleteKeyed: prepare("DELETE FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?"),
+    // The types say what each text takes and gives; a database knows neither.
+    ...(Object.fromEntries(single) as Omit<Statements, "readHeads" | "readRecords">),
+    readHeads: ranges(headColumns) as Statements["readHeads"],
+    readRecords: ranges(`${headColumns}, text, source_form, source`) as Statements["readRecords"],
   };
 }

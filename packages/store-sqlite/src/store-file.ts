@@ -1,4 +1,16 @@
-import { accessSync, chmodSync, closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, readSync, renameSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { refused, nativeCode } from "./sqlite-errors.ts";
 
@@ -16,7 +28,8 @@ export interface FileHeader {
  */
 export function databasePath(path: string): string {
   const full = resolve(path);
-  if (full !== full.trim() || full.includes("\0")) throw refused("PATH_UNSAFE", `The path ${JSON.stringify(path)} ends with white space.`, { path });
+  if (full !== full.trim() || full.includes("\0"))
+    throw refused("PATH_UNSAFE", `The path ${JSON.stringify(path)} ends with white space.`, { path });
   return full;
 }
 

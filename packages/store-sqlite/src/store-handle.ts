@@ -27,7 +27,8 @@ export class StoreHandle {
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void {
     if (this.#closing !== null) throw refused("STORE_CLOSED", "The store handle was closed.");
-    if (signal?.aborted === true) throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
+    if (signal?.aborted === true)
+      throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
   }
 
   async write<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
@@ -59,8 +60,14 @@ export class StoreHandle {
       });
     } catch (cause) {
       if (!hasErrorCode(cause, "STORE_LOCKED")) throw cause;
-      const message = "The content was removed, but another connection keeps the log, which still holds it, from being cut.";
-      throw new ThroughlineError("STORE_LOCKED", message, { outcome: "unknown", cause, details: { path: this.scene.path }, remedy: "Ask again, or close every handle of the store: the last one cuts the log." });
+      const message =
+        "The content was removed, but another connection keeps the log, which still holds it, from being cut.";
+      throw new ThroughlineError("STORE_LOCKED", message, {
+        outcome: "unknown",
+        cause,
+        details: { path: this.scene.path },
+        remedy: "Ask again, or close every handle of the store: the last one cuts the log.",
+      });
     }
   }
 
@@ -102,7 +109,7 @@ export class StoreHandle {
   /** Tries until no other connection is in the way, sleeping in between. */
   async #patiently<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
     const { clock, random, lockTimeoutMs, path } = this.scene;
-    for (const startedMs = clock.nowMs(); ; ) {
+    for (const startedMs = clock.nowMs(); ;) {
       try {
         return attempt();
       } catch (error) {

@@ -181,7 +181,8 @@ export class WriteQueue {
       // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole.
       const outcome = isBusy(error) || nativeCode(error) === "SQLITE_FULL" ? "not-applied" : "unknown";
       const failure = storeError(error, this.#scene.path, outcome);
-      if (nativeCode(error) === "SQLITE_IOERR_FSYNC" || nativeCode(error) === "SQLITE_IOERR_DIR_FSYNC") this.#end = ended(failure);
+      if (nativeCode(error) === "SQLITE_IOERR_FSYNC" || nativeCode(error) === "SQLITE_IOERR_DIR_FSYNC")
+        this.#end = ended(failure);
       if (database.inTransaction) statements.rollback.run();
       return failure;
     }
@@ -206,7 +207,13 @@ export class WriteQueue {
     this.#jobs = this.#jobs.filter((job) => {
       const waitedMs = nowMs - Math.max(job.waitsSinceMs, askedMs);
       if (waitedMs < lockTimeoutMs) return true;
-      job.reject(refused("STORE_LOCKED", `The write lock of ${path} was held by ${named} for ${waitedMs} ms.`, { path, waitedMs, holderPid }));
+      job.reject(
+        refused("STORE_LOCKED", `The write lock of ${path} was held by ${named} for ${waitedMs} ms.`, {
+          path,
+          waitedMs,
+          holderPid,
+        }),
+      );
       return false;
     });
   }
@@ -214,7 +221,11 @@ export class WriteQueue {
 
 /** What later writes hear: they were not tried, so that much is known of them. */
 function ended(failure: ThroughlineError): ThroughlineError {
-  return new ThroughlineError("STORE_IO", "A flush failed earlier; open the store again before writing.", { outcome: "not-applied", details: failure.details, cause: failure });
+  return new ThroughlineError("STORE_IO", "A flush failed earlier; open the store again before writing.", {
+    outcome: "not-applied",
+    details: failure.details,
+    cause: failure,
+  });
 }
 
 function nextTick(): Promise<void> {

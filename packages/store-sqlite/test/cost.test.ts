@@ -51,7 +51,11 @@ async function readLast(store: SessionStore, ref: SessionRef): Promise<void> {
 async function fill(store: SessionStore, ref: SessionRef, records: number): Promise<void> {
   const lastSeq = (await store.load(ref))?.head.lastSeq ?? 0;
   for (let left = records - lastSeq; left > 0; left -= 1000) {
-    await store.append(ref, Array.from({ length: Math.min(left, 1000) }, (_, index) => say(`n${index} ${"y".repeat(100)}`)), { durability: "process" });
+    await store.append(
+      ref,
+      Array.from({ length: Math.min(left, 1000) }, (_, index) => say(`n${index} ${"y".repeat(100)}`)),
+      { durability: "process" },
+    );
   }
 }
 
@@ -65,16 +69,20 @@ describe("the cost of a turn", () => {
       await fill(store, ref, size + 20);
       costs.push({
         append: await cost(() => store.append(ref, turn)),
-        keyed: await cost(() => store.append(ref, turn, { idempotencyKey: `k${size}`, entry: { totalTokens: size }, windowFromSeq: 1 })),
+        keyed: await cost(() =>
+          store.append(ref, turn, { idempotencyKey: `k${size}`, entry: { totalTokens: size }, windowFromSeq: 1 }),
+        ),
         read: await cost(() => readLast(store, ref)),
         load: await cost(() => store.load(ref)),
       });
     }
     const [small, ...larger] = costs;
     for (const each of larger) {
-      for (const name of ["append", "keyed", "read", "load"] as const) expect(each[name].statements).toEqual(small?.[name].statements);
+      for (const name of ["append", "keyed", "read", "load"] as const)
+        expect(each[name].statements).toEqual(small?.[name].statements);
       // A page of the log has 8 KB: a b-tree that is one level deeper, or a page that splits, costs a few of them.
-      for (const name of ["append", "keyed"] as const) expect(each[name].logBytes).toBeLessThanOrEqual((small?.[name].logBytes ?? 0) + 6 * 8216);
+      for (const name of ["append", "keyed"] as const)
+        expect(each[name].logBytes).toBeLessThanOrEqual((small?.[name].logBytes ?? 0) + 6 * 8216);
     }
     expect(small?.append.statements.filter((sql) => sql.startsWith("INSERT INTO store_records"))).toHaveLength(4);
     expect(small?.append.statements).toHaveLength(8);
@@ -84,8 +92,13 @@ describe("the cost of a turn", () => {
   it("is one commit, with its entry and its key", async () => {
     const { store, cost } = openMeasured();
     const ref = await createSession(store, "a");
-    const { statements } = await cost(() => store.append(ref, turn, { idempotencyKey: "k", entry: { model: "m" }, windowFromSeq: 2 }));
-    expect(statements.filter((sql) => /^(BEGIN|COMMIT|SAVEPOINT|ROLLBACK)/.test(sql))).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
+    const { statements } = await cost(() =>
+      store.append(ref, turn, { idempotencyKey: "k", entry: { model: "m" }, windowFromSeq: 2 }),
+    );
+    expect(statements.filter((sql) => /^(BEGIN|COMMIT|SAVEPOINT|ROLLBACK)/.test(sql))).toEqual([
+      "BEGIN IMMEDIATE",
+      "COMMIT",
+    ]);
     await store.close();
   });
 
@@ -112,12 +125,16 @@ describe("group commit", () => {
     const { store, cost } = openMeasured();
     const ref = await createSession(store, "a");
     await createSession(store, "b");
-    const appends = Array.from({ length: 130 }, (_, index) => (index % 10 === 3 ? { ref: refOf("nobody") } : { ref: index % 2 === 0 ? ref : refOf("b") }));
+    const appends = Array.from({ length: 130 }, (_, index) =>
+      index % 10 === 3 ? { ref: refOf("nobody") } : { ref: index % 2 === 0 ? ref : refOf("b") },
+    );
     let settled: PromiseSettledResult<unknown>[] = [];
     const { statements } = await cost(async () => {
       settled = await Promise.allSettled(appends.map((each, index) => store.append(each.ref, [say(`n${index}`)])));
     });
-    expect(settled.map(({ status }) => status)).toEqual(appends.map((each) => (each.ref.key.endsWith("nobody") ? "rejected" : "fulfilled")));
+    expect(settled.map(({ status }) => status)).toEqual(
+      appends.map((each) => (each.ref.key.endsWith("nobody") ? "rejected" : "fulfilled")),
+    );
     const commits = statements.filter((sql) => sql === "COMMIT").length;
     expect(commits).toBeGreaterThanOrEqual(3);
     expect(commits).toBeLessThan(30);

@@ -11,7 +11,10 @@ import { createFaultyDriver } from "./faulty-driver.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
 async function failureOf(operation: Promise<unknown>): Promise<unknown> {
-  return operation.then(() => "no error", (reason: unknown) => reason);
+  return operation.then(
+    () => "no error",
+    (reason: unknown) => reason,
+  );
 }
 
 describe("a disk that fails", () => {
@@ -24,7 +27,9 @@ describe("a disk that fails", () => {
     const append = (on: SessionStore): Promise<unknown> => on.append(ref, [say("one")], { idempotencyKey: "k" });
     expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "unknown" });
     expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "not-applied" });
-    expect(await failureOf(store.save(ref, { sessionId: "session-a" }, { ifRevision: 1 }))).toMatchObject({ code: "STORE_IO" });
+    expect(await failureOf(store.save(ref, { sessionId: "session-a" }, { ifRevision: 1 }))).toMatchObject({
+      code: "STORE_IO",
+    });
     await store.close();
     await using again = createSqliteStore({ path });
     await append(again);
@@ -37,7 +42,10 @@ describe("a disk that fails", () => {
     const ref = await createSession(store, "a");
     failNextCommit("SQLITE_FULL");
     const settled = await Promise.allSettled([store.append(ref, [say("one")]), store.append(ref, [say("two")])]);
-    expect(settled).toMatchObject([{ reason: { code: "STORE_FULL", outcome: "not-applied", retryable: true } }, { reason: { code: "STORE_FULL" } }]);
+    expect(settled).toMatchObject([
+      { reason: { code: "STORE_FULL", outcome: "not-applied", retryable: true } },
+      { reason: { code: "STORE_FULL" } },
+    ]);
     await store.append(ref, [say("three")]);
     expect(await textsOf(store, ref)).toEqual(["three"]);
   });
@@ -71,7 +79,10 @@ describe("a damaged file", () => {
     writeFileSync(path, bytes);
     await using again = createSqliteStore({ path });
     expect(await failureOf(textsOf(again, ref))).toMatchObject({ code: "STORE_CORRUPT" });
-    expect(await failureOf(again.append(ref, [say("more")]))).toMatchObject({ code: "STORE_CORRUPT", outcome: "not-applied" });
+    expect(await failureOf(again.append(ref, [say("more")]))).toMatchObject({
+      code: "STORE_CORRUPT",
+      outcome: "not-applied",
+    });
     expect(readFileSync(path).equals(bytes)).toBe(true);
   });
 });
@@ -104,7 +115,10 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     let acknowledged = 0;
     let failure: unknown = null;
     while (failure === null && acknowledged < 1000) {
-      failure = await store.append(ref, [say(`n${acknowledged} ${"x".repeat(20_000)}`)]).then(() => null, (reason: unknown) => reason);
+      failure = await store.append(ref, [say(`n${acknowledged} ${"x".repeat(20_000)}`)]).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
       if (failure === null) acknowledged++;
     }
     expect(failure).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
@@ -124,7 +138,10 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     await store.close();
     execFileSync("mount", ["-o", "remount,ro", folder]);
     await using again = createSqliteStore({ path });
-    expect(await failureOf(again.append(refOf("a"), [say("one")]))).toMatchObject({ code: "STORE_READ_ONLY", outcome: "not-applied" });
+    expect(await failureOf(again.append(refOf("a"), [say("one")]))).toMatchObject({
+      code: "STORE_READ_ONLY",
+      outcome: "not-applied",
+    });
     await using fresh = createSqliteStore({ path: join(folder, "other.db") });
     expect(await failureOf(fresh.list())).toMatchObject({ code: "STORE_READ_ONLY" });
     expect(readdirSync(folder)).toEqual(["store.db"]);

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import type { StoredRecord } from "@throughline/core";
 import { killProcess } from "@throughline/store-conformance/faults";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -11,7 +12,10 @@ import { createSession, testFolder } from "./test-folder.ts";
 const condition = "--conditions=@throughline/source";
 
 /** What is in the store, and of each record seq and id as the writers print them. */
-async function readBack(path: string, name: string): Promise<{ readonly records: readonly StoredRecord[]; readonly said: ReadonlySet<string> }> {
+async function readBack(
+  path: string,
+  name: string,
+): Promise<{ readonly records: readonly StoredRecord[]; readonly said: ReadonlySet<string> }> {
   await using store = createSqliteStore({ path, create: false });
   const records: StoredRecord[] = [];
   for await (const page of store.read(refOf(name))) records.push(...page.records);
@@ -24,49 +28,71 @@ function contentOf({ record }: StoredRecord): string {
 
 describe("kill -9 while appending", () => {
   for (const sizeBytes of [200, 50_000]) {
-    it(`loses nothing that was acknowledged, in 20 rounds of ${sizeBytes} bytes on one store`, { timeout: 120_000 }, async () => {
-      const path = join(testFolder(), "store.db");
-      const acknowledged: string[] = [];
-      for (let round = 0; round < 20; round++) {
-        const killed = await killProcess({
-          scriptPath: join(import.meta.dirname, "append-until-killed.ts"), args: [path, String(sizeBytes)], execArgv: [condition], maxDelayMs: 60,
-        });
-        expect(killed.stderr).toBe("");
-        expect(killed.wasKilled).toBe(true);
-        acknowledged.push(...killed.acknowledged.flatMap((line) => line.split(" ")));
-      }
-      const { records, said } = await readBack(path, "killed");
-      expect(acknowledged.filter((each) => !said.has(each))).toEqual([]);
-      expect(new Set(acknowledged).size).toBe(acknowledged.length);
-      expect(records.map(({ seq }) => seq)).toEqual(records.map((_, index) => index + 1));
-      // A batch is there whole or not at all.
-      expect(records.every((record, index) => contentOf(record).startsWith(index % 2 === 0 ? "first" : "second"))).toBe(true);
-      expect(acknowledged.length).toBeGreaterThanOrEqual(40);
-    });
+    it(
+      `loses nothing that was acknowledged, in 20 rounds of ${sizeBytes} bytes on one store`,
+      { timeout: 120_000 },
+      async () => {
+        const path = join(testFolder(), "store.db");
+        const acknowledged: string[] = [];
+        for (let round = 0; round < 20; round++) {
+          const killed = await killProcess({
+            scriptPath: fileURLToPath(new URL("./append-until-killed.ts", import.meta.url)),
+            args: [path, String(sizeBytes)],
+            execArgv: [condition],
+            maxDelayMs: 60,
+          });
+          expect(killed.stderr).toBe("");
+          expect(killed.wasKilled).toBe(true);
+          acknowledged.push(...killed.acknowledged.flatMap((line) => line.split(" ")));
+        }
+        const { records, said } = await readBack(path, "killed");
+        expect(acknowledged.filter((each) => !said.has(each))).toEqual([]);
+        expect(new Set(acknowledged).size).toBe(acknowledged.length);
+        expect(records.map(({ seq }) => seq)).toEqual(records.map((_, index) => index + 1));
+        // A batch is there whole or not at all.
+        expect(
+          records.every((record, index) => contentOf(record).startsWith(index % 2 === 0 ? "first" : "second")),
+        ).toBe(true);
+        expect(acknowledged.length).toBeGreaterThanOrEqual(40);
+      },
+    );
   }
 });
 
 describe("several processes", () => {
-  it("append to one session, four times 200: each record once, in one line [SQL-09]", { timeout: 120_000 }, async () => {
-    const path = join(testFolder(), "store.db");
-    await using store = createSqliteStore({ path });
-    await createSession(store, "shared");
-    const outputs = await Promise.all(["a", "b", "c", "d"].map((name) => run(join(import.meta.dirname, "append-many.ts"), [path, name, "200"])));
-    expect(outputs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(outputs.map(() => ({ code: 0, stderr: "" })));
-    const acknowledged = outputs.flatMap(({ stdout }) => stdout.trim().split("\n"));
-    const { records, said } = await readBack(path, "shared");
-    expect(acknowledged).toHaveLength(800);
-    expect(acknowledged.filter((each) => !said.has(each))).toEqual([]);
-    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
-    expect(records.map(({ parentId }) => parentId)).toEqual([null, ...records.slice(0, -1).map(({ id }) => id)]);
-    for (const name of ["a", "b", "c", "d"]) {
-      const own = records.map(contentOf).filter((text) => text.startsWith(name));
-      expect(own).toEqual(Array.from({ length: 200 }, (_, index) => `${name}-${index}`));
-    }
-  });
+  it(
+    "append to one session, four times 200: each record once, in one line [SQL-09]",
+    { timeout: 120_000 },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      await using store = createSqliteStore({ path });
+      await createSession(store, "shared");
+      const outputs = await Promise.all(
+        ["a", "b", "c", "d"].map((name) =>
+          run(fileURLToPath(new URL("./append-many.ts", import.meta.url)), [path, name, "200"]),
+        ),
+      );
+      expect(outputs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+        outputs.map(() => ({ code: 0, stderr: "" })),
+      );
+      const acknowledged = outputs.flatMap(({ stdout }) => stdout.trim().split("\n"));
+      const { records, said } = await readBack(path, "shared");
+      expect(acknowledged).toHaveLength(800);
+      expect(acknowledged.filter((each) => !said.has(each))).toEqual([]);
+      expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 800 }, (_, index) => index + 1));
+      expect(records.map(({ parentId }) => parentId)).toEqual([null, ...records.slice(0, -1).map(({ id }) => id)]);
+      for (const name of ["a", "b", "c", "d"]) {
+        const own = records.map(contentOf).filter((text) => text.startsWith(name));
+        expect(own).toEqual(Array.from({ length: 200 }, (_, index) => `${name}-${index}`));
+      }
+    },
+  );
 });
 
-function run(scriptPath: string, args: readonly string[]): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+function run(
+  scriptPath: string,
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
   const child = spawn(process.execPath, [condition, scriptPath, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));

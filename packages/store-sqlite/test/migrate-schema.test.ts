@@ -22,7 +22,10 @@ async function storeOfVersionOne(): Promise<string> {
 }
 
 function tablesOf(database: Database.Database): unknown[] {
-  return database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('two', 'three') ORDER BY name").pluck().all();
+  return database
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('two', 'three') ORDER BY name")
+    .pluck()
+    .all();
 }
 
 describe("schema migrations", () => {
@@ -30,9 +33,17 @@ describe("schema migrations", () => {
     const path = await storeOfVersionOne();
     const database = new Database(path);
     expect(() => migrateSchema(database, path, [...schemaSteps, next, failing])).toThrow(/nowhere/);
-    expect([tablesOf(database), database.pragma("user_version", { simple: true }), database.inTransaction]).toEqual([["two"], 2, false]);
+    expect([tablesOf(database), database.pragma("user_version", { simple: true }), database.inTransaction]).toEqual([
+      ["two"],
+      2,
+      false,
+    ]);
     const backup = new Database(`${path}.v1.backup`, { readonly: true });
-    expect([tablesOf(backup), backup.prepare("SELECT count(*) FROM store_records").pluck().get(), backup.pragma("user_version", { simple: true })]).toEqual([[], 1, 1]);
+    expect([
+      tablesOf(backup),
+      backup.prepare("SELECT count(*) FROM store_records").pluck().get(),
+      backup.pragma("user_version", { simple: true }),
+    ]).toEqual([[], 1, 1]);
     backup.close();
     expect(statSync(`${path}.v1.backup`).mode & 0o777).toBe(0o600);
     migrateSchema(database, path, [...schemaSteps, next, { ...failing, sql: "CREATE TABLE three (a TEXT) STRICT" }]);
@@ -58,7 +69,9 @@ describe("schema migrations", () => {
     const path = await storeOfVersionOne();
     const database = new Database(path);
     const changed = schemaSteps.map((step) => ({ ...step, sql: `${step.sql} ` }));
-    expect(() => migrateSchema(database, path, [...changed, next])).toThrow(expect.objectContaining({ code: "STORE_VERSION_UNSUPPORTED" }));
+    expect(() => migrateSchema(database, path, [...changed, next])).toThrow(
+      expect.objectContaining({ code: "STORE_VERSION_UNSUPPORTED" }),
+    );
     expect(tablesOf(database)).toEqual([]);
     database.close();
   });

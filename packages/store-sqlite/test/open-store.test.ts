@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import Database from "better-sqlite3";
@@ -14,21 +23,35 @@ import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
 /** Name, mode and content of everything in a folder. */
 function facts(folder: string): readonly string[] {
-  return readdirSync(folder).toSorted().map((name) => {
-    const path = join(folder, name);
-    return [name, statSync(path).mode.toString(8), createHash("sha256").update(readFileSync(path)).digest("hex")].join(" ");
-  });
+  return readdirSync(folder)
+    .toSorted()
+    .map((name) => {
+      const path = join(folder, name);
+      return [
+        name,
+        statSync(path).mode.toString(8),
+        createHash("sha256").update(readFileSync(path)).digest("hex"),
+      ].join(" ");
+    });
 }
 
 async function codeOf(operation: Promise<unknown>): Promise<string> {
-  return operation.then(() => "no error", (error: unknown) => (ThroughlineError.isInstance(error) ? error.code : String(error)));
+  return operation.then(
+    () => "no error",
+    (error: unknown) => (ThroughlineError.isInstance(error) ? error.code : String(error)),
+  );
 }
 
 /** Every first operation on a store that cannot be opened. */
 async function codesOf(open: () => SessionStore): Promise<ReadonlySet<string>> {
   const codes = new Set<string>();
   const ref = { namespace: "", agentId: "main", key: "agent:main:a" };
-  for (const operation of [(s: SessionStore) => s.load(ref), (s: SessionStore) => s.list(), (s: SessionStore) => s.append(ref, [say("x")]), (s: SessionStore) => s.save(ref, { sessionId: "a" }, { ifRevision: null })]) {
+  for (const operation of [
+    (s: SessionStore) => s.load(ref),
+    (s: SessionStore) => s.list(),
+    (s: SessionStore) => s.append(ref, [say("x")]),
+    (s: SessionStore) => s.save(ref, { sessionId: "a" }, { ifRevision: null }),
+  ]) {
     await using store = open();
     codes.add(await codeOf(operation(store)));
   }
@@ -44,7 +67,8 @@ describe("opening a store", () => {
       const ref = await createSession(store, "a");
       await store.append(ref, [say("one")]);
       expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db-shm", "store.db-wal"]);
-      for (const name of ["store.db", "store.db-shm", "store.db-wal"]) expect(statSync(join(path, "..", name)).mode & 0o777).toBe(0o600);
+      for (const name of ["store.db", "store.db-shm", "store.db-wal"])
+        expect(statSync(join(path, "..", name)).mode & 0o777).toBe(0o600);
       for (const folder of ["..", "../.."]) expect(statSync(join(path, folder)).mode & 0o777).toBe(0o700);
     } finally {
       process.umask(before);
@@ -63,9 +87,28 @@ describe("opening a store", () => {
     const database = opened.at(-1);
     const read = (name: string): unknown => database?.pragma(name, { simple: true });
     expect({
-      journal: read("journal_mode"), sync: read("synchronous"), keys: read("foreign_keys"), trusted: read("trusted_schema"), cells: read("cell_size_check"),
-      secure: read("secure_delete"), busy: read("busy_timeout"), page: read("page_size"), application: read("application_id"), version: read("user_version"),
-    }).toEqual({ journal: "wal", sync: 2, keys: 1, trusted: 0, cells: 1, secure: 1, busy: 0, page: 8192, application: 0x546c6e65, version: 1 });
+      journal: read("journal_mode"),
+      sync: read("synchronous"),
+      keys: read("foreign_keys"),
+      trusted: read("trusted_schema"),
+      cells: read("cell_size_check"),
+      secure: read("secure_delete"),
+      busy: read("busy_timeout"),
+      page: read("page_size"),
+      application: read("application_id"),
+      version: read("user_version"),
+    }).toEqual({
+      journal: "wal",
+      sync: 2,
+      keys: 1,
+      trusted: 0,
+      cells: 1,
+      secure: 1,
+      busy: 0,
+      page: 8192,
+      application: 0x546c6e65,
+      version: 1,
+    });
     expect(Number(read("journal_size_limit"))).toBeGreaterThan(0);
   });
 
@@ -76,7 +119,9 @@ describe("opening a store", () => {
       database.pragma = (text, how) => (text === "foreign_keys" ? 0 : pragma(text, how));
       return database;
     };
-    expect(await codesOf(() => createSqliteStore({ path: join(testFolder(), "store.db"), driver }))).toEqual(new Set(["STORE_UNSUPPORTED"]));
+    expect(await codesOf(() => createSqliteStore({ path: join(testFolder(), "store.db"), driver }))).toEqual(
+      new Set(["STORE_UNSUPPORTED"]),
+    );
   });
 
   it("closes to one file that can be carried elsewhere [SQL-11]", async () => {
@@ -94,24 +139,32 @@ describe("opening a store", () => {
 
   it("says that there is no store when it may not create one, and leaves nothing behind", async () => {
     const folder = testFolder();
-    expect(await codesOf(() => createSqliteStore({ path: join(folder, "none/store.db"), create: false }))).toEqual(new Set(["STORE_NOT_FOUND"]));
+    expect(await codesOf(() => createSqliteStore({ path: join(folder, "none/store.db"), create: false }))).toEqual(
+      new Set(["STORE_NOT_FOUND"]),
+    );
     expect(readdirSync(folder)).toEqual([]);
   });
 
   it.each([
     ["text", (path: string) => writeFileSync(path, "no database at all\n".repeat(100))],
     ["one byte", (path: string) => writeFileSync(path, "x")],
-    ["another program's database", (path: string) => {
-      const other = new Database(path);
-      other.exec("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
-      other.close();
-    }],
-    ["another program's database in WAL mode", (path: string) => {
-      const other = new Database(path);
-      other.pragma("journal_mode = WAL");
-      other.exec("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
-      other.close();
-    }],
+    [
+      "another program's database",
+      (path: string) => {
+        const other = new Database(path);
+        other.exec("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
+        other.close();
+      },
+    ],
+    [
+      "another program's database in WAL mode",
+      (path: string) => {
+        const other = new Database(path);
+        other.pragma("journal_mode = WAL");
+        other.exec("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
+        other.close();
+      },
+    ],
   ])("refuses %s and leaves it as it is", async (_what, make) => {
     const folder = testFolder();
     const path = join(folder, "store.db");
@@ -142,7 +195,9 @@ describe("opening a store", () => {
     symlinkSync(join(folder, "elsewhere/target.db"), join(folder, "link.db"));
     expect(await codesOf(() => createSqliteStore({ path: join(folder, "link.db") }))).toEqual(new Set(["PATH_UNSAFE"]));
     symlinkSync(join(folder, "elsewhere/log"), join(folder, "store.db-wal"));
-    expect(await codesOf(() => createSqliteStore({ path: join(folder, "store.db") }))).toEqual(new Set(["PATH_UNSAFE"]));
+    expect(await codesOf(() => createSqliteStore({ path: join(folder, "store.db") }))).toEqual(
+      new Set(["PATH_UNSAFE"]),
+    );
     expect(readdirSync(join(folder, "elsewhere"))).toEqual([]);
     expect(existsSync(join(folder, "store.db"))).toBe(false);
   });
@@ -154,7 +209,9 @@ describe("opening a store", () => {
     await createSession(store, "a");
     await store.close();
     expect(await codesOf(() => createSqliteStore({ path }))).toEqual(new Set(["CODEC_FAILED"]));
-    expect(await codesOf(() => createSqliteStore({ path, codec: { ...codec, name: "other" } }))).toEqual(new Set(["CODEC_FAILED"]));
+    expect(await codesOf(() => createSqliteStore({ path, codec: { ...codec, name: "other" } }))).toEqual(
+      new Set(["CODEC_FAILED"]),
+    );
     await using again = createSqliteStore({ path, codec });
     expect((await again.list()).sessions).toHaveLength(1);
   });

@@ -11,7 +11,27 @@ import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
 /** Statements of one row or of a range of one session, by the table they must search and never scan. */
-const hot = ["findCurrent", "findArchived", "findSession", "findIds", "findAgent", "updateSession", "countKeyed", "placeSession", "moveSession", "findEntry", "replaceRecord", "catchUpIds", "findId", "findKeyed", "renewKeyed", "oldKeyed", "deleteKeyed", "deleteRecords", "deleteSession"] as const satisfies readonly (keyof Statements)[];
+const hot = [
+  "findCurrent",
+  "findArchived",
+  "findSession",
+  "findIds",
+  "findAgent",
+  "updateSession",
+  "countKeyed",
+  "placeSession",
+  "moveSession",
+  "findEntry",
+  "replaceRecord",
+  "catchUpIds",
+  "findId",
+  "findKeyed",
+  "renewKeyed",
+  "oldKeyed",
+  "deleteKeyed",
+  "deleteRecords",
+  "deleteSession",
+] as const satisfies readonly (keyof Statements)[];
 
 function planOf(database: Database.Database, sql: string, values: unknown): string[] {
   const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(values) as { readonly detail: string }[];
@@ -27,13 +47,24 @@ function valuesFor(sql: string): unknown {
 /** Every plan of the store on this database. */
 function expectPlans(database: Database.Database): void {
   const statements = prepareStatements(database);
-  const ranges = [statements.readHeads, statements.readRecords].flatMap(({ ascending, descending }) => [ascending.source, descending.source]);
+  const ranges = [statements.readHeads, statements.readRecords].flatMap(({ ascending, descending }) => [
+    ascending.source,
+    descending.source,
+  ]);
   for (const sql of [...hot.map((name) => statements[name].source), ...ranges]) {
     const plan = planOf(database, sql, valuesFor(sql));
-    expect(plan.filter((step) => !step.startsWith("SEARCH")), `${sql}: ${plan.join("; ")}`).toEqual([]);
+    expect(
+      plan.filter((step) => !step.startsWith("SEARCH")),
+      `${sql}: ${plan.join("; ")}`,
+    ).toEqual([]);
   }
-  for (const sql of ranges) expect(planOf(database, sql, valuesFor(sql))[0]).toMatch(/USING INDEX sqlite_autoindex_store_records_1 \(session=\? AND seq>\? AND seq<\?\)/);
-  expect(planOf(database, statements.findCurrent.source, ["", "a", "k"])[0]).toContain("store_sessions_current (namespace=? AND agent_id=? AND key=?)");
+  for (const sql of ranges)
+    expect(planOf(database, sql, valuesFor(sql))[0]).toMatch(
+      /USING INDEX sqlite_autoindex_store_records_1 \(session=\? AND seq>\? AND seq<\?\)/,
+    );
+  expect(planOf(database, statements.findCurrent.source, ["", "a", "k"])[0]).toContain(
+    "store_sessions_current (namespace=? AND agent_id=? AND key=?)",
+  );
 }
 
 function listPlan(database: Database.Database, query: ListQuery): string[] {
@@ -51,18 +82,32 @@ describe("query plans", () => {
       expectPlans(database);
       const refs = [];
       for (let index = 0; index < 300; index++) refs.push(await createSession(store, `n${index}`));
-      await Promise.all(refs.map((ref, index) => store.append(ref, [say("one"), say("two", { id: `given-${index}` })], { idempotencyKey: "k" })));
-      await store.append(refs[0] ?? expect.unreachable(), Array.from({ length: 1000 }, () => say("many")));
+      await Promise.all(
+        refs.map((ref, index) =>
+          store.append(ref, [say("one"), say("two", { id: `given-${index}` })], { idempotencyKey: "k" }),
+        ),
+      );
+      await store.append(
+        refs[0] ?? expect.unreachable(),
+        Array.from({ length: 1000 }, () => say("many")),
+      );
       database.exec("ANALYZE");
       expectPlans(database);
       const cursor = planList({}).cursorAt([-1, "a", "k", "s"]);
       for (const query of [{}, { cursor }, { sinceMs: 1, untilMs: 2 }, { state: "archived" }] satisfies ListQuery[]) {
         const plan = listPlan(database, query);
-        expect(plan.join("; "), JSON.stringify(query)).toMatch(/SEARCH s USING INDEX store_sessions_updated \(namespace=\? AND archived=\?/);
+        expect(plan.join("; "), JSON.stringify(query)).toMatch(
+          /SEARCH s USING INDEX store_sessions_updated \(namespace=\? AND archived=\?/,
+        );
         // The index gives the order of the minutes: the database reads and sorts those it shows, however many sessions there are.
         expect(plan.filter((step) => /SCAN store|TEMP B-TREE FOR ORDER BY/.test(step))).toEqual([]);
       }
-      const byKey = listPlan(database, { sort: "key", agentId: "main", state: "any", cursor: planList({ sort: "key", agentId: "main", state: "any" }).cursorAt([0, "a", "k", "s"]) });
+      const byKey = listPlan(database, {
+        sort: "key",
+        agentId: "main",
+        state: "any",
+        cursor: planList({ sort: "key", agentId: "main", state: "any" }).cursorAt([0, "a", "k", "s"]),
+      });
       expect(byKey.join("; ")).toMatch(/SEARCH s USING INDEX store_sessions_key \(namespace=\? AND agent_id=\?/);
     } finally {
       database.close();

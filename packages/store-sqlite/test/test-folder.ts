@@ -26,7 +26,9 @@ export async function createSession(store: SessionStore, name: string): Promise<
 export async function textsOf(store: SessionStore, ref: SessionRef): Promise<unknown[]> {
   const texts: unknown[] = [];
   for await (const { records } of store.read(ref)) {
-    texts.push(...records.map(({ record }) => (record["message"] as { readonly content?: unknown } | undefined)?.content));
+    texts.push(
+      ...records.map(({ record }) => (record["message"] as { readonly content?: unknown } | undefined)?.content),
+    );
   }
   return texts;
 }

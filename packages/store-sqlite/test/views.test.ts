@@ -14,15 +14,55 @@ async function filled(options: Partial<SqliteStoreOptions> = {}): Promise<string
   const path = join(testFolder(), "store.db");
   await using store = createSqliteStore({ path, ...options });
   const ref = await createSession(store, "a");
-  const message = (id: string, body: object): { readonly type: string; readonly id: string; readonly timestamp: string; readonly message: object } => ({ type: "message", id, timestamp: at, message: body });
-  await store.append(ref, [
-    message("m1", { role: "user", content: "find it" }),
-    message("m2", { role: "assistant", content: [{ type: "text", text: "looking" }, { type: "toolCall", id: "c1", name: "grep", arguments: { for: "it" } }] }),
-    message("m3", { role: "toolResult", toolCallId: "c1", toolName: "grep", content: "found", isError: true }),
-    message("m4", { role: "system", content: "rules" }),
-    { type: "compaction", id: "p1", timestamp: at, summary: "so far", firstKeptEntryId: "m2", tokensBefore: 9000, details: { needsSummaryRetry: true } },
-    { type: "checkpoint", id: "k1", timestamp: at, checkpoint: { summary: "here", tokensAtCheckpoint: 7, messageCountAtCheckpoint: 3, topics: ["t"], keyDecisions: ["d"], openQuestions: ["q"], coversToId: "m3", generatedBy: "extractive" } },
-  ], { entry: { label: "x" } });
+  const message = (
+    id: string,
+    body: object,
+  ): { readonly type: string; readonly id: string; readonly timestamp: string; readonly message: object } => ({
+    type: "message",
+    id,
+    timestamp: at,
+    message: body,
+  });
+  await store.append(
+    ref,
+    [
+      message("m1", { role: "user", content: "find it" }),
+      message("m2", {
+        role: "assistant",
+        content: [
+          { type: "text", text: "looking" },
+          { type: "toolCall", id: "c1", name: "grep", arguments: { for: "it" } },
+        ],
+      }),
+      message("m3", { role: "toolResult", toolCallId: "c1", toolName: "grep", content: "found", isError: true }),
+      message("m4", { role: "system", content: "rules" }),
+      {
+        type: "compaction",
+        id: "p1",
+        timestamp: at,
+        summary: "so far",
+        firstKeptEntryId: "m2",
+        tokensBefore: 9000,
+        details: { needsSummaryRetry: true },
+      },
+      {
+        type: "checkpoint",
+        id: "k1",
+        timestamp: at,
+        checkpoint: {
+          summary: "here",
+          tokensAtCheckpoint: 7,
+          messageCountAtCheckpoint: 3,
+          topics: ["t"],
+          keyDecisions: ["d"],
+          openQuestions: ["q"],
+          coversToId: "m3",
+          generatedBy: "extractive",
+        },
+      },
+    ],
+    { entry: { label: "x" } },
+  );
   return path;
 }
 
@@ -39,39 +79,106 @@ describe("views", () => {
   it("show messages by role and tool, calls and results apart [SQL-01] [SQL-02] [C37]", async () => {
     const path = await filled();
     const columns = "id, session_key, timestamp, role, content, tool_name, tool_input, tool_result, tool_is_error";
-    const none = { session_key: "agent:main:a", timestamp: atMs, content: null, tool_name: null, tool_input: null, tool_result: null, tool_is_error: null };
+    const none = {
+      session_key: "agent:main:a",
+      timestamp: atMs,
+      content: null,
+      tool_name: null,
+      tool_input: null,
+      tool_result: null,
+      tool_is_error: null,
+    };
     expect(rows(path, `SELECT ${columns} FROM messages ORDER BY seq, role`)).toEqual([
       { ...none, id: "m1", role: "user", content: "find it" },
-      { ...none, id: "m2", role: "assistant", content: JSON.stringify([{ type: "text", text: "looking" }, { type: "toolCall", id: "c1", name: "grep", arguments: { for: "it" } }]) },
+      {
+        ...none,
+        id: "m2",
+        role: "assistant",
+        content: JSON.stringify([
+          { type: "text", text: "looking" },
+          { type: "toolCall", id: "c1", name: "grep", arguments: { for: "it" } },
+        ]),
+      },
       { ...none, id: "m2#c1", role: "tool_use", tool_name: "grep", tool_input: '{"for":"it"}' },
-      { ...none, id: "m3", role: "tool_result", content: "found", tool_name: "grep", tool_result: "found", tool_is_error: 1 },
+      {
+        ...none,
+        id: "m3",
+        role: "tool_result",
+        content: "found",
+        tool_name: "grep",
+        tool_result: "found",
+        tool_is_error: 1,
+      },
       { ...none, id: "m4", role: "system", content: "rules" },
     ]);
   });
 
   it("show compactions, checkpoints and sessions by the columns of their documents [SQL-03] [SQL-04] [SQL-15] [C46]", async () => {
     const path = await filled();
-    expect(rows(path, "SELECT id, session_key, timestamp, summary, first_kept_entry_id, tokens_before, needs_summary_retry FROM compactions")).toEqual([
-      { id: "p1", session_key: "agent:main:a", timestamp: atMs, summary: "so far", first_kept_entry_id: "m2", tokens_before: 9000, needs_summary_retry: 1 },
+    expect(
+      rows(
+        path,
+        "SELECT id, session_key, timestamp, summary, first_kept_entry_id, tokens_before, needs_summary_retry FROM compactions",
+      ),
+    ).toEqual([
+      {
+        id: "p1",
+        session_key: "agent:main:a",
+        timestamp: atMs,
+        summary: "so far",
+        first_kept_entry_id: "m2",
+        tokens_before: 9000,
+        needs_summary_retry: 1,
+      },
     ]);
-    expect(rows(path, "SELECT id, summary, tokens_at_checkpoint, message_count_at_checkpoint, topics, key_decisions, open_questions, generated_by, covers_up_to FROM checkpoints")).toEqual([
-      { id: "k1", summary: "here", tokens_at_checkpoint: 7, message_count_at_checkpoint: 3, topics: '["t"]', key_decisions: '["d"]', open_questions: '["q"]', generated_by: "extractive", covers_up_to: "m3" },
+    expect(
+      rows(
+        path,
+        "SELECT id, summary, tokens_at_checkpoint, message_count_at_checkpoint, topics, key_decisions, open_questions, generated_by, covers_up_to FROM checkpoints",
+      ),
+    ).toEqual([
+      {
+        id: "k1",
+        summary: "here",
+        tokens_at_checkpoint: 7,
+        message_count_at_checkpoint: 3,
+        topics: '["t"]',
+        key_decisions: '["d"]',
+        open_questions: '["q"]',
+        generated_by: "extractive",
+        covers_up_to: "m3",
+      },
     ]);
-    expect(rows(path, "SELECT key, typeof(created_at) AS created, typeof(updated_at) AS updated, json_extract(metadata, '$.label') AS label, message_count FROM sessions")).toEqual([
-      { key: "agent:main:a", created: "integer", updated: "integer", label: "x", message_count: 4 },
-    ]);
+    expect(
+      rows(
+        path,
+        "SELECT key, typeof(created_at) AS created, typeof(updated_at) AS updated, json_extract(metadata, '$.label') AS label, message_count FROM sessions",
+      ),
+    ).toEqual([{ key: "agent:main:a", created: "integer", updated: "integer", label: "x", message_count: 4 }]);
   });
 
   it("show every record with its whole content [SQL-05]", async () => {
     const path = await filled();
-    const records = rows(path, "SELECT id, session_key, parent_id, type, timestamp, data FROM records ORDER BY seq") as { readonly id: string; readonly data: string }[];
-    expect(records.map(({ id, data }) => [id, (JSON.parse(data) as { id: string }).id])).toEqual(["m1", "m2", "m3", "m4", "p1", "k1"].map((id) => [id, id]));
-    expect(records[1]).toMatchObject({ session_key: "agent:main:a", parent_id: "m1", type: "message", timestamp: atMs });
+    const records = rows(
+      path,
+      "SELECT id, session_key, parent_id, type, timestamp, data FROM records ORDER BY seq",
+    ) as { readonly id: string; readonly data: string }[];
+    expect(records.map(({ id, data }) => [id, (JSON.parse(data) as { id: string }).id])).toEqual(
+      ["m1", "m2", "m3", "m4", "p1", "k1"].map((id) => [id, id]),
+    );
+    expect(records[1]).toMatchObject({
+      session_key: "agent:main:a",
+      parent_id: "m1",
+      type: "message",
+      timestamp: atMs,
+    });
   });
 
   it("show no content under a codec", async () => {
     const path = await filled({ codec: createXorCodec() });
-    expect(rows(path, "SELECT role, tool_name, content, data FROM messages")).toEqual(Array.from({ length: 4 }, () => ({ role: null, tool_name: null, content: null, data: null })));
+    expect(rows(path, "SELECT role, tool_name, content, data FROM messages")).toEqual(
+      Array.from({ length: 4 }, () => ({ role: null, tool_name: null, content: null, data: null })),
+    );
     expect(rows(path, "SELECT metadata FROM sessions")).toEqual([{ metadata: null }]);
   });
 });
@@ -81,14 +188,23 @@ describe("foreign keys", () => {
     const path = await filled();
     const store = createSqliteStore({ path });
     const ref = await createSession(store, "b");
-    await store.append(ref, [{ type: "message", id: "x", message: { role: "user", content: "x" } }], { idempotencyKey: "k" });
+    await store.append(ref, [{ type: "message", id: "x", message: { role: "user", content: "x" } }], {
+      idempotencyKey: "k",
+    });
     const database = new Database(path);
     database.pragma("foreign_keys = ON");
-    const insert = "INSERT INTO store_records (session, seq, id, type, side, bytes, text) VALUES (99, 1, 'a', 'message', 0, 1, '{}')";
+    const insert =
+      "INSERT INTO store_records (session, seq, id, type, side, bytes, text) VALUES (99, 1, 'a', 'message', 0, 1, '{}')";
     expect(() => database.exec(insert)).toThrow(/FOREIGN KEY/);
     await store.remove(ref, { purge: true });
     for (const table of ["store_records", "store_record_ids", "store_entries", "store_keyed_appends"]) {
-      expect(database.prepare(`SELECT count(*) FROM ${table} WHERE session NOT IN (SELECT session FROM store_sessions)`).pluck().get(), table).toBe(0);
+      expect(
+        database
+          .prepare(`SELECT count(*) FROM ${table} WHERE session NOT IN (SELECT session FROM store_sessions)`)
+          .pluck()
+          .get(),
+        table,
+      ).toBe(0);
     }
     expect(database.prepare("SELECT count(*) FROM store_keyed_appends").pluck().get()).toBe(0);
     database.close();
@@ -100,11 +216,21 @@ describe("order", () => {
   it("of a list by key is the database's own, and pages lose no key that scripts sort otherwise", async () => {
     await using store = createSqliteStore({ path: join(testFolder(), "store.db") });
     const names = ["\u{1F600}", "\uFF01", "z", "\u{10FFFF}", "é"];
-    for (const [index, name] of names.entries()) await store.save({ namespace: "", agentId: "main", key: `k${name}` }, { sessionId: `s${index}` }, { ifRevision: null });
+    for (const [index, name] of names.entries())
+      await store.save(
+        { namespace: "", agentId: "main", key: `k${name}` },
+        { sessionId: `s${index}` },
+        { ifRevision: null },
+      );
     const found: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await store.list({ sort: "key", keyPrefix: "k", limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await store.list({
+        sort: "key",
+        keyPrefix: "k",
+        limit: 1,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
       found.push(...page.sessions.map(({ ref }) => ref.key.slice(1)));
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
