@@ -46,6 +46,10 @@ const table = {
     severity: "warning",
     remedy: "Nothing to do: a header is made up in memory; the file is not touched.",
   },
+  INDEX_REBUILT: {
+    severity: "info",
+    remedy: "Nothing to do: it is made again from the sessions themselves; the old file is kept beside it.",
+  },
   INDEX_UNREADABLE: { severity: "error", remedy: "The sessions are found by their files; the index is kept as it is." },
   LINE_MALFORMED: {
     severity: "error",
