@@ -1,4 +1,4 @@
-import type { AppendOptions, AppendResult, Durability, SessionRef } from "@throughline/core";
+import type { AppendOptions, AppendResult, Durability, SessionRef, StoreLimits } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
 import {
   assertBatchSize,
@@ -42,7 +42,7 @@ export function appendRecords(scene: WriteScene, append: PreparedAppend): Append
   const session = writableSession(statements, append.ref);
   const before = headOf(session);
   const linked = linkRecords(prepared, before.headId);
-  assertBatchSize(linked, scene.limits);
+  assertSizes(linked, scene.limits);
   const nowMs = scene.clock.nowMs();
   const earlier = key === null ? null : earlierResult(statements, session, key, nowMs);
   if (earlier !== null) return earlier;
@@ -66,6 +66,13 @@ export function appendRecords(scene: WriteScene, append: PreparedAppend): Append
   if (fromSeq !== undefined)
     scene.announce({ name: "records-appended", ref: refOf(row), fromSeq, toSeq: head.lastSeq });
   return result;
+}
+
+/** Counts bytes only where characters leave it open: no character of UTF-16 takes more than three bytes of UTF-8. */
+function assertSizes(linked: readonly LinkedRecord[], limits: StoreLimits): void {
+  let most = 0;
+  for (const { source, text } of linked) most += 3 * (source ?? text).length;
+  if (most > Math.min(limits.recordBytes, limits.batchBytes)) assertBatchSize(linked, limits);
 }
 
 function insertRecords(

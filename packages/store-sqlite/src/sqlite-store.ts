@@ -9,7 +9,6 @@ import {
   ownEntry,
   prepareDrafts,
   writeDurability,
-  type PreparedRecord,
 } from "@throughline/core/store";
 import { appendRecords } from "./append-records.ts";
 import { listSessions } from "./list-sessions.ts";
@@ -17,7 +16,7 @@ import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
 import { firstPosition, readPage } from "./read-pages.ts";
 import { catchUpRows, catchUpSlice } from "./record-ids.ts";
 import { moveSession, redactSession, removeSession, saveEntry } from "./session-changes.ts";
-import { findSession, stateOf, storedEntry, writableSession } from "./session-rows.ts";
+import { findSession, stateOf, storedEntry } from "./session-rows.ts";
 import { refused } from "./sqlite-errors.ts";
 import { StoreHandle } from "./store-handle.ts";
 
@@ -100,7 +99,7 @@ class SqliteStore implements core.SessionStore {
     this.#handle.begin(options.signal);
     const durability = this.#durability(options.durability);
     assertWindow(options.windowFromSeq);
-    const prepared = await this.#prepared(ref, drafts);
+    const prepared = prepareDrafts(drafts, this.#handle.scene);
     const { idempotencyKey } = options;
     const key =
       idempotencyKey === undefined
@@ -179,16 +178,6 @@ class SqliteStore implements core.SessionStore {
   #durability(asked: core.Durability | undefined): core.Durability {
     const given = writeDurability(this.capabilities, asked);
     return given === "none" ? "process" : given;
-  }
-
-  /** Checks the drafts. Where they are wrong, a session that cannot take any is named first, as the other stores do. */
-  async #prepared(ref: core.SessionRef, drafts: readonly core.AppendDraft[]): Promise<readonly PreparedRecord[]> {
-    try {
-      return prepareDrafts(drafts, this.#handle.scene);
-    } catch (error) {
-      await this.#handle.read(({ statements }) => writableSession(statements, ref));
-      throw error;
-    }
   }
 
   /** Enters the ids of a long session in slices of their own, so that the write that needs them is short. */

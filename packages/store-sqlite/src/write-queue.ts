@@ -45,6 +45,9 @@ export class WriteQueue {
   readonly #scene: StoreScene;
   readonly #connection: Connection;
   readonly #emit: (event: SessionEvent) => void;
+  readonly #writeScene: WriteScene;
+  /** What the job that runs has announced. */
+  #announced: SessionEvent[] = [];
   #jobs: Job[] = [];
   #work: Promise<void> | null = null;
   /** Set when a flush failed: what the kernel kept of it cannot be known, so nothing more is written by this handle. */
@@ -54,6 +57,7 @@ export class WriteQueue {
     this.#scene = scene;
     this.#connection = connection;
     this.#emit = emit;
+    this.#writeScene = { ...scene, connection, announce: (event) => this.#announced.push(event) };
   }
 
   /** True when nothing may be written by this handle any more, not even the log into the database. */
@@ -155,7 +159,8 @@ export class WriteQueue {
     const hasSavepoint = isOneOfMany && job.options.isCheckedFirst !== true;
     if (hasSavepoint) statements.savepoint.run();
     try {
-      const result = job.run({ ...this.#scene, connection: this.#connection, announce: (event) => events.push(event) });
+      this.#announced = events;
+      const result = job.run(this.#writeScene);
       if (hasSavepoint) statements.release.run();
       return { job, settle: () => job.resolve(result as never), events };
     } catch (error) {
