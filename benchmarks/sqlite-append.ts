@@ -92,7 +92,7 @@ function spread(values: readonly number[]): string {
 }
 
 /** Turns are taken in small blocks, one contestant after the other, so that a slow moment of the disk meets all of them. */
-const blockTurns = 5;
+const blockTurns = 20;
 
 const controls = {
   first: createControl(join(folder, "first.db")),
