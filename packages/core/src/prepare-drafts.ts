@@ -57,6 +57,7 @@ export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOp
   }
   const givenIds = new Set<string>();
   return drafts.map((draft, index) => {
+    if (typeof draft !== "object" || draft === null) throw invalid(index, "it is not an object");
     const prepared = isSourcedDraft(draft)
       ? prepareSourced(draft.source, draft.record, index)
       : prepareDraft(draft, index, options);
@@ -103,18 +104,19 @@ export function headAfter(linked: readonly LinkedRecord[], headId: string | null
 /**
  * What an idempotency key is compared by: the drafts as they were given, before ids and times are filled in.
  * Stores keep a hash of it.
+ * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
  */
 export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
-  return JSON.stringify(
-    drafts.map((draft) =>
-      isSourcedDraft(draft)
-        ? {
-            source: typeof draft.source === "string" ? draft.source : Array.from(draft.source),
-            record: draft.record ?? null,
-          }
-        : draft,
-    ),
-  );
+  const texts = drafts.map((draft, index) => {
+    const value = isSourcedDraft(draft)
+      ? {
+          source: typeof draft.source === "string" ? draft.source : Array.from(draft.source),
+          record: draft.record ?? null,
+        }
+      : draft;
+    return jsonOf(value, index, (given) => JSON.stringify(given)) ?? "null";
+  });
+  return `[${texts.join(",")}]`;
 }
 
 /**
@@ -123,8 +125,12 @@ export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
  * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
  */
 export function serializeRecord(record: unknown, index = 0): string {
+  return jsonOf(record, index, serializeJson);
+}
+
+function jsonOf(value: unknown, index: number, write: (value: unknown) => string): string {
   try {
-    return serializeJson(record);
+    return write(value);
   } catch (cause) {
     throw invalid(index, `it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
   }
@@ -143,7 +149,7 @@ function serializeJson(value: unknown): string {
 }
 
 function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions): PreparedRecord {
-  if (typeof draft !== "object" || draft === null || Array.isArray(draft)) throw invalid(index, "it is not an object");
+  if (Array.isArray(draft)) throw invalid(index, "it is not an object");
   const { type, id, parentId, timestamp, ...fields } = draft;
   if ("seq" in draft) throw invalid(index, "seq is assigned by the store");
   if ("_tl" in draft) throw invalid(index, "the field _tl is reserved");
@@ -166,6 +172,8 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
 }
 
 function prepareSourced(source: RecordSource, given: RecordDraft | undefined, index: number): PreparedRecord {
+  if (typeof source !== "string" && !(source instanceof Uint8Array))
+    throw invalid(index, "its source is neither text nor bytes");
   // A line feed would make two lines of one record; half a character would not come back from UTF-8 as it went in.
   if (typeof source === "string" ? source.includes("\n") : source.includes(0x0a))
     throw invalid(index, "its source holds a line feed");

@@ -49,6 +49,15 @@ export function assertNamespace(text: string): void {
 
 /** Quotes a value of unknown origin for a message: JSON, so that control characters are escaped, and short. */
 export function quote(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = jsonText(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+/** Undefined for what JSON cannot hold: a message about a wrong value must not fail over it. */
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }

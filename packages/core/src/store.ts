@@ -1,16 +1,13 @@
 // What every store shares, so that no rule of the contract is written twice. For implementers, not for users.
-export { draftsFingerprint, headAfter, linkRecords, prepareDrafts, serializeRecord } from "./prepare-drafts.ts";
+export { draftsFingerprint, linkRecords, prepareDrafts, serializeRecord } from "./prepare-drafts.ts";
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
-export { isSourcedDraft } from "./record-draft.ts";
 export { redactionTombstone } from "./redact-records.ts";
+export { refused } from "./refused.ts";
 export { nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 export { sessionNotFound } from "./open-session.ts";
 export { sessionRefText } from "./session-ref.ts";
 export { defaultStoreLimits } from "./store-capabilities.ts";
-export { nextTurnState } from "./turn-lease.ts";
-export type { TurnState } from "./turn-lease.ts";
-export { sourcedDraft } from "./fork-session.ts";
 export { assertBatchSize, headAfterAppend, lineBytes, writeDurability } from "./check-append.ts";
 export { listPage, planList } from "./list-page.ts";
 export type { ListedSession, ListPlan, ListPosition } from "./list-page.ts";

@@ -1,4 +1,5 @@
 import { isColumnText } from "./column-text.ts";
+import { refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
@@ -57,11 +58,21 @@ export function nextTurnState(
       const message = "A turn's id and owner are text of 1 to 256 characters without control characters.";
       throw new ThroughlineError("INPUT_INVALID", message, { outcome: "not-applied" });
     }
+    assertLease(leaseUntilMs);
     return { fence, turn: { turnId, owner, leaseUntilMs, fence } };
   }
   if (request.fence !== state.fence || state.turn === null) throw fenced(state, request.fence);
-  if (request.action === "renew") return { ...state, turn: { ...state.turn, leaseUntilMs: request.leaseUntilMs } };
+  if (request.action === "renew") {
+    assertLease(request.leaseUntilMs);
+    return { ...state, turn: { ...state.turn, leaseUntilMs: request.leaseUntilMs } };
+  }
   return request.action === "close" ? { ...state, turn: null } : state;
+}
+
+/** A store that keeps the turn as JSON would read null for anything else, and so would end no lease or every one. */
+function assertLease(leaseUntilMs: number): void {
+  if (Number.isFinite(leaseUntilMs)) return;
+  throw refused("INPUT_INVALID", "The end of a lease is a time in milliseconds.", { leaseUntilMs });
 }
 
 function busy(turn: OpenTurn, nowMs: number): ThroughlineError {

@@ -3,11 +3,11 @@ import { isSideRecord, throughlineDraft, type AppendDraft } from "@throughline/c
 import {
   defaultStoreLimits,
   draftsFingerprint,
-  headAfter,
   linkRecords,
   prepareDrafts,
   serializeRecord,
 } from "@throughline/core/store";
+import { headAfter } from "../src/prepare-drafts.ts";
 
 function prepareOptions() {
   let count = 0;
@@ -94,6 +94,14 @@ describe("linkRecords", () => {
 });
 
 describe("prepareDrafts", () => {
+  it("refuses what is no draft at all, by its index", () => {
+    const noDrafts = [null, 5, [user], { source: 5 }, { source: 5, record: { ...user, id: "r1" } }];
+    for (const draft of noDrafts as unknown as readonly AppendDraft[]) {
+      const invalid = expect.objectContaining({ code: "RECORD_INVALID", details: { index: 1 } });
+      expect(() => prepare([user, draft])).toThrow(invalid);
+    }
+  });
+
   it.each([
     [{ type: "" }, "type must be"],
     [{ type: "message", seq: 4 }, "seq is assigned"],
@@ -156,6 +164,22 @@ describe("draftsFingerprint", () => {
     expect(draftsFingerprint([user])).toBe(draftsFingerprint([structuredClone(user)]));
     expect(draftsFingerprint([user])).not.toBe(draftsFingerprint([user, user]));
     expect(draftsFingerprint([{ source: "1" }])).not.toBe(draftsFingerprint([{ source: new Uint8Array([0x31]) }]));
+  });
+
+  it("stays what it was: stores keep hashes of it", () => {
+    const drafts = [user, { source: "\u2028", record: { ...user, id: "r1" } }, { source: new Uint8Array([1]) }];
+    const sourced =
+      '{"source":"\u2028","record":{"type":"message","message":{"role":"user","content":"hi"},"id":"r1"}}';
+    expect(draftsFingerprint(drafts)).toBe(`[${JSON.stringify(user)},${sourced},{"source":[1],"record":null}]`);
+  });
+
+  it("names the draft that JSON cannot hold", () => {
+    const cycle: Record<string, unknown> = { type: "message" };
+    cycle["self"] = cycle;
+    for (const draft of [cycle as unknown as AppendDraft, { type: "message", big: 1n }]) {
+      const invalid = expect.objectContaining({ code: "RECORD_INVALID", details: { index: 1 } });
+      expect(() => draftsFingerprint([user, draft])).toThrow(invalid);
+    }
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TurnRequest } from "@throughline/core";
-import { nextTurnState, type TurnState } from "@throughline/core/store";
+import { nextTurnState, type TurnState } from "../src/turn-lease.ts";
 
 const nowMs = 1000;
 const open = (fence: number): TurnRequest => ({ action: "open", turnId: "t2", owner: "b", leaseUntilMs: 2000, fence });
@@ -95,6 +95,16 @@ describe("nextTurnState", () => {
       const request: TurnRequest = { action: "open", turnId, owner: "b", leaseUntilMs: 2000, fence: 5 };
       const run = () => nextTurnState(states.none, request, { hasMainRecord: false, nowMs });
       expect(run).toThrow(expect.objectContaining({ code: "INPUT_INVALID" }));
+    }
+  });
+
+  it("takes only times as the end of a lease", () => {
+    for (const leaseUntilMs of [Number.NaN, Infinity]) {
+      const invalid = expect.objectContaining({ code: "INPUT_INVALID", outcome: "not-applied" });
+      const renewal: TurnRequest = { action: "renew", leaseUntilMs, fence: 4 };
+      const append = { hasMainRecord: false, nowMs };
+      expect(() => nextTurnState(states.none, { ...open(5), leaseUntilMs } as TurnRequest, append)).toThrow(invalid);
+      expect(() => nextTurnState(states.running, renewal, append)).toThrow(invalid);
     }
   });
 

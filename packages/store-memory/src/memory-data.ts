@@ -1,26 +1,14 @@
-import { ThroughlineError, type RecordHead, type SessionHead, type SessionRef } from "@throughline/core";
-import { assertAgentId, assertNamespace, assertSessionId, quote, sessionRefText } from "@throughline/core/store";
-import type { RememberedAppends } from "@throughline/core/store";
-
-/** A record as it is kept: bytes, coded when there is a codec. Parsed on every read, so nothing is shared. */
-export interface MemoryRow extends RecordHead {
-  readonly text: Uint8Array;
-  /** The line it was imported as, where that is not the text. */
-  readonly source: Uint8Array | null;
-  readonly isSourceText: boolean;
-}
+import { RememberedAppends, sessionRefText } from "@throughline/core/store";
+import { IdClaims, type SessionFrame } from "@throughline/core/store-plans";
+import type { KeptPayload, RecordRow } from "@throughline/core/store-rows";
 
 /** Changed only in synchronous sections: that is the store's whole exclusion. */
 export interface MemorySession {
-  ref: SessionRef;
-  readonly sessionId: string;
-  entry: Uint8Array;
-  revision: number;
-  readonly rows: MemoryRow[];
-  readonly ids: Set<string>;
-  head: SessionHead;
-  readonly createdAtMs: number;
-  updatedAtMs: number;
+  frame: SessionFrame;
+  entry: KeptPayload;
+  /** The record with seq n at n - 1. */
+  readonly rows: RecordRow[];
+  readonly seqById: Map<string, number>;
   readonly remembered: RememberedAppends;
 }
 
@@ -28,38 +16,21 @@ export interface MemorySession {
 export interface MemoryData {
   /** By `sessionRefText` of the session's ref; an archived one has its session id as `archiveId`. */
   readonly sessions: Map<string, MemorySession>;
-  /** The agent and session ids in use, by their case-folded form. */
-  readonly ids: Map<string, string>;
+  readonly ids: IdClaims;
 }
 
 /** Data that outlives the handles over it. */
 export function createMemoryData(): MemoryData {
-  return { sessions: new Map(), ids: new Map() };
+  return { sessions: new Map(), ids: new IdClaims() };
 }
 
-/** Takes the ids of a new session, or none of them. An agent's id may be there already, spelt the same. */
-export function claimIds(data: MemoryData, ref: SessionRef, sessionId: string): void {
-  assertNamespace(ref.namespace);
-  assertAgentId(ref.agentId);
-  assertSessionId(sessionId);
-  const agentSlot = JSON.stringify([ref.namespace, ref.agentId.toLowerCase()]);
-  const slots = [[agentSlot, ref.agentId], [sessionSlot(ref, sessionId), sessionId]] as const;
-  for (const [slot, id] of slots) {
-    const holder = data.ids.get(slot);
-    if (holder === undefined || (holder === id && slot === agentSlot)) continue;
-    const code = holder === id ? "SESSION_EXISTS" : "ID_CASE_COLLISION";
-    throw new ThroughlineError(code, `The id ${quote(id)} meets ${quote(holder)}.`, { outcome: "not-applied", details: { id, holder } });
-  }
-  for (const [slot, id] of slots) data.ids.set(slot, id);
+export function emptySession(frame: SessionFrame, entry: KeptPayload): MemorySession {
+  return { frame, entry, rows: [], seqById: new Map(), remembered: new RememberedAppends() };
 }
 
-/** Puts a session under an address; null takes it out of the store. */
-export function placeSession(data: MemoryData, session: MemorySession, ref: SessionRef | null): void {
-  data.sessions.delete(sessionRefText(session.ref));
-  if (ref === null) data.ids.delete(sessionSlot(session.ref, session.sessionId));
-  else data.sessions.set(sessionRefText((session.ref = ref)), session);
-}
-
-function sessionSlot(ref: SessionRef, sessionId: string): string {
-  return JSON.stringify([ref.namespace, ref.agentId.toLowerCase(), sessionId.toLowerCase()]);
+/** Puts a session under the address of its frame; null takes it out and frees its id. */
+export function placeSession(data: MemoryData, session: MemorySession, frame: SessionFrame | null): void {
+  data.sessions.delete(sessionRefText(session.frame.ref));
+  if (frame === null) data.ids.release(session.frame);
+  else data.sessions.set(sessionRefText(frame.ref), Object.assign(session, { frame }));
 }

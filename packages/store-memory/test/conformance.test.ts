@@ -11,7 +11,12 @@ async function open(codec?: PayloadCodec): Promise<StoreUnderTest> {
   let aheadMs = 0;
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
   const openHandle = () =>
-    createMemoryStore({ data, clock, onEvent: (event) => events.push(event), ...(codec === undefined ? {} : { codec }) });
+    createMemoryStore({
+      data,
+      clock,
+      onEvent: (event) => events.push(event),
+      ...(codec === undefined ? {} : { codec }),
+    });
   let store = openHandle();
   return {
     store,

@@ -24,7 +24,10 @@ describe("memory store", () => {
     await using store = createMemoryStore();
     expect(await store.load(refOf("a"))).toBeNull();
     expect((await store.list({ state: "any" })).sessions).toEqual([]);
-    const [one, two] = await Promise.all([openSession(store, refOf("a"), { random }), openSession(store, refOf("a"), { random })]);
+    const [one, two] = await Promise.all([
+      openSession(store, refOf("a"), { random }),
+      openSession(store, refOf("a"), { random }),
+    ]);
     expect([one.isNew, two.isNew].toSorted()).toEqual([false, true]);
     expect(one.state.sessionId).toBe(two.state.sessionId);
     await store.append(refOf("a"), [say("hello")]);

@@ -1,0 +1,38 @@
+import { refused } from "./refused.ts";
+import type { SessionEvent, SessionEventListener } from "./session-event.ts";
+
+/** What every operation of a store's handle asks before it begins, and tells when it is done. */
+export interface HandleLife {
+  /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
+  begin(signal?: AbortSignal): void;
+  /** Tells the listener. What it throws is its own affair: it must not undo or fail what has happened. */
+  announce(...events: readonly SessionEvent[]): void;
+  /** Ends the handle; true the first time. */
+  end(): boolean;
+}
+
+/** The life of one handle, from now on until it is ended once. */
+export function createHandleLife(listener: SessionEventListener | undefined): HandleLife {
+  let isEnded = false;
+  return {
+    begin(signal) {
+      if (isEnded) throw refused("STORE_CLOSED", "The store handle was closed.");
+      if (signal?.aborted === true)
+        throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
+    },
+    announce(...events) {
+      for (const event of events) {
+        try {
+          listener?.(event);
+        } catch {
+          // See above: a listener watches, and decides nothing.
+        }
+      }
+    },
+    end() {
+      const isFirst = !isEnded;
+      isEnded = true;
+      return isFirst;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { refused } from "./refused.ts";
+import type { ReadOptions, ReadPayload, RecordPage } from "./session-store.ts";
+import type { StoreLimits } from "./store-capabilities.ts";
+
+/** What is still to be read: the records between two seqs, from one end on. */
+export interface PageRange {
+  readonly afterSeq: number;
+  readonly beforeSeq: number;
+  readonly order: "ascending" | "descending";
+  /** The most records. */
+  readonly left: number;
+}
+
+/**
+ * Reads page by page, each when it is asked for. `readPage` gives the first page of a range, empty when there is
+ * nothing in it; the first call is made whatever the limit, so that a session that is not there is named.
+ * @throws {ThroughlineError} INPUT_INVALID, and what `readPage` throws
+ */
+export async function* readPages<Payload extends ReadPayload>(
+  options: ReadOptions<Payload>,
+  readPage: (range: PageRange) => RecordPage<Payload> | Promise<RecordPage<Payload>>,
+): AsyncGenerator<RecordPage<Payload>> {
+  const { afterSeq = 0, beforeSeq = Infinity, order = "ascending", limit = Infinity } = options;
+  if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
+    throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
+  let range: PageRange = { afterSeq: Math.max(afterSeq, 0), beforeSeq, order, left: limit };
+  do {
+    const page = await readPage(range);
+    const last = page.records.at(-1);
+    if (last === undefined) return;
+    yield page;
+    const behind = order === "ascending" ? { afterSeq: last.seq } : { beforeSeq: last.seq };
+    range = { ...range, ...behind, left: range.left - page.records.length };
+  } while (range.left > 0);
+}
+
+/** The seqs of a range in its order, of a session that ends at `lastSeq`. */
+export function* seqsIn({ afterSeq, beforeSeq, order }: PageRange, lastSeq: number): Generator<number> {
+  const newest = Math.min(lastSeq, beforeSeq - 1);
+  if (order === "ascending") for (let seq = afterSeq + 1; seq <= newest; seq++) yield seq;
+  else for (let seq = newest; seq > afterSeq; seq--) yield seq;
+}
+
+/** As many rows as one page holds: none beyond the range's `left`, and none after the one that fills the bytes. */
+export function pageRows<Row extends { readonly bytes: number }>(
+  rows: Iterable<Row>,
+  { left }: Pick<PageRange, "left">,
+  { pageRecords, pageBytes }: Pick<StoreLimits, "pageRecords" | "pageBytes">,
+): Row[] {
+  const page: Row[] = [];
+  let bytes = 0;
+  if (left <= 0) return page;
+  for (const row of rows) {
+    page.push(row);
+    bytes += row.bytes;
+    if (page.length >= Math.min(left, pageRecords) || bytes >= pageBytes) break;
+  }
+  return page;
+}

@@ -1,0 +1,116 @@
+import { crc32 } from "node:zlib";
+import { lineBytes } from "./check-append.ts";
+import type { PayloadCodec } from "./codec.ts";
+import { createPayloadCoder, type PayloadOwner } from "./payload-coder.ts";
+import { serializeRecord, type LinkedRecord } from "./prepare-drafts.ts";
+import type { SessionRecord } from "./record.ts";
+import type { RecordSource } from "./record-draft.ts";
+import { redactionTombstone } from "./redact-records.ts";
+import { refused } from "./refused.ts";
+import type { SessionEntry } from "./session-entry.ts";
+import type { ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "./session-store.ts";
+import { throughlineKind } from "./throughline-record.ts";
+
+/** Text as it is, or the bytes a codec made of it. */
+export type KeptPayload = string | Uint8Array;
+
+/** A record as it is kept: columns in plain, content coded. Parsed on every read, so that nothing is shared. */
+export interface RecordRow extends RecordHead {
+  /** The record as one line of JSON. */
+  readonly text: KeptPayload;
+  /** The line it was imported as, where that is not the text. */
+  readonly source: KeptPayload | null;
+  readonly isSourceText: boolean;
+}
+
+/** The session a payload belongs to; an entry is bound to the key in the ref. */
+export type PayloadPlace = Pick<PayloadOwner, "ref" | "sessionId">;
+
+/** Records and entries to what is kept of them, and back. @throws {ThroughlineError} CODEC_FAILED */
+export interface RowCoder {
+  encodeRecord(
+    place: PayloadPlace,
+    item: LinkedRecord,
+    at: { readonly seq: number; readonly storedAtMs: number | null },
+  ): RecordRow;
+  decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload): RecordFor<Payload>;
+  /** The row of the tombstone that takes a record's place; null when it is one already. */
+  redactRecord(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null;
+  encodeEntry(place: PayloadPlace, entry: SessionEntry): KeptPayload;
+  decodeEntry(place: PayloadPlace, kept: KeptPayload): SessionEntry;
+}
+
+export interface RedactionInfo {
+  readonly reason: string;
+  readonly redactedAtMs: number;
+}
+
+/** A coder for a store that keeps columns and content apart. */
+export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
+  const coder = createPayloadCoder(codec);
+  const keep = (plain: RecordSource, owner: PayloadOwner): KeptPayload =>
+    codec === undefined && typeof plain === "string" ? plain : coder.encode(plain, owner);
+  const textOf = (kept: KeptPayload, owner: PayloadOwner): string => {
+    if ((codec === undefined) !== (typeof kept === "string")) throw wrongCodec(codec, owner);
+    return typeof kept === "string" ? kept : Buffer.from(coder.decode(kept, owner)).toString();
+  };
+  const parse = (text: string, owner: PayloadOwner): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw wrongCodec(codec, owner, cause);
+    }
+  };
+  const self: RowCoder = {
+    encodeRecord(place, item, { seq, storedAtMs }) {
+      const { record, text: plain, side, tsMs } = item;
+      const { id, parentId, type } = record;
+      const text = keep(plain, { ...place, id, part: "record" });
+      const given = item.source === plain ? null : item.source;
+      const source = given === null ? null : keep(given, { ...place, id, part: "source" });
+      // Both are covered: the checksum is that of the text with the source behind it.
+      const crc = source === null ? crc32(text) : crc32(source, crc32(text));
+      const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: lineBytes(item), crc };
+      return { ...head, text, source, isSourceText: typeof given === "string" };
+    },
+    decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload) {
+      const { text, source, isSourceText, ...head } = row;
+      const read = (): RecordHead | StoredRecord | SourcedRecord => {
+        if (payload === "head") return head;
+        const owner = { ...place, id: row.id, part: "record" } as const;
+        const line = textOf(text, owner);
+        const stored = { ...head, record: parse(line, owner) as SessionRecord };
+        if (payload === "record") return stored;
+        if (source === null) return { ...stored, source: line, isSourceCanonical: true };
+        const from = { ...owner, part: "source" } as const;
+        const given = isSourceText ? textOf(source, from) : coder.decode(source as Uint8Array, from);
+        return { ...stored, source: given, isSourceCanonical: false };
+      };
+      return read() as RecordFor<Payload>;
+    },
+    redactRecord(place, row, info) {
+      const item = redactedRecord(self.decodeRecord(place, row, "record"), info);
+      return item === null ? null : self.encodeRecord(place, item, row);
+    },
+    encodeEntry: (place, entry) => keep(JSON.stringify(entry), entryOwner(place)),
+    decodeEntry: (place, kept) => parse(textOf(kept, entryOwner(place)), entryOwner(place)) as SessionEntry,
+  };
+  return self;
+}
+
+/** What is to be kept in place of a record, in its place; null when it is a tombstone already. */
+export function redactedRecord(stored: StoredRecord, info: RedactionInfo): LinkedRecord | null {
+  const { record: before, side, tsMs, bytes } = stored;
+  if (throughlineKind(before) === "redaction") return null;
+  const record = redactionTombstone(before, { ...info, side, bytes });
+  return { record, text: serializeRecord(record), side, tsMs, source: null, isSourceCanonical: false };
+}
+
+function entryOwner(place: PayloadPlace): PayloadOwner {
+  return { ...place, id: place.ref.key, part: "entry" };
+}
+
+function wrongCodec(codec: PayloadCodec | undefined, { id, part }: PayloadOwner, cause?: unknown): Error {
+  const by = codec === undefined ? "without a codec" : `with the codec ${codec.name}`;
+  return refused("CODEC_FAILED", `The ${part} of ${id} cannot be read ${by}.`, { codec: codec?.name, part, id }, cause);
+}

@@ -1,0 +1,10 @@
+// What an operation does to a session, decided before anything is written. For implementers, not for users.
+export { planAppend, prepareAppend } from "./plan-append.ts";
+export type { AppendPlan, AppendRequest, AppendTarget } from "./plan-append.ts";
+export { assertIdsFree, IdClaims } from "./id-claims.ts";
+export { assertNotArchived, planArchive, planMove, planRedaction, planRemove } from "./plan-move.ts";
+export type { MovePlan } from "./plan-move.ts";
+export { planSave } from "./plan-save.ts";
+export type { SavePlan } from "./plan-save.ts";
+export { planEntry, sessionState } from "./session-frame.ts";
+export type { EntryPlan, SessionFrame } from "./session-frame.ts";
