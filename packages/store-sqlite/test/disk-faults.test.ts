@@ -93,7 +93,9 @@ const mounts: string[] = [];
 function smallDisk(sizeBytes: number): string | null {
   const folder = testFolder();
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${sizeBytes},mode=0700`, "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("/bin/mount", ["-t", "tmpfs", "-o", `size=${sizeBytes},mode=0700`, "tmpfs", folder], {
+      stdio: "ignore",
+    });
   } catch {
     return null;
   }
@@ -102,7 +104,7 @@ function smallDisk(sizeBytes: number): string | null {
 }
 
 afterEach(() => {
-  for (const folder of mounts.splice(0)) execFileSync("umount", [folder]);
+  for (const folder of mounts.splice(0)) execFileSync("/bin/umount", [folder]);
 });
 
 describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a small disk (as root only)", () => {
@@ -123,7 +125,7 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     }
     expect(failure).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
     expect(await textsOf(store, ref)).toHaveLength(acknowledged);
-    execFileSync("mount", ["-o", "remount,size=16777216", folder]);
+    execFileSync("/bin/mount", ["-o", "remount,size=16777216", folder]);
     await store.append(ref, [say("after")]);
     expect((await textsOf(store, ref)).at(-1)).toBe("after");
     expect((await store.load(ref))?.head.lastSeq).toBe(acknowledged + 1);
@@ -136,7 +138,7 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     const store = createSqliteStore({ path });
     await createSession(store, "a");
     await store.close();
-    execFileSync("mount", ["-o", "remount,ro", folder]);
+    execFileSync("/bin/mount", ["-o", "remount,ro", folder]);
     await using again = createSqliteStore({ path });
     expect(await failureOf(again.append(refOf("a"), [say("one")]))).toMatchObject({
       code: "STORE_READ_ONLY",
