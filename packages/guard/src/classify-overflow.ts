@@ -1,0 +1,256 @@
+import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
+import { labels, outputVeto, vetoes, windowWords } from "./exclusion-rules.ts";
+import { foreignRules } from "./foreign-rules.ts";
+import { fillSlots, lexicon, type Lexicon } from "./lexicon.ts";
+import { overflowRules, type OverflowRule } from "./overflow-rules.ts";
+import type { FailureCategory, OverflowClassification, OverflowKind } from "./overflow.ts";
+import { plainText } from "./plain-text.ts";
+import { delayInText } from "./retry-delay.ts";
+import { statusCategory } from "./status-category.ts";
+import { readTokenSizes, type TokenSizes } from "./token-sizes.ts";
+
+export interface ClassifyOptions {
+  /** Who answered, when the error does not say. @default null */
+  readonly provider?: string | null;
+}
+
+/** Says what an error means for the window. */
+export type OverflowClassifier = (error: unknown, options?: ClassifyOptions) => OverflowClassification;
+
+interface Reading {
+  readonly facts: ErrorFacts;
+  readonly provider: string;
+  /** Texts and codes, each in the spelling the rules read. */
+  readonly lines: readonly string[];
+  readonly joined: string;
+  readonly sizes: TokenSizes;
+}
+
+interface CompiledRule extends OverflowRule {
+  readonly pattern: RegExp;
+  readonly never: RegExp | null;
+}
+
+/** Servers that run a model themselves: their 500 says what a hosted one says with 400. */
+const localServers =
+  /ollama|llama|lm ?-?studio|vllm|sglang|\btgi\b|local|mlx|kobold|exllama|gpt4all|tabby|oobabooga|triton/;
+const windowStops =
+  /context.*(?:exceed|length|window|limit|overflow|full)|^(?:model_length|prompt_too_long|input_too_long)$/i;
+const outputStops = /^model_length$/i;
+
+/** Builds a classifier from rules and words; tools take some away to see what is lost. */
+export function createOverflowClassifier(
+  rules: readonly OverflowRule[] = overflowRules,
+  words: Lexicon = lexicon,
+): OverflowClassifier {
+  const compiled = rules.map((rule): CompiledRule => ({
+    ...rule,
+    pattern: new RegExp(fillSlots(rule.template, words)),
+    never: rule.unless === undefined ? null : new RegExp(fillSlots(rule.unless, words)),
+  }));
+  return (error, options = {}) => classify(readError(error, options), compiled);
+}
+
+/**
+ * Tells whether an error, or a stop reason, means that a request did not fit, and what of it did not. Takes what any
+ * client throws, a body as text or JSON, or `{provider, status, headers, body, message, stopReason}`; never throws.
+ *
+ * Precision comes first: what speaks of rates, quotas, credentials, time or the output alone is excluded before any
+ * wording of an overflow is looked for, because shortening a history for nothing costs more than one failed call.
+ */
+export const classifyOverflow: OverflowClassifier = createOverflowClassifier();
+
+function readError(error: unknown, options: ClassifyOptions): Reading {
+  const facts = readErrorFacts(error);
+  const lines = [...facts.texts, ...facts.codes].map(plainText).filter((line) => line !== "");
+  const texts = facts.texts.map(plainText);
+  const read = texts.map(readTokenSizes);
+  const best = read.find((sizes) => sizes.inputTokens !== null && sizes.limitTokens !== null);
+  const partly =
+    best ?? read.find((sizes) => sizes.limitTokens !== null) ?? read.find((sizes) => sizes.inputTokens !== null);
+  return {
+    facts,
+    provider: (facts.provider ?? options.provider ?? "").toLowerCase(),
+    lines,
+    joined: lines.join(" \n "),
+    sizes: {
+      inputTokens: facts.inputTokens ?? partly?.inputTokens ?? null,
+      limitTokens: facts.limitTokens ?? partly?.limitTokens ?? null,
+      maxOutputTokens: partly?.maxOutputTokens ?? null,
+    },
+  };
+}
+
+function classify(reading: Reading, rules: readonly CompiledRule[]): OverflowClassification {
+  const { facts, joined } = reading;
+  const stop = facts.stopReasons.find((reason) => windowStops.test(reason));
+  if (stop !== undefined) return overflowOf(reading, outputStops.test(stop) ? "io" : "input", `stop:${stop}`);
+  if (isCeiling(reading)) return overflowOf(reading, "ceiling", "ceiling");
+  const vetoStatus = facts.statuses.map(statusCategory).find((category) => category !== null && category !== "server");
+  if (vetoStatus !== undefined && vetoStatus !== null) return otherOf(reading, refined(vetoStatus, joined), "status");
+  const veto = vetoes.find(({ pattern }) => pattern.test(joined));
+  if (veto !== undefined) return otherOf(reading, veto.category, veto.id);
+  if (isBodyless(reading)) return classifyBodyless(reading);
+  if (outputVeto.test(joined) && !windowWords.test(joined)) return otherOf(reading, outputCategory(joined), "output");
+  const found = findOverflow(reading, rules);
+  if (found !== null && isCredible(reading)) return overflowOf(reading, found.kind, found.rule);
+  if (facts.status === 413) return overflowOf(reading, "bytes", "status:413");
+  return otherOf(reading, labelOf(reading), found === null ? "none" : "status");
+}
+
+/** A hosted server's 500 is a fault of its own unless the text proves the overflow with its figures. */
+function isCredible({ facts, provider, sizes, joined }: Reading): boolean {
+  const isFault =
+    statusCategory(facts.status) !== null || /service unavailable|bad gateway|internal server error/.test(joined);
+  if (!isFault || localServers.test(provider) || localServers.test(joined)) return true;
+  return sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens;
+}
+
+/** A rate limit that one request alone is over: waiting cures it no more than shortening by a little does. */
+function isCeiling({ joined, sizes }: Reading): boolean {
+  const isRate =
+    /too large|too big|reduce|must be reduced/.test(joined) && /rate|\btpm\b|per (?:minute|min|day)/.test(joined);
+  const limit = /limit:? (\d+)/.exec(joined);
+  const requested = /requested:? (\d+)/.exec(joined);
+  if (!isRate || limit === null || requested === null || /used:? [1-9]/.test(joined)) return false;
+  return Number(requested[1]) > Number(limit[1]) && sizes !== null;
+}
+
+function isBodyless({ facts, joined }: Reading): boolean {
+  const isEmpty = joined.replace(/status code|no body|\d{3}|bad request|error|api|[():]/g, "").trim() === "";
+  return isEmpty && (facts.status === 400 || facts.status === 413);
+}
+
+/** Cerebras says nothing at all when a prompt is too long; of others an empty 413 says what 413 means. */
+function classifyBodyless(reading: Reading): OverflowClassification {
+  if (/cerebras/.test(reading.provider)) return overflowOf(reading, "input", "bodyless:cerebras");
+  if (reading.facts.status === 413) return overflowOf(reading, "bytes", "status:413");
+  return otherOf(reading, "unknown", "bodyless");
+}
+
+function findOverflow(reading: Reading, rules: readonly CompiledRule[]): { kind: OverflowKind; rule: string } | null {
+  for (const rule of rules) {
+    const line = reading.lines.find((text) => rule.pattern.test(text) && rule.never?.test(text) !== true);
+    if (line === undefined || rule.provider?.test(reading.provider) === false) continue;
+    if (rule.kind !== "item") return { kind: rule.kind === "input" ? inputOrBoth(reading) : rule.kind, rule: rule.id };
+    if (isContentItem(reading)) return { kind: "item", rule: rule.id };
+  }
+  if (isProvenByFigures(reading)) return { kind: inputOrBoth(reading), rule: "figures" };
+  const sentences = reading.lines.flatMap((line) => line.split(/[.!?;。！？；\n]+(?:\s|$)|[。！？；]/));
+  for (const { language, subject, large, never } of foreignRules) {
+    if (never.test(reading.joined)) continue;
+    if (sentences.some((sentence) => subject.test(sentence) && large.test(sentence)))
+      return { kind: inputOrBoth(reading), rule: `language:${language}` };
+  }
+  return null;
+}
+
+/** Two figures of tokens, more sent than allowed: whatever the words between them are. */
+function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Reading): boolean {
+  if (inputTokens === null || limitTokens === null || inputTokens <= limitTokens) return false;
+  return (
+    /\btokens?\b/.test(joined) &&
+    /\b(?:requests?|requested|prompts?|inputs?|models?|messages|context|conversation)\b/.test(joined)
+  );
+}
+
+/** Names, ids and metadata have length limits too, which no history is to blame for. */
+function isContentItem({ facts, joined }: Reading): boolean {
+  const param = facts.params.join(" ") || (/(?:invalid|parameter|field|for) (\S+?):? string/.exec(joined)?.[1] ?? "");
+  if (/id\b|name|user|metadata|description|key|title/.test(param)) return false;
+  const most = limitOf(joined, /(?:maximum|max) length:? (\d+)/);
+  return (
+    /content|text|input|prompt|instructions|arguments|output|message/.test(param) || (most !== null && most >= 4096)
+  );
+}
+
+/** A text that names the output beside the prompt is about their sum, unless its figures say that the prompt is it. */
+function inputOrBoth({ sizes, joined, provider, facts }: Reading): OverflowKind {
+  if (sizes.maxOutputTokens !== null) return "io";
+  if (sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens) return "input";
+  // llama.cpp says this when the answer, not the prompt, runs into the end of the window.
+  if (/context size has been exceeded/.test(joined) && (/llama/.test(provider) || facts.status === 500)) return "io";
+  const sum =
+    /(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)/;
+  return sum.test(joined) ? "io" : "input";
+}
+
+/** Providers answer an exhausted account with the status of a rate limit. */
+function refined(category: FailureCategory, joined: string): FailureCategory {
+  if (category !== "rate_limit") return category;
+  const found = vetoes.filter(({ pattern }) => pattern.test(joined)).map((rule) => rule.category);
+  return (
+    found.find((other) => other === "rate_limit" && !/extra usage/.test(joined)) ??
+    found.find((other) => other !== "auth" && other !== "rate_limit") ??
+    category
+  );
+}
+
+function outputCategory(joined: string): FailureCategory {
+  return /outputbudget|tokens/.test(joined)
+    ? /budget tokens|required/.test(joined)
+      ? "param"
+      : "output_cap"
+    : "output";
+}
+
+function labelOf({ facts, joined }: Reading): FailureCategory {
+  const label = labels.find(({ pattern }) => pattern.test(joined))?.category;
+  return label ?? statusCategory(facts.status) ?? "unknown";
+}
+
+function overflowOf(reading: Reading, kind: OverflowKind, rule: string): OverflowClassification {
+  const { joined, sizes } = reading;
+  const isTokens = kind === "input" || kind === "io" || kind === "ceiling";
+  return {
+    overflow: true,
+    kind,
+    category: "context_overflow",
+    inputTokens: isTokens ? sizes.inputTokens : null,
+    limitTokens: isTokens ? sizes.limitTokens : null,
+    maxOutputTokens: kind === "io" ? sizes.maxOutputTokens : null,
+    limitBytes: kind === "bytes" ? bytesIn(joined) : null,
+    limitCharacters: kind === "item" ? limitOf(joined, /(?:maximum|max) length:? (\d+)|at most (\d+)|> (\d+)/) : null,
+    retryAfterMs: reading.facts.retryAfterMs,
+    rule,
+  };
+}
+
+function otherOf(reading: Reading, category: FailureCategory, rule: string): OverflowClassification {
+  const isCap = category === "output_cap";
+  return {
+    overflow: false,
+    kind: null,
+    category,
+    inputTokens: null,
+    limitTokens: null,
+    maxOutputTokens: isCap ? capIn(reading.joined) : null,
+    limitBytes: null,
+    limitCharacters: null,
+    retryAfterMs: reading.facts.retryAfterMs ?? delayInText(reading.joined),
+    rule,
+  };
+}
+
+/** The most a model writes: "100000 > 64000", "at most 16384", "[1, 8192]". */
+function capIn(joined: string): number | null {
+  return limitOf(
+    joined,
+    /\d+ > (\d+)|(?:at most|maximum of|up to|<=|less than or equal to|limit(?: is| of)?:?) (\d+)|\[ ?\d+ ?, ?(\d+) ?\]/,
+  );
+}
+
+function bytesIn(joined: string): number | null {
+  return limitOf(
+    joined,
+    /> (\d+)|(?:limit|maximum|max|than)(?: \w+){0,3}[ :(]+(\d+)(?= ?bytes|$|\))|limit: (\d+) bytes/,
+  );
+}
+
+function limitOf(text: string, pattern: RegExp): number | null {
+  const found = pattern
+    .exec(text)
+    ?.slice(1)
+    .find((group) => group !== undefined);
+  return found === undefined ? null : Number(found);
+}

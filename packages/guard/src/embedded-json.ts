@@ -1,0 +1,82 @@
+/** A text taken apart: the JSON values that stand in it, and what stands around them. */
+export interface TakenApart {
+  readonly values: readonly unknown[];
+  readonly rest: string;
+}
+
+/** A body that is longer is an HTML page or an echoed prompt; what matters stands at its ends. */
+const mostCharacters = 65_536;
+/** So many opening brackets are tried, so that a text of brackets costs no square. */
+const mostStarts = 32;
+
+/**
+ * Finds the JSON values in an error text: the body an SDK puts behind the status, the events of a stream, the lines of
+ * NDJSON, and the dictionaries that Python clients print.
+ */
+export function takeApart(text: string): TakenApart {
+  const short = text.length > mostCharacters ? `${text.slice(0, mostCharacters / 2)} ${text.slice(-4096)}` : text;
+  const values: unknown[] = [];
+  let rest = "";
+  let done = 0;
+  let position = 0;
+  for (let starts = 0; starts < mostStarts; starts++) {
+    const start = firstBracket(short, position);
+    if (start === -1) break;
+    const end = closingBracket(short, start);
+    const value = end === -1 ? undefined : parseLoosely(short.slice(start, end + 1));
+    if (value === undefined) {
+      position = start + 1;
+      continue;
+    }
+    values.push(value);
+    rest += `${short.slice(done, start)} `;
+    done = end + 1;
+    position = done;
+  }
+  return { values, rest: rest + short.slice(done) };
+}
+
+function firstBracket(text: string, from: number): number {
+  for (let index = from; index < text.length; index++) {
+    // An array is only of interest when it holds objects: "[1, 8192]" is part of a sentence.
+    if (text[index] === "{" || (text[index] === "[" && /^\[\s*[{]/.test(text.slice(index, index + 8)))) return index;
+  }
+  return -1;
+}
+
+function closingBracket(text: string, start: number): number {
+  let depth = 0;
+  let quote = "";
+  for (let index = start; index < text.length; index++) {
+    const character = text[index] as string;
+    if (quote !== "") {
+      if (character === "\\") index += 1;
+      else if (character === quote) quote = "";
+    } else if (character === '"' || (character === "'" && /[{[,:\s]/.test(text[index - 1] ?? " "))) quote = character;
+    else if (character === "{" || character === "[") depth += 1;
+    else if ((character === "}" || character === "]") && --depth === 0) return index;
+  }
+  return -1;
+}
+
+function parseLoosely(text: string): unknown {
+  return parseJson(text) ?? (/^[[{]\s*[{]?\s*'/.test(text) ? parseJson(fromPython(text)) : undefined);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    // Not JSON: the caller keeps the text as it is.
+    return undefined;
+  }
+}
+
+/** `{'code': None, 'message': "it's"}` as JSON. */
+function fromPython(text: string): string {
+  return text.replace(/'((?:[^'\\]|\\.)*)'|"(?:[^"\\]|\\.)*"|\b(?:None|True|False)\b/g, (match, inner?: string) => {
+    if (inner !== undefined) return JSON.stringify(inner.replaceAll("\\'", "'"));
+    return match === "None" ? "null" : match.startsWith('"') ? match : match.toLowerCase();
+  });
+}

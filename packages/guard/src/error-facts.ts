@@ -1,0 +1,180 @@
+import { takeApart } from "./embedded-json.ts";
+import { retryDelayMs } from "./retry-delay.ts";
+import { readProperty, ownKeys } from "./read-property.ts";
+
+/** What an error says, wherever it says it. */
+export interface ErrorFacts {
+  readonly provider: string | null;
+  /** The innermost HTTP status, which is the model server's own; null when none is stated. */
+  readonly status: number | null;
+  /** Every status on the way in: a gateway's 429 counts although it wraps another. */
+  readonly statuses: readonly number[];
+  /** Machine-readable words: types, codes and class names. */
+  readonly codes: readonly string[];
+  readonly texts: readonly string[];
+  /** Names of parameters the error points at. */
+  readonly params: readonly string[];
+  readonly stopReasons: readonly string[];
+  readonly inputTokens: number | null;
+  readonly limitTokens: number | null;
+  readonly retryAfterMs: number | null;
+}
+
+interface OpenFacts {
+  provider: string | null;
+  readonly statuses: number[];
+  readonly codes: Set<string>;
+  readonly texts: Set<string>;
+  readonly params: Set<string>;
+  readonly stopReasons: Set<string>;
+  inputTokens: number | null;
+  limitTokens: number | null;
+  retryAfterMs: number | null;
+  readonly seen: Set<object>;
+  budget: number;
+}
+
+const deepest = 10;
+/** Values looked at; an error that holds a whole response is not walked to its end. */
+const mostValues = 600;
+
+const statusKeys = ["status", "statusCode", "status_code", "httpStatus", "http_status", "httpStatusCode"];
+const codeKeys = ["code", "type", "error_type", "errorType", "errorCode", "error_code", "__type", "reason", "Code"];
+const textKeys = new Set(
+  "message Message msg error error_message errorMessage error_description detail details description title raw body responseBody response_body text cause data output errorText innerError inner_error original_error".split(
+    " ",
+  ),
+);
+const stopKeys = ["stopReason", "stop_reason", "finishReason", "finish_reason", "done_reason", "native_finish_reason"];
+/** What was sent, which an error may hold and which says nothing of why it failed. */
+const echoKeys = new Set(
+  "messages prompt input inputs request requestBody requestBodyValues request_body config url path stack headers responseHeaders tools system contents query params param loc ctx usage content choices".split(
+    " ",
+  ),
+);
+
+/** Collects what an error says. Takes anything, follows causes and nested bodies, and never throws. */
+export function readErrorFacts(error: unknown): ErrorFacts {
+  const open: OpenFacts = {
+    provider: null,
+    statuses: [],
+    codes: new Set(),
+    texts: new Set(),
+    params: new Set(),
+    stopReasons: new Set(),
+    inputTokens: null,
+    limitTokens: null,
+    retryAfterMs: null,
+    seen: new Set(),
+    budget: mostValues,
+  };
+  visit(error, 0, open);
+  const texts = [...open.texts];
+  if (open.statuses.length === 0) open.statuses.push(...texts.flatMap(statusInText));
+  return {
+    provider: open.provider,
+    status: open.statuses.findLast((status) => status >= 400) ?? open.statuses.at(-1) ?? null,
+    statuses: open.statuses,
+    codes: [...open.codes],
+    texts,
+    params: [...open.params],
+    stopReasons: [...open.stopReasons],
+    inputTokens: open.inputTokens,
+    limitTokens: open.limitTokens,
+    retryAfterMs: open.retryAfterMs,
+  };
+}
+
+function visit(value: unknown, depth: number, open: OpenFacts): void {
+  if (depth > deepest || open.budget-- <= 0) return;
+  if (typeof value === "string") return visitText(value, depth, open);
+  if (typeof value !== "object" || value === null || open.seen.has(value)) return;
+  open.seen.add(value);
+  if (Array.isArray(value)) return void value.slice(0, 50).forEach((item) => visit(item, depth + 1, open));
+  readMarks(value, open);
+  const isRetry = visitLastAttempt(value, depth, open);
+  for (const key of keysOf(value)) {
+    if (echoKeys.has(key) || (isRetry && (key === "errors" || key === "cause" || key === "lastError"))) continue;
+    const inner = readProperty(value, key);
+    if (typeof inner !== "string" || textKeys.has(key)) visit(inner, depth + 1, open);
+  }
+}
+
+/** Of a wrapper around several attempts only the last one tells what happened. */
+function visitLastAttempt(value: object, depth: number, open: OpenFacts): boolean {
+  const errors = readProperty(value, "errors");
+  const last = readProperty(value, "lastError") ?? (Array.isArray(errors) ? (errors.at(-1) as unknown) : undefined);
+  if (typeof last !== "object" || last === null) return false;
+  visit(last, depth + 1, open);
+  return true;
+}
+
+/** Own keys, and those of an error that are not enumerable. */
+function keysOf(value: object): readonly string[] {
+  return [...new Set(["message", "error", "cause", ...ownKeys(value)])].slice(0, 80);
+}
+
+function visitText(text: string, depth: number, open: OpenFacts): void {
+  const { values, rest } = takeApart(text);
+  for (const value of values) visit(value, depth + 1, open);
+  const plain = rest.replace(/^\s*(?:event|data):|\bdata:\s*(?=$|\[DONE\])/gm, " ").trim();
+  const stop = /^(?:stop_reason|finish_reason|finishReason|stopReason|done_reason)\s*[:=]\s*"?([\w-]+)"?$/.exec(plain);
+  if (stop?.[1] !== undefined) open.stopReasons.add(stop[1]);
+  else if (plain !== "") open.texts.add(plain);
+}
+
+function readMarks(value: object, open: OpenFacts): void {
+  const provider = readProperty(value, "provider") ?? readProperty(value, "provider_name");
+  if (open.provider === null && typeof provider === "string") open.provider = provider.toLowerCase();
+  for (const key of statusKeys) addStatus(readProperty(value, key), open);
+  for (const key of codeKeys) addCode(readProperty(value, key), open);
+  addClassName(value, open);
+  for (const key of stopKeys) {
+    const reason = readProperty(value, key);
+    if (typeof reason === "string") open.stopReasons.add(reason);
+  }
+  const incomplete = readProperty(readProperty(value, "incomplete_details"), "reason");
+  if (typeof incomplete === "string") open.stopReasons.add(incomplete);
+  const param = readProperty(value, "param");
+  if (typeof param === "string") open.params.add(param);
+  open.inputTokens ??= figure(value, ["n_prompt_tokens", "prompt_tokens", "promptTokens"]);
+  open.limitTokens ??= figure(value, ["n_ctx", "max_context_length", "context_length", "contextWindow"]);
+  open.retryAfterMs ??= retryDelayMs(value);
+}
+
+function addStatus(value: unknown, open: OpenFacts): void {
+  const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  if (typeof status === "number" && status >= 100 && status < 600) open.statuses.push(status);
+  // Google's "INVALID_ARGUMENT" stands where others have a number.
+  else if (typeof value === "string" && value !== "") open.codes.add(value);
+}
+
+function addCode(value: unknown, open: OpenFacts): void {
+  if (typeof value === "number" && value >= 400 && value < 600) open.statuses.push(value);
+  if (typeof value !== "string" || value === "" || value.length > 200) return;
+  if (/\s/.test(value)) open.texts.add(value);
+  else open.codes.add(value);
+}
+
+function addClassName(value: object, open: OpenFacts): void {
+  for (const name of [readProperty(value, "name"), readProperty(readProperty(value, "constructor"), "name")]) {
+    if (typeof name === "string" && /(?:Error|Exception|Exceeded)$/.test(name) && name.length < 100)
+      open.codes.add(name);
+  }
+}
+
+function figure(value: object, keys: readonly string[]): number | null {
+  for (const key of keys) {
+    const found = readProperty(value, key);
+    if (typeof found === "number" && Number.isSafeInteger(found) && found > 0) return found;
+  }
+  return null;
+}
+
+/** "413 Request too large", "HTTP 400", "Ollama responded 400", "status code: 400". */
+function statusInText(text: string): number[] {
+  const match =
+    /^\W*(?:[a-z ]{0,12}error:?\s*)?(?:http\s*)?([45]\d\d)\b(?!\s*(?:tokens|[,.]\d))/i.exec(text) ??
+    /(?:status(?: code)?|https?(?:\/[\d.]+)?|responded(?: with)?|error code|api error)[\s:=(]*([45]\d\d)\b/i.exec(text);
+  return match?.[1] === undefined ? [] : [Number(match[1])];
+}

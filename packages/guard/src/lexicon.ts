@@ -1,0 +1,107 @@
+/**
+ * The words of overflow messages, as sources of regular expressions over `plainText`. Rules combine the classes, so a
+ * wording that nobody has seen is recognised when its words are known. `tools/overflow-recall.ts` measures what is
+ * lost when the words of one provider are taken away.
+ */
+export interface Lexicon {
+  /** The window of the model. */
+  readonly window: readonly string[];
+  /** A limit that could be anything's. */
+  readonly limit: readonly string[];
+  /** What is sent. */
+  readonly sent: readonly string[];
+  /** Being larger, as a verb. */
+  readonly exceed: readonly string[];
+  /** Being larger, as a property. */
+  readonly large: readonly string[];
+  /** Asking for less. */
+  readonly reduce: readonly string[];
+}
+
+export type LexiconClass = keyof Lexicon;
+
+export const lexicon: Lexicon = {
+  window: [
+    "context[ -]?(?:length|len|window|size|limit|capacity|budget|space)s?",
+    "(?:max(?:imum)?|model|supported|available|allowed) context",
+    "(?:input |prompt |model |request |sequence )?tokens? (?:limit|maximum|cap|capacity|ceiling|budget)s?",
+    "seq(?:uence)?[ -]?len(?:gth)?",
+    "max(?:imum)? (?:allowed |supported )?(?:model|seq(?:uence)?|prompt|input|position|total|conversation|request token)s? (?:len(?:gth)?|tokens?|embeddings|size|context)",
+    "max(?:imum)? (?:model|seq) len",
+    "(?:n|num)[ -]?ctx",
+    "max(?:imum)? (?:allowed |permitted )?(?:number of |count of |amount of |quantity of )?(?:input |prompt |context |total )*tokens?(?: allowed| permitted)?",
+    "model maximum",
+    "model (?:window|limit|memory)",
+    "(?:prompt|input) (?:window|limit|capacity)",
+  ],
+  limit: [
+    "limits?",
+    "max(?:imum)?",
+    "allowed",
+    "permitted",
+    "allowance",
+    "supported",
+    "(?:supports?|accepts?|allows?|can (?:handle|take|accept|process|hold))",
+    "threshold",
+    "capacity",
+  ],
+  sent: [
+    "prompts?",
+    "inputs?",
+    "messages",
+    "conversations?",
+    "(?:chat |message )?history",
+    "tokens",
+    "token (?:count|length|usage|size|total)",
+    "contexts?",
+    "transcript",
+    "thread",
+    "dialog(?:ue)?",
+    "sequence",
+    "(?:user |your |the )text",
+    "chat",
+  ],
+  exceed: [
+    "exceed\\w*",
+    "longer than",
+    "larger than",
+    "greater than",
+    "bigger than",
+    "higher than",
+    "more (?:\\w+ ){0,2}than",
+    "surpass\\w*",
+    "overflow\\w*",
+    "overr[au]n\\w*",
+    "outgr[eo]w\\w*",
+    "beyond",
+    "over (?:the|its|your)",
+    "above the",
+    "past the",
+    "(?:went|goes|going|is|are) over",
+    "too (?:long|large|big|many) for",
+    "violates?",
+  ],
+  large: ["too (?:long|large|big|lengthy|high)", "over[ -]?long", "oversized?", "over ?size"],
+  reduce: [
+    "reduc\\w+",
+    "shorten\\w*",
+    "decreas\\w+",
+    "shrink\\w*",
+    "trim\\w*",
+    "truncat\\w+",
+    "compress\\w*",
+    "cut(?:ting)? down",
+  ],
+};
+
+/** Fills the slots of a rule: `{window}` becomes the alternatives of that class, `#` a number, `~` a gap in a clause. */
+export function fillSlots(template: string, words: Lexicon): string {
+  return template
+    .replace(/\{(\w+)\}/g, (_, name: string) => {
+      const terms = words[name as LexiconClass];
+      // No word left: a class that can never match.
+      return terms.length === 0 ? "(?!)" : `(?<![a-z])(?:${terms.join("|")})(?![a-z])`;
+    })
+    .replaceAll("#", "\\d+")
+    .replaceAll("~", "[^.!?;\\n]{0,60}?");
+}

@@ -1,0 +1,46 @@
+/**
+ * What does not fit, because each has a cure of its own: the prompt (`input`), the prompt together with the output
+ * budget (`io`), the bytes of the request, one item of it, or a rate limit smaller than the request (`ceiling`), which
+ * nothing the guard does can cure.
+ */
+export type OverflowKind = "input" | "io" | "bytes" | "item" | "ceiling";
+
+/** What an error is about, when it is no overflow. */
+export type FailureCategory =
+  | "auth"
+  | "cancel"
+  | "config"
+  | "entitlement"
+  | "image"
+  | "memory"
+  | "network"
+  | "output"
+  | "output_cap"
+  | "overloaded"
+  | "param"
+  | "parse"
+  | "quota"
+  | "rate_limit"
+  | "server"
+  | "template"
+  | "timeout"
+  | "unknown"
+  | "validity";
+
+/** What an error means for the window. Sizes are null when the error does not state them. */
+export interface OverflowClassification {
+  readonly overflow: boolean;
+  /** Null when it is no overflow. */
+  readonly kind: OverflowKind | null;
+  readonly category: "context_overflow" | FailureCategory;
+  readonly inputTokens: number | null;
+  /** The window, or for `ceiling` the rate limit. */
+  readonly limitTokens: number | null;
+  /** For an overflow of kind `io` the output asked for; for `output_cap` the most the model writes. */
+  readonly maxOutputTokens: number | null;
+  readonly limitBytes: number | null;
+  readonly limitCharacters: number | null;
+  readonly retryAfterMs: number | null;
+  /** The rule that decided, for people and tests. */
+  readonly rule: string;
+}

@@ -1,0 +1,107 @@
+/** The figures of an overflow text, by what they measure. */
+export interface TokenSizes {
+  readonly inputTokens: number | null;
+  readonly limitTokens: number | null;
+  readonly maxOutputTokens: number | null;
+}
+
+type Role = "input" | "limit" | "output" | "unknown" | "none";
+
+interface Figure {
+  readonly value: number;
+  readonly role: Role;
+  /** A figure whose own words say what it is outweighs one that merely follows such words. */
+  readonly isNamed: boolean;
+}
+
+const outputWords = "outputbudget|output|completions?|generation|generated|response|new tokens";
+const inputWords = "prompt|input|inputs|messages|text input|conversation|history";
+
+/** Right after the figure. */
+const namedAfter: readonly (readonly [RegExp, Role])[] = [
+  [/^\)? ?(?:draft|cached|reserved tokens for tools)/, "none"],
+  [
+    new RegExp(`^\\)? ?(?:tokens? )?(?:(?:in|for|of) (?:the |your )?|reserved for (?:the )?)?(?:${outputWords})\\b`),
+    "output",
+  ],
+  [new RegExp(`^\\)? ?(?:tokens? )?(?:(?:in|for|of|from) (?:the |your )?)?(?:${inputWords})\\b`), "input"],
+  [/^\)?(?: ?-? ?tokens?)? ?(?:token )?(?:max(?:imum)?|context|limit|window|allowed)\b/, "limit"],
+];
+
+/** Before the figure; the match that ends nearest to it wins. */
+const before: readonly (readonly [RegExp, Role])[] = [
+  [/\b(?:by|over by|off by|error|code|status|index|page|tier|version|port)[ :(]*$/, "none"],
+  [
+    /\b(?:max(?:imum)?|limit|limited to|cap|capacity|allow(?:s|ed)|supports?|accepts?|up to|at most|no more than|available|configured|budget)(?:(?: |-)(?!requested|but|however|got|while)[\w.-]+){0,6}[ :=([]*(?:\S+ )?$/,
+    "limit",
+  ],
+  [
+    /\b(?:[nm](?:um)?[ -]ctx|context|window|model|sequence|seq)[ -]?(?:length|len|size|window|limit)?(?: \w+){0,3}[ :=(]*$/,
+    "limit",
+  ],
+  [/(?:<=?|>=?|than|exceed\w*|over|above|beyond|only)(?: the| a| an| its)?[ (]*$/, "limit"],
+  [new RegExp(`(?:${outputWords})(?: \\w+){0,2}[ :=(]*$`), "output"],
+  [
+    /(?:requested|request|asked for|needs?|needed|counted|measured|estimated|resulted in|contains?|has|have|had|got|given|actual|current(?: \w+)?|length|keep the first|count(?: of)?|prompt|inputs?|messages|conversation|history|sent|send|provided|used|using|total(?:ing|s)?|too (?:long|large|big|many)|tokens?|is|was|are|at)(?: (?:is|of|at|about|approximately|around|least|a|total))*[ :=(]*$/,
+    "input",
+  ],
+];
+
+const nextToLimit = /\b(?:no more than|at most|up to|max(?:imum)?(?: of)?|limit(?: of| is|:)?|accepts|supports) \(?$/;
+
+/** Reads how many tokens were sent, allowed and asked for out of a text in the spelling of `plainText`. */
+export function readTokenSizes(text: string): TokenSizes {
+  const sum = /(\d+) \+ (\d+) > (\d+)/.exec(text);
+  if (sum !== null) return sizes(Number(sum[1]), Number(sum[3]), Number(sum[2]));
+  const rest = /(\d+) > (\d+) - (\d+)/.exec(text);
+  if (rest !== null) return sizes(Number(rest[3]), Number(rest[2]), Number(rest[1]));
+  const range = /\[ ?\d+ ?, ?(\d+) ?\]|between \d+ and (\d+)/.exec(text);
+  if (range !== null) return sizes(null, Number(range[1] ?? range[2]), null);
+  // An SDK puts the status in front.
+  return chooseSizes(figuresIn(text.replace(/^\W*(?:[a-z ]{0,24}:? )?[45]\d\d\b(?! tokens)/, "")));
+}
+
+function chooseSizes(figures: readonly Figure[]): TokenSizes {
+  const of = (role: Role): Figure | undefined =>
+    figures.find((figure) => figure.role === role && figure.isNamed) ?? figures.find((figure) => figure.role === role);
+  const input = of("input")?.value ?? null;
+  const limit = of("limit")?.value ?? null;
+  const output = of("output")?.value ?? null;
+  const usable = figures.filter(({ role }) => role !== "none");
+  // "128000 is the window, 130000 came": two figures of one role can only be the larger against the smaller.
+  if (usable.length === 2 && output === null && (input === null || limit === null || input < limit)) {
+    const [one = 0, other = 0] = usable.map(({ value }) => value);
+    if (one !== other) return sizes(Math.max(one, other), Math.min(one, other), null);
+  }
+  return sizes(input, limit, output);
+}
+
+function figuresIn(text: string): Figure[] {
+  const found = [...text.matchAll(/(?<![\w.:#/-]|\d )\d+(?![\w/]|\.\d|-[a-z\d]|: ?\d)/g)];
+  return found.flatMap((match, index) => {
+    const value = Number(match[0]);
+    const previous = found[index - 1];
+    const from = previous === undefined ? 0 : previous.index + previous[0].length;
+    const left = text.slice(Math.max(from, match.index - 80), match.index);
+    const right = text.slice(match.index + match[0].length, found[index + 1]?.index).slice(0, 40);
+    // Bytes and characters are no tokens, and numbers this small are lists and codes.
+    if (value < 16 || !Number.isSafeInteger(value) || /^ ?(?:bytes|characters|chars|[kmg]i?b\b|%)/.test(right))
+      return [];
+    return [{ value, ...roleOf(left, right) }];
+  });
+}
+
+function roleOf(left: string, right: string): Pick<Figure, "role" | "isNamed"> {
+  const after = namedAfter.find(([pattern]) => pattern.test(right));
+  const isComparison = /^\)?(?: tokens?)? ?>/.test(right);
+  if (isComparison) return { role: "input", isNamed: true };
+  // "no more than 65536 input tokens" states a limit although it names the input.
+  if (nextToLimit.test(left)) return { role: "limit", isNamed: true };
+  if (after !== undefined) return { role: after[1], isNamed: true };
+  const found = before.find(([pattern]) => pattern.test(left));
+  return { role: found?.[1] ?? "unknown", isNamed: false };
+}
+
+function sizes(inputTokens: number | null, limitTokens: number | null, maxOutputTokens: number | null): TokenSizes {
+  return { inputTokens, limitTokens, maxOutputTokens };
+}
