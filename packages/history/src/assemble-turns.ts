@@ -1,200 +1,290 @@
 import { continuesReply } from "./pair-calls.ts";
-import type { ReportRepair } from "./repair.ts";
-import type { AssistantItem, CallSite, ReplayItem, ResultItem, UserItem } from "./replay-item.ts";
+import type { RepairedItem, ReportRepair } from "./repair.ts";
+import type { AssistantItem, CallSite, ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
 import { madeUpTexts, type ReplayRules } from "./replay-rules.ts";
-import type { AssistantTurn, ReplayImage, ReplayResult, ReplayText, ReplayTurn, UserTurn } from "./replay-turn.ts";
-import { createCallIds, type CallIds } from "./tool-call-ids.ts";
-
-/** Turns that alternate, and the ids that had to be changed in them. */
-export interface AssembledTurns {
-  readonly turns: readonly ReplayTurn[];
-  readonly callIds: ReadonlyMap<string, string>;
-}
-
-export function assembleTurns(items: readonly ReplayItem[], rules: ReplayRules, report: ReportRepair): AssembledTurns {
-  const assembly = new Assembly(items, rules, report);
-  for (const [place, item] of items.entries()) assembly.take(item, place);
-  return assembly.finish();
-}
+import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock, UserTurn } from "./replay-turn.ts";
+import { createCallIds, createToolNames, type CallIdState } from "./tool-call-ids.ts";
 
 interface OpenReply {
   readonly turn: AssistantTurn;
-  readonly sites: CallSite[];
+  readonly calls: { readonly site: CallSite; readonly id: string; readonly name: string }[];
   /** The last of the items it is made of. */
   last: AssistantItem;
   /** Where the last result of its calls stands in the log; -1 when there is none. */
   lastResultPlace: number;
 }
 
-class Assembly {
+/** Puts paired items into turns. What comes out of a settled beginning is kept and gone on from, never changed. */
+export class TurnAssembly {
   private readonly rules: ReplayRules;
   private readonly report: ReportRepair;
-  private readonly callIds: CallIds;
-  private readonly turns: ReplayTurn[] = [];
-  /** Where each item stands in the log. */
-  private readonly places = new Map<ReplayItem, number>();
+  private readonly base: TurnAssembly | null;
+  private readonly callIds: ReturnType<typeof createCallIds>;
+  private readonly toolNames: ReturnType<typeof createToolNames>;
+  /** After those of the base that still count. */
+  private readonly ownTurns: ReplayTurn[] = [];
+  private baseCount = 0;
+  private readonly itemIds = new Set<string>();
   /** The assistant turn that may still grow; its results come when it is closed. */
   private open: OpenReply | null = null;
   private sawResult = false;
+  private hasBegun = false;
   /** True while the only turn is the summary: a user message after it needs a reply between. */
   private isAfterSummary = false;
-  private lastRecordId = "";
+  private lastItem: RepairedItem = { recordId: "", place: 0 };
 
-  constructor(items: readonly ReplayItem[], rules: ReplayRules, report: ReportRepair) {
+  constructor(rules: ReplayRules, report: ReportRepair, base: TurnAssembly | null = null) {
     this.rules = rules;
     this.report = report;
-    this.callIds = createCallIds(rules.callIds);
-    for (const [place, item] of items.entries()) this.places.set(item, place);
+    this.base = base;
+    this.callIds = createCallIds(rules.callIds, base?.callIdState ?? null);
+    this.toolNames = createToolNames(rules.toolNames, base?.toolNames.given ?? null);
+    if (base === null) return;
+    this.baseCount = base.ownTurns.length;
+    this.hasBegun = base.hasBegun;
+    this.isAfterSummary = base.isAfterSummary;
+    this.lastItem = base.lastItem;
   }
 
-  take(item: ReplayItem, place: number): void {
+  private callIdState: CallIdState | null = null;
+
+  takeAll(items: readonly ReplayItem[]): void {
+    for (const item of items) this.take(item);
+  }
+
+  /** Ends a settled beginning: nothing that follows joins its last reply. */
+  settle(): void {
+    this.close();
+    this.callIdState = this.callIds.state();
+  }
+
+  /** Ends the history. */
+  finish(): void {
+    this.close();
+    if (this.lastTurn()?.role === "assistant") this.finishTrailing();
+  }
+
+  /** How many turns of the base still stand, then the turns after them. */
+  turns(): { readonly baseCount: number; readonly turns: readonly ReplayTurn[] } {
+    return { baseCount: this.baseCount, turns: this.ownTurns };
+  }
+
+  changedNames(): { readonly callIds: ReadonlyMap<string, string>; readonly toolNames: ReadonlyMap<string, string> } {
+    return { callIds: this.callIds.originals, toolNames: this.toolNames.originals };
+  }
+
+  private lastTurn(): ReplayTurn | undefined {
+    return this.ownTurns.at(-1) ?? this.base?.ownTurns[this.baseCount - 1];
+  }
+
+  /** The last turn, to be changed: a copy when it belongs to the base. */
+  private ownLastTurn(): ReplayTurn | undefined {
+    const last = this.lastTurn();
+    if (last === undefined || this.ownTurns.length > 0) return last;
+    this.baseCount--;
+    const copy: ReplayTurn =
+      last.role === "user"
+        ? { role: "user", results: [...last.results], blocks: [...last.blocks] }
+        : last.role === "assistant"
+          ? { role: "assistant", blocks: [...last.blocks] }
+          : last;
+    this.ownTurns.push(copy);
+    return copy;
+  }
+
+  private take(item: ReplayItem): void {
     if (item.kind === "user") this.takeUser(item);
+    else if (item.kind === "system") this.takeSystem(item);
     else if (item.kind === "result") this.takeResult(item);
-    else if (!item.isFailed && item.blocks.length > 0) this.takeReply(item, place);
+    else if (!item.isFailed && item.kept.length > 0) this.takeReply(item);
   }
 
   private takeResult(item: ResultItem): void {
     this.sawResult = true;
-    if (!item.isShownAsText) return;
-    const blocks = [{ type: "text", text: madeUpTexts.orphanResult } as const, ...item.content];
-    this.takeUser({ kind: "user", recordId: item.recordId, isSummary: false, blocks });
+    if (item.shownAs === null) return;
+    const words = item.shownAs === "late" ? madeUpTexts.lateResult : madeUpTexts.orphanResult;
+    const blocks = [{ type: "text", text: words } as const, ...item.content];
+    this.takeUser({ kind: "user", recordId: item.recordId, place: item.place, isSummary: false, blocks });
+  }
+
+  private takeSystem(item: SystemItem): void {
+    this.close();
+    this.ownTurns.push({ role: "system", text: item.text });
+    this.isAfterSummary = false;
+    this.lastItem = item;
   }
 
   private takeUser(item: UserItem): void {
     this.close();
-    const last = this.turns.at(-1);
-    if (last?.role === "user" && this.isAfterSummary) {
-      this.turns.push({ role: "assistant", blocks: [{ type: "text", text: madeUpTexts.acknowledgement }] });
-      this.report("acknowledgement-added", this.lastRecordId, null, madeUpTexts.acknowledgement);
-      this.turns.push({ role: "user", results: [], blocks: [...item.blocks] });
-    } else if (last?.role === "user") {
-      for (const block of item.blocks) last.blocks.push(block);
-      this.report("user-merged", item.recordId, null, this.lastRecordId);
-    } else {
-      this.turns.push({ role: "user", results: [], blocks: [...item.blocks] });
-    }
-    this.isAfterSummary = item.isSummary && this.turns.length === 1;
-    this.lastRecordId = item.recordId;
+    const last = this.lastTurn();
+    if (last?.role === "user") this.followUser(item, last);
+    else this.pushUser(item.blocks);
+    this.isAfterSummary = item.isSummary && !this.hasBegun;
+    this.hasBegun = true;
+    this.lastItem = item;
   }
 
-  private takeReply(item: AssistantItem, place: number): void {
-    if (this.open !== null && !this.belongsToOpen(item, place)) this.close();
-    if (this.open === null) {
-      if (this.turns.length === 0) this.addBootstrap(item.recordId);
-      const turn: AssistantTurn = { role: "assistant", blocks: [] };
-      this.turns.push(turn);
-      this.open = { turn, sites: [], last: item, lastResultPlace: -1 };
+  private followUser(item: UserItem, last: UserTurn): void {
+    if (this.rules.repliesAfterResults && last.results.length > 0) {
+      this.pushReply(madeUpTexts.replyAfterResults);
+      this.report("reply-added", item, null, madeUpTexts.replyAfterResults);
+      this.pushUser(item.blocks);
+    } else if (!this.rules.mergesUsers) {
+      this.pushUser(item.blocks);
+    } else if (this.isAfterSummary) {
+      this.pushReply(madeUpTexts.acknowledgement);
+      this.report("acknowledgement-added", this.lastItem, null, madeUpTexts.acknowledgement);
+      this.pushUser(item.blocks);
     } else {
-      this.report("assistant-merged", item.recordId, null, this.open.last.recordId);
+      const own = this.ownLastTurn() as UserTurn;
+      for (const block of item.blocks) own.blocks.push(block);
+      this.report("user-merged", item, null, this.lastItem.recordId);
+    }
+  }
+
+  private pushUser(blocks: readonly ReplayUserBlock[]): void {
+    this.ownTurns.push({ role: "user", results: [], blocks: [...blocks] });
+  }
+
+  private pushReply(text: string): void {
+    this.ownTurns.push({ role: "assistant", blocks: [{ type: "text", text }] });
+  }
+
+  private takeReply(item: AssistantItem): void {
+    if (this.open !== null && !this.belongsToOpen(item)) this.close();
+    if (this.open === null) {
+      if (!this.hasBegun && this.rules.beginsWithUser) this.addBootstrap(item);
+      const turn: AssistantTurn = { role: "assistant", blocks: [] };
+      this.ownTurns.push(turn);
+      this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
+    } else {
+      this.report("assistant-merged", item, null, this.open.last.recordId);
       this.open.last = item;
     }
-    for (const block of item.blocks) {
-      if (block.type === "callSite") this.addCall(this.open, block);
-      else this.open.turn.blocks.push(block);
-    }
+    for (const block of item.kept) this.addBlock(this.open, item, block);
     this.sawResult = false;
+    this.hasBegun = true;
     this.isAfterSummary = false;
-    this.lastRecordId = item.recordId;
+    this.lastItem = item;
   }
 
-  private addBootstrap(recordId: string): void {
-    this.turns.push({ role: "user", results: [], blocks: [{ type: "text", text: madeUpTexts.bootstrap }] });
-    this.report("bootstrap-added", recordId, null, madeUpTexts.bootstrap);
+  private addBlock(open: OpenReply, item: AssistantItem, block: AssistantItem["kept"][number]): void {
+    if (block.type === "callSite") {
+      this.addCall(open, block);
+      return;
+    }
+    if (block.type === "thinking" && block.itemId !== null) {
+      if (this.itemIds.has(block.itemId) || this.base?.itemIds.has(block.itemId) === true) {
+        this.report("thinking-removed", item, block.thinking);
+        return;
+      }
+      this.itemIds.add(block.itemId);
+    }
+    open.turn.blocks.push(block);
+  }
+
+  private addBootstrap(item: RepairedItem): void {
+    this.ownTurns.push({ role: "user", results: [], blocks: [{ type: "text", text: madeUpTexts.bootstrap }] });
+    this.report("bootstrap-added", item, null, madeUpTexts.bootstrap);
   }
 
   private addCall(open: OpenReply, site: CallSite): void {
-    site.wireId = this.callIds.next(site.call.id);
-    if (site.wireId !== site.call.id) this.report("call-id-changed", site.owner.recordId, site.call.id, site.wireId);
-    open.sites.push(site);
-    if (site.result !== null) open.lastResultPlace = Math.max(open.lastResultPlace, this.placeOf(site.result));
-    open.turn.blocks.push({ type: "toolCall", id: site.wireId, name: site.call.name, arguments: site.call.arguments });
+    const { owner, call } = site;
+    const id = this.callIds.next(call.id);
+    if (id !== call.id) this.report("call-id-changed", owner, call.id, id);
+    const name = this.toolNames.of(call.name);
+    if (name !== call.name) this.report("tool-name-changed", owner, call.name, name);
+    let { signature } = site;
+    // The first call of a step is the one that providers want signed.
+    if (signature === null && open.calls.length === 0 && this.rules.callSignature !== null) {
+      signature = this.rules.callSignature;
+      this.report("signature-replaced", owner, null, signature);
+    }
+    open.calls.push({ site, id, name });
+    if (site.result !== null) open.lastResultPlace = Math.max(open.lastResultPlace, site.result.place);
+    open.turn.blocks.push({ type: "toolCall", id, name, arguments: call.arguments, signature });
   }
 
-  /** Whether a reply is a further part of the one before: two replies in a row must become one unless results come between. */
-  private belongsToOpen(item: AssistantItem, place: number): boolean {
-    const { open } = this;
-    if (open === null || open.sites.length === 0) return true;
+  /** Whether a reply is a further part of the one before. Two in a row must become one where roles alternate. */
+  private belongsToOpen(item: AssistantItem): boolean {
+    const open = this.open as OpenReply;
+    if (open.calls.length === 0) return this.rules.mergesReplies || continuesReply(item, open.last);
     if (this.sawResult) return continuesReply(item, open.last);
     // Results further down answer both: the calls were made side by side. Otherwise the first reply's turn ended there.
-    const isAnsweredBelow = open.lastResultPlace > place;
+    const isAnsweredBelow = open.lastResultPlace > item.place;
     if (isAnsweredBelow || continuesReply(item, open.last)) return true;
-    return open.last.stopReason === null && item.blocks.every((block) => block.type === "callSite");
-  }
-
-  private placeOf(item: ReplayItem): number {
-    return this.places.get(item) ?? -1;
+    return open.last.stopReason === null && item.kept.every((block) => block.type === "callSite");
   }
 
   private close(): void {
     const { open } = this;
     if (open === null) return;
     this.open = null;
-    this.dropLastThinking(open.turn, open.last.recordId);
-    if (open.sites.length === 0) return;
+    this.dropLastThinking(open.turn, open.last);
+    if (open.calls.length === 0) return;
     const turn: UserTurn = { role: "user", results: [], blocks: [] };
-    this.turns.push(turn);
-    const answered = open.sites.filter((site) => site.result !== null);
-    answered.sort((one, other) => this.placeOf(one.result as ResultItem) - this.placeOf(other.result as ResultItem));
-    for (const site of answered) this.addResult(turn, site, site.result as ResultItem);
-    for (const site of open.sites) if (site.result === null) turn.results.push(this.synthesize(site));
+    this.ownTurns.push(turn);
+    for (const call of this.inOrder(open.calls)) {
+      if (call.site.result === null) turn.results.push(this.synthesize(call));
+      else this.addResult(turn, call, call.site.result);
+    }
+  }
+
+  /** In the order the results came in, and what never came last; or as the calls stand. */
+  private inOrder(calls: OpenReply["calls"]): OpenReply["calls"] {
+    if (this.rules.resultsInCallOrder) return calls;
+    const place = ({ site }: OpenReply["calls"][number]): number => site.result?.place ?? Infinity;
+    return calls.toSorted((one, other) => (place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0));
   }
 
   /** No provider takes a reply that ends in thinking. */
-  private dropLastThinking(turn: AssistantTurn, recordId: string): void {
+  private dropLastThinking(turn: AssistantTurn, item: RepairedItem): void {
     for (let last = turn.blocks.at(-1); last?.type === "thinking"; last = turn.blocks.at(-1)) {
-      this.report("thinking-removed", recordId, last.thinking);
+      this.report("thinking-removed", item, last.thinking);
       turn.blocks.pop();
     }
   }
 
-  private addResult(turn: UserTurn, site: CallSite, item: ResultItem): void {
-    const result = { callId: site.wireId, content: item.content, isError: item.isError };
-    if (!item.isError) {
-      turn.results.push(result);
-      return;
+  private addResult(turn: UserTurn, call: OpenReply["calls"][number], item: ResultItem): void {
+    const { resultImages, emptyResults } = this.rules;
+    const takesImages = resultImages === "inside" || (resultImages === "inside-unless-error" && !item.isError);
+    const inside = item.content.filter((block) => takesImages || block.type === "text");
+    const outside = item.content.filter((block) => !takesImages && block.type !== "text");
+    if (outside.length > 0) this.report("image-moved", item, "tool_result", "message");
+    for (const block of outside) turn.blocks.push(block);
+    if (inside.length === 0 && (emptyResults === "never" || (item.isError && emptyResults === "not-in-errors"))) {
+      const text = item.isError ? madeUpTexts.emptyErrorResult : madeUpTexts.emptyResult;
+      this.report("empty-result-filled", item, null, text);
+      inside.push({ type: "text", text });
     }
-    // An error result takes text only; its images follow the results.
-    const texts = item.content.filter((block) => block.type === "text");
-    const images = item.content.filter((block): block is ReplayImage => block.type === "image");
-    if (images.length > 0) this.report("image-moved", item.recordId, "tool_result", "message");
-    for (const image of images) turn.blocks.push(image);
-    const said: readonly ReplayText[] =
-      texts.length > 0 ? texts : [{ type: "text", text: madeUpTexts.emptyErrorResult }];
-    turn.results.push({ ...result, content: said });
+    turn.results.push({ callId: call.id, name: call.name, content: inside, isError: item.isError });
   }
 
-  private synthesize(site: CallSite): ReplayResult {
+  private synthesize({ site, id, name }: OpenReply["calls"][number]): ReplayResult {
     const text = site.owner.stopReason === "length" ? madeUpTexts.resultNotRun : madeUpTexts.resultMayHaveRun;
-    this.report("result-synthesized", site.owner.recordId, site.call.id, text);
-    return { callId: site.wireId, content: [{ type: "text", text }], isError: true };
-  }
-
-  finish(): AssembledTurns {
-    this.close();
-    if (this.turns.at(-1)?.role === "assistant") this.finishTrailing();
-    return { turns: this.turns, callIds: this.callIds.originals };
+    this.report("result-synthesized", site.owner, site.call.id, text);
+    return { callId: id, name, content: [{ type: "text", text }], isError: true };
   }
 
   private finishTrailing(): void {
-    const last = this.turns.at(-1) as AssistantTurn;
+    const last = this.ownLastTurn() as AssistantTurn;
     switch (this.rules.trailingAssistant) {
-      case "remove":
-        this.report(
-          "trailing-assistant-removed",
-          this.lastRecordId,
-          last.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n"),
-        );
-        this.turns.pop();
+      case "remove": {
+        const text = last.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+        this.report("trailing-assistant-removed", this.lastItem, text);
+        this.ownTurns.pop();
         return;
+      }
       case "continue":
-        this.turns.push({ role: "user", results: [], blocks: [{ type: "text", text: madeUpTexts.continuation }] });
-        this.report("continuation-added", this.lastRecordId, null, madeUpTexts.continuation);
+        this.pushUser([{ type: "text", text: madeUpTexts.continuation }]);
+        this.report("continuation-added", this.lastItem, null, madeUpTexts.continuation);
         return;
       case "keep": {
         const block = last.blocks.at(-1);
         if (block?.type !== "text" || block.text === block.text.trimEnd()) return;
-        last.blocks.splice(-1, 1, { type: "text", text: block.text.trimEnd() });
-        this.report("trailing-space-removed", this.lastRecordId, block.text.slice(block.text.trimEnd().length), "");
+        const text = block.text.trimEnd();
+        last.blocks.splice(-1, 1, { ...block, text });
+        this.report("trailing-space-removed", this.lastItem, block.text.slice(text.length), "");
       }
     }
   }

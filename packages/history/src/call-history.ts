@@ -4,7 +4,10 @@ import type { CallSite } from "./replay-item.ts";
 export class CallHistory {
   /** Results under the id in the whole log. */
   resultCount = 0;
+  /** Whether a further result under the id would change what was decided about an earlier call. */
+  isUndecided = false;
   private readonly sites: CallSite[] = [];
+  private readonly base: CallHistory | null;
   /** Calls of the newest span that have no result yet; those of failed replies apart. */
   private span = -1;
   private openSites = new Queue<CallSite>();
@@ -15,6 +18,16 @@ export class CallHistory {
   private byRequest = new Map<string, CallSite>();
   private keptCount = 0;
 
+  /** @param base what was settled before; it is read and left alone */
+  constructor(base: CallHistory | null = null) {
+    this.base = base;
+    if (base === null) return;
+    this.resultCount = base.resultCount;
+    this.keptCount = base.keptCount;
+    this.turn = base.turn;
+    this.first = base.first;
+  }
+
   /**
    * Some writers store a call in its reply and once more as a record of its own. A provider that uses an id again in
    * one turn differs from that in what it asks, or in that both calls have a result.
@@ -22,6 +35,7 @@ export class CallHistory {
   isStoredTwice(site: CallSite, turn: number): boolean {
     const earlier = this.sameRequest(site, turn);
     if (earlier !== null) {
+      this.isUndecided = true;
       const isOpen = earlier.result === null && earlier.owner !== site.owner;
       if (isOpen || this.resultCount <= this.keptCount) return true;
     }
@@ -38,7 +52,12 @@ export class CallHistory {
     }
     if (this.first === null) return null;
     if (this.byRequest.size === 0) this.byRequest.set(requestOf(this.first), this.first);
-    return this.byRequest.get(requestOf(site)) ?? null;
+    const request = requestOf(site);
+    return this.byRequest.get(request) ?? this.settledRequest(request, turn);
+  }
+
+  private settledRequest(request: string, turn: number): CallSite | null {
+    return this.base?.turn === turn ? (this.base.byRequest.get(request) ?? null) : null;
   }
 
   private remember(site: CallSite): void {
@@ -64,7 +83,7 @@ export class CallHistory {
   }
 
   isKnown(): boolean {
-    return this.sites.length > 0;
+    return this.sites.length > 0 || (this.base?.isKnown() ?? false);
   }
 
   /** All calls without a result; those of failed replies only when there are no others. */

@@ -1,219 +1,115 @@
-import type { Context } from "./build-context.ts";
+import { cleanText, cleanUserBlock } from "./clean-blocks.ts";
+import { cleanReply } from "./clean-reply.ts";
 import { branchSummaryText } from "./message-texts.ts";
-import type {
-  NeutralAssistant,
-  NeutralBlock,
-  NeutralImage,
-  NeutralMessage,
-  NeutralThinking,
-  NeutralToolCall,
-} from "./neutral-message.ts";
+import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 import type { ReportRepair } from "./repair.ts";
-import type { AssistantItem, CallSite, ReplayItem, ResultItem, UserItem } from "./replay-item.ts";
+import type { ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
-import type { ReplayImage, ReplayText, ReplayThinking } from "./replay-turn.ts";
+import type { ReplayUserBlock } from "./replay-turn.ts";
 
-/** The messages of a context with clean blocks: no empty text, no foreign thinking, nothing a provider cannot read. */
-export function collectItems(context: Context, rules: ReplayRules, report: ReportRepair): ReplayItem[] {
+/**
+ * The messages of a context with clean blocks: no empty text, no foreign thinking, nothing a provider cannot read.
+ *
+ * @param firstPlace the place of the first message in the whole context
+ */
+export function collectItems(
+  messages: readonly NeutralMessage[],
+  firstPlace: number,
+  rules: ReplayRules,
+  report: ReportRepair,
+): ReplayItem[] {
   const items: ReplayItem[] = [];
-  for (const message of context.messages) {
-    const item = itemOf(message, rules, report);
+  for (const [index, message] of messages.entries()) {
+    const item = itemOf(message, firstPlace + index, rules, report);
     if (item !== null) items.push(item);
   }
   return items;
 }
 
-function itemOf(message: NeutralMessage, rules: ReplayRules, report: ReportRepair): ReplayItem | null {
+function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, report: ReportRepair): ReplayItem | null {
   switch (message.role) {
     case "assistant":
-      return assistantItem(message, rules, report);
-    case "toolResult": {
-      const { recordId, toolCallId, toolName, isError } = message;
-      const content = userBlocks(message, message.content, rules, report);
+      return cleanReply(message, place, rules, report);
+    case "toolResult":
       return {
         kind: "result",
-        recordId,
-        callId: toolCallId,
-        toolName,
-        isError,
-        content,
-        isShownAsText: false,
+        recordId: message.recordId,
+        place,
+        callId: message.toolCallId,
+        toolName: message.toolName,
+        isError: message.isError,
+        content: userBlocks(message, place, message.content, rules, report),
+        shownAs: null,
       } satisfies ResultItem;
+    case "compactionSummary": {
+      const content = wrapped(message, (summary) => `${rules.summaryPrefix}\n${summary}`);
+      return userItem(message, place, content, rules, report);
     }
-    case "compactionSummary":
-      return userItem(
-        message,
-        wrapped(message, (summary) => `${rules.summaryPrefix}\n${summary}`),
-        rules,
-        report,
-      );
     case "branchSummary":
-      return userItem(message, wrapped(message, branchSummaryText), rules, report);
+      return userItem(message, place, wrapped(message, branchSummaryText), rules, report);
+    case "system":
+      return systemItem(message, place, rules, report);
     case "other":
-      report("unknown-role-removed", message.recordId, message.originalRole);
+      report("unknown-role-removed", { recordId: message.recordId, place }, message.originalRole);
       return null;
     default:
-      return userItem(message, message.content, rules, report);
+      return userItem(message, place, message.content, rules, report);
   }
 }
 
 /** A summary without words stays without: its wrapping alone would say nothing. */
 function wrapped(message: NeutralMessage, wrap: (summary: string) => string): readonly NeutralBlock[] {
-  const summary = message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+  const summary = plain(message);
   return summary.trim() === "" ? [] : [{ type: "text", text: wrap(summary) }];
+}
+
+function plain(message: NeutralMessage): string {
+  return message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+}
+
+function systemItem(
+  message: NeutralMessage,
+  place: number,
+  rules: ReplayRules,
+  report: ReportRepair,
+): SystemItem | UserItem | null {
+  const said = plain(message);
+  const repaired = { recordId: message.recordId, place };
+  if (said.trim() === "") {
+    report("empty-message-removed", repaired, message.role);
+    return null;
+  }
+  if (rules.systemMessages === "inline") {
+    const text = cleanText(said, repaired, report) as string;
+    return { kind: "system", ...repaired, text };
+  }
+  report("system-message-shown", repaired, "system", "user");
+  return userItem(message, place, [{ type: "text", text: `<system>\n${said}\n</system>` }], rules, report);
 }
 
 function userItem(
   message: NeutralMessage,
+  place: number,
   content: readonly NeutralBlock[],
   rules: ReplayRules,
   report: ReportRepair,
 ): UserItem | null {
-  const blocks = userBlocks(message, content, rules, report);
-  if (blocks.length > 0) {
-    return { kind: "user", recordId: message.recordId, isSummary: message.role === "compactionSummary", blocks };
-  }
-  report("empty-message-removed", message.recordId, message.role);
+  const { recordId, role } = message;
+  const blocks = userBlocks(message, place, content, rules, report);
+  if (blocks.length > 0) return { kind: "user", recordId, place, isSummary: role === "compactionSummary", blocks };
+  report("empty-message-removed", { recordId, place }, role);
   return null;
 }
 
 function userBlocks(
   message: NeutralMessage,
+  place: number,
   content: readonly NeutralBlock[],
   rules: ReplayRules,
   report: ReportRepair,
-): (ReplayText | ReplayImage)[] {
-  const blocks: (ReplayText | ReplayImage)[] = [];
-  for (const block of content) {
-    if (block.type === "text") {
-      const text = cleanText(block.text, message.recordId, report);
-      if (text !== null) blocks.push({ type: "text", text });
-    } else if (block.type === "image") {
-      blocks.push(cleanImage(block, message.recordId, rules, report));
-    } else {
-      report("unknown-block-removed", message.recordId, block.type === "unknown" ? block.originalType : block.type);
-    }
-  }
-  return blocks;
-}
-
-function cleanText(text: string, recordId: string, report: ReportRepair): string | null {
-  if (text.trim() === "") {
-    report("empty-text-removed", recordId, text);
-    return null;
-  }
-  if (text.isWellFormed()) return text;
-  report("lone-surrogate-replaced", recordId, null);
-  return text.toWellFormed();
-}
-
-function cleanImage(
-  image: NeutralImage,
-  recordId: string,
-  rules: ReplayRules,
-  report: ReportRepair,
-): ReplayImage | ReplayText {
-  const { source, data, mimeType } = image;
-  const isLink = source?.["type"] === "url" && typeof source["url"] === "string";
-  if (isLink) return { type: "image", source: { type: "url", url: source["url"] } };
-  const mediaType = source === null ? mimeType : source["media_type"];
-  const bytes = source === null ? data : source["data"];
-  if (typeof mediaType === "string" && rules.imageTypes.has(mediaType) && typeof bytes === "string" && bytes !== "") {
-    return { type: "image", source: { type: "base64", media_type: mediaType, data: bytes } };
-  }
-  const text = `[image left out: ${typeof mediaType === "string" ? mediaType : "of an unknown kind"}]`;
-  report("image-replaced", recordId, "image", text);
-  return { type: "text", text };
-}
-
-const failedReasons: ReadonlySet<string | null> = new Set(["aborted", "error"]);
-
-function assistantItem(message: NeutralAssistant, rules: ReplayRules, report: ReportRepair): AssistantItem | null {
-  const { recordId, isFragment, responseId, stopReason } = message;
-  const isFailed = failedReasons.has(stopReason);
-  const item: AssistantItem = { kind: "assistant", recordId, isFailed, isFragment, responseId, stopReason, blocks: [] };
-  if (isFailed) report("failed-turn-dropped", recordId, spoken(message));
-  const quiet: ReportRepair = isFailed ? () => undefined : report;
-  for (const block of message.content) {
-    const clean = assistantBlock(message, block, item, rules, quiet);
-    if (clean !== null) item.blocks.push(clean);
-  }
-  // A reply that holds nothing but thinking is no message to any provider.
-  if (isFailed || item.blocks.some((block) => block.type !== "thinking")) return item;
-  report("empty-message-removed", recordId, "assistant");
-  return null;
-}
-
-function spoken(message: NeutralAssistant): string {
-  return message.content.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
-}
-
-function assistantBlock(
-  message: NeutralAssistant,
-  block: NeutralBlock,
-  owner: AssistantItem,
-  rules: ReplayRules,
-  report: ReportRepair,
-): ReplayText | ReplayThinking | CallSite | null {
-  switch (block.type) {
-    case "text": {
-      const text = cleanText(block.text, message.recordId, report);
-      return text === null ? null : { type: "text", text };
-    }
-    case "thinking":
-      return cleanThinking(message, block, rules, report);
-    case "toolCall": {
-      const call = cleanCall(block, message.recordId, rules, report);
-      return { type: "callSite", call, owner, result: null, wireId: "" };
-    }
-    default:
-      report("unknown-block-removed", message.recordId, block.type === "unknown" ? block.originalType : block.type);
-      return null;
-  }
-}
-
-/** A signature holds only for the model that made it, in the conversation it was made in. */
-function cleanThinking(
-  message: NeutralAssistant,
-  block: NeutralThinking,
-  rules: ReplayRules,
-  report: ReportRepair,
-): ReplayThinking | null {
-  const { target } = rules;
-  const isOwn = target !== null && message.provider === target.provider && message.model === target.modelId;
-  const { thinking, redacted, signature } = block;
-  if (isOwn && !message.isPrefixChanged && signature !== null && signature.trim() !== "" && thinking.isWellFormed()) {
-    return { type: "thinking", thinking, signature, redacted };
-  }
-  report("thinking-removed", message.recordId, thinking);
-  return null;
-}
-
-function cleanCall(call: NeutralToolCall, recordId: string, rules: ReplayRules, report: ReportRepair): NeutralToolCall {
-  const { forbidden, maxLength } = rules.toolNames;
-  const name = call.name.trim().replace(forbidden, "_").slice(0, maxLength) || "unnamed_tool";
-  if (name !== call.name) report("tool-name-changed", recordId, call.name, name);
-  const given = wellFormed(call.arguments) as NeutralToolCall["arguments"];
-  if (given !== call.arguments) report("lone-surrogate-replaced", recordId, null);
-  return { type: "toolCall", id: call.id, name, arguments: given };
-}
-
-/** The same value when every string in it is well-formed; a copy with U+FFFD in place of lone surrogates otherwise. */
-function wellFormed(value: unknown): unknown {
-  if (!hasLoneSurrogate(value)) return value;
-  if (typeof value === "string") return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
-  const entries = Object.entries(value as object).map(
-    ([key, field]) => [key.toWellFormed(), wellFormed(field)] as const,
-  );
-  return Object.fromEntries(entries);
-}
-
-function hasLoneSurrogate(value: unknown): boolean {
-  if (typeof value === "string") return !value.isWellFormed();
-  if (typeof value !== "object" || value === null) return false;
-  for (const key in value) {
-    if (!key.isWellFormed() || hasLoneSurrogate((value as Record<string, unknown>)[key])) return true;
-  }
-  return false;
+): ReplayUserBlock[] {
+  const item = { recordId: message.recordId, place };
+  return content
+    .map((block) => cleanUserBlock(block, message.role === "toolResult" ? "result" : "user", item, rules, report))
+    .filter((block) => block !== null);
 }

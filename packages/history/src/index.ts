@@ -10,10 +10,12 @@ export type {
   AnthropicRendering,
   AnthropicRenderOptions,
 } from "./render-anthropic.ts";
+export type { Rendering, RenderOptions } from "./replay-history.ts";
 export { renderText } from "./render-text.ts";
 export type { RenderTextOptions } from "./render-text.ts";
 export type { Repair, RepairRule } from "./repair.ts";
 export { validateAnthropic } from "./validate-anthropic.ts";
-export type { ValidateAnthropicOptions, Violation } from "./validate-anthropic.ts";
+export type { ValidateAnthropicOptions } from "./validate-anthropic.ts";
+export type { Violation } from "./violation.ts";
 export { walkBranch } from "./walk-branch.ts";
 export type { BranchWalk } from "./walk-branch.ts";

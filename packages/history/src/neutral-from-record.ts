@@ -42,6 +42,9 @@ function fromMessage(base: Base, message: Fields): NeutralMessage {
   switch (role) {
     case "user":
       return { role, ...base, content: blocks(message["content"]) };
+    case "system":
+    case "developer":
+      return { role: "system", ...base, content: systemBlocks(message) };
     case "assistant":
       return fromAssistant(base, message);
     case "toolResult":
@@ -88,6 +91,14 @@ function fromAssistant(base: Base, message: Fields): NeutralMessage {
   };
 }
 
+/** pi writes a system message in named sections; null takes one away. */
+function systemBlocks(message: Fields): readonly NeutralBlock[] {
+  const content = blocks(message["content"]);
+  const { sections } = message;
+  if (content.length > 0 || !isFields(sections)) return content;
+  return Object.values(sections).flatMap((section) => blocks(isFields(section) ? section["content"] : section));
+}
+
 function blocks(content: unknown): readonly NeutralBlock[] {
   if (typeof content === "string") return textBlocks(content);
   if (!Array.isArray(content)) return [];
@@ -100,7 +111,9 @@ function textBlocks(content: string): readonly NeutralBlock[] {
 
 function fromBlock(block: Fields): NeutralBlock {
   const type = block["type"];
-  if (type === "text" && typeof block["text"] === "string") return { type, text: block["text"] };
+  if (type === "text" && typeof block["text"] === "string") {
+    return { type, text: block["text"], ...signatureOf(block["textSignature"]) };
+  }
   if (type === "thinking") {
     return {
       type,
@@ -123,7 +136,11 @@ function toolCall(block: Fields): NeutralToolCall | null {
   const { type, id, name } = block;
   const given = block["arguments"] ?? block["input"];
   if (!callTypes.has(type) || typeof id !== "string" || typeof name !== "string" || !isFields(given)) return null;
-  return { type: "toolCall", id, name, arguments: given };
+  return { type: "toolCall", id, name, arguments: given, ...signatureOf(block["thoughtSignature"]) };
+}
+
+function signatureOf(signature: unknown): { readonly signature?: string } {
+  return typeof signature === "string" && signature !== "" ? { signature } : {};
 }
 
 function text(value: unknown): string | null {

@@ -2,11 +2,18 @@ import type { Usage } from "@throughline/core";
 
 /** A piece of a neutral message. Blocks of types this build does not know are carried whole. */
 export type NeutralBlock =
-  | { readonly type: "text"; readonly text: string }
+  | NeutralText
   | NeutralImage
   | NeutralThinking
   | NeutralToolCall
   | { readonly type: "unknown"; readonly originalType: string; readonly block: Readonly<Record<string, unknown>> };
+
+export interface NeutralText {
+  readonly type: "text";
+  readonly text: string;
+  /** What the provider signed it with; absent when nothing was stored. */
+  readonly signature?: string;
+}
 
 /** Either `data` (base64) with `mimeType`, or `source` as Anthropic writes it. */
 export interface NeutralImage {
@@ -29,6 +36,8 @@ export interface NeutralToolCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** What the provider signed it with; absent when nothing was stored. */
+  readonly signature?: string;
 }
 
 /** Where a message comes from, so that whatever is done to it later can be told by its record. */
@@ -47,6 +56,11 @@ interface Provenance {
 
 export interface NeutralUser extends Provenance {
   readonly role: "user";
+}
+
+/** Instructions inside the conversation. */
+export interface NeutralSystem extends Provenance {
+  readonly role: "system";
 }
 
 export interface NeutralAssistant extends Provenance {
@@ -113,6 +127,7 @@ export interface NeutralOther extends Provenance {
 /** A message of a context before any provider's rules are applied, in the roles pi and OpenClaw use. */
 export type NeutralMessage =
   | NeutralUser
+  | NeutralSystem
   | NeutralAssistant
   | NeutralToolResult
   | NeutralBashExecution

@@ -1,24 +1,20 @@
 import { CallHistory } from "./call-history.ts";
 import type { ReportRepair } from "./repair.ts";
 import { callSitesOf, type AssistantItem, type CallSite, type ReplayItem, type ResultItem } from "./replay-item.ts";
-import type { ReplayRules } from "./replay-rules.ts";
 
 /**
  * Gives every result to the call it answers, by occurrence and not by id alone: first among the calls it stands with;
  * then, when it stands elsewhere, to the one unanswered call that bears its id. Calls stored twice are taken out.
  * One pass, and one over what is left: no step looks through the calls of an id again.
  */
-export function pairCalls(items: readonly ReplayItem[], rules: ReplayRules, report: ReportRepair): void {
-  const pairing = new Pairing(report);
-  for (const item of items) if (item.kind === "result") pairing.historyOf(item.callId).resultCount++;
-  for (const item of items) pairing.take(item);
-  pairing.settle(rules);
-}
-
-class Pairing {
+export class CallPairing {
+  private readonly orphanResults: "drop" | "text";
   private readonly report: ReportRepair;
+  private readonly base: CallPairing | null;
   private readonly histories = new Map<string, CallHistory>();
   private readonly strays: ResultItem[] = [];
+  /** Replies that were made, by place: a result after the next one comes too late for what was sent. */
+  private readonly replies: AssistantItem[] = [];
   /** Calls and results of one number stand together, with no other reply and no user message between. */
   private span = 0;
   /** Grows with every user message. */
@@ -27,22 +23,54 @@ class Pairing {
   /** True when a result came after the last reply: the next reply is a new one. */
   private sawResult = false;
 
-  constructor(report: ReportRepair) {
+  /** @param base a settled beginning to go on from; it is read and left alone */
+  constructor(orphanResults: "drop" | "text", report: ReportRepair, base: CallPairing | null = null) {
+    this.orphanResults = orphanResults;
     this.report = report;
+    this.base = base;
+    if (base === null) return;
+    this.span = base.span;
+    this.turn = base.turn;
+    this.lastReply = base.lastReply;
+    this.sawResult = base.sawResult;
   }
 
-  historyOf(id: string): CallHistory {
+  /** Pairs what is in a list, and settles it. */
+  takeAll(items: readonly ReplayItem[]): void {
+    for (const item of items) if (item.kind === "result") this.historyOf(item.callId).resultCount++;
+    for (const item of items) this.take(item);
+    this.settle();
+  }
+
+  /** Ids under which a further call or result would change what was decided. */
+  undecidedIds(): ReadonlySet<string> {
+    const ids = new Set<string>(this.strays.map((item) => item.callId));
+    for (const [id, history] of this.histories) {
+      if (history.isUndecided || history.unanswered().length > 0) ids.add(id);
+    }
+    return ids;
+  }
+
+  /** Whether the id was called before. */
+  isKnown(id: string): boolean {
+    return this.histories.get(id)?.isKnown() ?? this.base?.isKnown(id) ?? false;
+  }
+
+  private historyOf(id: string): CallHistory {
     let history = this.histories.get(id);
-    if (history === undefined) this.histories.set(id, (history = new CallHistory()));
+    if (history === undefined) {
+      history = new CallHistory(this.base?.histories.get(id) ?? null);
+      this.histories.set(id, history);
+    }
     return history;
   }
 
-  take(item: ReplayItem): void {
+  private take(item: ReplayItem): void {
     if (item.kind === "assistant") {
       this.takeReply(item);
     } else if (item.kind === "result") {
       this.takeResult(item);
-    } else {
+    } else if (item.kind === "user") {
       this.turn++;
       this.span++;
       this.lastReply = null;
@@ -51,9 +79,13 @@ class Pairing {
   }
 
   private takeReply(item: AssistantItem): void {
+    item.kept = item.blocks;
+    for (const site of callSitesOf(item)) site.result = null;
     if (!item.isFailed) this.takeOutStoredTwice(item);
-    if (item.blocks.length === 0 && !item.isFailed) return;
-    if (this.sawResult && !continuesReply(item, this.lastReply)) this.span++;
+    if (item.kept.length === 0 && !item.isFailed) return;
+    const isFurtherPart = continuesReply(item, this.lastReply);
+    if (this.sawResult && !isFurtherPart) this.span++;
+    if (!item.isFailed && !isFurtherPart) this.replies.push(item);
     this.sawResult = false;
     this.lastReply = item;
     for (const site of callSitesOf(item)) this.historyOf(site.call.id).open(site, this.span);
@@ -62,18 +94,19 @@ class Pairing {
   private takeOutStoredTwice(item: AssistantItem): void {
     const kept = item.blocks.filter((block) => {
       if (block.type !== "callSite" || !this.historyOf(block.call.id).isStoredTwice(block, this.turn)) return true;
-      this.report("duplicate-call", item.recordId, block.call.id);
+      this.report("duplicate-call", item, block.call.id);
       return false;
     });
     if (kept.length === item.blocks.length) return;
     const isOnlyThinking = kept.every((block) => block.type === "thinking");
     for (const block of isOnlyThinking ? kept : []) {
-      if (block.type === "thinking") this.report("thinking-removed", item.recordId, block.thinking);
+      if (block.type === "thinking") this.report("thinking-removed", item, block.thinking);
     }
-    item.blocks = isOnlyThinking ? [] : kept;
+    item.kept = isOnlyThinking ? [] : kept;
   }
 
   private takeResult(item: ResultItem): void {
+    item.shownAs = null;
     this.sawResult = true;
     const owner = this.historyOf(item.callId).takeOpen(this.span);
     if (owner === null) this.strays.push(item);
@@ -82,11 +115,11 @@ class Pairing {
 
   private give(owner: CallSite, item: ResultItem): void {
     owner.result = item;
-    if (owner.owner.isFailed) this.report("result-of-dropped-turn", item.recordId, item.callId);
+    if (owner.owner.isFailed) this.report("result-of-dropped-turn", item, item.callId);
   }
 
   /** What stands with none of its calls goes home when there is exactly one home. */
-  settle(rules: ReplayRules): void {
+  private settle(): void {
     const homes = new Map<string, readonly CallSite[]>();
     for (const item of this.strays) {
       const history = this.historyOf(item.callId);
@@ -95,15 +128,37 @@ class Pairing {
       const [home] = open;
       if (open.length === 1 && home !== undefined && isSameTool(home, item)) {
         homes.set(item.callId, []);
-        this.give(home, item);
-        if (!home.owner.isFailed) this.report("result-moved", item.recordId, null, home.owner.recordId);
+        this.sendHome(home, item);
       } else if (open.length === 0 && history.isKnown()) {
-        this.report("duplicate-result", item.recordId, item.callId);
+        this.report("duplicate-result", item, item.callId);
       } else {
-        item.isShownAsText = rules.orphanResults === "text" && item.content.length > 0;
-        this.report("orphan-result", item.recordId, item.callId, item.isShownAsText ? "text" : null);
+        if (this.orphanResults === "text" && item.content.length > 0) item.shownAs = "orphan";
+        this.report("orphan-result", item, item.callId, item.shownAs === null ? null : "text");
       }
     }
+  }
+
+  private sendHome(home: CallSite, item: ResultItem): void {
+    if (!home.owner.isFailed && this.isTooLate(home, item)) {
+      if (item.content.length > 0) item.shownAs = "late";
+      this.report("late-result-shown", item, home.owner.recordId, "text");
+      return;
+    }
+    this.give(home, item);
+    if (!home.owner.isFailed) this.report("result-moved", item, null, home.owner.recordId);
+  }
+
+  /** The model went on without the result: what it was told then must not change under what it said since. */
+  private isTooLate(home: CallSite, item: ResultItem): boolean {
+    let low = 0;
+    let high = this.replies.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.replies[middle] as AssistantItem).place <= home.owner.place) low = middle + 1;
+      else high = middle;
+    }
+    const next = this.replies[low];
+    return next !== undefined && next.place < item.place;
   }
 }
 

@@ -1,47 +1,36 @@
-import { assembleTurns } from "./assemble-turns.ts";
 import type { Context } from "./build-context.ts";
-import { collectItems } from "./collect-items.ts";
-import { summaryPrefixes } from "./message-texts.ts";
-import { pairCalls } from "./pair-calls.ts";
-import { createRepairLog, type Repair } from "./repair.ts";
-import type { ReplayRules } from "./replay-rules.ts";
-import type { AssistantTurn, ReplayImage, ReplayResult, ReplayText, ReplayTurn } from "./replay-turn.ts";
+import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import type {
+  AssistantTurn,
+  ReplayFile,
+  ReplayImage,
+  ReplayResult,
+  ReplayText,
+  ReplayTurn,
+  ReplayUserBlock,
+} from "./replay-turn.ts";
 
-export interface AnthropicRenderOptions {
-  /** The system prompt to send along. @default null */
-  readonly system?: string | null;
-  /** The model that gets the messages; signed thinking of other models is left out. @default the context's model */
-  readonly target?: { readonly provider: string; readonly modelId: string } | null;
-  /** First line of the message that carries a summary. @default "[Previous conversation summary]" */
-  readonly summaryPrefix?: string;
-  /** What becomes of a result whose call is not in the history. @default "drop" */
-  readonly orphanResults?: "drop" | "text";
+export type AnthropicRenderOptions = RenderOptions;
+
+export interface AnthropicRendering extends Rendering<AnthropicMessage> {
   /**
-   * What becomes of an assistant message at the end, which newer models refuse to continue: it stays, for a history to
-   * which a prompt is added; it goes; or a short user message follows it. @default "keep"
+   * False when the tool loop that the request goes on from does not begin with its thinking any more: thinking of type
+   * `enabled` has to be off for this call.
    */
-  readonly trailingAssistant?: "keep" | "remove" | "continue";
-}
-
-export interface AnthropicRendering {
-  readonly system: string | null;
-  /** Ready to be sent; empty when the context is. */
-  readonly messages: readonly AnthropicMessage[];
-  /** Every change that was made to what the log says. */
-  readonly repairs: readonly Repair[];
-  /** The id in the log of every call whose id was changed, by the id that is sent. */
-  readonly callIds: ReadonlyMap<string, string>;
+  readonly canThink: boolean;
 }
 
 export interface AnthropicMessage {
-  readonly role: "user" | "assistant";
+  /** `system` only where it was asked for. */
+  readonly role: "user" | "assistant" | "system";
   readonly content: readonly AnthropicBlock[];
 }
 
 /** A content block as the Messages API writes it. */
 export type AnthropicBlock =
   | ReplayText
-  | { readonly type: "image"; readonly source: Readonly<Record<string, unknown>> }
+  | { readonly type: "image"; readonly source: ReplayImage["source"] }
+  | { readonly type: "document"; readonly source: ReplayFile["source"]; readonly title?: string }
   | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
   | { readonly type: "redacted_thinking"; readonly data: string }
   | {
@@ -53,45 +42,118 @@ export type AnthropicBlock =
   | {
       readonly type: "tool_result";
       readonly tool_use_id: string;
-      readonly content?: readonly (ReplayText | ReplayImage)[];
+      readonly content?: readonly AnthropicBlock[];
       readonly is_error?: true;
-    };
+    }
+  | AnthropicOtherBlock;
+
+/** A block of the provider's own, as it was stored. */
+export interface AnthropicOtherBlock {
+  readonly type: `${string}_tool_use` | `${string}_tool_result` | "search_result" | "container_upload" | "compaction";
+  readonly [field: string]: unknown;
+}
 
 const idCharacters = /[^a-zA-Z0-9_-]/g;
 
-/** The messages for Anthropic's API: valid whatever the log holds, and otherwise as the log says. */
-export function renderAnthropic(context: Context, options: AnthropicRenderOptions = {}): AnthropicRendering {
-  const rules: ReplayRules = {
-    target: options.target === undefined ? context.model : options.target,
-    summaryPrefix: options.summaryPrefix ?? (summaryPrefixes[0] as string),
-    orphanResults: options.orphanResults ?? "drop",
-    trailingAssistant: options.trailingAssistant ?? "keep",
+export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
+  rules: {
+    apis: new Set(["anthropic-messages"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
     toolNames: { forbidden: idCharacters, maxLength: 64 },
     imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-  };
-  const { repairs, report } = createRepairLog();
-  const items = collectItems(context, rules, report);
-  pairCalls(items, rules, report);
-  const { turns, callIds } = assembleTurns(items, rules, report);
-  return { system: options.system ?? null, messages: turns.map(messageOf), repairs, callIds };
+    fileTypes: new Set(["application/pdf"]),
+    imageLinks: true,
+    fileLinks: true,
+    resultsInCallOrder: false,
+    resultImages: "inside-unless-error",
+    mergesUsers: true,
+    mergesReplies: true,
+    beginsWithUser: true,
+    repliesAfterResults: false,
+    emptyResults: "not-in-errors",
+    systemMessages: "user",
+    trailingAssistant: (modelId) => (takesPrefill(modelId) ? "keep" : "continue"),
+    carryThinking: ({ signature }) => (signature !== null && signature.trim() !== "" ? { itemId: null } : null),
+    bindsThinking: true,
+    signsParts: false,
+    callSignature: () => null,
+    carriedBlocks: {
+      user: new Set(["document", "search_result", "container_upload"]),
+      result: new Set(["document", "search_result", "tool_reference"]),
+      reply: new Set([
+        "container_upload",
+        "server_tool_use",
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "tool_search_tool_result",
+      ]),
+    },
+  },
+  turn: (turn) => [messageOf(turn)],
+  system: (system) => ({ field: system, first: [] }),
+};
+
+/** The messages for Anthropic's API: valid whatever the log holds, and otherwise as the log says. */
+export function renderAnthropic(context: Context, options: AnthropicRenderOptions = {}): AnthropicRendering {
+  const rendering = renderWith(context, anthropicMapping, options);
+  return { ...rendering, canThink: opensWithThinking(rendering.messages) };
+}
+
+/** Claude up to 4.5 goes on from its own words; of a model without a known version that cannot be said. */
+function takesPrefill(modelId: string | null): boolean {
+  const version = /claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2})(?!\d))?/.exec(modelId ?? "");
+  if (version === null) return false;
+  return Number(version[1]) + Number(version[2] ?? 0) / 100 < 4.06;
+}
+
+/** The loop begins with the first reply after the last message that holds no results. */
+function opensWithThinking(messages: readonly AnthropicMessage[]): boolean {
+  let start: AnthropicMessage | null = null;
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const message = messages[at] as AnthropicMessage;
+    if (message.role === "assistant") start = message;
+    else if (message.role === "user" && message.content.every(({ type }) => type !== "tool_result")) break;
+  }
+  const first = start?.content[0]?.type;
+  return start === null || first === "thinking" || first === "redacted_thinking";
 }
 
 function messageOf(turn: ReplayTurn): AnthropicMessage {
+  if (turn.role === "system") return { role: "system", content: [{ type: "text", text: turn.text }] };
   if (turn.role === "assistant") return { role: "assistant", content: turn.blocks.map(assistantBlock) };
-  return { role: "user", content: [...turn.results.map(resultBlock), ...turn.blocks] };
+  return { role: "user", content: [...turn.results.map(resultBlock), ...turn.blocks.map(userBlock)] };
 }
 
 function assistantBlock(block: AssistantTurn["blocks"][number]): AnthropicBlock {
   switch (block.type) {
     case "text":
-      return block;
+      return { type: "text", text: block.text };
     case "toolCall":
       return { type: "tool_use", id: block.id, name: block.name, input: block.arguments };
-    case "thinking":
+    case "thinking": {
+      const signature = block.signature ?? "";
       return block.redacted
-        ? { type: "redacted_thinking", data: block.signature }
-        : { type: "thinking", thinking: block.thinking, signature: block.signature };
+        ? { type: "redacted_thinking", data: signature }
+        : { type: "thinking", thinking: block.thinking, signature };
+    }
+    case "raw":
+      return block.block as unknown as AnthropicOtherBlock;
+  }
+}
+
+function userBlock(block: ReplayUserBlock): AnthropicBlock {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text };
+    case "image":
+      return { type: "image", source: block.source };
+    case "file":
+      return { type: "document", source: block.source, ...(block.name === null ? {} : { title: block.name }) };
+    case "raw":
+      return block.block as unknown as AnthropicOtherBlock;
   }
 }
 
@@ -99,7 +161,7 @@ function resultBlock(result: ReplayResult): AnthropicBlock {
   return {
     type: "tool_result",
     tool_use_id: result.callId,
-    ...(result.content.length > 0 ? { content: result.content } : {}),
+    ...(result.content.length > 0 ? { content: result.content.map(userBlock) } : {}),
     ...(result.isError ? { is_error: true } : {}),
   };
 }

@@ -26,6 +26,8 @@ function sections(message: NeutralMessage, options: RenderTextOptions): readonly
   switch (message.role) {
     case "user":
       return [["User", plain(message.content)]];
+    case "system":
+      return [["System", plain(message.content)]];
     case "assistant":
       return assistantSections(message.content, message.stopReason, options);
     case "toolResult": {

@@ -31,6 +31,17 @@ export type RepairRule =
   | "trailing-assistant-removed"
   /** White space at the very end of the history, which a provider refuses. */
   | "trailing-space-removed"
+  /** A made-up reply between tool results and a user message. */
+  | "reply-added"
+  /** Words in a result that has none. */
+  | "empty-result-filled"
+  /** A result that came after the conversation had gone on without it is shown as text where it stands. */
+  | "late-result-shown"
+  /** A system message inside the list is shown as user text. */
+  | "system-message-shown"
+  /** A call whose signature cannot hold is sent with the provider's stand-in for one. */
+  | "signature-replaced"
+  | "signature-removed"
   | "call-id-changed"
   | "tool-name-changed"
   | "empty-text-removed"
@@ -39,7 +50,8 @@ export type RepairRule =
   | "lone-surrogate-replaced"
   | "image-replaced"
   | "image-moved"
-  | "unknown-block-removed"
+  | "file-replaced"
+  | "unknown-block-replaced"
   | "unknown-role-removed";
 
 /** One change, told by the record it was made to. Long texts are shortened: the record holds the whole. */
@@ -51,19 +63,36 @@ export interface Repair {
   readonly after: string | null;
 }
 
-export type ReportRepair = (rule: RepairRule, recordId: string, before: string | null, after?: string | null) => void;
+/** Whose record it is, and where its message stands in the context. */
+export interface RepairedItem {
+  readonly recordId: string;
+  readonly place: number;
+}
 
-export function createRepairLog(): { readonly repairs: Repair[]; readonly report: ReportRepair } {
-  const repairs: Repair[] = [];
-  const report: ReportRepair = (rule, recordId, before, after = null) => {
-    repairs.push({
+export type ReportRepair = (rule: RepairRule, item: RepairedItem, before: string | null, after?: string | null) => void;
+
+/** Repairs with the place of their record. */
+export interface RepairLog {
+  readonly report: ReportRepair;
+  /** In the order of the records. */
+  readonly sorted: () => Repair[];
+}
+
+export function createRepairLog(): RepairLog {
+  const entries: { readonly place: number; readonly repair: Repair }[] = [];
+  const report: ReportRepair = (rule, { recordId, place }, before, after = null) => {
+    const repair: Repair = {
       rule,
       recordId,
       before: before === null ? null : excerpt(before),
       after: after === null ? null : excerpt(after),
-    });
+    };
+    entries.push({ place, repair });
   };
-  return { repairs, report };
+  return {
+    report,
+    sorted: () => entries.toSorted((one, other) => one.place - other.place).map(({ repair }) => repair),
+  };
 }
 
 const excerptChars = 200;

@@ -1,50 +1,65 @@
 import type { NeutralToolCall } from "./neutral-message.ts";
-import type { ReplayImage, ReplayText, ReplayThinking } from "./replay-turn.ts";
+import type { ReplayRaw, ReplayText, ReplayThinking, ReplayUserBlock } from "./replay-turn.ts";
 
 /** A message on its way into a turn: its blocks are clean, its calls and results are not matched yet. */
-export type ReplayItem = UserItem | AssistantItem | ResultItem;
+export type ReplayItem = UserItem | AssistantItem | ResultItem | SystemItem;
 
 export interface UserItem {
   readonly kind: "user";
   readonly recordId: string;
+  /** Where its message stands in the context. */
+  readonly place: number;
   readonly isSummary: boolean;
-  readonly blocks: readonly (ReplayText | ReplayImage)[];
+  readonly blocks: readonly ReplayUserBlock[];
+}
+
+export interface SystemItem {
+  readonly kind: "system";
+  readonly recordId: string;
+  readonly place: number;
+  readonly text: string;
 }
 
 export interface AssistantItem {
   readonly kind: "assistant";
   readonly recordId: string;
+  readonly place: number;
   /** Aborted or failed: it and its calls' results are left out. */
   readonly isFailed: boolean;
   /** A call stored apart from its reply. */
   readonly isFragment: boolean;
   readonly responseId: string | null;
   readonly stopReason: string | null;
-  /** A call that turns out to be stored twice is taken out. */
-  blocks: (ReplayText | ReplayThinking | CallSite)[];
+  /** As they are in the log. */
+  readonly blocks: readonly AssistantItemBlock[];
+  /** Without calls that turn out to be stored twice. Each pairing writes it anew. */
+  kept: readonly AssistantItemBlock[];
 }
+
+export type AssistantItemBlock = ReplayText | ReplayThinking | ReplayRaw | CallSite;
 
 /** One occurrence of a call: providers use ids again, so an id alone does not tell which call is meant. */
 export interface CallSite {
   readonly type: "callSite";
   readonly call: NeutralToolCall;
+  readonly signature: string | null;
   readonly owner: AssistantItem;
+  /** Each pairing writes it anew. */
   result: ResultItem | null;
-  /** The id the provider gets. */
-  wireId: string;
 }
 
 export interface ResultItem {
   readonly kind: "result";
   readonly recordId: string;
+  readonly place: number;
   readonly callId: string;
   readonly toolName: string | null;
   readonly isError: boolean;
-  readonly content: readonly (ReplayText | ReplayImage)[];
-  /** Without a call, and to be shown as user text. */
-  isShownAsText: boolean;
+  readonly content: readonly ReplayUserBlock[];
+  /** Shown as user text where it stands, and why. Each pairing writes it anew. */
+  shownAs: "orphan" | "late" | null;
 }
 
 export function callSitesOf(item: AssistantItem): CallSite[] {
-  return item.blocks.filter((block): block is CallSite => block.type === "callSite");
+  return item.kept.filter((block): block is CallSite => block.type === "callSite");
 }

@@ -8,38 +8,102 @@ export interface CallIds {
   readonly originals: ReadonlyMap<string, string>;
 }
 
-export function createCallIds(rule: IdRule): CallIds {
+/** Gives every tool name of the log one name the provider takes, and no two the same. */
+export interface ToolNames {
+  of(name: string): string;
+  readonly originals: ReadonlyMap<string, string>;
+}
+
+/** @param base the ids given before; it is not changed */
+export function createCallIds(rule: IdRule, base: CallIdState | null = null): CallIds & { state(): CallIdState } {
   const used = new Set<string>();
-  const originals = new Map<string, string>();
   const counts = new Map<string, number>();
+  const originals = new Map(base?.originals);
+  const isUsed = (id: string): boolean => used.has(id) || (base?.used.has(id) ?? false);
   const next = (id: string): string => {
-    const base = isAllowed(id, rule) ? id : encode(id, rule);
-    let wireId = base;
-    while (used.has(wireId)) {
-      const count = (counts.get(base) ?? 1) + 1;
-      counts.set(base, count);
-      const suffix = `_${count}`;
-      wireId = base.slice(0, rule.maxLength - suffix.length) + suffix;
+    const own = rule.separator === undefined ? id : (id.split(rule.separator, 1)[0] as string);
+    const first = isAllowed(own, rule) ? own : encode(own, rule);
+    let wireId = first;
+    while (isUsed(wireId)) {
+      const count = (counts.get(first) ?? base?.counts.get(first) ?? 1) + 1;
+      counts.set(first, count);
+      wireId = numbered(first, count, rule);
     }
     used.add(wireId);
     if (wireId !== id) originals.set(wireId, id);
     return wireId;
   };
-  return { next, originals };
+  const state = (): CallIdState => {
+    // Only grows, and only where the base is given up.
+    const all = base?.used ?? new Set<string>();
+    for (const id of used) all.add(id);
+    const allCounts = base?.counts ?? new Map<string, number>();
+    for (const [id, count] of counts) allCounts.set(id, count);
+    return { used: all, counts: allCounts, originals };
+  };
+  return { next, originals, state };
+}
+
+/** The ids given so far, to go on from. */
+export interface CallIdState {
+  readonly used: Set<string>;
+  readonly counts: Map<string, number>;
+  readonly originals: ReadonlyMap<string, string>;
+}
+
+export function createToolNames(
+  rule: IdRule,
+  base: ReadonlyMap<string, string> | null = null,
+): ToolNames & {
+  /** The name the provider gets, by the name in the log. */
+  readonly given: ReadonlyMap<string, string>;
+} {
+  const given = new Map(base);
+  const taken = new Set(given.values());
+  const originals = new Map<string, string>();
+  for (const [name, wire] of given) if (name !== wire) originals.set(wire, name);
+  const of = (name: string): string => {
+    const known = given.get(name);
+    if (known !== undefined) return known;
+    const plain = name.trim().replace(rule.forbidden, "_").slice(0, rule.maxLength) || "unnamed_tool";
+    const first = rule.first === undefined || rule.first.test(plain) ? plain : `_${plain}`.slice(0, rule.maxLength);
+    let wire = first;
+    for (let count = 2; taken.has(wire); count++) wire = numbered(first, count, rule);
+    taken.add(wire);
+    given.set(name, wire);
+    if (wire !== name) originals.set(wire, name);
+    return wire;
+  };
+  return { of, originals, given };
 }
 
 function isAllowed(id: string, rule: IdRule): boolean {
-  return id !== "" && id.length <= rule.maxLength && id.search(rule.forbidden) < 0;
+  const isLength = rule.isExact === true ? id.length === rule.maxLength : id.length <= rule.maxLength;
+  return id !== "" && isLength && id.search(rule.forbidden) < 0;
+}
+
+function numbered(id: string, count: number, rule: IdRule): string {
+  if (rule.isExact === true) return exact(`${id} ${count}`, rule.maxLength);
+  const suffix = `_${count}`;
+  return id.slice(0, rule.maxLength - suffix.length) + suffix;
 }
 
 /** The readable part and a hash of the whole, so that ids that differ only in what is replaced stay apart. */
 function encode(id: string, rule: IdRule): string {
-  const hash = fnv1a(id).toString(36).padStart(7, "0");
+  if (rule.isExact === true) return exact(id, rule.maxLength);
+  const hash = fnv1a(id, 0x811c9dc5).toString(36).padStart(7, "0");
   return `${id.replace(rule.forbidden, "_").slice(0, rule.maxLength - hash.length - 1)}_${hash}`;
 }
 
-function fnv1a(text: string): number {
-  let hash = 0x811c9dc5;
+/** Letters and digits alone, out of 64 bits. */
+function exact(id: string, length: number): string {
+  const high = fnv1a(id, 0x811c9dc5);
+  const low = fnv1a(id, 0x01234567);
+  return ((BigInt(high) << 32n) | BigInt(low)).toString(36).padStart(length, "0").slice(-length);
+}
+
+function fnv1a(text: string, start: number): number {
+  let hash = start;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }

@@ -1,17 +1,21 @@
-/** A rule of Anthropic's Messages API that a list of messages breaks, with the text the API answers. */
-export interface Violation {
-  readonly rule: string;
-  /** Dotted, as in `messages.3.content.0`. */
-  readonly path: string;
-  readonly text: string;
-}
+import { ViolationList, type Violation } from "./violation.ts";
+import { hasLoneSurrogate, isWireFields as isFields, surrogateText } from "./wire-values.ts";
+import type { WireFields as Fields } from "./wire-values.ts";
 
 export interface ValidateAnthropicOptions {
-  /** Whether the model continues an assistant message at the end; newer ones refuse. @default true */
+  /** Whether the model continues an assistant message at the end; newer ones refuse. @default as `model` does, else true */
   readonly allowsPrefill?: boolean;
+  /** The model that gets the messages. @default one that takes all that any model takes */
+  readonly model?: string;
+  /** Whether system messages may stand in the list; some models take them, others with a beta header. @default false */
+  readonly allowsSystem?: boolean;
+  /** Whether the request asks for thinking of type `enabled`. @default false */
+  readonly thinking?: boolean;
+  /** The content of the latest reply as it was received: its thinking must come back as it was. @default not checked */
+  readonly latestReply?: readonly unknown[];
+  /** Further block types, such as those that need a beta header. @default none */
+  readonly blockTypes?: ReadonlySet<string>;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads messages as strictly as the API does, from the rules and not from what the rendering does: it shares nothing
@@ -21,29 +25,43 @@ export function validateAnthropic(
   messages: readonly unknown[],
   options: ValidateAnthropicOptions = {},
 ): readonly Violation[] {
-  const check = new Check();
+  const check = new Check(options);
   if (messages.length === 0) check.fail("at-least-one", "messages", "messages: at least one message is required");
   messages.forEach((message, index) => check.message(message, index, messages));
-  check.ending(messages.at(-1), messages.length - 1, options.allowsPrefill ?? true);
-  return check.violations;
+  check.ending(messages.at(-1), messages.length - 1, options.allowsPrefill ?? continuesItself(options.model));
+  if (options.thinking === true) check.thinkingFirst(messages);
+  if (options.latestReply !== undefined) check.thinkingUnchanged(messages, options.latestReply);
+  return check.found;
 }
 
-class Check {
-  readonly violations: Violation[] = [];
-  private readonly ids = new Set<string>();
+/** Claude up to 4.5 does; of a model that is not known nothing is taken for granted. */
+function continuesItself(model: string | undefined): boolean {
+  if (model === undefined || /claude-(?:instant|[23])/.test(model)) return true;
+  const [, major, minor] = /claude-[a-z]+-(\d+)(?:-(\d{1,2})(?!\d))?/.exec(model) ?? [];
+  return major === "4" && Number(minor ?? 0) < 6;
+}
 
-  fail(rule: string, path: string, text: string): void {
-    this.violations.push({ rule, path, text });
+class Check extends ViolationList {
+  private readonly ids = new Set<string>();
+  private readonly options: ValidateAnthropicOptions;
+
+  constructor(options: ValidateAnthropicOptions) {
+    super();
+    this.options = options;
   }
 
   message(message: unknown, index: number, all: readonly unknown[]): void {
     const path = `messages.${index}`;
     const role = isFields(message) ? message["role"] : null;
+    if (role === "system" && this.options.allowsSystem === true) {
+      this.system(message as Fields, path);
+      return;
+    }
     if (!isFields(message) || (role !== "user" && role !== "assistant")) {
       this.fail("role", `${path}.role`, `${path}.role: Input should be 'user' or 'assistant'`);
       return;
     }
-    if (index === 0 && role !== "user")
+    if (role === "assistant" && all.slice(0, index).every((earlier) => roleOf(earlier) === "system"))
       this.fail("first-is-user", path, 'messages: first message must use the "user" role');
     if (index > 0 && roleOf(all[index - 1]) === role) {
       const text = `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`;
@@ -57,13 +75,24 @@ class Check {
     blocks.forEach((block, place) => this.block(block, `${path}.content.${place}`, role));
     if (role === "assistant") this.calls(blocks, all[index + 1], index);
     else this.results(blocks, all[index - 1], index);
-    if (hasLoneSurrogate(message))
-      this.fail("json", path, "The request body is not valid JSON: no low surrogate in string");
+    if (hasLoneSurrogate(message)) this.fail("json", path, surrogateText);
+  }
+
+  private system(message: Fields, path: string): void {
+    const blocks = blocksOf(message);
+    if (blocks.length === 0) this.fail("content-not-empty", path, `${path}: all messages must have non-empty content`);
+    for (const [place, block] of blocks.entries()) {
+      const at = `${path}.content.${place}`;
+      if (isFields(block) && block["type"] === "text") this.text(block["text"], at);
+      else if (!isFields(block) || !["tool_addition", "tool_removal"].includes(String(block["type"])))
+        this.fail("block-type", at, `${at}: a system message holds text`);
+    }
   }
 
   private block(block: unknown, path: string, role: "user" | "assistant"): void {
     const type = isFields(block) ? block["type"] : null;
-    if (!isFields(block) || !allowedTypes[role].has(type)) {
+    const isMore = this.options.blockTypes?.has(String(type)) === true;
+    if (!isFields(block) || !(allowedTypes[role].has(type) || isMore)) {
       this.fail(
         "block-type",
         path,
@@ -80,6 +109,8 @@ class Check {
     }
     if (type === "image" && !isFields(block["source"]))
       this.fail("image", path, `${path}.image.source: Field required`);
+    if (type === "document" && !isFields(block["source"]))
+      this.fail("document", path, `${path}.document.source: Field required`);
     if (type === "tool_use") this.toolUse(block, path);
     if (type === "tool_result") this.toolResult(block, path);
   }
@@ -123,7 +154,7 @@ class Check {
           `${path}.tool_result: all content must be type "text" if \`is_error\` is true`,
         );
       }
-      if (type !== "text" && type !== "image")
+      if (!resultTypes.has(type))
         this.fail("block-type", path, `${path}.content.${place}: Input should be text or image`);
       if (type === "text") this.text((part as Fields)["text"], `${path}.content.${place}`);
     }
@@ -136,6 +167,7 @@ class Check {
     if (lastType === "thinking" || lastType === "redacted_thinking") {
       this.fail("last-not-thinking", path, `${path}: The final block in an assistant message cannot be \`thinking\`.`);
     }
+    this.serverCalls(blocks, path);
     const asked = idsOf(blocks, "tool_use", "id");
     // Only results before any other content count as "immediately after".
     const following = roleOf(next) === "user" ? blocksOf(next) : [];
@@ -171,6 +203,54 @@ class Check {
     });
   }
 
+  /** A tool that runs at the provider is answered inside the reply that called it. */
+  private serverCalls(blocks: readonly unknown[], path: string): void {
+    const called = new Set(idsOf(blocks, "server_tool_use", "id"));
+    const answered = new Set<string>();
+    for (const block of blocks) {
+      if (!isFields(block) || !String(block["type"]).endsWith("_tool_result")) continue;
+      const id = String(block["tool_use_id"]);
+      if (!called.has(id))
+        this.fail(
+          "server-tool",
+          path,
+          `${path}: unexpected \`tool_use_id\` found in \`${String(block["type"])}\` blocks: ${id}.`,
+        );
+      answered.add(id);
+    }
+    for (const id of called) {
+      if (!answered.has(id))
+        this.fail(
+          "server-tool",
+          path,
+          `${path}: server tool use with id \`${id}\` was found without a corresponding result block`,
+        );
+    }
+  }
+
+  /** With thinking on, the loop that the request goes on from begins with it. */
+  thinkingFirst(messages: readonly unknown[]): void {
+    let start = -1;
+    for (let index = messages.length - 1; index >= 0; index--) {
+      if (roleOf(messages[index]) === "assistant") start = index;
+      else if (idsOf(blocksOf(messages[index]), "tool_result", "tool_use_id").length === 0) break;
+    }
+    const [first] = blocksOf(messages[start]);
+    const type = isFields(first) ? first["type"] : null;
+    if (start < 0 || type === "thinking" || type === "redacted_thinking") return;
+    const text = `messages.${start}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block`;
+    this.fail("thinking-first", `messages.${start}.content.0`, text);
+  }
+
+  thinkingUnchanged(messages: readonly unknown[], reply: readonly unknown[]): void {
+    const index = messages.findLastIndex((message) => roleOf(message) === "assistant");
+    const sent = blocksOf(messages[index]).filter(isThinking);
+    const received = reply.filter(isThinking);
+    if (JSON.stringify(sent) === JSON.stringify(received)) return;
+    const text = `messages.${index}.content: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`;
+    this.fail("thinking-unchanged", `messages.${index}`, text);
+  }
+
   ending(last: unknown, index: number, allowsPrefill: boolean): void {
     if (roleOf(last) !== "assistant") return;
     const path = `messages.${index}`;
@@ -187,10 +267,27 @@ class Check {
   }
 }
 
+const serverTypes = [
+  "server_tool_use",
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "container_upload",
+];
+
 const allowedTypes: Readonly<Record<"user" | "assistant", ReadonlySet<unknown>>> = {
-  user: new Set(["text", "image", "tool_result"]),
-  assistant: new Set(["text", "thinking", "redacted_thinking", "tool_use"]),
+  user: new Set(["text", "image", "document", "search_result", "container_upload", "tool_result"]),
+  assistant: new Set(["text", "thinking", "redacted_thinking", "tool_use", ...serverTypes]),
 };
+
+const resultTypes: ReadonlySet<unknown> = new Set(["text", "image", "document", "search_result", "tool_reference"]);
+
+function isThinking(block: unknown): boolean {
+  return isFields(block) && (block["type"] === "thinking" || block["type"] === "redacted_thinking");
+}
 
 function roleOf(message: unknown): unknown {
   return isFields(message) ? message["role"] : null;
@@ -204,14 +301,4 @@ function blocksOf(message: unknown): readonly unknown[] {
 
 function idsOf(blocks: readonly unknown[], type: string, field: string): string[] {
   return blocks.flatMap((block) => (isFields(block) && block["type"] === type ? [String(block[field])] : []));
-}
-
-function hasLoneSurrogate(value: unknown): boolean {
-  if (typeof value === "string") return !value.isWellFormed();
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(([key, field]) => !key.isWellFormed() || hasLoneSurrogate(field));
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,11 +7,21 @@ import { storedRecords, type RecordSketch } from "./stored-records.ts";
 /** The folder of real transcripts; undefined where it is not at hand. */
 export const corpusFolder: string | undefined = process.env["THROUGHLINE_CORPUS"];
 
+/** The records of a transcript. Lines that are no JSON are another package's business and passed over. */
 export function readCorpusRecords(path: string): StoredRecord[] {
   const lines = readFileSync(join(corpusFolder ?? "", path), "utf8")
     .trimEnd()
     .split("\n");
-  return storedRecords(lines.map((line) => JSON.parse(line) as RecordSketch));
+  return storedRecords(lines.flatMap((line) => parsed(line)));
+}
+
+function parsed(line: string): readonly RecordSketch[] {
+  try {
+    return [JSON.parse(line) as RecordSketch];
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
 }
 
 export interface Golden {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history/targets";
 import { corpusFolder, readCorpusRecords, readGolden } from "./corpus.ts";
+import { corpusTranscripts, violationsOf } from "./corpus-cuts.ts";
 
 describe.skipIf(corpusFolder === undefined)("real transcripts", () => {
   it.each([
@@ -17,14 +19,11 @@ describe.skipIf(corpusFolder === undefined)("real transcripts", () => {
     expect(context.findings).toEqual([]);
   });
 
-  it.each(["before-compaction", "large-session", "tree-all-types"])(
-    "%s is valid for Anthropic wherever it is cut [HIS-01]",
+  it.each([...historyTargets.keys()])(
+    "are valid for %s wherever they are cut [HIS-01]",
     (name) => {
-      const records = readCorpusRecords(`golden/${name}.v3.jsonl`);
-      for (let length = 1; length <= records.length; length++) {
-        const { messages } = renderAnthropic(buildContext(records.slice(0, length)));
-        if (messages.length > 0) expect(validateAnthropic(messages), `cut after ${length}`).toEqual([]);
-      }
+      for (const path of corpusTranscripts()) expect(violationsOf(name, readCorpusRecords(path)), path).toEqual([]);
     },
+    1_200_000,
   );
 });

@@ -71,7 +71,7 @@ describe("any log", () => {
       fc.property(validLog, (records) => {
         const context = buildContext(records);
         expect(
-          sentText(renderAnthropic(context))
+          sentText(renderAnthropic(context, { trailingAssistant: "keep" }))
             .split("\u0001")
             .filter((text) => text !== "ok"),
         ).toEqual(
@@ -115,8 +115,8 @@ describe("any log", () => {
     fc.assert(
       fc.property(randomLog, (records) => {
         const before = JSON.stringify(records);
-        const first = renderAnthropic(buildContext(records));
-        expect(renderAnthropic(buildContext(records))).toEqual(first);
+        const first = renderAnthropic(buildContext(records), { trailingAssistant: "keep" });
+        expect(renderAnthropic(buildContext(records), { trailingAssistant: "keep" })).toEqual(first);
         expect(JSON.stringify(records)).toBe(before);
       }),
       { numRuns: 300 },
@@ -141,7 +141,7 @@ describe("a log in which nothing is wrong", () => {
   it("is not changed at all", () => {
     fc.assert(
       fc.property(validLog, (records) => {
-        const rendering = renderAnthropic(buildContext(records));
+        const rendering = renderAnthropic(buildContext(records), { trailingAssistant: "keep" });
         expect(rendering.repairs).toEqual([]);
         expect(rendering.callIds.size).toBe(0);
       }),
@@ -154,7 +154,9 @@ describe("a log in which nothing is wrong", () => {
       fc.property(validLog, (records) => {
         let before: readonly unknown[] = [];
         for (let length = 1; length <= records.length; length++) {
-          const { messages, repairs } = renderAnthropic(buildContext(records.slice(0, length)));
+          const { messages, repairs } = renderAnthropic(buildContext(records.slice(0, length)), {
+            trailingAssistant: "keep",
+          });
           expect(validateAnthropic(messages)).toEqual([]);
           if (repairs.length > 0) continue;
           // The last message may grow by further results.

@@ -25,14 +25,30 @@ const toolCall = fc.record({
   id: callId,
   name: fc.constantFrom("read", "write file", ""),
   arguments: fc.constantFrom({}, { path: "a" }, { path: "\udc00" }),
+  thoughtSignature: fc.constantFrom("c2ln", "c2ln", "?"),
 });
 const thinking = fc.record({
   type: fc.constant("thinking"),
   thinking: words(),
-  thinkingSignature: fc.constantFrom("sig", ""),
+  thinkingSignature: fc.constantFrom(
+    "sig",
+    "",
+    "c2ln",
+    JSON.stringify({ type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" }),
+    JSON.stringify({ type: "reasoning", id: "rs_2", summary: [] }),
+  ),
   redacted: fc.boolean(),
 });
-const odd = fc.constantFrom({ type: "future", data: 1 }, { type: "document" });
+const pdf = { type: "base64", media_type: "application/pdf", data: "aWs=" };
+const odd = fc.constantFrom<Readonly<Record<string, unknown>>>(
+  { type: "future", data: 1 },
+  { type: "document" },
+  { type: "document", source: pdf, title: "a.pdf" },
+  { type: "file", data: "aWs=", mimeType: "application/pdf", name: "b?.pdf" },
+  { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+  { type: "server_tool_use", id: "s1", name: "web_search", input: {} },
+  { type: "web_search_tool_result", tool_use_id: "s1", content: [] },
+);
 
 const userContent = fc.oneof(words(), fc.array(fc.oneof(textBlock, textBlock, image, odd), { maxLength: 3 }));
 const assistantContent = fc.oneof(
@@ -44,8 +60,9 @@ const assistantMessage = fc.record(
   {
     role: fc.constant("assistant"),
     content: assistantContent,
-    provider: fc.constant("anthropic"),
-    model: fc.constantFrom("one", "two"),
+    api: fc.constantFrom("anthropic-messages", "openai-responses", "google-generative-ai", "bedrock-converse-stream"),
+    provider: fc.constantFrom("anthropic", "anthropic", "google"),
+    model: fc.constantFrom("one", "two", "gemini-3-pro"),
     stopReason: fc.constantFrom("stop", "toolUse", "length", "aborted", "error"),
     responseId: fc.constantFrom("m1", "m2"),
     fragment: fc.boolean(),
@@ -70,7 +87,7 @@ const message = fc.oneof(
     output: words(),
     excludeFromContext: fc.boolean(),
   }),
-  fc.record({ role: fc.constantFrom("custom", "system", "future"), content: userContent }),
+  fc.record({ role: fc.constantFrom("custom", "system", "system", "future"), content: userContent }),
   fc.constantFrom({ role: "user" }, { role: "assistant", content: 7 }, null),
 );
 
@@ -114,6 +131,7 @@ const row: fc.Arbitrary<RecordSketch> = fc.oneof(
     arbitrary: fc.constantFrom<RecordSketch>(
       { type: "thinking_level_change", thinkingLevel: "low" },
       { type: "model_change", provider: "anthropic", modelId: "one" },
+      { type: "model_change", provider: "google", modelId: "gemini-3-pro" },
       { type: "future" },
     ),
   },

@@ -41,7 +41,7 @@ describe("renderText", () => {
       "[Summary of another branch]: elsewhere",
       "[Note ext.note]: fyi",
       "[User ran a command]: Ran `ls`\n  (no output)\n  \n  (command cancelled)",
-      "[Message system]: rules",
+      "[System]: rules",
       "[Removed]: [A message that stood here was removed from the history.]",
     ]);
   });

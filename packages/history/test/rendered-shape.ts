@@ -5,7 +5,7 @@ import { storedRecords, type RecordSketch } from "./stored-records.ts";
 
 /** The messages of a log; fails the test when the API would refuse them. */
 export function render(sketches: readonly RecordSketch[], options: AnthropicRenderOptions = {}): AnthropicRendering {
-  const rendering = renderAnthropic(buildContext(storedRecords(sketches)), options);
+  const rendering = renderAnthropic(buildContext(storedRecords(sketches)), { trailingAssistant: "keep", ...options });
   expect(validateAnthropic(rendering.messages)).toEqual([]);
   return rendering;
 }

@@ -32,7 +32,8 @@ const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = 
   ["duplicate-result", ["DUPLICATE_TOOL_RESULT", "is a second result of a call"]],
   ["duplicate-call", ["DUPLICATE_TOOL_CALL", "repeats a tool call"]],
   ["unknown-role-removed", ["UNKNOWN_TYPE", "is a message of a role that is not known"]],
-  ["unknown-block-removed", ["UNKNOWN_TYPE", "holds a block of a type that is not known"]],
+  ["late-result-shown", ["TOOL_RESULT_ORPHAN", "is the result of a call that the conversation had gone on without"]],
+  ["unknown-block-replaced", ["UNKNOWN_TYPE", "holds a block of a type that is not known"]],
 ]);
 
 /**

@@ -1,0 +1,147 @@
+import type { NeutralBlock, NeutralImage } from "./neutral-message.ts";
+import type { RepairedItem, ReportRepair } from "./repair.ts";
+import type { ReplayRules } from "./replay-rules.ts";
+import type { ReplayFile, ReplayImage, ReplayRaw, ReplaySource, ReplayText, ReplayUserBlock } from "./replay-turn.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A block of a user message or a tool result as the provider can read it; null when it says nothing. */
+export function cleanUserBlock(
+  block: NeutralBlock,
+  place: "user" | "result",
+  item: RepairedItem,
+  rules: ReplayRules,
+  report: ReportRepair,
+): ReplayUserBlock | null {
+  if (block.type === "text") {
+    const text = cleanText(block.text, item, report);
+    return text === null ? null : { type: "text", text };
+  }
+  if (block.type === "image") return cleanImage(block, item, rules, report);
+  if (block.type === "unknown") return cleanUnknown(block.block, rules.carriedBlocks[place], item, rules, report);
+  return marker(block.type, item, report);
+}
+
+/** The text with only what JSON can carry; null when it is blank. */
+export function cleanText(text: string, item: RepairedItem, report: ReportRepair): string | null {
+  if (text.trim() === "") {
+    report("empty-text-removed", item, text);
+    return null;
+  }
+  if (text.isWellFormed()) return text;
+  report("lone-surrogate-replaced", item, null);
+  return text.toWellFormed();
+}
+
+/** A block of a type that is none of ours: sent as it is where the provider takes it, read where it is a file, named else. */
+export function cleanUnknown(
+  block: Fields,
+  taken: ReadonlySet<string>,
+  item: RepairedItem,
+  rules: ReplayRules,
+  report: ReportRepair,
+): ReplayUserBlock {
+  const type = typeof block["type"] === "string" ? block["type"] : "";
+  if (taken.has(type) && isComplete(type, block)) {
+    return { type: "raw", block: wellFormed(block) as Fields } satisfies ReplayRaw;
+  }
+  if (type === "document" || type === "file") return cleanFile(type, block, item, rules, report);
+  return marker(type, item, report);
+}
+
+function isComplete(type: string, block: Fields): boolean {
+  return type !== "document" || isFields(block["source"]);
+}
+
+function marker(type: string, item: RepairedItem, report: ReportRepair): ReplayText {
+  const name = /^[A-Za-z0-9_.-]{1,64}$/.test(type) ? type : "unknown";
+  const text = `[block of type ${name} left out]`;
+  report("unknown-block-replaced", item, type, text);
+  return { type: "text", text };
+}
+
+function cleanFile(
+  type: string,
+  block: Fields,
+  item: RepairedItem,
+  rules: ReplayRules,
+  report: ReportRepair,
+): ReplayFile | ReplayText {
+  const source = isFields(block["source"]) ? block["source"] : block;
+  const mediaType = source["media_type"] ?? source["mimeType"];
+  const given = block["title"] ?? block["filename"] ?? block["name"];
+  const name = typeof given === "string" && given.trim() !== "" ? given.toWellFormed() : null;
+  const { data } = source;
+  // A document of plain text is text, whoever reads it.
+  if (source["type"] === "text" && typeof data === "string" && data.trim() !== "") {
+    report("file-replaced", item, type, "text");
+    return { type: "text", text: (name === null ? data : `[${name}]\n${data}`).toWellFormed() };
+  }
+  const found = readSource(source, mediaType, data, rules.fileTypes, rules.fileLinks);
+  if (found !== null) return { type: "file", source: found, name };
+  const kind = typeof mediaType === "string" ? mediaType.toWellFormed() : "of an unknown kind";
+  const text = `[file left out: ${name === null ? kind : `${name}, ${kind}`}]`;
+  report("file-replaced", item, type, text);
+  return { type: "text", text };
+}
+
+function cleanImage(
+  image: NeutralImage,
+  item: RepairedItem,
+  rules: ReplayRules,
+  report: ReportRepair,
+): ReplayImage | ReplayText {
+  const { source, data, mimeType } = image;
+  const mediaType = source === null ? mimeType : source["media_type"];
+  const bytes = source === null ? data : source["data"];
+  const found = readSource(source ?? {}, mediaType, bytes, rules.imageTypes, rules.imageLinks);
+  if (found !== null) return { type: "image", source: found };
+  const kind = typeof mediaType === "string" ? mediaType.toWellFormed() : "of an unknown kind";
+  const text = `[image left out: ${kind}]`;
+  report("image-replaced", item, "image", text);
+  return { type: "text", text };
+}
+
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+function readSource(
+  source: Fields,
+  mediaType: unknown,
+  data: unknown,
+  types: ReadonlySet<string>,
+  links: boolean,
+): ReplaySource | null {
+  const { type, url } = source;
+  if (type === "url") {
+    return links && typeof url === "string" && /^https?:\/\//.test(url) && url.isWellFormed()
+      ? { type: "url", url }
+      : null;
+  }
+  if (typeof mediaType !== "string" || !types.has(mediaType)) return null;
+  if (typeof data !== "string" || !base64.test(data)) return null;
+  return { type: "base64", media_type: mediaType, data };
+}
+
+/** The same value when every string in it is well-formed; a copy with U+FFFD in place of lone surrogates otherwise. */
+export function wellFormed(value: unknown): unknown {
+  if (!hasLoneSurrogate(value)) return value;
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  const entries = Object.entries(value as object).map(
+    ([key, field]) => [key.toWellFormed(), wellFormed(field)] as const,
+  );
+  return Object.fromEntries(entries);
+}
+
+function hasLoneSurrogate(value: unknown): boolean {
+  if (typeof value === "string") return !value.isWellFormed();
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in value) {
+    if (!key.isWellFormed() || hasLoneSurrogate((value as Record<string, unknown>)[key])) return true;
+  }
+  return false;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,4 @@
+export { renderGemini } from "./render-gemini.ts";
+export type { GeminiContent, GeminiPart, GeminiPartData } from "./render-gemini.ts";
+export { validateGemini } from "./validate-gemini.ts";
+export type { ValidateGeminiOptions } from "./validate-gemini.ts";

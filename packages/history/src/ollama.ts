@@ -1,0 +1,3 @@
+export { renderOllama } from "./render-ollama.ts";
+export type { OllamaMessage } from "./render-ollama.ts";
+export { validateOllama } from "./validate-ollama.ts";

@@ -1,0 +1,115 @@
+import type { Context } from "./build-context.ts";
+import { textOf } from "./render-openai-chat.ts";
+import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { carriesNothing } from "./replay-rules.ts";
+import type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
+
+/** A content of Gemini's generateContent. */
+export interface GeminiContent {
+  readonly role: "user" | "model";
+  readonly parts: readonly GeminiPart[];
+}
+
+export type GeminiPart = GeminiPartData & {
+  readonly thoughtSignature?: string;
+};
+
+export type GeminiPartData =
+  | { readonly text: string; readonly thought?: true }
+  | { readonly inlineData: { readonly mimeType: string; readonly data: string } }
+  | { readonly fileData: { readonly fileUri: string } }
+  | { readonly functionCall: { readonly name: string; readonly args: Readonly<Record<string, unknown>> } }
+  | { readonly functionResponse: { readonly name: string; readonly response: Readonly<Record<string, string>> } };
+
+/** What the service takes in place of a signature that cannot be had any more. */
+const signatureStandIn = "skip_thought_signature_validator";
+
+export const geminiMapping: ProviderMapping<GeminiContent> = {
+  rules: {
+    apis: new Set(["google-generative-ai", "google-gemini-cli", "google-vertex"]),
+    callIds: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
+    toolNames: { forbidden: /[^a-zA-Z0-9_.-]/g, maxLength: 64, first: /^[a-zA-Z_]/ },
+    imageTypes: new Set(["image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"]),
+    fileTypes: new Set(["application/pdf"]),
+    imageLinks: false,
+    fileLinks: false,
+    resultsInCallOrder: true,
+    resultImages: "after",
+    mergesUsers: false,
+    mergesReplies: true,
+    beginsWithUser: true,
+    repliesAfterResults: false,
+    emptyResults: "allowed",
+    systemMessages: "user",
+    trailingAssistant: () => "continue",
+    carryThinking: ({ signature, thinking, redacted }) =>
+      !redacted && thinking.trim() !== "" && signature !== null && isBase64(signature) ? { itemId: null } : null,
+    bindsThinking: true,
+    signsParts: true,
+    callSignature: (modelId) => (wantsSignatures(modelId) ? signatureStandIn : null),
+    carriedBlocks: carriesNothing,
+  },
+  turn: (turn) => contentsOf(turn),
+  system: (system) => ({ field: system, first: [] }),
+};
+
+/** The contents for Gemini; `system` is for `systemInstruction`. Calls carry no ids there: results follow their order. */
+export function renderGemini(context: Context, options: RenderOptions = {}): Rendering<GeminiContent> {
+  return renderWith(context, geminiMapping, options);
+}
+
+function wantsSignatures(modelId: string | null): boolean {
+  return Number(/gemini-(\d+)/.exec(modelId ?? "")?.[1] ?? 0) >= 3;
+}
+
+function isBase64(text: string): boolean {
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+}
+
+function contentsOf(turn: ReplayTurn): readonly GeminiContent[] {
+  if (turn.role === "system") return [{ role: "user", parts: [{ text: turn.text }] }];
+  if (turn.role === "assistant") return [{ role: "model", parts: turn.blocks.map(modelPart) }];
+  // Responses have a content of their own: the service counts them against the calls before.
+  const answers: readonly GeminiContent[] =
+    turn.results.length === 0 ? [] : [{ role: "user", parts: turn.results.map(responsePart) }];
+  return turn.blocks.length === 0 ? answers : [...answers, { role: "user", parts: turn.blocks.map(userPart) }];
+}
+
+function modelPart(block: AssistantTurn["blocks"][number]): GeminiPart {
+  switch (block.type) {
+    case "text":
+      return signed({ text: block.text }, block.signature ?? null);
+    case "thinking":
+      return signed({ text: block.thinking, thought: true }, block.signature);
+    case "toolCall":
+      return signed({ functionCall: { name: block.name, args: block.arguments } }, block.signature);
+    case "raw":
+      return block.block as unknown as GeminiPart;
+  }
+}
+
+function signed(part: GeminiPartData, thoughtSignature: string | null): GeminiPart {
+  return thoughtSignature === null ? part : { ...part, thoughtSignature };
+}
+
+function responsePart({ name, content, isError }: ReplayResult): GeminiPart {
+  const text = textOf(content);
+  return { functionResponse: { name, response: isError ? { error: text } : { output: text } } };
+}
+
+function userPart(block: ReplayUserBlock): GeminiPart {
+  switch (block.type) {
+    case "text":
+      return { text: block.text };
+    case "image":
+    case "file":
+      return sourcePart(block.source);
+    case "raw":
+      return block.block as unknown as GeminiPart;
+  }
+}
+
+function sourcePart(source: ReplaySource): GeminiPart {
+  if (source.type === "url") return { fileData: { fileUri: source.url } };
+  return { inlineData: { mimeType: source.media_type, data: source.data } };
+}

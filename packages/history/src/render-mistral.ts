@@ -1,0 +1,124 @@
+import type { Context } from "./build-context.ts";
+import { dataUrl, textOf } from "./render-openai-chat.ts";
+import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { carriesNothing } from "./replay-rules.ts";
+import type { AssistantTurn, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
+
+/** A message of Mistral's chat API. */
+export type MistralMessage =
+  | { readonly role: "system"; readonly content: string }
+  | { readonly role: "user"; readonly content: string | readonly MistralChunk[] }
+  | {
+      readonly role: "assistant";
+      readonly content: string | readonly MistralChunk[];
+      readonly tool_calls?: readonly MistralCall[];
+    }
+  | {
+      readonly role: "tool";
+      readonly tool_call_id: string;
+      readonly name: string;
+      readonly content: string | readonly MistralChunk[];
+    };
+
+export type MistralChunk =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "thinking"; readonly thinking: readonly { readonly type: "text"; readonly text: string }[] }
+  | { readonly type: "image_url"; readonly image_url: string }
+  | { readonly type: "document_url"; readonly document_url: string; readonly document_name?: string };
+
+export interface MistralCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+export const mistralMapping: ProviderMapping<MistralMessage> = {
+  rules: {
+    apis: new Set(["mistral-conversations", "mistral-chat", "mistral"]),
+    callIds: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, isExact: true },
+    toolNames: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
+    imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+    fileTypes: new Set(["application/pdf"]),
+    imageLinks: true,
+    fileLinks: true,
+    resultsInCallOrder: false,
+    resultImages: "inside",
+    mergesUsers: false,
+    mergesReplies: false,
+    beginsWithUser: true,
+    repliesAfterResults: true,
+    emptyResults: "allowed",
+    // A system message may follow users and replies, never tool results: in tags it can stand anywhere.
+    systemMessages: "user",
+    trailingAssistant: () => "continue",
+    carryThinking: ({ thinking, redacted }) => (!redacted && thinking.trim() !== "" ? { itemId: null } : null),
+    bindsThinking: false,
+    signsParts: false,
+    callSignature: () => null,
+    carriedBlocks: carriesNothing,
+  },
+  turn: (turn) => messagesOf(turn),
+  system: (system) => ({ field: null, first: [{ role: "system", content: system }] }),
+};
+
+/** The messages for Mistral's chat API. */
+export function renderMistral(context: Context, options: RenderOptions = {}): Rendering<MistralMessage> {
+  return renderWith(context, mistralMapping, options);
+}
+
+function messagesOf(turn: ReplayTurn): readonly MistralMessage[] {
+  if (turn.role === "system") return [{ role: "system", content: turn.text }];
+  if (turn.role === "assistant") return [assistantMessage(turn)];
+  const answers = turn.results.map(({ callId, name, content, isError }): MistralMessage => {
+    const hasMedia = content.some((block) => block.type !== "text");
+    const said = hasMedia ? content.map(chunk) : textOf(content);
+    return { role: "tool", tool_call_id: callId, name, content: isError ? inError(said) : said };
+  });
+  return turn.blocks.length === 0 ? answers : [...answers, { role: "user", content: userContent(turn.blocks) }];
+}
+
+function inError(content: string | readonly MistralChunk[]): string | readonly MistralChunk[] {
+  return typeof content === "string" ? `[error] ${content}` : [{ type: "text", text: "[error]" }, ...content];
+}
+
+function userContent(blocks: readonly ReplayUserBlock[]): string | readonly MistralChunk[] {
+  const [only] = blocks;
+  return blocks.length === 1 && only?.type === "text" ? only.text : blocks.map(chunk);
+}
+
+function chunk(block: ReplayUserBlock): MistralChunk {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text };
+    case "image":
+      return { type: "image_url", image_url: dataUrl(block.source) };
+    case "file":
+      return {
+        type: "document_url",
+        document_url: dataUrl(block.source),
+        ...(block.name === null ? {} : { document_name: block.name }),
+      };
+    case "raw":
+      return block.block as unknown as MistralChunk;
+  }
+}
+
+function assistantMessage(turn: AssistantTurn): MistralMessage {
+  const hasThinking = turn.blocks.some((block) => block.type === "thinking");
+  const content = hasThinking
+    ? turn.blocks.flatMap((block): readonly MistralChunk[] => {
+        if (block.type === "text") return [{ type: "text", text: block.text }];
+        if (block.type === "thinking") {
+          return [{ type: "thinking", thinking: [{ type: "text", text: block.thinking }] }];
+        }
+        return [];
+      })
+    : textOf(turn.blocks);
+  const calls = turn.blocks.flatMap((block): readonly MistralCall[] => {
+    if (block.type !== "toolCall") return [];
+    return [
+      { id: block.id, type: "function", function: { name: block.name, arguments: JSON.stringify(block.arguments) } },
+    ];
+  });
+  return { role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
+}

@@ -1,0 +1,81 @@
+import type { Context } from "./build-context.ts";
+import { textOf } from "./render-openai-chat.ts";
+import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { carriesNothing } from "./replay-rules.ts";
+import type { ReplayTurn } from "./replay-turn.ts";
+
+/** A message of Ollama's chat API. */
+export interface OllamaMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly content: string;
+  readonly thinking?: string;
+  /** Base64 without a prefix. */
+  readonly images?: readonly string[];
+  readonly tool_calls?: readonly {
+    readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+  }[];
+  /** Results are told apart by the tool's name and their order. */
+  readonly tool_name?: string;
+}
+
+export const ollamaMapping: ProviderMapping<OllamaMessage> = {
+  rules: {
+    apis: new Set(["ollama", "ollama-chat"]),
+    callIds: { forbidden: /[^\x21-\x7e]/g, maxLength: 256 },
+    toolNames: { forbidden: /[^a-zA-Z0-9_.-]/g, maxLength: 64 },
+    imageTypes: new Set(["image/jpeg", "image/png", "image/webp"]),
+    fileTypes: new Set(),
+    imageLinks: false,
+    fileLinks: false,
+    resultsInCallOrder: true,
+    resultImages: "after",
+    mergesUsers: false,
+    mergesReplies: false,
+    beginsWithUser: false,
+    repliesAfterResults: false,
+    emptyResults: "allowed",
+    systemMessages: "inline",
+    trailingAssistant: () => "keep",
+    carryThinking: ({ thinking, redacted }) => (!redacted && thinking.trim() !== "" ? { itemId: null } : null),
+    bindsThinking: false,
+    signsParts: false,
+    callSignature: () => null,
+    carriedBlocks: carriesNothing,
+  },
+  turn: (turn) => messagesOf(turn),
+  system: (system) => ({ field: null, first: [{ role: "system", content: system }] }),
+};
+
+/**
+ * The messages for Ollama's chat API. Results carry no ids there, so those of one reply stand in the order of its calls.
+ */
+export function renderOllama(context: Context, options: RenderOptions = {}): Rendering<OllamaMessage> {
+  return renderWith(context, ollamaMapping, options);
+}
+
+function messagesOf(turn: ReplayTurn): readonly OllamaMessage[] {
+  if (turn.role === "system") return [{ role: "system", content: turn.text }];
+  if (turn.role === "user") {
+    const answers = turn.results.map(({ name, content, isError }): OllamaMessage => {
+      const text = textOf(content);
+      return { role: "tool", content: isError ? `[error] ${text}` : text, tool_name: name };
+    });
+    if (turn.blocks.length === 0) return answers;
+    const images = turn.blocks.flatMap((block) =>
+      block.type === "image" && block.source.type === "base64" ? [block.source.data] : [],
+    );
+    return [...answers, { role: "user", content: textOf(turn.blocks), ...(images.length === 0 ? {} : { images }) }];
+  }
+  const thinking = turn.blocks.flatMap((block) => (block.type === "thinking" ? [block.thinking] : [])).join("\n\n");
+  const calls = turn.blocks.flatMap((block) =>
+    block.type === "toolCall" ? [{ function: { name: block.name, arguments: block.arguments } }] : [],
+  );
+  return [
+    {
+      role: "assistant",
+      content: textOf(turn.blocks),
+      ...(thinking === "" ? {} : { thinking }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    },
+  ];
+}

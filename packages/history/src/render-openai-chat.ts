@@ -1,0 +1,128 @@
+import type { Context } from "./build-context.ts";
+import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { carriesNothing } from "./replay-rules.ts";
+import type { AssistantTurn, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
+
+/** A message of the Chat Completions API. */
+export type OpenAiChatMessage =
+  | { readonly role: "system" | "developer"; readonly content: string }
+  | { readonly role: "user"; readonly content: string | readonly OpenAiChatPart[] }
+  | {
+      readonly role: "assistant";
+      readonly content: string | null;
+      readonly reasoning_content?: string;
+      readonly tool_calls?: readonly OpenAiChatCall[];
+    }
+  | { readonly role: "tool"; readonly tool_call_id: string; readonly content: string };
+
+export type OpenAiChatPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
+  | { readonly type: "file"; readonly file: { readonly filename: string; readonly file_data: string } };
+
+export interface OpenAiChatCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+export interface OpenAiChatOptions extends RenderOptions {
+  /** The role of instructions; newer models of OpenAI call them `developer`. @default "system" */
+  readonly systemRole?: "system" | "developer";
+  /** Whether thinking goes back as `reasoning_content`, as some compatible servers want it. @default false */
+  readonly reasoningContent?: boolean;
+}
+
+const idCharacters = /[^a-zA-Z0-9_-]/g;
+
+/** The mapping for one set of options. */
+export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapping<OpenAiChatMessage> {
+  const { systemRole = "system", reasoningContent = false } = options;
+  return {
+    rules: {
+      apis: new Set(["openai-completions"]),
+      callIds: { forbidden: idCharacters, maxLength: 40, separator: "|" },
+      toolNames: { forbidden: idCharacters, maxLength: 64 },
+      imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+      fileTypes: new Set(["application/pdf"]),
+      imageLinks: true,
+      fileLinks: false,
+      resultsInCallOrder: false,
+      resultImages: "after",
+      mergesUsers: false,
+      mergesReplies: false,
+      beginsWithUser: false,
+      repliesAfterResults: false,
+      emptyResults: "allowed",
+      systemMessages: "inline",
+      trailingAssistant: () => "keep",
+      carryThinking: ({ thinking, redacted }) =>
+        reasoningContent && !redacted && thinking.trim() !== "" ? { itemId: null } : null,
+      bindsThinking: false,
+      signsParts: false,
+      callSignature: () => null,
+      carriedBlocks: carriesNothing,
+    },
+    turn: (turn) => messagesOf(turn, systemRole),
+    system: (system) => ({ field: null, first: [{ role: systemRole, content: system }] }),
+  };
+}
+
+/** The messages for OpenAI's Chat Completions API and the servers that speak it. */
+export function renderOpenAiChat(context: Context, options: OpenAiChatOptions = {}): Rendering<OpenAiChatMessage> {
+  return renderWith(context, openAiChatMapping(options), options);
+}
+
+function messagesOf(turn: ReplayTurn, systemRole: "system" | "developer"): readonly OpenAiChatMessage[] {
+  if (turn.role === "system") return [{ role: systemRole, content: turn.text }];
+  if (turn.role === "assistant") return [assistantMessage(turn)];
+  const answers = turn.results.map(({ callId, content, isError }): OpenAiChatMessage => {
+    const text = textOf(content);
+    return { role: "tool", tool_call_id: callId, content: isError ? `[error] ${text}` : text };
+  });
+  return turn.blocks.length === 0 ? answers : [...answers, { role: "user", content: userContent(turn.blocks) }];
+}
+
+/** Texts of one message, joined as paragraphs. */
+export function textOf(blocks: readonly (ReplayUserBlock | AssistantTurn["blocks"][number])[]): string {
+  return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+}
+
+function userContent(blocks: readonly ReplayUserBlock[]): string | readonly OpenAiChatPart[] {
+  const [only] = blocks;
+  if (blocks.length === 1 && only?.type === "text") return only.text;
+  return blocks.flatMap((block): readonly OpenAiChatPart[] => {
+    switch (block.type) {
+      case "text":
+        return [{ type: "text", text: block.text }];
+      case "image":
+        return [{ type: "image_url", image_url: { url: dataUrl(block.source) } }];
+      case "file":
+        return [{ type: "file", file: { filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) } }];
+      case "raw":
+        return [block.block as unknown as OpenAiChatPart];
+    }
+  });
+}
+
+/** The link, or the data as one. */
+export function dataUrl(source: ReplaySource): string {
+  return source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`;
+}
+
+function assistantMessage(turn: AssistantTurn): OpenAiChatMessage {
+  const text = textOf(turn.blocks);
+  const thinking = turn.blocks.flatMap((block) => (block.type === "thinking" ? [block.thinking] : [])).join("\n\n");
+  const calls = turn.blocks.flatMap((block): readonly OpenAiChatCall[] => {
+    if (block.type !== "toolCall") return [];
+    return [
+      { id: block.id, type: "function", function: { name: block.name, arguments: JSON.stringify(block.arguments) } },
+    ];
+  });
+  return {
+    role: "assistant",
+    content: text === "" && calls.length > 0 ? null : text,
+    ...(thinking === "" ? {} : { reasoning_content: thinking }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}

@@ -1,0 +1,143 @@
+import type { Context } from "./build-context.ts";
+import type { NeutralThinking } from "./neutral-message.ts";
+import { dataUrl, textOf } from "./render-openai-chat.ts";
+import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { carriesNothing } from "./replay-rules.ts";
+import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
+
+/** An input item of the Responses API. */
+export type OpenAiResponsesItem =
+  | {
+      readonly type: "message";
+      readonly role: "user" | "system" | "developer" | "assistant";
+      readonly content: readonly OpenAiResponsesPart[];
+    }
+  | { readonly type: "function_call"; readonly call_id: string; readonly name: string; readonly arguments: string }
+  | {
+      readonly type: "function_call_output";
+      readonly call_id: string;
+      readonly output: string | readonly OpenAiResponsesPart[];
+    }
+  | {
+      readonly type: "reasoning";
+      readonly id: string;
+      readonly summary: readonly unknown[];
+      readonly encrypted_content: string;
+    };
+
+export type OpenAiResponsesPart =
+  | { readonly type: "input_text" | "output_text"; readonly text: string }
+  | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" }
+  | { readonly type: "input_file"; readonly filename: string; readonly file_data: string }
+  | { readonly type: "input_file"; readonly file_url: string };
+
+const idCharacters = /[^a-zA-Z0-9_-]/g;
+
+/**
+ * Reasoning goes back with its encrypted content, so that nothing has to be stored at the provider. Items go without ids
+ * of their own: with one, the service wants the reasoning it knows to belong to it, which a history may not hold any more.
+ */
+export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
+  rules: {
+    apis: new Set(["openai-responses", "openai-codex-responses", "azure-openai-responses"]),
+    callIds: { forbidden: idCharacters, maxLength: 64, separator: "|" },
+    toolNames: { forbidden: idCharacters, maxLength: 64 },
+    imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+    fileTypes: new Set(["application/pdf"]),
+    imageLinks: true,
+    fileLinks: true,
+    resultsInCallOrder: false,
+    resultImages: "inside",
+    mergesUsers: false,
+    mergesReplies: false,
+    beginsWithUser: false,
+    repliesAfterResults: false,
+    emptyResults: "allowed",
+    systemMessages: "inline",
+    trailingAssistant: () => "keep",
+    carryThinking: (thinking) => {
+      const item = reasoningItem(thinking);
+      return item === null ? null : { itemId: item.id };
+    },
+    bindsThinking: true,
+    signsParts: false,
+    callSignature: () => null,
+    carriedBlocks: carriesNothing,
+  },
+  turn: (turn) => itemsOf(turn),
+  system: (system) => ({ field: system, first: [] }),
+};
+
+/** The input items for OpenAI's Responses API; `system` is for `instructions`. */
+export function renderOpenAiResponses(context: Context, options: RenderOptions = {}): Rendering<OpenAiResponsesItem> {
+  return renderWith(context, openAiResponsesMapping, options);
+}
+
+type ReasoningItem = Extract<OpenAiResponsesItem, { readonly type: "reasoning" }>;
+
+/** The item as pi keeps it: JSON in the place of the signature. */
+function reasoningItem({ signature }: Pick<NeutralThinking, "signature">): ReasoningItem | null {
+  if (signature === null || !signature.startsWith("{")) return null;
+  try {
+    const { type, id, summary, encrypted_content: content } = JSON.parse(signature) as Record<string, unknown>;
+    if (type !== "reasoning" || typeof id !== "string" || !id.startsWith("rs")) return null;
+    if (!Array.isArray(summary) || typeof content !== "string" || content === "" || !signature.isWellFormed())
+      return null;
+    return { type, id, summary, encrypted_content: content };
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function itemsOf(turn: ReplayTurn): readonly OpenAiResponsesItem[] {
+  if (turn.role === "system") {
+    return [{ type: "message", role: "system", content: [{ type: "input_text", text: turn.text }] }];
+  }
+  if (turn.role === "assistant") return assistantItems(turn);
+  const outputs = turn.results.map(outputItem);
+  if (turn.blocks.length === 0) return outputs;
+  return [...outputs, { type: "message", role: "user", content: turn.blocks.map(inputPart) }];
+}
+
+function assistantItems(turn: AssistantTurn): readonly OpenAiResponsesItem[] {
+  return turn.blocks.flatMap((block): readonly OpenAiResponsesItem[] => {
+    switch (block.type) {
+      case "text":
+        return [{ type: "message", role: "assistant", content: [{ type: "output_text", text: block.text }] }];
+      case "toolCall":
+        return [
+          { type: "function_call", call_id: block.id, name: block.name, arguments: JSON.stringify(block.arguments) },
+        ];
+      case "thinking": {
+        const item = reasoningItem(block);
+        return item === null ? [] : [item];
+      }
+      case "raw":
+        return [block.block as unknown as OpenAiResponsesItem];
+    }
+  });
+}
+
+function outputItem({ callId, content, isError }: ReplayResult): OpenAiResponsesItem {
+  const isText = content.every((block) => block.type === "text");
+  const error: readonly OpenAiResponsesPart[] = isError ? [{ type: "input_text", text: "[error]" }] : [];
+  const text = textOf(content);
+  const output = isText ? (isError ? `[error] ${text}` : text) : [...error, ...content.map(inputPart)];
+  return { type: "function_call_output", call_id: callId, output };
+}
+
+function inputPart(block: ReplayUserBlock): OpenAiResponsesPart {
+  switch (block.type) {
+    case "text":
+      return { type: "input_text", text: block.text };
+    case "image":
+      return { type: "input_image", image_url: dataUrl(block.source), detail: "auto" };
+    case "file":
+      return block.source.type === "url"
+        ? { type: "input_file", file_url: block.source.url }
+        : { type: "input_file", filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) };
+    case "raw":
+      return block.block as unknown as OpenAiResponsesPart;
+  }
+}

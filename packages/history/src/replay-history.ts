@@ -1,0 +1,121 @@
+import { TurnAssembly } from "./assemble-turns.ts";
+import type { Context } from "./build-context.ts";
+import { collectItems } from "./collect-items.ts";
+import { summaryPrefixes } from "./message-texts.ts";
+import { CallPairing } from "./pair-calls.ts";
+import { createRepairLog, type Repair } from "./repair.ts";
+import type { ProviderRules, ReplayRules, TrailingAssistant } from "./replay-rules.ts";
+import type { ReplayTurn } from "./replay-turn.ts";
+
+/** What every target takes. */
+export interface RenderOptions {
+  /** The system prompt to send along. @default null */
+  readonly system?: string | null;
+  /** The model that gets the messages; signed thinking of other models is left out. @default the context's model */
+  readonly target?: { readonly provider: string; readonly modelId: string } | null;
+  /** First line of the message that carries a summary. @default "[Previous conversation summary]" */
+  readonly summaryPrefix?: string;
+  /** What becomes of a result whose call is not in the history. @default "drop" */
+  readonly orphanResults?: "drop" | "text";
+  /**
+   * What becomes of an assistant message at the end: it stays, for the model to go on from or for a prompt to follow; it
+   * goes; or a short user message follows it.
+   * @default "continue" where the provider or some of its models refuse such an end, else "keep"
+   */
+  readonly trailingAssistant?: TrailingAssistant;
+  /**
+   * How system messages inside the conversation are sent: as such, or as user text in tags.
+   * @default "inline" where every model takes them
+   */
+  readonly systemMessages?: "inline" | "user";
+  /** Whether images and files go along or are replaced by a line that says so. @default "carry" */
+  readonly media?: "carry" | "marker";
+  /** Further block types the provider takes as they were stored, such as those that need a beta header. @default none */
+  readonly carryBlocks?: ReadonlySet<string>;
+}
+
+/** A history in a provider's own shapes. */
+export interface Rendering<Message> {
+  /** For the request's own field; null where the system prompt is among the messages, or there is none. */
+  readonly system: string | null;
+  /** Ready to be sent; empty when the context is. */
+  readonly messages: readonly Message[];
+  /** Every change that was made to what the log says, in the order of the records. */
+  readonly repairs: readonly Repair[];
+  /** The id in the log of every call whose id was changed, by the id that is sent. */
+  readonly callIds: ReadonlyMap<string, string>;
+  /** The name in the log of every tool whose name was changed, by the name that is sent. */
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+/** How one provider takes a history: its rules, and its shapes for a turn. */
+export interface ProviderMapping<Message> {
+  readonly rules: ProviderRules;
+  /** The messages of one turn. Depends on the turn alone, so that what did not change is not made again. */
+  readonly turn: (turn: ReplayTurn) => readonly Message[];
+  /** Puts the system prompt where it belongs. */
+  readonly system: (system: string) => { readonly field: string | null; readonly first: readonly Message[] };
+}
+
+/** One pass over a context: clean, pair, assemble, map. */
+export function renderWith<Message>(
+  context: Context,
+  mapping: ProviderMapping<Message>,
+  options: RenderOptions,
+): Rendering<Message> {
+  const rules = replayRules(context.model, mapping.rules, options);
+  const log = createRepairLog();
+  const items = collectItems(context.messages, 0, rules, log.report);
+  new CallPairing(rules.orphanResults, log.report).takeAll(items);
+  const assembly = new TurnAssembly(rules, log.report);
+  assembly.takeAll(items);
+  assembly.finish();
+  const { field, first } = systemOf(mapping, options);
+  const messages = assembly.turns().turns.flatMap(mapping.turn);
+  return {
+    system: field,
+    messages: messages.length === 0 ? messages : [...first, ...messages],
+    repairs: log.sorted(),
+    ...assembly.changedNames(),
+  };
+}
+
+/** Where the system prompt goes; nowhere when there is none. */
+export function systemOf<Message>(
+  mapping: ProviderMapping<Message>,
+  { system }: RenderOptions,
+): { readonly field: string | null; readonly first: readonly Message[] } {
+  return system === undefined || system === null ? { field: null, first: [] } : mapping.system(system);
+}
+
+/** A provider's rules with what the caller asks for. */
+export function replayRules(model: Context["model"], rules: ProviderRules, options: RenderOptions): ReplayRules {
+  const target = options.target === undefined ? model : options.target;
+  const modelId = target?.modelId ?? null;
+  const isMarker = options.media === "marker";
+  return {
+    ...rules,
+    target,
+    summaryPrefix: options.summaryPrefix ?? (summaryPrefixes[0] as string),
+    orphanResults: options.orphanResults ?? "drop",
+    trailingAssistant: options.trailingAssistant ?? rules.trailingAssistant(modelId),
+    systemMessages: options.systemMessages ?? rules.systemMessages,
+    callSignature: rules.callSignature(modelId),
+    carriedBlocks: {
+      user: carried(rules.carriedBlocks.user, options),
+      result: carried(rules.carriedBlocks.result, options),
+      reply: carried(rules.carriedBlocks.reply, options),
+    },
+    imageLinks: rules.imageLinks && !isMarker,
+    fileLinks: rules.fileLinks && !isMarker,
+    imageTypes: isMarker ? new Set() : rules.imageTypes,
+    fileTypes: isMarker ? new Set() : rules.fileTypes,
+  };
+}
+
+const fileBlocks: ReadonlySet<string> = new Set(["document", "container_upload"]);
+
+function carried(types: ReadonlySet<string>, { media, carryBlocks }: RenderOptions): ReadonlySet<string> {
+  const all = carryBlocks === undefined ? types : types.union(carryBlocks);
+  return media === "marker" ? all.difference(fileBlocks) : all;
+}
