@@ -16,6 +16,7 @@ import { manifestCases } from "./cases/manifest.ts";
 import { modelCases } from "./cases/model.ts";
 import { moveCases, removeCases } from "./cases/move.ts";
 import { redactCases } from "./cases/redact.ts";
+import { refusalCases } from "./cases/refusals.ts";
 import { sourceCases } from "./cases/sources.ts";
 import { turnCases } from "./cases/turns.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
@@ -39,6 +40,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...sourceCases,
   ...limitCases,
   ...pagingCases,
+  ...refusalCases,
   ...errorCases,
   ...signalCases,
   ...durabilityCases,

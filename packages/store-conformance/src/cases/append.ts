@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { assertRefused, createSession, numbersTo, readRecords, readTexts, seqsOf, userDraft } from "../case-tools.ts";
+import {
+  assertRefused,
+  createSession,
+  numbersTo,
+  readRecords,
+  readSources,
+  readTexts,
+  seqsOf,
+  userDraft,
+} from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 export const appendCases: readonly ConformanceCase[] = [
@@ -181,6 +190,24 @@ export const appendCases: readonly ConformanceCase[] = [
       await store.append(ref, [draft]);
       const { parentId: _parent, timestamp: _time, ...rest } = (await readRecords(store, ref))[0]?.record ?? {};
       assert.equal(JSON.stringify(rest), JSON.stringify(draft));
+    },
+  },
+  {
+    id: "append/four-fields-first",
+    demand: "a line begins with type, id, parentId and timestamp, whatever the other fields are called",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const draft = { "7": "seven", ...userDraft("one", { id: "r1", "0": "nought" }), zebra: 1 };
+      await store.append(ref, [draft]);
+      const [stored] = await readSources(store, ref);
+      assert.ok(stored !== undefined, "the record can be read");
+      const { timestamp } = stored.record;
+      const line = String(stored.source);
+      assert.ok(
+        line.startsWith(`{"type":"message","id":"r1","parentId":null,"timestamp":"${timestamp}",`),
+        `the line begins otherwise: ${line}`,
+      );
+      assert.deepEqual(JSON.parse(line), { ...draft, parentId: null, timestamp });
     },
   },
   {

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import type { CodecContext, PayloadCodec } from "@throughline/core";
-import { assertRefused, createSession, lineOf, readSources, readTexts, userDraft } from "../case-tools.ts";
+import {
+  assertFails,
+  assertRefused,
+  createSession,
+  lineOf,
+  readSources,
+  readTexts,
+  reopened,
+  userDraft,
+} from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { createXorCodec } from "../xor-codec.ts";
 
@@ -99,7 +108,49 @@ export const codecCases: readonly ConformanceCase[] = [
       assert.deepEqual([await readTexts(store, ref), (await store.load(ref))?.revision], [[], 1]);
     },
   },
+  {
+    id: "codec/wrong-codec",
+    demand: "opened with the wrong codec, a store says CODEC_FAILED to whatever needs the content, and changes nothing",
+    requires: ({ persistent }) => persistent,
+    needs: ["codec", "reopen"],
+    async run({ openWithCodec }) {
+      const codec = keyedCodec();
+      const under = await openWithCodec(codec);
+      const ref = await createSession(under.store, "a", { entry: { label: "x" } });
+      await under.store.append(ref, [userDraft("one", { id: "r1" }), { source: lineOf("r2", '"n":1.0', "r1") }]);
+      const before = [await under.store.load(ref), await readSources(under.store, ref)];
+      for (const name of ["right", "another"]) {
+        Object.assign(codec, { name, key: "wrong" });
+        const wrong = await reopened(under);
+        await assertFails(wrong.load(ref), "CODEC_FAILED");
+        await assertFails(wrong.list(), "CODEC_FAILED");
+        await assertFails(readSources(wrong, ref), "CODEC_FAILED");
+        await assertRefused(wrong.append(ref, [userDraft("two")], { entry: { label: "y" } }), "CODEC_FAILED");
+        await assertRefused(wrong.move(ref, { kind: "rename", key: "agent:main:b" }), "CODEC_FAILED");
+        await assertRefused(wrong.redact(ref, ["r1"], { reason: "test" }), "CODEC_FAILED");
+      }
+      Object.assign(codec, { name: "right", key: "right" });
+      const store = await reopened(under);
+      assert.deepEqual([await store.load(ref), await readSources(store, ref)], before);
+    },
+  },
 ];
+
+/** A codec whose name and key can be changed, so that the store is opened again with another. */
+function keyedCodec(): PayloadCodec & { readonly key: string } {
+  const codec = createXorCodec();
+  const keyed = {
+    name: "right",
+    key: "right",
+    encode: (plain: Uint8Array, context: CodecContext) => codec.encode(plain, withKey(context)),
+    decode: (coded: Uint8Array, context: CodecContext) => codec.decode(coded, withKey(context)),
+  };
+  const withKey = (context: CodecContext): CodecContext => ({
+    ...context,
+    sessionId: `${keyed.key} ${context.sessionId}`,
+  });
+  return keyed;
+}
 
 /** Notes where payloads belong, each context with its fields in one order. */
 function recording(contexts: CodecContext[]): PayloadCodec {

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
-import type { SessionRef, SessionStore } from "@throughline/core";
-import { assertRefused, createSession, lineOf, numbersTo, readRecords, readSources, userDraft } from "../case-tools.ts";
+import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import {
+  assertFails,
+  assertRefused,
+  createSession,
+  lineOf,
+  numbersTo,
+  readRecords,
+  readSources,
+  userDraft,
+} from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 /** A line of exactly so many bytes. */
@@ -193,7 +202,62 @@ export const pagingCases: readonly ConformanceCase[] = [
       }
     },
   },
+  {
+    id: "paging/one-session",
+    demand: "all pages of a read are of the session that held the key at the first, also when it is reset meanwhile",
+    async run({ store }) {
+      const ref = await createPages(store, "old");
+      const count = (await store.load(ref))?.head.lastSeq ?? 0;
+      const records: StoredRecord[] = [];
+      for await (const page of store.read(ref)) {
+        if (records.length === 0) {
+          const { revision = 0 } = (await store.load(ref)) ?? {};
+          await store.save(ref, { sessionId: "session-next" }, { ifRevision: revision });
+          await fillPages(store, ref, "new");
+        }
+        records.push(...page.records);
+      }
+      assert.deepEqual(
+        records.map(({ seq, record }) => [seq, record["text"]]),
+        numbersTo(count).map((seq) => [seq, "old"]),
+      );
+    },
+  },
+  {
+    id: "paging/purged-while-reading",
+    demand: "a read says SESSION_NOT_FOUND once its session was purged, also when another has its key",
+    async run({ store }) {
+      for (const isReplaced of [false, true]) {
+        const ref = await createPages(store, "old");
+        const pages = store.read(ref)[Symbol.asyncIterator]();
+        assert.equal((await pages.next()).done, false);
+        await store.remove(ref, { purge: true });
+        if (isReplaced) {
+          await store.save(ref, { sessionId: "session-next" }, { ifRevision: null });
+          await fillPages(store, ref, "new");
+        }
+        await assertFails(pages.next(), "SESSION_NOT_FOUND");
+      }
+    },
+  },
 ];
+
+/** A session with more than two pages of records, each with the text. */
+async function createPages(store: SessionStore, text: string): Promise<SessionRef> {
+  const ref = await createSession(store, "a");
+  await fillPages(store, ref, text);
+  return ref;
+}
+
+async function fillPages(store: SessionStore, ref: SessionRef, text: string): Promise<void> {
+  const { pageRecords, batchRecords } = store.capabilities.limits;
+  const size = Math.min(pageRecords, batchRecords);
+  for (let made = 0; made <= 2 * pageRecords; made += size)
+    await store.append(
+      ref,
+      numbersTo(size).map(() => userDraft(text, { text })),
+    );
+}
 
 async function createTen(store: SessionStore): Promise<SessionRef> {
   const ref = await createSession(store, "a");

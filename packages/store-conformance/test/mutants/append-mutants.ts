@@ -219,6 +219,20 @@ export const appendMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "writes the fields in the order of an object",
+    foundBy: "append/four-fields-first",
+    handle: (inner) => ({
+      read: readThrough(inner, (page, _ref, { payload }) => ({
+        ...page,
+        records: page.records.map((stored) =>
+          payload === "source" && "record" in stored && JSON.stringify(stored.record).startsWith('{"0"')
+            ? { ...stored, source: JSON.stringify(stored.record) }
+            : stored,
+        ),
+      })),
+    }),
+  },
+  {
     name: "refuses an append without records",
     foundBy: "append/empty-batch",
     handle: (inner) => ({

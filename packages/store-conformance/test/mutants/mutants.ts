@@ -1,4 +1,5 @@
 import { appendMutants } from "./append-mutants.ts";
+import { codecMutants } from "./codec-mutants.ts";
 import { entryMutants } from "./entry-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
 import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
@@ -12,8 +13,9 @@ import {
   manifestMutants,
 } from "./handle-mutants.ts";
 import type { Mutant } from "./mutant.ts";
-import { codecMutants, copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
+import { copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
 import { pagingMutants } from "./paging-mutants.ts";
+import { refusalMutants } from "./refusal-mutants.ts";
 import { isolationMutants, listMutants } from "./place-mutants.ts";
 
 export const mutants: readonly Mutant[] = [
@@ -31,6 +33,7 @@ export const mutants: readonly Mutant[] = [
   ...redactMutants,
   ...sourceMutants,
   ...limitMutants,
+  ...refusalMutants,
   ...errorMutants,
   ...durabilityMutants,
   ...concurrencyMutants,

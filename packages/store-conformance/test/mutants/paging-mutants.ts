@@ -1,4 +1,5 @@
-import type { RecordHead, SessionStore } from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
+import type { ReadOptions, ReadPayload, RecordHead, RecordPage, SessionStore } from "@throughline/core";
 import { readThrough, readWith, type Mutant } from "./mutant.ts";
 
 export const pagingMutants: readonly Mutant[] = [
@@ -110,6 +111,43 @@ export const pagingMutants: readonly Mutant[] = [
           const moved = page.lastSeq - start;
           const records = moved === 0 ? page.records : page.records.slice(moved);
           if (records.length > 0) yield { ...page, records };
+        }
+      } as SessionStore["read"],
+    }),
+  },
+  {
+    name: "looks the key up for every page",
+    foundBy: "paging/one-session",
+    handle: (inner) => ({
+      read: async function* (ref, options = {}) {
+        let range: ReadOptions<ReadPayload> = options;
+        for (;;) {
+          let page: RecordPage<ReadPayload> | null = null;
+          for await (page of inner.read(ref, range)) break;
+          const last = page?.records.at(-1);
+          if (page === null || last === undefined) return;
+          yield page;
+          const { limit = Infinity } = range;
+          const behind = options.order === "descending" ? { beforeSeq: last.seq } : { afterSeq: last.seq };
+          range = { ...range, ...behind, limit: limit - page.records.length };
+          if (limit <= page.records.length) return;
+        }
+      } as SessionStore["read"],
+    }),
+  },
+  {
+    name: "a purge ends a read in silence",
+    foundBy: "paging/purged-while-reading",
+    handle: (inner) => ({
+      read: async function* (ref, options = {}) {
+        let count = 0;
+        try {
+          for await (const page of inner.read(ref, options)) {
+            count++;
+            yield page;
+          }
+        } catch (error) {
+          if (count === 0 || !hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
         }
       } as SessionStore["read"],
     }),

@@ -227,58 +227,6 @@ export const limitMutants: readonly Mutant[] = [
   },
 ];
 
-export const codecMutants: readonly Mutant[] = [
-  { name: "codec leaks", foundBy: "codec/no-plain-text", codec: () => undefined },
-  {
-    name: "codec leaks entries",
-    foundBy: "codec/no-plain-text",
-    codec: (codec) => ({
-      ...codec,
-      encode: (plain, context) => (context.part === "entry" ? plain : codec.encode(plain, context)),
-      decode: (coded, context) => (context.part === "entry" ? coded : codec.decode(coded, context)),
-    }),
-  },
-  {
-    name: "payloads are bound to no place",
-    foundBy: "codec/context",
-    codec: (codec) => {
-      const nowhere = { namespace: "", agentId: "", sessionId: "", id: "", part: "blob" } as const;
-      return {
-        ...codec,
-        encode: (plain) => codec.encode(plain, nowhere),
-        decode: (coded) => codec.decode(coded, nowhere),
-      };
-    },
-  },
-  {
-    name: "a rename leaves the entry bound to the old key",
-    foundBy: "codec/round-trip",
-    codec: (codec) => {
-      let firstKey: string | null = null;
-      return {
-        ...codec,
-        encode: (plain, context) => {
-          if (context.part === "entry") firstKey ??= context.id;
-          return codec.encode(plain, context.part === "entry" ? { ...context, id: firstKey ?? "" } : context);
-        },
-      };
-    },
-  },
-  {
-    name: "errors of a codec get out as they are",
-    foundBy: "codec/failure",
-    handle: (inner) => ({
-      append: async (ref, drafts, options) => {
-        try {
-          return await inner.append(ref, drafts, options);
-        } catch (error) {
-          throw hasErrorCode(error, "CODEC_FAILED") ? error.cause : error;
-        }
-      },
-    }),
-  },
-];
-
 /** A handle that gives the same object again for the same question, as a cache without copies does. */
 function remembering(inner: SessionStore): Partial<SessionStore> {
   const pages = new Map<string, object>();
