@@ -23,6 +23,8 @@ export async function bundleCli(folder: string, outdir: string = join(folder, "d
     legalComments: "eof",
     sourcemap: true,
     logLevel: "warning",
+    // Holds a binary for each platform, which no bundle can.
+    external: ["better-sqlite3"],
     plugins: [leanBuiltins],
     // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
     banner: {

@@ -19,6 +19,10 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     const { createMemoryStore } = await import("@throughline/store-memory");
     return createMemoryStore(events);
   }
+  if (address.scheme === "sqlite") {
+    const { createSqliteStore } = await import("@throughline/store-sqlite");
+    return createSqliteStore({ path: address.path, create: options.create, ...events });
+  }
   const { createJsonlStore } = await import("@throughline/store-jsonl");
   return createJsonlStore({ root: address.root, create: options.create, ...events });
 }

@@ -2,13 +2,16 @@ import { isAbsolute, resolve } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 
 /** A store URL this build can open. */
-export type StoreAddress = { readonly scheme: "jsonl"; readonly root: string } | { readonly scheme: "memory" };
+export type StoreAddress =
+  | { readonly scheme: "sqlite"; readonly path: string }
+  | { readonly scheme: "jsonl"; readonly root: string }
+  | { readonly scheme: "memory" };
 
-const availableSchemes = ["jsonl:DIRECTORY", "memory:"];
-const laterSchemes = new Set(["sqlite", "postgres", "postgresql"]);
+const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "memory:"];
+const laterSchemes = new Set(["postgres", "postgresql"]);
 
 /**
- * Reads a store URL; a relative directory is taken from `workingDirectory`.
+ * Reads a store URL; a relative path is taken from `workingDirectory`.
  * @throws {ThroughlineError} STORE_URL_INVALID, STORE_UNSUPPORTED
  */
 export function parseStoreUrl(url: string, workingDirectory: string): StoreAddress {
@@ -17,10 +20,12 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
   const rest = match?.[2] ?? "";
   const shown = JSON.stringify(maskSecrets(url));
   if (scheme === "memory" && rest === "") return { scheme };
-  if (scheme === "jsonl") {
-    const path = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
-    if (path === "" || path.includes("\0")) throw invalid(`The store URL ${shown} names no directory.`);
-    return { scheme, root: resolve(workingDirectory, path) };
+  if (scheme === "jsonl" || scheme === "sqlite") {
+    const given = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
+    const what = scheme === "jsonl" ? "directory" : "file";
+    if (given === "" || given.includes("\0")) throw invalid(`The store URL ${shown} names no ${what}.`);
+    const path = resolve(workingDirectory, given);
+    return scheme === "jsonl" ? { scheme, root: path } : { scheme, path };
   }
   if (scheme !== undefined && laterSchemes.has(scheme)) {
     throw new ThroughlineError(

@@ -67,7 +67,7 @@ describe("docs/cli.md", () => {
 describe("help", () => {
   it("does not speak of commands that are not there", () => {
     const help = program.helpInformation();
-    for (const name of ["chat", "explain", "compact", "serve", "watch", "sqlite"]) expect(help).not.toContain(name);
+    for (const name of ["chat", "explain", "compact", "serve", "watch", "postgres"]) expect(help).not.toContain(name);
   });
 
   it("knows the version of the package", () => {

@@ -48,6 +48,11 @@ const cases: readonly Case[] = [
   { args: ["sessions", "--bogus"], code: 2, error: "USAGE" },
   { args: ["sessions", "surplus"], code: 2, error: "USAGE", message: /too many arguments/ },
   { args: ["show"], code: 2, error: "USAGE", message: /missing required argument/ },
+  { args: ["help", "nothing"], code: 2, error: "USAGE", message: /unknown command 'nothing'/ },
+  { args: ["search", " "], code: 2, error: "USAGE", message: /needs a word/ },
+  // No line is read of it, and still it is no success.
+  { args: ["append", "bad\nkey"], code: 1, error: "KEY_INVALID" },
+  { args: ["append", "agent:work:x", "--agent", "main"], code: 1, error: "KEY_AGENT_MISMATCH" },
   { args: ["sessions", "--limit", "0"], code: 2, error: "USAGE" },
   { args: ["sessions", "--limit", "1.5"], code: 2, error: "USAGE" },
   { args: ["sessions", "--since", "yesterday"], code: 2, error: "USAGE" },
@@ -76,7 +81,7 @@ const cases: readonly Case[] = [
   { args: ["sessions", "--namespace", "../x"], code: 1, error: "NAMESPACE_INVALID" },
   { args: ["sessions", "--cursor", "nonsense"], code: 1, error: "CURSOR_INVALID" },
   { args: ["sessions", "--store", "nothing"], code: 1, error: "STORE_URL_INVALID" },
-  { args: ["sessions", "--store", "sqlite:x.db"], code: 1, error: "STORE_UNSUPPORTED", message: /jsonl:DIRECTORY/ },
+  { args: ["sessions", "--store", "postgres://h/x"], code: 1, error: "STORE_UNSUPPORTED", message: /jsonl:DIRECTORY/ },
   {
     args: ["sessions", "--store", "postgres://ada:geheim@h/db"],
     code: 1,
@@ -131,6 +136,11 @@ describe("exit codes", () => {
     expect(forPeople.code).toBe(code);
     if (error !== null) expect(forPeople.stderr).toMatch(/(^|\n)error: .+\n.+\n$/s);
     expect(JSON.stringify([asJson, forPeople])).not.toContain("geheim");
+  });
+
+  it("names the help that answers a wrong call", async () => {
+    const { stderr } = await runHere(home, ["show", "--json"]);
+    expect(objects(stderr)[0]?.["remedy"]).toBe("See `throughline show --help`.");
   });
 
   it("creates nothing where a command only reads", async () => {

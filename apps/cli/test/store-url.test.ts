@@ -13,6 +13,11 @@ describe("parseStoreUrl", () => {
     expect(parseStoreUrl(url, "/home/ada")).toEqual({ scheme: "jsonl", root });
   });
 
+  it("reads sqlite:", () => {
+    expect(parseStoreUrl("sqlite:a.db", "/home/ada")).toEqual({ scheme: "sqlite", path: "/home/ada/a.db" });
+    expect(parseStoreUrl("sqlite:///srv/a.db", "/home/ada")).toEqual({ scheme: "sqlite", path: "/srv/a.db" });
+  });
+
   it("reads memory:", () => {
     expect(parseStoreUrl("memory:", "/")).toEqual({ scheme: "memory" });
   });
@@ -24,7 +29,8 @@ describe("parseStoreUrl", () => {
     ["jsonl:", "STORE_URL_INVALID"],
     ["memory:x", "STORE_URL_INVALID"],
     ["file:/srv", "STORE_URL_INVALID"],
-    ["sqlite:a.db", "STORE_UNSUPPORTED"],
+    ["postgres:a", "STORE_UNSUPPORTED"],
+    ["sqlite:", "STORE_URL_INVALID"],
     ["postgres://ada:secret@host/db", "STORE_UNSUPPORTED"],
     ["postgresql://ada:secret@host/db", "STORE_UNSUPPORTED"],
   ])("refuses %j with %s, naming what there is and no secret", (url, code) => {

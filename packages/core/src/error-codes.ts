@@ -47,6 +47,12 @@ const table = {
     retryable: false,
     remedy: "Correct the named key; `throughline config` lists every key with its value and source.",
   },
+  CONTEXT_OVERFLOW: {
+    summary: "The request does not fit the model, and nothing the guard may shorten makes it fit.",
+    retryable: false,
+    remedy:
+      "Compact the session, use a model with a larger window, or shorten the message; the details list every attempt.",
+  },
   CURSOR_INVALID: {
     summary: "A list cursor was not made by this query of this store.",
     retryable: false,
@@ -225,7 +231,7 @@ const table = {
   STORE_URL_INVALID: {
     summary: "A store URL cannot be read.",
     retryable: false,
-    remedy: "Use jsonl:DIRECTORY or memory:.",
+    remedy: "Use sqlite:FILE, jsonl:DIRECTORY or memory:.",
   },
   STORE_VERSION_UNSUPPORTED: {
     summary: "The store was written by a newer version.",
