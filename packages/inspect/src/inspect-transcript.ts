@@ -8,6 +8,8 @@ import type { RecordPlace } from "./merge-findings.ts";
 export interface InspectTranscriptOptions {
   /** Named in the findings. */
   readonly path?: string | null;
+  /** The id the file's name states, if it states one; a header with another is a finding. @default null */
+  readonly sessionId?: string | null;
   readonly signal?: AbortSignal;
 }
 
@@ -24,7 +26,7 @@ export async function inspectTranscript(
   options: InspectTranscriptOptions = {},
 ): Promise<TranscriptReport> {
   const path = options.path ?? null;
-  const reader = createTranscriptReader({ path });
+  const reader = createTranscriptReader({ path, sessionId: options.sessionId ?? null });
   const records: StoredRecord[] = [];
   const places = new Map<string, RecordPlace>();
   const unparsedIds = new Set<string>();

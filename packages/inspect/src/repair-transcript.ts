@@ -1,3 +1,4 @@
+import { ThroughlineError } from "@throughline/core";
 import type { SessionRecord } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, encodeLine } from "@throughline/openclaw-format";
@@ -10,12 +11,17 @@ export interface RepairTranscriptOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Lines of this version are what a clean copy may hold beside those of version 3. */
+const newestVersion = 4;
+
 const lineFeed = new Uint8Array([0x0a]);
 
 /**
  * The lines of a clean copy, in version 3: a good header first, then every record that can be read, each after its
  * parent. A line that is in order is given as it came, byte for byte; what cannot be read is left out, which is why the
  * original must be kept.
+ * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when the header says that a newer program wrote the file: what
+ * looks wrong may be right there
  */
 export async function* repairTranscript(
   chunks: AsyncIterable<Uint8Array>,
@@ -28,6 +34,7 @@ export async function* repairTranscript(
     const line = reader.push(decodeLine(split.bytes), placeOf(split));
     if (line.unparsed !== null) continue;
     if (written.size === 0) {
+      refuseNewer(reader.header);
       yield headerBytes(line, reader.header, options.sessionId ?? "unknown");
       yield lineFeed;
       written.add("");
@@ -39,6 +46,15 @@ export async function* repairTranscript(
     written.add(line.record.id);
     if (!line.side) lastMainId = line.record.id;
   }
+}
+
+function refuseNewer(header: TranscriptHeader | null): void {
+  if (header === null || header.version <= newestVersion) return;
+  throw new ThroughlineError(
+    "RECORD_FROM_NEWER_VERSION",
+    `The header says version ${header.version}; no clean copy is made of what may be clean.`,
+    { details: { version: header.version } },
+  );
 }
 
 function headerBytes(line: TranscriptLine, header: TranscriptHeader | null, fallbackId: string): Uint8Array {

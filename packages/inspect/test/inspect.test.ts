@@ -158,6 +158,24 @@ describe("inspectIndex", () => {
   });
 });
 
+describe("a file of a newer program", () => {
+  const newer = `${header.replace('"version":3', '"version":9')}\n${user("a", null)}\n`;
+
+  it("is not repaired: what looks wrong may be right there", async () => {
+    await expect(repair(newer)).rejects.toMatchObject({ code: "RECORD_FROM_NEWER_VERSION", details: { version: 9 } });
+    expect(await repair(newer.replace('"version":9', '"version":4'))).toContain('"version":4');
+  });
+});
+
+describe("the id a file's name states", () => {
+  it("is compared with the header's", async () => {
+    const text = `${header}\n${user("a", null)}\n`;
+    const codes = async (sessionId: string | null): Promise<readonly string[]> =>
+      (await inspectTranscript(bytesOf(text), { sessionId })).findings.map(({ code }) => code);
+    expect([await codes("s1"), await codes(null), await codes("s2")]).toEqual([[], [], ["HEADER_MISMATCH"]]);
+  });
+});
+
 describe("inspectStore", () => {
   it("reads every session and names the key", async () => {
     await using store = createMemoryStore();

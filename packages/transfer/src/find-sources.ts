@@ -12,17 +12,30 @@ import {
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat } from "./import-types.ts";
 import { indexedFolder } from "./indexed-folder.ts";
-import { listSourceNames } from "./node/source-files.ts";
+import { isInside, listSourceNames } from "./node/source-files.ts";
 import { ownAgent } from "./own-store-folder.ts";
 import { peekTranscript, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
 
 interface Search {
   readonly from: "auto" | ImportFormat;
+  /** Where the store that imports lies; nothing in it is a source. */
+  readonly storeRoot: string | null;
 }
 
 /** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
-export async function* findSources(paths: readonly string[], from: "auto" | ImportFormat): AsyncGenerator<FoundSource> {
-  for (const path of paths) yield* guarded(resolve(path), findAt(resolve(path), { from }));
+export async function* findSources(paths: readonly string[], search: Search): AsyncGenerator<FoundSource> {
+  for (const path of paths) yield* guarded(resolve(path), findForeign(resolve(path), search));
+}
+
+async function* findForeign(path: string, search: Search): AsyncGenerator<FoundSource> {
+  if (search.storeRoot !== null && (await isInside(path, search.storeRoot))) {
+    throw new ThroughlineError("INPUT_INVALID", `${quote(path)} belongs to the store it would be imported into.`, {
+      outcome: "not-applied",
+      details: { path },
+      remedy: "Its sessions are there already; `throughline sessions --all-agents --archived` lists them.",
+    });
+  }
+  yield* findAt(path, search);
 }
 
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
@@ -111,14 +124,17 @@ async function* plainFile(path: string, name: string, search: Search): AsyncGene
 
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function loneFile(path: string, search: Search): Promise<TranscriptSource> {
-  const { format: detected, header } = await peekTranscript(path);
+  const { format: detected, header, isEmpty } = await peekTranscript(path);
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const format = search.from === "auto" ? placed : search.from;
-  if (format === "unknown")
-    throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} does not begin like a transcript.`, {
+  if (format === "unknown") {
+    const why = isEmpty ? "is empty" : "does not begin like a transcript";
+    throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} ${why}.`, {
       details: { path },
+      ...(isEmpty ? { remedy: "There is nothing in it to import." } : {}),
     });
+  }
   const ids = sessionIdOf(path, header, format === "openclaw" && agentId !== null);
   return {
     kind: "transcript",

@@ -33,7 +33,7 @@ export async function* importPaths(
 }
 
 function sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {
-  return findSources(paths, options.from ?? "auto");
+  return findSources(paths, { from: options.from ?? "auto", storeRoot: options.storeRoot ?? null });
 }
 
 async function onlyOne(paths: readonly string[], options: ImportOptions): Promise<readonly FoundSource[]> {

@@ -14,6 +14,11 @@ export interface ImportOptions {
   readonly namespace?: string;
   /** Reads and reports, and writes nothing. @default false */
   readonly dryRun?: boolean;
+  /**
+   * The directory the store itself lies in, if it has one: what is in it is refused, because every session would be
+   * there twice. @default null
+   */
+  readonly storeRoot?: string | null;
   /** @default the store's */
   readonly durability?: Durability;
   /** Called after each batch and at the end of each file. */

@@ -5,6 +5,7 @@ export type { ExportAllOptions, ExportedFile, ExportFileOptions } from "./export
 export { exportSession } from "./export-session.ts";
 export type { ExportFormat, ExportOptions, ExportRemark } from "./export-types.ts";
 export { importPaths } from "./import-paths.ts";
+export { nameSessionId } from "./transcript-source.ts";
 export { receiptOf } from "./import-receipt.ts";
 export type { ImportReceipt } from "./import-receipt.ts";
 export type {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Finding } from "@throughline/core";
 import { isSessionId } from "@throughline/core/keys";
 import {
+  agentOfSessionsDir,
   classifySessionFile,
   createLineSplitter,
   createTranscriptReader,
@@ -42,6 +43,7 @@ export interface TranscriptSource {
 export interface Peek {
   readonly format: TranscriptFormat;
   readonly header: TranscriptHeader | null;
+  readonly isEmpty: boolean;
 }
 
 const peekBytes = 256 * 1024;
@@ -62,7 +64,7 @@ export async function peekTranscript(path: string): Promise<Peek> {
       const { unparsed } = reader.push(line, { line: index + 1, byteOffset: 0 });
       if (unparsed === null) break;
     }
-    return { format: detectLineFormat(lines), header: reader.header };
+    return { format: detectLineFormat(lines), header: reader.header, isEmpty: source.sizeBytes === 0 };
   } finally {
     await source.close();
   }
@@ -86,6 +88,17 @@ export function sessionIdOf(
   const stated = header?.sessionId ?? null;
   if (stated !== null && isSessionId(stated)) return { sessionId: stated, nameSessionId: null };
   return { sessionId: named.sessionId ?? fallbackId(path), nameSessionId: null };
+}
+
+/**
+ * The id that the name of a file states, by the rules of an import; null when the name says nothing, so that a header
+ * with another id is no contradiction.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
+ */
+export async function nameSessionId(path: string): Promise<string | null> {
+  const { format, header } = await peekTranscript(path);
+  const isOpenclaw = format === "openclaw" || format === "pi";
+  return sessionIdOf(path, header, isOpenclaw && agentOfSessionsDir(path) !== null).nameSessionId;
 }
 
 /** An id that can be used, made of one that cannot: always the same one. */

@@ -1,4 +1,5 @@
-import { close, constants, fstat, open, read, readdir, type Dirent } from "node:fs";
+import { close, constants, fstat, open, read, readdir, realpath, type Dirent } from "node:fs";
+import { sep } from "node:path";
 import { promisify } from "node:util";
 import { ThroughlineError, type ErrorCode } from "@throughline/core";
 import { quote } from "@throughline/core/store";
@@ -75,6 +76,20 @@ export async function listSourceNames(path: string): Promise<readonly ListedName
   }
 }
 
+const realPath = promisify(realpath);
+
+/** Whether a path is a directory or below it, by whatever links it is reached. False when either is not there. */
+export async function isInside(path: string, directory: string): Promise<boolean> {
+  try {
+    const [inner, outer] = await Promise.all([realPath(path), realPath(directory)]);
+    return inner === outer || inner.startsWith(`${outer}${sep}`);
+  } catch (error) {
+    // What cannot be resolved is said by whoever opens it.
+    if (codeOf(error) === "unknown") throw error;
+    return false;
+  }
+}
+
 /** A whole file as text. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
 export async function readSourceText(path: string): Promise<string> {
   const source = await openSource(path);
@@ -106,7 +121,11 @@ function throwFileError(path: string, cause: unknown): never {
       : code === "PATH_UNSAFE"
         ? "is a symbolic link"
         : `cannot be read (${systemCode})`;
-  throw new ThroughlineError(code, `${quote(path)} ${why}.`, { details: { path, systemCode }, cause });
+  throw new ThroughlineError(code, `${quote(path)} ${why}.`, {
+    details: { path, systemCode },
+    cause,
+    ...(code === "PATH_UNSAFE" ? { remedy: "Name the file itself: no link is followed in what is imported." } : {}),
+  });
 }
 
 function codeOf(error: unknown): string {
