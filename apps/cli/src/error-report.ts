@@ -1,4 +1,3 @@
-import { CommanderError } from "commander";
 import { ThroughlineError } from "@throughline/core";
 import { maskDeep, maskSecrets } from "./store-url.ts";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
@@ -37,9 +36,6 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
 
 function toThroughlineError(error: unknown): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
-  if (error instanceof CommanderError) {
-    return new ThroughlineError("USAGE", error.message.replace(/^error: /, ""), { details: { code: error.code } });
-  }
   const message = error instanceof Error ? error.message : String(error);
   return new ThroughlineError("INTERNAL", message, {
     cause: error,
@@ -48,6 +44,10 @@ function toThroughlineError(error: unknown): ThroughlineError {
 }
 
 /** A mistake in how the command was called, found after its arguments were parsed. */
-export function usageError(message: string, details: Readonly<Record<string, unknown>> = {}): ThroughlineError {
-  return new ThroughlineError("USAGE", message, { details });
+export function usageError(
+  message: string,
+  details: Readonly<Record<string, unknown>> = {},
+  remedy?: string,
+): ThroughlineError {
+  return new ThroughlineError("USAGE", message, { details, ...(remedy === undefined ? {} : { remedy }) });
 }

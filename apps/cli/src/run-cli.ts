@@ -1,17 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { CommanderError } from "commander";
 import { resolveSettings } from "@throughline/config";
 import type { ConfigFile, Setting } from "@throughline/config";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { reportError } from "./error-report.ts";
+import { reportError, usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
 import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
-import type { OutputOptions } from "./output.ts";
+import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
+import { parseStoreUrl } from "./store-url.ts";
 import { version } from "./version.ts";
 
 const interruptedExitCode = 130;
@@ -56,9 +58,22 @@ function parseArguments(host: Host): Request | null {
     program.parse(isDefault ? ["demo", ...host.arguments] : [...host.arguments], { from: "user" });
   } catch (error) {
     if ((error as { exitCode?: unknown }).exitCode === 0) return null;
-    throw error;
+    throw usageOf(error, host.arguments);
   }
   return requests[0] ?? null;
+}
+
+/** What the parser has to say about the arguments, with the help that answers it. */
+function usageOf(error: unknown, words: readonly string[]): unknown {
+  if (!(error instanceof CommanderError)) return error;
+  const { code } = error;
+  const named = words.find((word) => commandTable.some(({ name }) => name === word));
+  // `help nothing` prints the help of nothing and calls that its message.
+  const unknown = words[words.indexOf("help") + 1] ?? "";
+  const isHelp = code === "commander.help";
+  const message = isHelp ? `unknown command '${unknown}'` : error.message.replace(/^error: /, "");
+  const remedy = `See \`throughline ${named === undefined || isHelp ? "" : `${named} `}--help\`.`;
+  return usageError(message, { code }, remedy);
 }
 
 async function runCommand(host: Host, request: Request, setDebug: (isDebug: boolean) => void): Promise<number> {
@@ -88,7 +103,8 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
   });
   const timeoutMs = Number(valueOf("timeoutMs"));
   const timeout = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : null;
-  const store = lazyStore(host, String(valueOf("store")), (finding) => output.finding(finding));
+  const isDefaultStore = settings.some(({ key, source }) => key === "store" && source === "default");
+  const store = lazyStore(host, { url: String(valueOf("store")), isDefault: isDefaultStore }, output);
   const scope = {
     namespace: String(valueOf("namespace")),
     agentId: String(valueOf("agent")),
@@ -114,6 +130,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     throw new ThroughlineError("ABORTED", `${request.definition.name} did not end within ${timeoutMs} ms.`, {
       cause: error,
       details: { timeoutMs },
+      remedy: "Allow more time with --timeout; what was acknowledged or imported until then stands.",
     });
   } finally {
     // What was found before a failure is shown before it.
@@ -124,19 +141,26 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
 
 function lazyStore(
   host: Host,
-  url: string,
-  onFinding: (finding: Finding) => void,
+  { url, isDefault }: { readonly url: string; readonly isDefault: boolean },
+  output: Output,
 ): { readonly open: CommandContext["openStore"]; close(): Promise<void> } {
   let opened: Promise<SessionStore> | null = null;
+  const open = (isWriter: boolean, listener: (finding: Finding) => void): Promise<SessionStore> => {
+    const address = parseStoreUrl(url, host.workingDirectory);
+    // Nobody named it, so its absence is a beginning and no mistake: there is just nothing in it yet.
+    const isUnborn = !isWriter && isDefault && address.scheme === "jsonl" && !existsSync(address.root);
+    if (isUnborn) output.note(`There is no store yet at ${url}; the first import or append makes it.`);
+    return openStore(isUnborn ? "memory:" : url, {
+      workingDirectory: host.workingDirectory,
+      create: isWriter,
+      onEvent: (event) => {
+        if (event.name === "finding") listener(event.finding);
+      },
+    });
+  };
   return {
-    open: (purpose, listener = onFinding) =>
-      (opened ??= openStore(url, {
-        workingDirectory: host.workingDirectory,
-        create: purpose === "write",
-        onEvent: (event) => {
-          if (event.name === "finding") listener(event.finding);
-        },
-      })),
+    open: (purpose, listener = (finding) => output.finding(finding)) =>
+      (opened ??= open(purpose === "write", listener)),
     close: async () => {
       await (await opened)?.close();
     },

@@ -1,4 +1,5 @@
-import { createReadStream, readdirSync, readFileSync, statSync } from "node:fs";
+import { constants, readdirSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import { classifySessionFile } from "@throughline/openclaw-format";
@@ -40,14 +41,37 @@ export function namesBeside(path: string): ReadonlySet<string> {
   return fileAccess(path, () => new Set(readdirSync(join(path, ".."))));
 }
 
-export function readText(path: string): string {
-  return fileAccess(path, () => readFileSync(path, "utf8"));
+/** A whole regular file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+export async function readText(path: string): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(readChunks(path))).toString("utf8");
 }
 
-/** The bytes of a file, piece by piece. */
+const chunkBytes = 256 * 1024;
+
+/**
+ * The bytes of a regular file, piece by piece; what is written after it was opened is not read. A named pipe would
+ * otherwise be waited for until a writer comes, beyond the reach of any signal, and a device has no end.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
+ */
 export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
   try {
-    for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) yield chunk as Buffer;
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const facts = await file.stat();
+      if (!facts.isFile())
+        throw new ThroughlineError("FILE_UNREADABLE", `${JSON.stringify(path)} is not a regular file.`, {
+          details: { path },
+        });
+      for (let at = 0; at < facts.size;) {
+        const length = Math.min(chunkBytes, facts.size - at);
+        const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length, at);
+        if (bytesRead === 0) break;
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await file.close();
+    }
   } catch (error) {
     throw fileError(error, path);
   }

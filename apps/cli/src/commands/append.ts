@@ -1,5 +1,6 @@
 import { openSession, ThroughlineError } from "@throughline/core";
 import type { Durability, SessionRef, SessionStore } from "@throughline/core";
+import { isSessionId } from "@throughline/core/keys";
 import { systemRandom } from "@throughline/core/node";
 import { appendLines } from "../append-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -22,6 +23,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("write");
   checkLimits(store, options);
   try {
+    // Before a line is read: a script whose input happens to be empty must hear of it too.
+    assertAddress(context, input.arguments[0] ?? "");
     return await appendInput(context, store, input.arguments[0] ?? "", options);
   } finally {
     // Whoever still writes to us must not keep this process alive after a bad line.
@@ -56,6 +59,14 @@ async function appendInput(
     },
   });
   return 0;
+}
+
+/** @throws {ThroughlineError} KEY_INVALID, KEY_AGENT_MISMATCH */
+function assertAddress({ scope }: CommandContext, text: string): void {
+  if (refsOf(text, scope).length > 0 || isSessionId(text)) return;
+  throw new ThroughlineError("KEY_INVALID", `The session key ${JSON.stringify(text)} cannot be used.`, {
+    outcome: "not-applied",
+  });
 }
 
 function checkLimits(store: SessionStore, { batch, durability }: AppendCommandOptions): void {

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { createFinding, ThroughlineError } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import {
   inspectIndex,
@@ -10,6 +10,7 @@ import {
   repairTranscript,
 } from "@throughline/inspect";
 import { classifySessionFile } from "@throughline/openclaw-format";
+import { nameSessionId } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { findingText } from "../output.ts";
@@ -86,15 +87,16 @@ async function checkFiles(context: CommandContext, path: string, isRepair: boole
     const isRepaired = isWanted && (await repairFile(context, file.path));
     await report(isRepaired ? findings.map((finding) => ({ ...finding, repaired: true })) : findings);
   }
-  return `${files.length} files`;
+  return files.length === 1 ? "1 file" : `${files.length} files`;
 }
 
 async function checkFile({ path, kind }: TranscriptFile, signal: AbortSignal): Promise<readonly Finding[]> {
   try {
     if (kind === "index") {
-      return inspectIndex(readText(path), { path, sessionsDir: dirname(path), fileNames: namesBeside(path) });
+      return inspectIndex(await readText(path), { path, sessionsDir: dirname(path), fileNames: namesBeside(path) });
     }
-    return (await inspectTranscript(readChunks(path), { path, signal })).findings;
+    const sessionId = await statedSessionId(path);
+    return (await inspectTranscript(readChunks(path), { path, sessionId, signal })).findings;
   } catch (error) {
     // One file that cannot be read must not hide what is wrong with the others.
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
@@ -102,7 +104,17 @@ async function checkFile({ path, kind }: TranscriptFile, signal: AbortSignal): P
   }
 }
 
-/** Writes the clean copy; true when it is there now, also when an earlier run has written it. */
+/** The id an import would take from the file's name. A link that was named is followed here: only reading comes of it. */
+async function statedSessionId(path: string): Promise<string | null> {
+  try {
+    return await nameSessionId(path);
+  } catch (error) {
+    if (hasErrorCode(error, "PATH_UNSAFE")) return null;
+    throw error;
+  }
+}
+
+/** Writes the clean copy; false when there is one already, which may be of an older state, or none can be made. */
 async function repairFile({ output, signal }: CommandContext, path: string): Promise<boolean> {
   const target = `${path}${repairedSuffix}`;
   const { sessionId } = classifySessionFile(path.split(/[/\\]/).at(-1) ?? "");
@@ -114,8 +126,10 @@ async function repairFile({ output, signal }: CommandContext, path: string): Pro
     output.note(`Wrote ${target}`);
     return true;
   } catch (error) {
-    if (!ThroughlineError.isInstance(error) || error.code !== "EXPORT_EXISTS") throw error;
-    output.note(`${target} exists already and was not touched`);
+    if (!hasErrorCode(error, "EXPORT_EXISTS", "RECORD_FROM_NEWER_VERSION")) throw error;
+    output.note(
+      error.code === "EXPORT_EXISTS" ? `${target} exists already and was not touched` : `${path}: ${error.message}`,
+    );
     return false;
   }
 }
@@ -123,7 +137,7 @@ async function repairFile({ output, signal }: CommandContext, path: string): Pro
 function countText(findings: readonly Finding[]): string {
   const counts = (["error", "warning", "info"] as const).map((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
-    return `${count} ${severity}`;
+    return `${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`;
   });
   return counts.join(", ");
 }

@@ -4,6 +4,7 @@ import type { ImportOptions, ImportSource } from "@throughline/transfer";
 import { resolve } from "node:path";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
+import { parseStoreUrl } from "../store-url.ts";
 import type { TableColumn } from "../text-table.ts";
 
 interface ImportCommandOptions {
@@ -30,6 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { host, output, scope, signal } = context;
   if (options.key !== undefined && input.arguments.length > 1) throw usageError("--key takes a single PATH.");
   const store = await context.openStore("write");
+  const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const paths = input.arguments.map((path) => resolve(host.workingDirectory, path));
   const sources: ImportSource[] = [];
   const imported = importPaths(store, paths, {
@@ -37,6 +39,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     ...(options.key === undefined ? {} : { key: options.key }),
     agentId: scope.agentId,
     namespace: scope.namespace,
+    storeRoot: address.scheme === "jsonl" ? address.root : null,
     dryRun: options.dryRun === true,
     signal,
     onProgress: ({ path, records, readBytes, sizeBytes }) =>
@@ -47,7 +50,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   for await (const source of imported) {
     sources.push(source);
     for (const finding of source.findings) output.finding(finding);
-    if (source.error !== null) output.note(`${source.path}: ${source.error.message}`);
+    // Most refusals are findings as well; said twice they would look like two.
+    const { path, error, findings } = source;
+    if (error !== null && !findings.some(({ message }) => message === error.message))
+      output.note(`${path}: ${error.message}`);
   }
   await print(context, sources, options.dryRun === true);
   await output.flush();

@@ -1,5 +1,6 @@
 import type { SessionState, StoredRecord } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
 import { findSnippet } from "../find-snippet.ts";
 import type { Snippet } from "../find-snippet.ts";
 import type { Piece } from "../output.ts";
@@ -30,6 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const options = input.options as SearchOptions;
   const { output } = context;
   const query = input.arguments.join(" ");
+  if (query.trim() === "") throw usageError("search needs a word to look for.");
   const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : shownByDefault);
   output.note("No index: every record is read.");
   let count = 0;

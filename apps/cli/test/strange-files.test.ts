@@ -1,0 +1,151 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { objects, runChild, runHere, temporaryDirectory } from "./harness.ts";
+import type { Run } from "./harness.ts";
+
+const directory = temporaryDirectory();
+const home = directory.path;
+afterAll(() => directory.remove());
+
+const named = "11111111-2222-4333-8444-555555555555";
+
+function transcript(id: string, version = 3): string {
+  const header = { type: "session", version, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/w" };
+  const message = {
+    type: "message",
+    id: "a",
+    parentId: null,
+    timestamp: "2026-01-01T00:00:01.000Z",
+    message: { role: "user", content: "hi" },
+  };
+  return `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`;
+}
+
+beforeAll(() => {
+  mkdirSync(join(home, "folder.jsonl"));
+  mkdirSync(join(home, "many"));
+  writeFileSync(join(home, "good.jsonl"), transcript("good"));
+  writeFileSync(join(home, "many/good.jsonl"), transcript("of-many"));
+  writeFileSync(join(home, "many/bad.jsonl"), `${transcript("bad")}{oops\n`);
+  writeFileSync(join(home, "empty.jsonl"), "");
+  writeFileSync(
+    join(home, "binary.jsonl"),
+    Uint8Array.from({ length: 3000 }, (_, index) => (index * 167) % 256),
+  );
+  writeFileSync(join(home, `${named}.jsonl`), transcript("another-id"));
+  writeFileSync(join(home, "newer.jsonl"), transcript("newer", 9));
+  symlinkSync("good.jsonl", join(home, "link.jsonl"));
+  execFileSync("mkfifo", [join(home, "pipe.jsonl"), join(home, "sessions.json")]);
+});
+
+const codes = ({ stdout }: Run): unknown[] => objects(stdout).map(({ code }) => code);
+const talk = ({ stderr }: Run): unknown[] => objects(stderr).map(({ kind, code }) => code ?? kind);
+
+describe("doctor", () => {
+  it.each(["pipe.jsonl", "sessions.json"])("does not wait for a named pipe: %s", async (path) => {
+    const run = await runChild(home, ["doctor", path, "--json", "--timeout", "5000"]);
+    expect([run.code, ...codes(run)]).toEqual([3, "FILE_UNREADABLE", undefined]);
+  });
+
+  it("says of a header that contradicts the file's name what an import says", async () => {
+    const checked = await runHere(home, ["doctor", `${named}.jsonl`, "--json"]);
+    const imported = await runHere(home, ["import", `${named}.jsonl`, "--json", "--dry-run"]);
+    expect([checked.code, imported.code]).toEqual([0, 0]);
+    // An import knows the key as well.
+    expect(objects(checked.stdout)[0]).toEqual({ ...objects(imported.stderr)[0], key: null });
+    expect(codes(checked)[0]).toBe("HEADER_MISMATCH");
+  });
+
+  it("follows a link that was named, and takes no id from its name", async () => {
+    symlinkSync("good.jsonl", join(home, `${named.replaceAll("1", "6")}.jsonl`));
+    const run = await runHere(home, ["doctor", `${named.replaceAll("1", "6")}.jsonl`, "--json"]);
+    expect([run.code, codes(run)]).toEqual([0, [undefined]]);
+  });
+
+  it("makes no copy of what a newer program wrote", async () => {
+    const run = await runHere(home, ["doctor", "newer.jsonl", "--repair", "--json"]);
+    expect([run.code, ...codes(run)]).toEqual([3, "HEADER_INVALID", undefined]);
+    expect(objects(run.stdout)[0]?.["repaired"]).toBe(false);
+    expect(readdirSync(home).filter((name) => name.includes("repaired") || name.endsWith(".tmp"))).toEqual([]);
+  });
+
+  it("leaves the copy of an earlier run as it is, and an import passes over it", async () => {
+    await runHere(home, ["doctor", "many", "--repair"]);
+    const copy = join(home, "many/bad.jsonl.repaired.jsonl");
+    writeFileSync(copy, readFileSync(copy, "utf8").replace('"hi"', '"by hand"'));
+    const again = await runHere(home, ["doctor", "many", "--repair", "--json"]);
+    expect([again.code, objects(again.stdout)[0]?.["repaired"]]).toEqual([3, false]);
+    expect(readFileSync(copy, "utf8")).toContain("by hand");
+    const { stdout, code } = await runHere(home, ["import", "many", "--json", "--store", `jsonl:${home}/many-store`]);
+    const sources = objects(stdout)[0]?.["sources"] as { path: string; state: string }[];
+    expect([code, sources.map(({ state }) => state)]).toEqual([3, ["imported", "skipped", "imported"]]);
+  });
+});
+
+describe("import", () => {
+  it.each([
+    ["folder.jsonl", "FORMAT_UNKNOWN", "is no directory of sessions"],
+    ["pipe.jsonl", "FILE_UNREADABLE", "is not a regular file"],
+    ["link.jsonl", "PATH_UNSAFE", "is a symbolic link"],
+    ["empty.jsonl", "FORMAT_UNKNOWN", "is empty"],
+    ["binary.jsonl", "FORMAT_UNKNOWN", "does not begin like a transcript"],
+    ["nowhere.jsonl", "FILE_NOT_FOUND", "does not exist"],
+  ])("refuses %s with %s and says so once", async (path, code, message) => {
+    const run = await runHere(home, ["import", path, "--json"]);
+    const [last] = objects(run.stderr).slice(-1);
+    expect([run.code, last?.["code"]]).toEqual([1, code]);
+    expect(last?.["message"]).toContain(message);
+    // Beside the failure itself one line, a finding or a note, and not both.
+    expect(talk(run)).toHaveLength(2);
+  });
+
+  it("refuses the store it would import into, by whatever name, and nothing is there twice", async () => {
+    await runHere(home, ["import", "good.jsonl"]);
+    symlinkSync("store/agents/main", join(home, "other-name"));
+    const before = (await runHere(home, ["sessions", "--json"])).stdout;
+    for (const path of ["store", "store/agents/main/sessions/good.jsonl", "other-name"]) {
+      const run = await runHere(home, ["import", path, "--json"]);
+      expect([run.code, ...talk(run)]).toEqual([1, "note", "INPUT_INVALID"]);
+    }
+    expect((await runHere(home, ["sessions", "--json"])).stdout).toBe(before);
+    const elsewhere = await runHere(home, ["import", "store", "--json", "--store", `jsonl:${home}/copy`]);
+    expect(elsewhere.code).toBe(0);
+  });
+
+  it("takes the same file twice in one command, and ids that differ in case only", async () => {
+    for (const id of ["Case", "cASE"]) writeFileSync(join(home, `${id}.jsonl`), transcript(id));
+    const run = await runHere(home, ["import", "Case.jsonl", "Case.jsonl", "cASE.jsonl", "--json"]);
+    const sources = objects(run.stdout)[0]?.["sources"] as { state: string; sessionId: string }[];
+    expect(sources.map(({ state, sessionId }) => [state, sessionId])).toEqual([
+      ["imported", "Case"],
+      ["unchanged", "Case"],
+      ["imported", "cASE-2"],
+    ]);
+  });
+});
+
+describe("a home without a store", () => {
+  const empty = join(home, "nobody");
+
+  it.each([["sessions"], ["search", "x"], ["doctor"], ["export", "--all", "-o", "out"]])(
+    "is empty for %s, and nothing is made",
+    async (...args) => {
+      const run = await runHere(home, ["--home", empty, ...args, "--json"]);
+      expect([run.code, objects(run.stdout).map(({ kind }) => kind)]).toEqual([0, ["end"]]);
+      expect(run.stderr).toContain("There is no store yet");
+      expect(existsSync(empty)).toBe(false);
+    },
+  );
+
+  it("is a mistake when somebody named the store", async () => {
+    const run = await runHere(home, ["--store", `jsonl:${empty}`, "sessions", "--json"]);
+    expect([run.code, ...talk(run)]).toEqual([1, "STORE_NOT_FOUND"]);
+  });
+
+  it("has no session of any name", async () => {
+    const run = await runHere(home, ["--home", empty, "show", "x", "--json"]);
+    expect([run.code, ...talk(run)]).toEqual([1, "note", "SESSION_NOT_FOUND"]);
+  });
+});
