@@ -1,0 +1,117 @@
+import { bytesOf, type GuardChange, type RecordIdsOfMessages } from "./guard-change.ts";
+import type { GuardedRequest } from "./guard-options.ts";
+import type { Remedy } from "./guard-steps.ts";
+import { leaveOutMedia } from "./leave-out-media.ts";
+import { findResults } from "./message-slots.ts";
+import type { OverflowClassification, OverflowKind } from "./overflow.ts";
+import { leastCharacters, shortenText, shortenToHead } from "./shorten-text.ts";
+import { truncateResults, type ResultLimits, type Shrunk } from "./truncate-results.ts";
+
+/** What a remedy knows. */
+export interface RemedyScene {
+  readonly request: GuardedRequest;
+  readonly recordIds: RecordIdsOfMessages;
+  readonly kind: OverflowKind;
+  /** Null when the look before the call said that it does not fit. */
+  readonly overflow: OverflowClassification | null;
+  readonly estimatedTokens: number;
+  /** Tokens the prompt may have; null when no window is known. */
+  readonly targetTokens: number | null;
+  readonly windowTokens: number | null;
+  readonly leastOutputTokens: number;
+  /** Null for shares of the window. */
+  readonly resultLimits: (ResultLimits & { readonly keep?: "head" | "head-and-tail" }) | null;
+}
+
+/** A smaller request. */
+export interface Remedied {
+  readonly request: GuardedRequest;
+  readonly changes: readonly GuardChange[];
+}
+
+/** Characters that a token of tool output has at least. */
+const charactersPerToken = 3;
+/** Of an unknown window. */
+const assumedWindowTokens = 32_000;
+const eachShare = 0.3;
+const totalShare = 0.5;
+
+/** Applies a remedy other than compaction; null when it finds nothing to do. */
+export function applyRemedy(remedy: Exclude<Remedy, "compact">, scene: RemedyScene): Remedied | null {
+  switch (remedy) {
+    case "output-budget":
+      return lowerOutput(scene);
+    case "media":
+      return shrunkOf(scene, leaveOutMedia(scene.request.messages, overBytes(scene), scene.recordIds));
+    case "item": {
+      const most = scene.overflow?.limitCharacters ?? 50_000;
+      return shorten(scene, { eachCharacters: most, totalCharacters: Number.MAX_SAFE_INTEGER });
+    }
+    case "truncate":
+      return shorten(scene, scene.resultLimits ?? usualLimits(scene.windowTokens), scene.resultLimits?.keep === "head");
+    case "squeeze":
+      return shorten(scene, squeezedLimits(scene));
+  }
+}
+
+/** Asks for as much of an answer as there is room for; null when that is too little to be useful. */
+function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...scene }: RemedyScene): Remedied | null {
+  const asked = request.maxOutputTokens ?? overflow?.maxOutputTokens ?? null;
+  const window = overflow?.limitTokens ?? windowTokens;
+  if (window === null || asked === null) return null;
+  // A provider's own count needs little margin, an estimate more.
+  const stated = overflow?.inputTokens ?? null;
+  const prompt = stated === null ? estimatedTokens * 1.02 : stated;
+  const room = Math.floor(window - prompt - Math.max(16, window * 0.005));
+  if (room >= asked || room < Math.min(scene.leastOutputTokens, asked)) return null;
+  const change: GuardChange = {
+    recordId: null,
+    index: -1,
+    callId: null,
+    what: "output-budget",
+    reason: scene.kind,
+    beforeBytes: 0,
+    afterBytes: 0,
+  };
+  return { request: { ...request, maxOutputTokens: room }, changes: [change] };
+}
+
+/** Each by its share of the window and an absolute length, all by half of it. */
+function usualLimits(windowTokens: number | null): ResultLimits {
+  const window = windowTokens ?? assumedWindowTokens;
+  const mostCharacters = window >= 200_000 ? 64_000 : window >= 100_000 ? 32_000 : 16_000;
+  return {
+    eachCharacters: Math.min(mostCharacters, Math.floor(window * charactersPerToken * eachShare)),
+    totalCharacters: Math.floor(window * charactersPerToken * totalShare),
+  };
+}
+
+/** As short as it takes to meet the target; without one, a quarter of what there is. */
+function squeezedLimits({ request, estimatedTokens, targetTokens }: RemedyScene): ResultLimits {
+  const total = findResults(request.messages).reduce((sum, { text }) => sum + text.length, 0);
+  // Four characters a token: when results shrink by too little the call fails once more.
+  const rest = targetTokens === null ? total / 4 : total - Math.max(0, estimatedTokens - targetTokens) * 4;
+  const totalCharacters = Math.max(leastCharacters, Math.floor(rest));
+  return { eachCharacters: Number.MAX_SAFE_INTEGER, totalCharacters };
+}
+
+function shorten(scene: RemedyScene, limits: ResultLimits, isHeadOnly = false): Remedied | null {
+  const { request, kind, recordIds } = scene;
+  const shortenOne = isHeadOnly ? shortenToHead : shortenText;
+  return shrunkOf(
+    scene,
+    truncateResults(request.messages, { ...limits, reason: kind, recordIds, shorten: shortenOne }),
+  );
+}
+
+function shrunkOf({ request }: RemedyScene, { messages, changes }: Shrunk): Remedied | null {
+  return changes.length === 0 ? null : { request: { ...request, messages }, changes };
+}
+
+function overBytes({ request, overflow }: RemedyScene): number | null {
+  const limit = overflow?.limitBytes ?? null;
+  if (limit === null) return null;
+  const size =
+    bytesOf(JSON.stringify(request.messages)) + bytesOf(JSON.stringify([request.system, request.tools ?? []]));
+  return Math.max(1, size - Math.floor(limit * 0.95));
+}

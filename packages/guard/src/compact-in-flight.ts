@@ -1,0 +1,101 @@
+import { classifyOverflow } from "./classify-overflow.ts";
+import { countInstructions, findCut } from "./find-cut.ts";
+import type { CompactMessages, GuardEvent } from "./guard-options.ts";
+import { isFields } from "./message-slots.ts";
+import { serializeMessages } from "./serialize-messages.ts";
+import { shortenText } from "./shorten-text.ts";
+
+/** A question to a summariser. */
+export interface InFlightSummaryRequest {
+  readonly system: string;
+  /** The question, with the conversation in it. */
+  readonly prompt: string;
+  readonly maxOutputTokens: number;
+  readonly signal: AbortSignal | null;
+}
+
+export interface CompactInFlightOptions {
+  /** Gives the summary's text. */
+  readonly summarize: (request: InFlightSummaryRequest) => Promise<string>;
+  /** The summariser's window, which its question is cut to. @default the target of the request that overflowed */
+  readonly windowTokens?: number | null;
+  /** How the acknowledgement is written: Anthropic's list of blocks, or a string, which everyone takes. @default "text" */
+  readonly content?: "blocks" | "text";
+  /** @default none */
+  readonly onEvent?: (event: GuardEvent) => void;
+}
+
+const system = "You are a conversation summarizer. Be concise and factual.";
+const question =
+  "Summarise the conversation below so that it can go on without it. Keep decisions, facts, names, paths, numbers and what is still open.";
+const maxOutputTokens = 2048;
+/** The question is halved so often when the summariser itself overflows. */
+const mostHalvings = 3;
+const charactersPerToken = 3;
+
+/** How many of n messages are compressed and kept: a half and at least two, a fifth and at least four. */
+export function inFlightSplit(messageCount: number): { readonly compress: number; readonly keep: number } {
+  const keep = Math.max(4, Math.floor(messageCount * 0.2));
+  return { keep, compress: Math.min(Math.max(2, Math.floor(messageCount * 0.5)), Math.max(0, messageCount - keep)) };
+}
+
+/**
+ * Compacts a list of messages in the middle of a call: the older half becomes a summary, which is written by one call
+ * with a prompt that is kept inside the summariser's window. When that call fails the old messages are dropped for a
+ * note, with the event `guard.summary-failed`. Four messages and fewer stay as they are.
+ */
+export function compactInFlight(options: CompactInFlightOptions): CompactMessages {
+  return async ({ messages, targetTokens, signal }) => {
+    const instructions = countInstructions(messages);
+    const conversation = messages.slice(instructions);
+    if (conversation.length <= 4) return null;
+    const cut = findCut(conversation, inFlightSplit(conversation.length).compress, 0);
+    if (cut === null) return null;
+    const window = options.windowTokens ?? targetTokens;
+    const summary = await summaryOf(options, conversation.slice(0, cut), window, signal);
+    const rest = conversation.slice(cut);
+    const isUserNext = isFields(rest[0]) && rest[0]["role"] === "user";
+    return {
+      messages: [
+        ...messages.slice(0, instructions),
+        { role: "user", content: `[Previous conversation summary]\n${summary}` },
+        // Without it two messages of the user would follow each other.
+        ...(isUserNext ? [acknowledgement(options.content ?? "text")] : []),
+        ...rest,
+      ],
+    };
+  };
+}
+
+function acknowledgement(content: "blocks" | "text"): object {
+  const text = "Understood, I have the context.";
+  return { role: "assistant", content: content === "blocks" ? [{ type: "text", text }] : text };
+}
+
+async function summaryOf(
+  options: CompactInFlightOptions,
+  messages: readonly unknown[],
+  windowTokens: number | null,
+  signal: AbortSignal | null,
+): Promise<string> {
+  let text = serializeMessages(messages);
+  const room = windowTokens === null ? text.length : (windowTokens * 0.9 - maxOutputTokens) * charactersPerToken;
+  let most = Math.max(1000, Math.floor(room));
+  for (let halvings = 0; ; halvings++) {
+    text = shortenText(text, most)?.text ?? text;
+    try {
+      const summary = await options.summarize({ system, prompt: `${question}\n\n${text}`, maxOutputTokens, signal });
+      if (summary.trim() === "") throw new TypeError("the summary is empty");
+      return summary.trim();
+    } catch (cause) {
+      if (signal?.aborted === true) throw cause;
+      const isTooLong = classifyOverflow(cause).overflow;
+      if (isTooLong && halvings < mostHalvings) {
+        most = Math.max(500, Math.floor(text.length / 2));
+        continue;
+      }
+      options.onEvent?.({ name: "guard.summary-failed", cause, droppedMessages: messages.length });
+      return `(${messages.length} earlier messages were left out; no summary of them could be made.)`;
+    }
+  }
+}

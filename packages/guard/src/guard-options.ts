@@ -1,0 +1,156 @@
+import type { Actual, Calibration, ContextEstimate, ModelName, TokenCounter } from "@throughline/tokens";
+import type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
+import type { Remedy } from "./guard-steps.ts";
+import type { LearnedLimits } from "./learned-limits.ts";
+import type { OverflowClassification, OverflowKind } from "./overflow.ts";
+import type { ReplyFacts } from "./read-reply.ts";
+import type { ResultLimits } from "./truncate-results.ts";
+
+/** What is sent to a model, in the wire shape of its provider. */
+export interface GuardRequest {
+  readonly messages: readonly unknown[];
+  /** @default none */
+  readonly system?: string | null;
+  /** @default none */
+  readonly tools?: readonly unknown[];
+  /** Null when the provider's own default holds. @default 8192 */
+  readonly maxOutputTokens?: number | null;
+}
+
+/** A request as the guard hands it to the caller's function. */
+export interface GuardedRequest {
+  readonly messages: readonly unknown[];
+  readonly system: string | null;
+  /** Only there when tools were given. */
+  readonly tools?: readonly unknown[];
+  readonly maxOutputTokens: number | null;
+}
+
+/** What a call is told, and how it hands over what has arrived. */
+export interface CallContext {
+  /** From 0. */
+  readonly attempt: number;
+  readonly signal: AbortSignal | null;
+  /** To be called with everything received so far; what is kept here is not lost when the answer breaks off. */
+  keep(partial: unknown): void;
+}
+
+export interface CompactionRequest extends GuardedRequest {
+  readonly reason: OverflowKind;
+  /** Tokens that system, tools and messages may have. Null when no window is known. */
+  readonly targetTokens: number | null;
+  /** What the provider said the request has; null when it did not. */
+  readonly observedTokens: number | null;
+  /** Estimates messages, corrected by what the provider said. */
+  readonly estimate: (messages: readonly unknown[]) => number;
+  readonly signal: AbortSignal | null;
+}
+
+/** Replaces old messages by a summary. Null when there is nothing to compact. */
+export type CompactMessages = (
+  request: CompactionRequest,
+) => Promise<{ readonly messages: readonly unknown[]; readonly recordIds?: RecordIdsOfMessages } | null>;
+
+/** Counts a request with the provider's own endpoint. */
+export type CountRequest = (request: GuardedRequest, signal: AbortSignal | null) => Promise<number>;
+
+/** What one turn of the user has used up; one for all calls of the turn. */
+export interface GuardTurn {
+  compactions: number;
+}
+
+/** A turn of the user begins. */
+export function createGuardTurn(): GuardTurn {
+  return { compactions: 0 };
+}
+
+export interface GuardOptions<Reply> {
+  readonly request: GuardRequest;
+  readonly model: ModelName;
+  readonly counter: TokenCounter;
+  /** Asks the model. */
+  readonly call: (request: GuardedRequest, context: CallContext) => Promise<Reply>;
+  /** The model's window; null and 0 stand for unknown. @default what was learned, else unknown */
+  readonly windowTokens?: number | null;
+  /** @default emptyCalibration */
+  readonly calibration?: Calibration;
+  /** What a provider measured of the first messages; see `lastActual`. @default null */
+  readonly actual?: Actual | null;
+  /** Used when the estimate lies between 85 and 100 % of what fits. @default none */
+  readonly countTokens?: CountRequest | null;
+  /** @default none */
+  readonly compact?: CompactMessages | null;
+  /** @default a new one: one compaction at most in this call */
+  readonly turn?: GuardTurn;
+  /** Calls after the first; one after a kind's own cure is not counted. @default 2 */
+  readonly maxRetries?: number;
+  /** Below so much room for the answer the prompt is shortened instead. @default 1024 */
+  readonly leastOutputTokens?: number;
+  /** How long tool results may stay in the stage that shortens them. @default shares of the window */
+  readonly resultLimits?: ResultLimits & { readonly keep?: "head" | "head-and-tail" };
+  /** What errors have told before. @default nothingLearned */
+  readonly limits?: LearnedLimits;
+  /** What was shortened for earlier requests of the session; applied again before anything else. @default [] */
+  readonly keptChanges?: readonly GuardChange[];
+  /** @default none */
+  readonly recordIds?: RecordIdsOfMessages;
+  /** Says why a reply ended and what it used. @default the shapes of the three SDKs */
+  readonly readReply?: (reply: Reply) => ReplyFacts;
+  /** Ollama: asks the server how large the window of the loaded model is. @default none */
+  readonly readWindow?: ((signal: AbortSignal | null) => Promise<number | null>) | null;
+  /** @default none */
+  readonly onEvent?: (event: GuardEvent) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** How one call, or the look before it, ended. */
+export interface GuardAttempt {
+  /** Null when no call was made: the look before the first one said that it cannot fit. */
+  readonly attempt: number | null;
+  /** What had been done to the request. */
+  readonly remedies: readonly Remedy[];
+  readonly estimatedTokens: number;
+  readonly outcome: "answered" | "overflowed" | "broke-off" | "failed" | "over";
+  readonly overflow: OverflowClassification | null;
+}
+
+export type GuardEvent =
+  /** Each stage: a call is about to be made, or a request was found too large without one. */
+  | ({
+      readonly name: "guard.attempt";
+      readonly estimate: ContextEstimate;
+      readonly windowTokens: number | null;
+    } & Pick<GuardAttempt, "attempt" | "remedies">)
+  | { readonly name: "guard.overflow"; readonly attempt: number | null; readonly overflow: OverflowClassification }
+  | {
+      readonly name: "guard.shrunk";
+      readonly remedy: Remedy;
+      readonly changes: readonly GuardChange[];
+      readonly tokens: number;
+    }
+  | { readonly name: "guard.no-progress"; readonly remedy: Remedy; readonly cause: unknown }
+  | { readonly name: "guard.learned"; readonly limits: LearnedLimits }
+  /** A reply whose count is too low for its prompt, without proof: old servers leave the cached part out. */
+  | { readonly name: "guard.truncation-suspected"; readonly promptTokens: number; readonly estimate: ContextEstimate }
+  | { readonly name: "guard.count-failed"; readonly cause: unknown }
+  | { readonly name: "guard.summary-failed"; readonly cause: unknown; readonly droppedMessages: number };
+
+export interface GuardOutcome<Reply> {
+  /** `partial`: the answer ran into the end of the window; keep it, compact, and continue once. */
+  readonly outcome: "answered" | "partial";
+  /** Null when a stream broke off with an error. */
+  readonly reply: Reply | null;
+  /** What the call kept of an answer that broke off; null otherwise. */
+  readonly partial: unknown;
+  /** Of a partial answer. */
+  readonly overflow: OverflowClassification | null;
+  /** As it was sent. */
+  readonly request: GuardedRequest;
+  readonly recordIds: RecordIdsOfMessages;
+  /** What this call shortened; `keptChanges` are not repeated. Empty when the request was sent as it came. */
+  readonly changes: readonly GuardChange[];
+  readonly attempts: readonly GuardAttempt[];
+  readonly limits: LearnedLimits;
+  /** Of the request as it was sent. */
+  readonly estimate: ContextEstimate;
+}

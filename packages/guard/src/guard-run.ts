@@ -1,0 +1,396 @@
+import { ThroughlineError } from "@throughline/core";
+import type { Calibration, ContextEstimate } from "@throughline/tokens";
+import { applyRemedy, type Remedied } from "./apply-remedy.ts";
+import { classifyOverflow } from "./classify-overflow.ts";
+import { applyChanges, bytesOf, type GuardChange, type RecordIdsOfMessages } from "./guard-change.ts";
+import type { GuardAttempt, GuardedRequest, GuardOptions, GuardOutcome } from "./guard-options.ts";
+import { createGuardTurn } from "./guard-options.ts";
+import { nextRemedy, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
+import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
+import { silentTruncation } from "./ollama.ts";
+import type { OverflowClassification, OverflowKind } from "./overflow.ts";
+import { readReply } from "./read-reply.ts";
+import { createSizeGauge, outputReserve, safePromptTokens, type SizeGauge } from "./request-size.ts";
+import { bindsThinking, stripThinking } from "./strip-thinking.ts";
+
+/** One guarded call in progress: what each state does. The order of the states is `guardSteps`. */
+export interface GuardRun<Reply> {
+  readonly estimate: ContextEstimate;
+  /** The error that ends the call when it is no overflow. */
+  readonly error: unknown;
+  check(): Promise<GuardStep>;
+  call(): Promise<GuardStep>;
+  shrink(): Promise<GuardStep>;
+  outcome(state: "done" | "kept"): GuardOutcome<Reply>;
+  overflowError(): ThroughlineError;
+}
+
+export function createGuardRun<Reply>(options: GuardOptions<Reply>, calibration: Calibration): GuardRun<Reply> {
+  return new CallRun(options, calibration);
+}
+
+const notKept = Symbol("nothing was kept");
+
+class CallRun<Reply> implements GuardRun<Reply> {
+  estimate: ContextEstimate;
+  error: unknown = null;
+  readonly #options: GuardOptions<Reply>;
+  readonly #gauge: SizeGauge;
+  readonly #signal: AbortSignal | null;
+  #request: GuardedRequest;
+  #recordIds: RecordIdsOfMessages;
+  #limits: LearnedLimits;
+  #window: number | null;
+  #kind: OverflowKind = "input";
+  #overflow: OverflowClassification | null = null;
+  #overflowCause: unknown = null;
+  /** True from an overflow until the request is made smaller. */
+  #isNews = false;
+  #counted: number | null = null;
+  readonly #used = new Set<Remedy>();
+  readonly #effective: Remedy[] = [];
+  readonly #changes: GuardChange[] = [];
+  readonly #attempts: GuardAttempt[] = [];
+  #calls = 0;
+  #ownCures = 0;
+  #reply: Reply | null = null;
+  #partial: unknown = notKept;
+
+  constructor(options: GuardOptions<Reply>, calibration: Calibration) {
+    const {
+      request,
+      model,
+      counter,
+      actual = null,
+      keptChanges = [],
+      recordIds = [],
+      limits = nothingLearned,
+    } = options;
+    const messages = applyChanges(request.messages, keptChanges, recordIds);
+    this.#options = options;
+    this.#signal = options.signal ?? null;
+    this.#recordIds = recordIds;
+    this.#limits = limits;
+    this.#window = windowOf(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
+    // What a provider measured of the messages, it measured with the earlier changes in them.
+    this.#gauge = createSizeGauge(counter, calibration, actual, messages);
+    this.#request = guardedRequest(request.messages === messages ? request : { ...request, messages });
+    this.estimate = this.#gauge.estimate(this.#request);
+  }
+
+  async check(): Promise<GuardStep> {
+    if (this.#isAborted()) return "aborted";
+    const size = await this.#measure();
+    if (this.#isAborted()) return "aborted";
+    const kind = this.#excess(size);
+    if (kind === null) return "fits";
+    this.#kind = kind;
+    if (this.#attempts.length === 0) {
+      this.#attempts.push(this.#attempt(null, "over"));
+      this.#emitAttempt(null);
+    }
+    return "over";
+  }
+
+  async call(): Promise<GuardStep> {
+    const attempt = this.#calls++;
+    this.#emitAttempt(attempt);
+    this.#partial = notKept;
+    try {
+      const keep = (partial: unknown): void => void (this.#partial = partial);
+      const reply = await this.#options.call(this.#request, { attempt, signal: this.#signal, keep });
+      this.#reply = reply;
+      return await this.#judgeReply(reply, attempt);
+    } catch (error) {
+      return this.#judgeError(error, attempt);
+    }
+  }
+
+  async shrink(): Promise<GuardStep> {
+    await this.#askWindow();
+    for (;;) {
+      const remedy = nextRemedy(this.#kind, this.#used);
+      if (remedy === null || !this.#mayRetry(remedy)) return this.#deadEnd();
+      this.#used.add(remedy);
+      const before = this.estimate;
+      try {
+        const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
+        if (this.#isAborted()) return "aborted";
+        if (done !== null && this.#take(remedy, done, before)) return "shrunk";
+      } catch (error) {
+        if (this.#isAborted()) return "aborted";
+        this.#emitNoProgress(remedy, error);
+        continue;
+      }
+      this.#emitNoProgress(remedy, null);
+    }
+  }
+
+  outcome(state: "done" | "kept"): GuardOutcome<Reply> {
+    const isKept = state === "kept";
+    return {
+      outcome: isKept ? "partial" : "answered",
+      reply: this.#reply,
+      partial: this.#partial === notKept ? null : this.#partial,
+      overflow: isKept ? this.#overflow : null,
+      request: this.#request,
+      recordIds: this.#recordIds,
+      changes: this.#changes,
+      attempts: this.#attempts,
+      limits: this.#limits,
+      estimate: this.estimate,
+    };
+  }
+
+  overflowError(): ThroughlineError {
+    const { tokens } = this.estimate;
+    const limit = this.#overflow?.limitTokens ?? this.#window;
+    const calls = this.#calls === 1 ? "1 call" : `${this.#calls} calls`;
+    const size = limit === null ? `about ${tokens} tokens` : `about ${tokens} of ${limit} tokens`;
+    const details = {
+      kind: this.#overflow?.kind ?? this.#kind,
+      estimatedTokens: tokens,
+      windowTokens: limit,
+      attempts: this.#attempts,
+      limits: this.#limits,
+    };
+    const message = `the request does not fit (${details.kind}): ${size} after ${calls}`;
+    const cause = this.#overflowCause === null ? {} : { cause: this.#overflowCause };
+    return new ThroughlineError("CONTEXT_OVERFLOW", message, { details, ...cause });
+  }
+
+  /** The estimate, or the provider's own count where the estimate leaves it open. */
+  async #measure(): Promise<number> {
+    const { countTokens } = this.#options;
+    const { tokens, highTokens } = this.estimate;
+    this.#counted = null;
+    if (this.#window === null || !countTokens) return highTokens;
+    const room = this.#window - outputReserve(this.#window, this.#request.maxOutputTokens);
+    if (tokens > room || tokens < room * 0.85) return highTokens;
+    try {
+      this.#counted = await countTokens(this.#request, this.#signal);
+      return this.#counted;
+    } catch (cause) {
+      // Counting is an extra: without it the estimate decides.
+      this.#options.onEvent?.({ name: "guard.count-failed", cause });
+      return highTokens;
+    }
+  }
+
+  /** What does not fit; null when everything does or nothing is known. */
+  #excess(size: number): OverflowKind | null {
+    if (this.#window === null) return null;
+    const asked = this.#request.maxOutputTokens;
+    if (size + outputReserve(this.#window, asked) <= this.#window) return null;
+    if (asked === null || size >= this.#window) return "input";
+    const least = Math.min(this.#options.leastOutputTokens ?? 1024, asked);
+    return size + least <= this.#window ? "io" : "input";
+  }
+
+  async #judgeReply(reply: Reply, attempt: number): Promise<GuardStep> {
+    const facts = (this.#options.readReply ?? readReply)(reply);
+    const byError = facts.error === null ? null : classifyOverflow(facts.error, this.#options.model);
+    const isStop = facts.stopReason !== null && classifyOverflow({ stopReason: facts.stopReason }).overflow;
+    const isFilled =
+      facts.stopReason === "length" &&
+      facts.outputTokens === 0 &&
+      this.#window !== null &&
+      (facts.promptTokens ?? 0) >= this.#window * 0.99;
+    if (byError?.overflow === true) return this.#meetOverflow(byError, facts.error, attempt);
+    if (isStop || isFilled) {
+      const overflow = classifyOverflow({ stopReason: isStop ? facts.stopReason : "model_context_window_exceeded" });
+      return this.#meetOverflow(overflow, reply, attempt, !facts.isEmpty);
+    }
+    if (facts.promptTokens !== null && (await this.#wasTruncated(facts.promptTokens))) {
+      const overflow = {
+        ...classifyOverflow({ stopReason: "model_context_window_exceeded" }),
+        limitTokens: this.#window,
+      };
+      return this.#meetOverflow({ ...overflow, rule: "silent-truncation" }, reply, attempt);
+    }
+    this.#attempts.push(this.#attempt(attempt, "answered"));
+    return "answered";
+  }
+
+  #judgeError(error: unknown, attempt: number): GuardStep {
+    const overflow = classifyOverflow(error, this.#options.model);
+    if (!this.#isAborted() && overflow.overflow) return this.#meetOverflow(overflow, error, attempt);
+    if (!this.#isAborted()) this.#learn(overflow);
+    this.#attempts.push(this.#attempt(attempt, "failed"));
+    this.error = error;
+    return this.#isAborted() ? "aborted" : "failed";
+  }
+
+  #meetOverflow(overflow: OverflowClassification, cause: unknown, attempt: number, hasAnswer = false): GuardStep {
+    const isKept = hasAnswer || this.#partial !== notKept;
+    this.#overflow = overflow;
+    this.#overflowCause = cause;
+    this.#isNews = true;
+    this.#kind = overflow.kind ?? "input";
+    this.#attempts.push(this.#attempt(attempt, isKept ? "broke-off" : "overflowed"));
+    this.#options.onEvent?.({ name: "guard.overflow", attempt, overflow });
+    this.#learn(overflow);
+    if (overflow.kind !== "ceiling" && overflow.limitTokens !== null)
+      this.#window = windowOf(this.#window, overflow.limitTokens);
+    if (overflow.inputTokens !== null && overflow.kind !== "ceiling") this.#correctBy(overflow.inputTokens);
+    if (isKept) return "broke-off";
+    this.#reply = null;
+    return "overflowed";
+  }
+
+  #correctBy(observedTokens: number): void {
+    this.#gauge.correct(this.estimate, observedTokens);
+    this.estimate = this.#gauge.estimate(this.#request);
+  }
+
+  /** An overflow without figures: the server may know its window, and if not, the prompt is at least as large as ours. */
+  async #askWindow(): Promise<void> {
+    const { readWindow } = this.#options;
+    const isNews = this.#isNews;
+    this.#isNews = false;
+    if (!isNews || this.#overflow?.limitTokens !== null || this.#kind !== "input") return;
+    if (readWindow && this.#used.size === 0)
+      this.#window = windowOf(this.#window, await readWindow(this.#signal).catch(() => null));
+    if (this.#overflow.inputTokens === null && this.#window !== null && this.estimate.tokens < this.#window)
+      this.#correctBy(this.#window + 1);
+  }
+
+  #learn(overflow: OverflowClassification): void {
+    const learned = learnLimits(this.#limits, this.#options.model, overflow);
+    if (learned === this.#limits) return;
+    this.#limits = learned;
+    this.#options.onEvent?.({ name: "guard.learned", limits: learned });
+  }
+
+  async #wasTruncated(promptTokens: number): Promise<boolean> {
+    if (this.#options.model.provider !== "ollama") return false;
+    const found = silentTruncation(promptTokens, this.estimate, this.#window);
+    if (found !== "suspected") return found === "certain";
+    const window = (await this.#options.readWindow?.(this.#signal)) ?? null;
+    if (window !== null && silentTruncation(promptTokens, this.estimate, window) === "certain") {
+      this.#window = window;
+      return true;
+    }
+    this.#options.onEvent?.({ name: "guard.truncation-suspected", promptTokens, estimate: this.estimate });
+    return false;
+  }
+
+  #scene(): Parameters<typeof applyRemedy>[1] {
+    return {
+      request: this.#request,
+      recordIds: this.#recordIds,
+      kind: this.#kind,
+      overflow: this.#overflow,
+      estimatedTokens: this.#counted ?? this.estimate.tokens,
+      targetTokens: this.#target(),
+      windowTokens: this.#window,
+      leastOutputTokens: this.#options.leastOutputTokens ?? 1024,
+      resultLimits: this.#options.resultLimits ?? null,
+    };
+  }
+
+  #target(): number | null {
+    return this.#window === null ? null : safePromptTokens(this.#window, this.#request.maxOutputTokens);
+  }
+
+  async #compact(): Promise<Remedied | null> {
+    const { compact, turn = createGuardTurn() } = this.#options;
+    if (!compact || turn.compactions > 0) return null;
+    turn.compactions += 1;
+    const request = this.#request;
+    const compacted = await compact({
+      ...request,
+      reason: this.#kind,
+      targetTokens: this.#target(),
+      observedTokens: this.#counted ?? this.#overflow?.inputTokens ?? null,
+      estimate: (messages) => this.#gauge.estimate({ messages, system: null }).tokens,
+      signal: this.#signal,
+    });
+    if (
+      compacted === null ||
+      this.#gauge.estimate({ ...request, messages: compacted.messages }).tokens >= this.estimate.tokens
+    )
+      return null;
+    this.#recordIds = compacted.recordIds ?? [];
+    const change: GuardChange = {
+      recordId: null,
+      index: 0,
+      callId: null,
+      what: "history",
+      reason: this.#kind,
+      beforeBytes: bytesOf(JSON.stringify(request.messages)),
+      afterBytes: bytesOf(JSON.stringify(compacted.messages)),
+    };
+    return { request: { ...request, messages: compacted.messages }, changes: [change] };
+  }
+
+  /** Takes a smaller request over; false, and nothing is changed, when it is not smaller. */
+  #take(remedy: Remedy, { request, changes }: Remedied, before: ContextEstimate): boolean {
+    const first = Math.min(...changes.map(({ index }) => index));
+    const binds = request.messages !== this.#request.messages && bindsThinking(this.#options.model);
+    const messages = binds ? stripThinking(request.messages, Math.max(0, first)) : request.messages;
+    const next = messages === request.messages ? request : { ...request, messages };
+    const estimate = this.#gauge.estimate(next);
+    const isSmaller = estimate.tokens < before.tokens || ownCures.has(remedy);
+    if (!isSmaller) return false;
+    this.#request = next;
+    this.estimate = estimate;
+    this.#effective.push(remedy);
+    if (ownCures.has(remedy)) this.#ownCures += 1;
+    this.#changes.push(...changes);
+    this.#options.onEvent?.({ name: "guard.shrunk", remedy, changes, tokens: estimate.tokens });
+    return true;
+  }
+
+  #mayRetry(remedy: Remedy): boolean {
+    const retries = this.#options.maxRetries ?? 2;
+    return this.#calls === 0 || ownCures.has(remedy) || this.#calls - this.#ownCures <= retries;
+  }
+
+  #deadEnd(): GuardStep {
+    const room = this.#window ?? Number.POSITIVE_INFINITY;
+    return this.#calls === 0 && this.estimate.lowTokens < room ? "stuck-unsure" : "stuck";
+  }
+
+  #isAborted(): boolean {
+    if (this.#signal?.aborted !== true) return false;
+    this.error ??= new ThroughlineError("ABORTED", "the guarded call was aborted", { cause: this.#signal.reason });
+    return true;
+  }
+
+  #attempt(attempt: number | null, outcome: GuardAttempt["outcome"]): GuardAttempt {
+    const hasOverflow = outcome === "overflowed" || outcome === "broke-off";
+    const overflow = hasOverflow ? this.#overflow : null;
+    return { attempt, remedies: [...this.#effective], estimatedTokens: this.estimate.tokens, outcome, overflow };
+  }
+
+  #emitAttempt(attempt: number | null): void {
+    const remedies = [...this.#effective];
+    this.#options.onEvent?.({
+      name: "guard.attempt",
+      attempt,
+      remedies,
+      estimate: this.estimate,
+      windowTokens: this.#window,
+    });
+  }
+
+  #emitNoProgress(remedy: Remedy, cause: unknown): void {
+    this.#options.onEvent?.({ name: "guard.no-progress", remedy, cause });
+  }
+}
+
+/** The smaller of two, where 0 and null stand for unknown. */
+function windowOf(one: number | null, other: number | null): number | null {
+  const known = [one, other].filter((tokens) => tokens !== null && tokens > 0) as number[];
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+function guardedRequest({
+  messages,
+  system = null,
+  tools,
+  maxOutputTokens = 8192,
+}: GuardOptions<unknown>["request"]): GuardedRequest {
+  return { messages, system, maxOutputTokens, ...(tools === undefined || tools.length === 0 ? {} : { tools }) };
+}

@@ -1,0 +1,75 @@
+import type { OverflowKind } from "./overflow.ts";
+
+/** Where a guarded call stands. `SPEC.md` is normative. */
+export type GuardState = "checking" | "calling" | "shrinking" | "done" | "kept" | "raised" | "passed-on";
+
+/** What happens to it. */
+export type GuardStep =
+  | "fits"
+  | "over"
+  | "answered"
+  | "overflowed"
+  | "broke-off"
+  | "failed"
+  | "shrunk"
+  | "stuck"
+  | "stuck-unsure"
+  | "aborted";
+
+/** A way to make a request smaller. Each is used at most once in a guarded call, which is why it always ends. */
+export type Remedy = "output-budget" | "media" | "item" | "truncate" | "compact" | "squeeze";
+
+/** The state after each step; null where the step cannot happen. */
+export const guardSteps: Readonly<Record<GuardState, Readonly<Record<GuardStep, GuardState | null>>>> = {
+  checking: row({ fits: "calling", over: "shrinking", failed: "passed-on", aborted: "passed-on" }),
+  calling: row({
+    answered: "done",
+    overflowed: "shrinking",
+    "broke-off": "kept",
+    failed: "passed-on",
+    aborted: "passed-on",
+  }),
+  shrinking: row({ shrunk: "checking", stuck: "raised", "stuck-unsure": "calling", aborted: "passed-on" }),
+  done: row({}),
+  kept: row({}),
+  raised: row({}),
+  "passed-on": row({}),
+};
+
+/** What is tried for each kind, in this order. */
+export const remedyLadders: Readonly<Record<OverflowKind, readonly Remedy[]>> = {
+  input: ["truncate", "compact", "squeeze"],
+  io: ["output-budget", "truncate", "compact", "squeeze"],
+  bytes: ["media", "truncate", "compact", "squeeze"],
+  item: ["item", "compact"],
+  ceiling: [],
+};
+
+/** Remedies that are a kind's own cure; the call after one is not counted as a retry. */
+export const ownCures: ReadonlySet<Remedy> = new Set(["output-budget", "media", "item"]);
+
+/** The first remedy for a kind that has not been used; null when there is none left. */
+export function nextRemedy(kind: OverflowKind, used: ReadonlySet<Remedy>): Remedy | null {
+  return remedyLadders[kind].find((remedy) => !used.has(remedy)) ?? null;
+}
+
+/** True when nothing follows. */
+export function isFinal(state: GuardState): boolean {
+  return Object.values(guardSteps[state]).every((next) => next === null);
+}
+
+function row(steps: Partial<Record<GuardStep, GuardState>>): Record<GuardStep, GuardState | null> {
+  return {
+    fits: null,
+    over: null,
+    answered: null,
+    overflowed: null,
+    "broke-off": null,
+    failed: null,
+    shrunk: null,
+    stuck: null,
+    "stuck-unsure": null,
+    aborted: null,
+    ...steps,
+  };
+}

@@ -1,0 +1,76 @@
+import {
+  estimateContext,
+  type Actual,
+  type Calibration,
+  type ContextEstimate,
+  type TokenCounter,
+} from "@throughline/tokens";
+import type { GuardedRequest } from "./guard-options.ts";
+
+/**
+ * What system, tools and messages may have at most so that a full answer fits and estimates may be a little off: a
+ * tenth of the window is left, or the answer and 2 % if that is more. 200,000 tokens leave 180,000.
+ */
+export function safePromptTokens(windowTokens: number, maxOutputTokens: number | null): number {
+  // A budget as large as a small window is lowered later; it must not leave a prompt of nothing.
+  const output = Math.min(outputReserve(windowTokens, maxOutputTokens), windowTokens / 4);
+  return Math.floor(windowTokens - Math.max(output + windowTokens * 0.02, windowTokens * 0.1));
+}
+
+/** What providers take the answer's budget for: a part of the window. Null when it is not sent. */
+export function outputReserve(windowTokens: number, maxOutputTokens: number | null): number {
+  return maxOutputTokens === null ? 0 : Math.min(maxOutputTokens, windowTokens);
+}
+
+/** Estimates requests, the unchanged one by its last actual, and corrects by what a provider said of one. */
+export interface SizeGauge {
+  /** Greater than 1 when the provider counted more than the estimate. */
+  readonly correction: number;
+  estimate(request: Pick<GuardedRequest, "messages" | "system" | "tools">): ContextEstimate;
+  /** A provider said how many tokens the request has. */
+  correct(estimate: ContextEstimate, observedTokens: number): void;
+}
+
+export function createSizeGauge(
+  counter: TokenCounter,
+  calibration: Calibration,
+  actual: Actual | null,
+  original: readonly unknown[],
+): SizeGauge {
+  let correction = 1;
+  return {
+    get correction(): number {
+      return correction;
+    },
+    estimate({ messages, system, tools }): ContextEstimate {
+      const prefix = actual?.coversMessages ?? 0;
+      // Shared references show that nothing the actual covers was changed.
+      const holds = actual !== null && sharesPrefix(messages, original, prefix);
+      const found = estimateContext(
+        { messages: messages as readonly object[], system, tools: tools ?? [] },
+        { counter, calibration, actual: holds ? actual : null },
+      );
+      const scaled = (tokens: number): number => Math.ceil(tokens * correction);
+      return correction === 1
+        ? found
+        : {
+            ...found,
+            tokens: scaled(found.tokens),
+            lowTokens: scaled(found.lowTokens),
+            highTokens: scaled(found.tokens),
+          };
+    },
+    correct(estimate, observedTokens): void {
+      // Ten times more is another request: a gateway's own prompt, or a figure read wrongly.
+      const ratio = observedTokens / Math.max(1, estimate.tokens);
+      if (ratio > 0.1 && ratio < 10) correction *= ratio;
+    },
+  };
+}
+
+function sharesPrefix(messages: readonly unknown[], original: readonly unknown[], length: number): boolean {
+  if (messages === original) return true;
+  if (messages.length < length) return false;
+  for (let index = 0; index < length; index++) if (messages[index] !== original[index]) return false;
+  return true;
+}
