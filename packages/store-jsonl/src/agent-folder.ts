@@ -12,6 +12,8 @@ export interface AgentFolder {
   readonly own: string;
   readonly entriesLog: string;
   readonly entriesLock: string;
+  /** Derived from the entries log and the transcripts; opened by SQLite alone. */
+  readonly index: string;
   /** What this store wrote into sessions.json last: the base of the three-way merge. */
   readonly viewBase: string;
   readonly torn: string;
@@ -38,6 +40,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     own,
     entriesLog: `${own}/entries.log`,
     entriesLock: `${own}/locks/entries`,
+    index: `${own}/index.db`,
     viewBase: `${own}/sessions-view.json`,
     torn: `${own}/torn`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,

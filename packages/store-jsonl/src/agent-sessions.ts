@@ -1,35 +1,20 @@
-import { createFinding, type Finding, type SessionHead, type SessionRef, type SessionState } from "@throughline/core";
+import { createFinding, type Finding, type SessionRef, type SessionState } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { agentFolder, agentFolderExists, type AgentAddress, type AgentFolder } from "./agent-folder.ts";
 import { ownHead, type HeldSession } from "./append-records.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { withFileErrors } from "./file-work.ts";
 import { findForeignSessions } from "./foreign-sessions.ts";
-import { decodeEntry, foldPatches, type RowChange, type SessionRow } from "./session-row.ts";
+import { SessionIndex, type SeenSession } from "./session-index.ts";
+import type { RowChange, SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
 import { refused, type StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile } from "./transcript-file.ts";
-import type { EntryPatch, Transcript } from "./transcript.ts";
+import { TranscriptSummaries } from "./transcript-summaries.ts";
 
-/** What listing needs of a transcript, kept when the image itself is let go. */
-interface TranscriptSummary {
-  readonly head: SessionHead;
-  readonly messageCount: number;
-  readonly updatedAtMs: number;
-  readonly patches: readonly EntryPatch[];
-}
-
-interface KeptFold {
-  readonly row: SessionRow;
-  readonly patches: readonly EntryPatch[];
-  readonly count: number;
-  readonly folded: SessionRow;
-}
-
-interface KeptSummary {
-  readonly seenAs: string;
-  readonly summary: TranscriptSummary;
-}
+/** File times move in ticks of up to so many milliseconds. */
+const timeGrainMs = 50;
 
 /** Each open transcript holds a file handle and the ids of its records. */
 const maxOpenTranscripts = 64;
@@ -39,11 +24,16 @@ export class AgentSessions {
   readonly folder: AgentFolder;
   readonly log: EntriesLog;
   readonly view: SessionsView;
+  readonly index: SessionIndex;
+  /** Something was taken over that the index does not know of. */
+  hasNewNotes = false;
   readonly #context: StoreContext;
   readonly #address: AgentAddress;
   readonly #files: Map<string, TranscriptFile> = new Map();
-  readonly #summaries: Map<string, KeptSummary> = new Map();
-  readonly #folds: Map<string, KeptFold> = new Map();
+  readonly #summaries: TranscriptSummaries;
+  /** What was taken over of what others write, for the index to keep. */
+  readonly #notes: Map<string, string> = new Map();
+  #hasStrays = false;
   #isPrepared = false;
   readonly #missing: Set<string> = new Set();
 
@@ -53,11 +43,22 @@ export class AgentSessions {
     this.folder = agentFolder(context.root, this.#address);
     const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
+    this.index = new SessionIndex({ files, folder: this.folder, agent: this.#address, codec, onFinding });
+    this.#summaries = new TranscriptSummaries({
+      files,
+      folder: this.folder,
+      index: this.index,
+      coder: codec.coder,
+      refOf: (row) => this.#ownerOf(row).ref,
+      hold: (row) => this.hold(row)?.transcript ?? null,
+      isIndexed: (row) => this.log.isIndexed && !this.log.unindexed.has(row.sessionId),
+    });
     this.log = new EntriesLog({
       files,
       folder: this.folder,
       agent: this.#address,
       codec,
+      index: this.index,
       nowMs: () => clock.nowMs(),
       onFinding,
     });
@@ -82,18 +83,64 @@ export class AgentSessions {
     return this.log.find(ref.key, ref.archiveId);
   }
 
+  /** The session of the address as it was known last, if it takes writes; whoever writes looks again under the lock. */
+  peek(ref: SessionRef): SessionRow | null {
+    return ref.archiveId === undefined && this.log.identity !== "" ? this.log.find(ref.key, undefined) : null;
+  }
+
+  /** The row of a session, whatever it is called by now. */
+  locateId(sessionId: string): SessionRow | null {
+    this.log.refresh();
+    return this.log.row(sessionId);
+  }
+
   /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
   async takeForeign(): Promise<void> {
     await this.takeViewChanges();
     this.#finishPurges();
+    const seen = this.#folderSeen();
+    if (seen !== null && seen === this.#taken("folder")) return;
     if (this.#foreignSessions() !== null) await this.#commitIfWritable(() => this.#foreignSessions());
+    // A file that nobody could be given may be given to somebody later without another change of the folder.
+    if (seen !== null && seen === this.#folderSeen() && !this.#hasStrays) this.#note("folder", seen);
   }
 
   /** Takes over what other programs changed in sessions.json. Costs one look at the file while nobody did. */
   async takeViewChanges(): Promise<void> {
+    this.index.look();
     this.log.refresh();
+    if (this.#stamp(this.view.look()) === this.#taken("view")) return;
     if (this.#changesOfView() !== null) await this.#commitIfWritable(() => this.#changesOfView());
-    this.view.markTaken();
+    this.noteView();
+  }
+
+  /** Keeps in mind that nothing is to be taken from sessions.json as it was seen last. */
+  noteView(): void {
+    if (this.view.isReadable && this.view.seenAs !== null) this.#note("view", this.#stamp(this.view.seenAs));
+  }
+
+  #note(name: "folder" | "view", seen: string): void {
+    if (this.#taken(name) === seen) return;
+    this.#notes.set(name, seen);
+    this.hasNewNotes = true;
+  }
+
+  /** What was taken over went into this log; another one may not have it. */
+  #stamp(seen: string): string {
+    return `${this.log.identity} ${seen}`;
+  }
+
+  /** What was taken over of a file or folder of others: by this handle, or by whoever wrote the index of this log. */
+  #taken(name: "folder" | "view"): string | null {
+    return this.#notes.get(name) ?? (this.log.isIndexed ? this.index.note(name) : undefined) ?? null;
+  }
+
+  /** The sessions folder as it is; null when it changed so lately that another change might not show. */
+  #folderSeen(): string | null {
+    const facts = this.#context.files.facts(this.folder.sessions);
+    if (facts === null) return this.#stamp("");
+    const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
+    return ageMs > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
   }
 
   refOf(row: SessionRow): SessionRef {
@@ -111,7 +158,7 @@ export class AgentSessions {
       const transcript = file.catchUp(path, owner, row.savedHead ?? null);
       if (transcript === null) continue;
       transcript.forgetPatches(row.revision);
-      return { row: this.#fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };
+      return { row: this.#summaries.fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };
     }
     this.#reportMissing(row);
     return null;
@@ -130,17 +177,23 @@ export class AgentSessions {
 
   /** The session for a caller. Reads the transcript only when it has changed since it was last looked at. */
   state(row: SessionRow): SessionState {
-    const summary = this.#summaryOf(row);
-    const { sessionId, key: _key, entry, revision, isArchived, createdAtMs, updatedAtMs } = this.#fold(row, summary);
-    const { messageCount } = summary;
+    return this.stateOf(this.look(row));
+  }
+
+  look(row: SessionRow): SeenSession {
+    return this.#summaries.look(row);
+  }
+
+  stateOf({ folded, digest }: SeenSession): SessionState {
+    const { sessionId, entry, revision, isArchived, createdAtMs, updatedAtMs } = folded;
     return {
-      ref: this.refOf(row),
+      ref: this.refOf(folded),
       sessionId,
       archived: isArchived,
       entry: structuredClone(entry),
       revision,
-      head: ownHead(summary.head),
-      messageCount,
+      head: ownHead(digest.head),
+      messageCount: digest.messageCount,
       createdAtMs,
       updatedAtMs,
     };
@@ -148,16 +201,24 @@ export class AgentSessions {
 
   /** Rows with what is known of their transcripts, without reading any: for the view, which may lag. */
   knownRows(): readonly SessionRow[] {
-    return [...this.log.rows.values()].map((row) => {
-      const kept = this.#summaries.get(row.sessionId);
-      return kept === undefined ? row : this.#fold(row, kept.summary);
-    });
+    return [...this.log.all().values()].map((row) => this.#summaries.known(row));
+  }
+
+  /** Brings the index to what is known here. False when that was not possible now. */
+  updateIndex(seen: readonly SeenSession[]): boolean {
+    const { files } = this.#context;
+    if (!files.isWritable(this.folder.own)) return false;
+    const isWritten = this.log.updateIndex(
+      seen.filter((one) => one.seen !== ""),
+      Object.fromEntries(this.#notes),
+    );
+    if (isWritten) this.hasNewNotes = false;
+    return isWritten;
   }
 
   /** To be called after a transcript was written: keeps what `knownRows` says up to date. */
   remember({ file, row }: HeldSession): void {
-    const now = file.current;
-    if (now !== null) this.#summaries.set(row.sessionId, { seenAs: "", summary: summaryOf(now) });
+    if (file.current !== null) this.#summaries.remember(row, file.current, file.facts);
   }
 
   /** The folders every write needs. An agent's folder another program made has none of ours. */
@@ -176,23 +237,23 @@ export class AgentSessions {
   forget(sessionId: string): void {
     this.#files.get(sessionId)?.forget();
     this.#files.delete(sessionId);
-    this.#summaries.delete(sessionId);
-    this.#folds.delete(sessionId);
+    this.#summaries.forget(sessionId);
   }
 
   async close(): Promise<void> {
     for (const file of this.#files.values()) file.forget();
     this.#files.clear();
     await this.log.close();
+    this.index.close();
   }
 
   #changesOfView(): RowChange | null {
-    return this.view.foreignChanges(this.knownRows(), this.#context.clock.nowMs());
+    return this.view.foreignChanges(() => this.knownRows(), this.#context.clock.nowMs());
   }
 
   #foreignSessions(): RowChange | null {
     const { files, clock } = this.#context;
-    const rows = findForeignSessions({
+    const { rows, hasStrays } = findForeignSessions({
       files,
       folder: this.folder,
       log: this.log,
@@ -200,6 +261,7 @@ export class AgentSessions {
       agentId: this.#address.agentId,
       nowMs: clock.nowMs(),
     });
+    this.#hasStrays = hasStrays;
     return rows.length === 0 ? null : { op: "adopt", rows: rows.map((row) => this.#withCopiedPatchesBehind(row)) };
   }
 
@@ -217,7 +279,7 @@ export class AgentSessions {
       (files.facts(this.folder.own) === null || files.isWritable(this.folder.own));
     if (!isWritable) {
       const change = take();
-      if (change !== null) this.log.apply(change);
+      if (change !== null) this.log.applyUnwritten(change);
       return;
     }
     this.#makeOwnFolder();
@@ -275,44 +337,6 @@ export class AgentSessions {
     return { ref: { ...this.#address, key: row.key }, sessionId: row.sessionId };
   }
 
-  /** The row with the patches that lie in the transcript. Patches folded in before are not folded in again. */
-  #fold(row: SessionRow, { patches, updatedAtMs }: Pick<TranscriptSummary, "patches" | "updatedAtMs">): SessionRow {
-    const { ref } = this.#ownerOf(row);
-    const kept = this.#folds.get(row.sessionId);
-    const isGoingOn = kept?.row === row && kept.patches === patches;
-    const fresh = isGoingOn ? patches.slice(kept.count) : patches;
-    const folded = foldPatches(isGoingOn ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) => {
-      const coded = envelope.entryEnc;
-      const { set, unset } =
-        coded === undefined
-          ? { set: envelope.entry ?? {}, unset: envelope.unset ?? [] }
-          : (decodeEntry(this.#context.codec.coder, coded, ref, row.sessionId) as {
-              set: Record<string, unknown>;
-              unset: string[];
-            });
-      return { ...set, ...Object.fromEntries(unset.map((field) => [field, undefined])) };
-    });
-    this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
-    return folded;
-  }
-
-  #summaryOf(row: SessionRow): TranscriptSummary {
-    const { files } = this.#context;
-    const facts = files.facts(this.folder.session(row.fileName));
-    const seenAs =
-      facts === null
-        ? ""
-        : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}:${JSON.stringify(row.savedHead ?? null)}`;
-    const kept = this.#summaries.get(row.sessionId);
-    if (seenAs !== "" && kept?.seenAs === seenAs) return kept.summary;
-    const transcript = this.hold(row)?.transcript;
-    if (transcript === undefined)
-      return { head: row.savedHead ?? emptyHead(row.sessionId), messageCount: 0, updatedAtMs: 0, patches: [] };
-    const summary = summaryOf(transcript);
-    this.#summaries.set(row.sessionId, { seenAs, summary });
-    return summary;
-  }
-
   #reportMissing(row: SessionRow): void {
     if (this.#missing.has(row.sessionId)) return;
     this.#missing.add(row.sessionId);
@@ -323,12 +347,4 @@ export class AgentSessions {
     });
     this.#context.emit({ name: "finding", ref: this.refOf(row), finding });
   }
-}
-
-function summaryOf({ head, messageCount, updatedAtMs, patches }: Transcript): TranscriptSummary {
-  return { head, messageCount, updatedAtMs, patches };
-}
-
-function emptyHead(sessionId: string): SessionHead {
-  return { sessionId, lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null };
 }

@@ -5,25 +5,47 @@ import type { StoreContext } from "./store-context.ts";
 
 const delayMs = 1000;
 
+interface Waiting {
+  /** Sessions whose transcript was written to. */
+  readonly written: Set<string>;
+  /** Those whose entry was patched there. */
+  readonly patched: Set<string>;
+}
+
+/** So many sessions that only the log knows of are looked at here; the next list looks at the others. */
+const maxLooks = 64;
+
 /**
- * What may lag behind: entry patches on their way from the transcripts to the entries log, and sessions.json. Both can
- * be made again from what is durable, so a failure here is a finding and no failed write.
+ * What may lag behind: entry patches on their way from the transcripts to the entries log, sessions.json and the index.
+ * All can be made again from what is durable, so a failure here is a finding and no failed write.
  */
 export class DerivedFiles {
   readonly #context: StoreContext;
-  readonly #waiting: Map<AgentSessions, Set<string>> = new Map();
+  readonly #waiting: Map<AgentSessions, Waiting> = new Map();
+  readonly #writer: string;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
 
   constructor(context: StoreContext) {
     this.#context = context;
+    this.#writer = `${context.random.uint32().toString(36)}${context.random.uint32().toString(36)}`;
+  }
+
+  /**
+   * Says in the index that the session is being written to, once until the index is brought up to date: should this
+   * process die before, the next list looks at the transcript.
+   */
+  announce(agent: AgentSessions, sessionId: string): void {
+    const { written } = this.#waitingOf(agent);
+    if (written.has(sessionId)) return;
+    written.add(sessionId);
+    agent.index.mark(sessionId, this.#writer, this.#context.clock.nowMs());
   }
 
   /** Soon, and at the latest when the store is closed. */
   schedule(agent: AgentSessions, patchedSessionId: string | null): void {
-    const patched = this.#waiting.get(agent) ?? new Set();
+    const { patched } = this.#waitingOf(agent);
     if (patchedSessionId !== null) patched.add(patchedSessionId);
-    this.#waiting.set(agent, patched);
     this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
   }
 
@@ -36,11 +58,12 @@ export class DerivedFiles {
   }
 
   async #flushAll(): Promise<void> {
-    for (const [agent, patched] of this.#waiting) {
+    for (const [agent, { written, patched }] of this.#waiting) {
       this.#waiting.delete(agent);
       try {
         for (const sessionId of patched) await this.#catchUp(agent, sessionId);
         await this.#writeView(agent);
+        this.#writeIndex(agent, written);
       } catch (error) {
         const path = agent.folder.own;
         const finding = createFinding(
@@ -53,22 +76,41 @@ export class DerivedFiles {
     }
   }
 
+  #waitingOf(agent: AgentSessions): Waiting {
+    const waiting = this.#waiting.get(agent) ?? { written: new Set(), patched: new Set() };
+    this.#waiting.set(agent, waiting);
+    return waiting;
+  }
+
   async #catchUp(agent: AgentSessions, sessionId: string): Promise<void> {
     const { folder, log } = agent;
     await this.#context.locks.hold([folder.sessionLock(sessionId), folder.entriesLock], () => {
       log.refresh();
-      const row = log.rows.get(sessionId);
-      const held = row === undefined ? null : agent.hold(row);
-      if (held !== null && held.row.revision !== row?.revision) log.write({ op: "catch-up", rows: [held.row] });
+      const row = log.row(sessionId);
+      const folded = row === null ? null : agent.look(row).folded;
+      if (folded !== null && folded.revision !== row?.revision) log.write({ op: "catch-up", rows: [folded] });
     });
   }
 
   async #writeView(agent: AgentSessions): Promise<void> {
     if (!agent.exists) return;
     await agent.takeViewChanges();
+    if (!agent.view.isWanted(() => agent.log.activeCount())) return;
     await this.#context.locks.hold([agent.folder.entriesLock], () => {
       agent.log.refresh();
       agent.view.write(agent.knownRows());
+      agent.noteView();
     });
+  }
+
+  #writeIndex(agent: AgentSessions, written: ReadonlySet<string>): void {
+    if (!agent.exists) return;
+    agent.index.look();
+    agent.log.refresh();
+    const others = [...agent.log.unindexed].slice(0, maxLooks);
+    const rows = [...new Set([...written, ...others])].map((id) => agent.log.row(id)).filter((row) => row !== null);
+    const isWritten = agent.updateIndex(rows.map((row) => agent.look(row)));
+    // Marks stay where the index could not be brought up to date: then they are all that tells of the writes.
+    if (isWritten) agent.index.unmark(written, this.#writer);
   }
 }

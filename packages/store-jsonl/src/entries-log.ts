@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import { createFinding, ThroughlineError, type Finding, type SessionRef } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
@@ -5,6 +6,8 @@ import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, fileError, openIfThere, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
+import { RowImage } from "./row-image.ts";
+import type { LogPlace, SeenSession, SessionIndex } from "./session-index.ts";
 import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 
@@ -13,6 +16,7 @@ export interface EntriesLogOptions {
   readonly folder: AgentFolder;
   readonly agent: Pick<SessionRef, "namespace" | "agentId">;
   readonly codec: LineCodec;
+  readonly index: SessionIndex;
   readonly nowMs: () => number;
   readonly onFinding: (finding: Finding) => void;
 }
@@ -25,15 +29,23 @@ interface OpenLog {
 }
 
 const scanChunkBytes = 1024 * 1024;
+const anchorBytes = 256;
 
-/** The truth about an agent's sessions: lines that are appended and never changed, and what they add up to. */
+/**
+ * The truth about an agent's sessions: lines that are appended and never changed, and what they add up to. Where the
+ * index knows what the log says up to some place, only what follows is read, and the rest is asked for by session.
+ */
 export class EntriesLog {
-  readonly rows: Map<string, SessionRow> = new Map();
-  /** Active sessions by key. */
-  readonly idByKey: Map<string, string> = new Map();
-  /** Sessions that were purged and whose bytes may still have to go. */
-  readonly removed: Set<string> = new Set();
   readonly #options: EntriesLogOptions;
+  /** All sessions, or those that were asked for or changed behind what the index knows. */
+  readonly #image: RowImage = new RowImage();
+  /** Sessions that changed since the index was last brought up to date by this log or read by it. */
+  readonly #unindexed: Set<string> = new Set();
+  /** What the index knew then, and which index; null: nothing. */
+  #indexed: { readonly endBytes: number; readonly generation: number } | null = null;
+  #isWhole = true;
+  /** Rows are known here that nobody can write to the log. */
+  #isAhead = false;
   #open: OpenLog | null = null;
   #endBytes = 0;
   #lineCount = 0;
@@ -46,13 +58,15 @@ export class EntriesLog {
 
   /** Reads what others have written since. Cheap when they have not. */
   refresh(): void {
-    const { files, folder } = this.#options;
+    const { files, folder, index } = this.#options;
     const path = folder.entriesLog;
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts === null) return this.#reset();
-    if (this.#open?.identity !== facts.identity || facts.sizeBytes < this.#endBytes) {
+    const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#endBytes;
+    if (isOther || (!this.#isWhole && this.#indexed?.generation !== index.generation)) {
       this.#reset();
       this.#open = this.#openLog();
+      if (this.#open !== null) this.#beginAtIndex(this.#open, facts.sizeBytes);
     }
     if (this.#open !== null && facts.sizeBytes > this.#endBytes) this.#scan(this.#open, facts.sizeBytes);
   }
@@ -67,8 +81,101 @@ export class EntriesLog {
 
   /** The active session of a key, or the archived one with the id. */
   find(key: string, archiveId: string | undefined): SessionRow | null {
-    const row = this.rows.get(archiveId ?? this.idByKey.get(key) ?? "");
-    return row === undefined || row.key !== key || row.isArchived !== (archiveId !== undefined) ? null : row;
+    const id = archiveId ?? this.idOf(key);
+    const row = id === null ? null : this.row(id);
+    return row === null || row.key !== key || row.isArchived !== (archiveId !== undefined) ? null : row;
+  }
+
+  row(sessionId: string): SessionRow | null {
+    const known = this.#image.rows.get(sessionId);
+    if (known !== undefined || this.#isWhole || this.removed.has(sessionId)) return known ?? null;
+    const found = this.#fromIndex((index) => index.row(sessionId));
+    if (found === undefined) return this.#readWhole().get(sessionId) ?? null;
+    if (found !== null) this.#image.take(found);
+    return found;
+  }
+
+  /** The active session of a key. */
+  idOf(key: string): string | null {
+    const known = this.#image.idByKey.get(key);
+    if (known !== undefined || this.#isWhole) return known ?? null;
+    const found = this.#fromIndex((index) => index.idOf(key));
+    if (found === undefined) this.#readWhole();
+    // A session that was read here says itself which key it has.
+    else return found === null || this.#image.rows.has(found) || this.removed.has(found) ? null : found;
+    return this.#image.idByKey.get(key) ?? null;
+  }
+
+  /** A session whose id is this one but for capitals. */
+  twinOf(sessionId: string): string | null {
+    const found = this.#isWhole ? null : this.#fromIndex((index) => index.twinOf(sessionId));
+    if (found === undefined) this.#readWhole();
+    if (found !== null && found !== undefined && !this.removed.has(found)) return found;
+    return this.#image.twinOf(sessionId);
+  }
+
+  /** Every name a transcript of a known session may have. */
+  fileNames(): ReadonlySet<string> {
+    const indexed = this.#isWhole ? [] : this.#fromIndex((index) => index.fileNames());
+    if (indexed === undefined) this.#readWhole();
+    const names = new Set(indexed);
+    for (const { sessionId, fileName, formerFileName = fileName } of this.#image.rows.values())
+      names.add(`${sessionId}.jsonl`).add(fileName).add(formerFileName);
+    return names;
+  }
+
+  /** All sessions there are. Reads the whole log unless it was read before. */
+  all(): ReadonlyMap<string, SessionRow> {
+    return this.#isWhole ? this.#image.rows : this.#readWhole();
+  }
+
+  /** How many sessions are active, more or less; without reading the log where the index can say it. */
+  activeCount(): number {
+    const indexed = this.#isWhole ? undefined : this.#fromIndex((index) => index.activeCount());
+    return indexed ?? [...this.all().values()].filter(({ isArchived }) => !isArchived).length;
+  }
+
+  /** Which file the log is; empty when there is none. */
+  get identity(): string {
+    return this.#open?.identity ?? "";
+  }
+
+  /** Sessions that were purged and whose bytes may still have to go. */
+  get removed(): ReadonlySet<string> {
+    return this.#image.removed;
+  }
+
+  /** True when the index can answer for every session but the `unindexed` ones. */
+  get isIndexed(): boolean {
+    if (this.#indexed === null || this.#isAhead || this.#open === null) return false;
+    const known = this.#fromIndex((index) => index.log());
+    return known?.identity === this.#open.identity && known.endBytes >= this.#indexed.endBytes;
+  }
+
+  get unindexed(): ReadonlySet<string> {
+    return this.#unindexed;
+  }
+
+  /**
+   * Brings the index to where the log stands here, with what was read of transcripts. False when it could not be
+   * written; what it holds is right in any case.
+   */
+  updateIndex(seen: readonly SeenSession[], notes: Readonly<Record<string, string>>): boolean {
+    const { index } = this.#options;
+    if (this.#open === null || this.#isAhead) return false;
+    const sinceBytes = this.isIndexed ? (this.#indexed?.endBytes ?? null) : null;
+    if (sinceBytes === null) this.all();
+    const log = this.#place(this.#open);
+    const changed = (): Iterable<SessionRow> => [...this.#unindexed].flatMap((id) => this.#image.rows.get(id) ?? []);
+    const rows = sinceBytes === null ? this.#image.rows.values() : changed();
+    if (index.update({ log, sinceBytes, rows, seen, notes }) !== "written") {
+      // Another one stands there by now, or it is busy: next time it gets everything.
+      this.#indexed = null;
+      return false;
+    }
+    this.#indexed = { endBytes: this.#endBytes, generation: index.generation };
+    this.#unindexed.clear();
+    return true;
   }
 
   /** Commits a change, under the entries lock. */
@@ -80,31 +187,23 @@ export class EntriesLog {
       this.#open ??= this.#createLog();
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
+      this.#apply(change, this.#endBytes);
       this.#endBytes += bytes.length;
       this.#lineCount++;
     });
-    this.apply(change);
   }
 
   /** Takes a change into the image alone: for a store that cannot be written. */
-  apply({ rows, removed = [] }: RowChange): void {
-    for (const sessionId of removed) {
-      this.#forgetKey(sessionId);
-      this.rows.delete(sessionId);
-      this.removed.add(sessionId);
-    }
-    for (const row of rows) this.#forgetKey(row.sessionId);
-    for (const row of rows) {
-      this.rows.set(row.sessionId, row);
-      this.removed.delete(row.sessionId);
-      if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
-    }
+  applyUnwritten(change: RowChange): void {
+    this.all();
+    this.#isAhead = true;
+    this.#image.apply(change);
   }
 
   /** Writes the log anew with the rows as they are now, so that nothing of what is gone stays in it. Under the entries lock. */
   rewrite(): void {
     const { files, folder, codec, agent } = this.#options;
-    const rows = [...this.rows.values()];
+    const rows = [...this.all().values()];
     const temporary = folder.temporary("entries.log");
     files.remove(temporary);
     replaceFile(files, temporary, folder.entriesLog, (append) => {
@@ -133,21 +232,80 @@ export class EntriesLog {
     this.#reset();
   }
 
-  #forgetKey(sessionId: string): void {
-    const old = this.rows.get(sessionId);
-    if (old !== undefined && this.idByKey.get(old.key) === sessionId) this.idByKey.delete(old.key);
+  /** `at`: where the line begins. What the index knows is no news to it, however often it is read. */
+  #apply(change: RowChange, at: number): void {
+    this.#image.apply(change);
+    if (at < (this.#indexed?.endBytes ?? 0)) return;
+    for (const sessionId of change.removed ?? []) this.#unindexed.add(sessionId);
+    for (const { sessionId } of change.rows) this.#unindexed.add(sessionId);
+  }
+
+  /** Goes on from where the index is, when it is the index of this log. */
+  #beginAtIndex(open: OpenLog, sizeBytes: number): void {
+    const { index, files, folder } = this.#options;
+    const known = index.log();
+    if (known === undefined || known.identity !== open.identity || known.endBytes > sizeBytes) return;
+    const { from, crc } = known.anchor;
+    const end = withFileErrors(folder.entriesLog, () => readRange(files, open.handle, from, known.endBytes));
+    if (crc32(end) !== crc) return;
+    this.#endBytes = known.endBytes;
+    this.#lineCount = known.lineCount;
+    for (const sessionId of known.removed) this.#image.removed.add(sessionId);
+    this.#indexed = { endBytes: known.endBytes, generation: index.generation };
+    this.#isWhole = false;
+  }
+
+  /** Another index than the one this log went on from knows nothing of it. */
+  #fromIndex<T>(question: (index: SessionIndex) => T | undefined): T | undefined {
+    const { index } = this.#options;
+    const answer = question(index);
+    return this.#indexed?.generation === index.generation ? answer : undefined;
+  }
+
+  #place({ handle, identity }: OpenLog): LogPlace {
+    const { files, folder } = this.#options;
+    const from = Math.max(0, this.#endBytes - anchorBytes);
+    const end = withFileErrors(folder.entriesLog, () => readRange(files, handle, from, this.#endBytes));
+    const { removed } = this;
+    return {
+      identity,
+      endBytes: this.#endBytes,
+      lineCount: this.#lineCount,
+      anchor: { from, crc: crc32(end) },
+      removed: [...removed],
+    };
+  }
+
+  /** For when the index cannot be asked, or everything is wanted. */
+  #readWhole(): ReadonlyMap<string, SessionRow> {
+    const open = this.#open;
+    const indexed = this.#indexed;
+    this.#clear();
+    this.#indexed = indexed;
+    if (open !== null)
+      this.#scan(
+        open,
+        withFileErrors(this.#options.folder.entriesLog, () => this.#options.files.factsOf(open.handle).sizeBytes),
+      );
+    return this.#image.rows;
+  }
+
+  #clear(): void {
+    this.#endBytes = 0;
+    this.#lineCount = 0;
+    this.#tornAt = null;
+    this.#needsLineFeed = false;
+    this.#isWhole = true;
+    this.#isAhead = false;
+    this.#indexed = null;
+    this.#unindexed.clear();
+    this.#image.clear();
   }
 
   #reset(): void {
     const open = this.#open;
     this.#open = null;
-    this.#endBytes = 0;
-    this.#lineCount = 0;
-    this.#tornAt = null;
-    this.#needsLineFeed = false;
-    this.rows.clear();
-    this.idByKey.clear();
-    this.removed.clear();
+    this.#clear();
     if (open === null) return;
     const close = (): void => this.#options.files.close(open.handle);
     // A handle's number must not go to another file while a flush still uses it.
@@ -197,7 +355,7 @@ export class EntriesLog {
       while (position < sizeBytes) {
         const bytes = readRange(files, open.handle, position, Math.min(position + scanChunkBytes, sizeBytes));
         if (bytes.length === 0) break;
-        for (const line of splitter.push(bytes)) this.#take(line);
+        for (const line of splitter.push(bytes)) this.#takeLine(line);
         position += bytes.length;
       }
       const last = splitter.end();
@@ -211,17 +369,18 @@ export class EntriesLog {
     });
   }
 
-  #take(line: SplitLine): void {
+  #takeLine(line: SplitLine): void {
     const { codec, agent, folder, onFinding } = this.#options;
+    const place = { path: folder.entriesLog, line: this.#lineCount + 1, byteOffset: line.byteOffset };
+    const decoded = decodeRowChange(Buffer.from(line.bytes).toString(), codec, agent);
+    // A line that the codec cannot read throws, and is met again at the next attempt.
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
-    const place = { path: folder.entriesLog, line: this.#lineCount, byteOffset: line.byteOffset };
-    const decoded = decodeRowChange(Buffer.from(line.bytes).toString(), codec, agent);
     if (decoded === null)
       return onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
     if (!decoded.isChecksumRight)
       onFinding(createFinding("CHECKSUM_MISMATCH", `A line of the entries log does not fit its checksum.`, place));
-    this.apply(decoded.change);
+    this.#apply(decoded.change, line.byteOffset);
   }
 
   #repairTail(open: OpenLog): void {

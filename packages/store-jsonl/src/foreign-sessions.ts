@@ -18,20 +18,25 @@ export interface ForeignSearch {
   readonly nowMs: number;
 }
 
+export interface ForeignSessions {
+  readonly rows: readonly SessionRow[];
+  /** There are transcripts that no session could be made of. */
+  readonly hasStrays: boolean;
+}
+
 const headerBytes = 65_536;
 
 /** Rows for transcripts the log does not name: other programs made them, or a session was being made when its process died. */
-export function findForeignSessions(search: ForeignSearch): readonly SessionRow[] {
+export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log } = search;
-  if (files.facts(folder.sessions) === null) return [];
+  if (files.facts(folder.sessions) === null) return { rows: [], hasStrays: false };
   const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter((name) =>
     name.endsWith(".jsonl"),
   );
-  const known = new Set(
-    [...log.rows.values()].flatMap((row) => [row.fileName, row.formerFileName, `${row.sessionId}.jsonl`]),
-  );
-  const taken = { ids: new Set([...log.rows.keys()].map((id) => id.toLowerCase())), keys: new Set(log.idByKey.keys()) };
+  const known = log.fileNames();
+  const taken: Taken = { ids: new Set(), keys: new Set() };
   const rows: SessionRow[] = [];
+  let hasStrays = false;
   for (const name of names.toSorted()) {
     if (
       known.has(name) ||
@@ -40,20 +45,24 @@ export function findForeignSessions(search: ForeignSearch): readonly SessionRow[
     )
       continue;
     const row = adopt(search, name, taken);
+    hasStrays ||= row === null;
     if (row === null) continue;
     taken.ids.add(row.sessionId.toLowerCase());
     taken.keys.add(row.key);
     rows.push(row);
   }
-  return rows;
+  return { rows, hasStrays };
 }
 
-function adopt(
-  search: ForeignSearch,
-  fileName: string,
-  taken: { readonly ids: ReadonlySet<string>; readonly keys: ReadonlySet<string> },
-): SessionRow | null {
-  const { entries, agentId, nowMs } = search;
+interface Taken {
+  readonly ids: Set<string>;
+  readonly keys: Set<string>;
+}
+
+function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRow | null {
+  const { entries, agentId, nowMs, log } = search;
+  const isIdFree = (id: string): boolean => !taken.ids.has(id.toLowerCase()) && log.twinOf(id) === null;
+  const isKeyFree = (one: string): boolean => !taken.keys.has(one) && log.idOf(one) === null;
   const base = fileName.slice(0, -".jsonl".length);
   const { header, isAlone } = readHeader(search, fileName);
   const named = [...entries].find(([, entry]) => namesFile(entry, base, fileName));
@@ -63,12 +72,12 @@ function adopt(
     header?.sessionId ?? null,
     base.replace(/[^A-Za-z0-9._-]+/g, "-"),
   ];
-  const sessionId = wanted.find((id) => id !== null && isSessionId(id) && !taken.ids.has(id.toLowerCase()));
+  const sessionId = wanted.find((id) => id !== null && isSessionId(id) && isIdFree(id));
   if (sessionId === undefined || sessionId === null) return null;
   // A reset that died before its commit: nothing is in the file, and its key still has its session.
-  if (isAlone && header?.key !== null && header?.key !== undefined && taken.keys.has(header.key)) return null;
+  if (isAlone && header?.key !== null && header?.key !== undefined && !isKeyFree(header.key)) return null;
   const keys = [named?.[0], header?.key, `agent:${agentId}:import:direct:${sessionId}`];
-  const key = keys.find((one) => one !== undefined && one !== null && !taken.keys.has(one) && belongsTo(one, agentId));
+  const key = keys.find((one) => one !== undefined && one !== null && isKeyFree(one) && belongsTo(one, agentId));
   if (key === undefined || key === null) return null;
   const createdAtMs = header?.timestamp === null || header === null ? Number.NaN : Date.parse(header.timestamp);
   const entry =

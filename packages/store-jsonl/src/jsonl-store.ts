@@ -11,6 +11,7 @@ import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } fr
 import { DerivedFiles } from "./derived-files.ts";
 import { withFileErrors } from "./file-work.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
+import { listAgent } from "./list-agent.ts";
 import { firstSeq, nextSpan, readSpan } from "./read-pages.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
@@ -63,10 +64,10 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
-      const row = await locateSession(agent, ref, false);
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const { ids, clock, limits } = this.#context;
       const prepared = rules.prepareDrafts(drafts, { ids, clock, limits });
+      const row = agent.peek(ref) ?? (await locateSession(agent, ref, false));
       const digest =
         options.idempotencyKey === undefined
           ? ""
@@ -74,6 +75,7 @@ class JsonlStore implements core.SessionStore {
       const request: AppendRequest = { prepared, digest, options };
       const isEntryOnly = prepared.length === 0;
       const scene = this.#scene(agent, durability);
+      if (!isEntryOnly) this.#derived.announce(agent, row.sessionId);
       const access = { row, changesEntries: isEntryOnly, signal: options.signal };
       const { held, outcome, pinned } = await withSession(scene, ref, access, (held) => {
         const outcome = earlierAppend(held, request) ?? this.#appendHeld(agent, held, request);
@@ -104,10 +106,12 @@ class JsonlStore implements core.SessionStore {
     this.#begin(options.signal);
     const agent = this.#agent(ref);
     let seq = 0;
+    let sessionId: string | null = null;
     for (let left = limit; left > 0; this.#begin(options.signal)) {
-      // Looked up for every page: the session may be moved, redacted or purged while the caller works.
-      const row = await agent.locate(ref);
+      // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
+      const row: SessionRow | null = sessionId === null ? await agent.locate(ref) : agent.locateId(sessionId);
       if (row === null) throw rules.sessionNotFound(ref);
+      ({ sessionId } = row);
       const held = agent.hold(row);
       if (held === null) return;
       const { file, transcript } = held;
@@ -152,13 +156,11 @@ class JsonlStore implements core.SessionStore {
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#track(async () => {
       this.#begin(query.signal);
+      rules.planList(query);
       const states: core.SessionState[] = [];
       for (const agent of this.#agentsOf(query)) {
         await agent.takeForeign();
-        for (const row of agent.log.rows.values()) {
-          const isState = query.state === "any" || (query.state === "archived") === row.isArchived;
-          if (isState && row.key.startsWith(query.keyPrefix ?? "")) states.push(agent.state(row));
-        }
+        for (const state of listAgent(this.#context, agent, query)) states.push(state);
         this.#begin(query.signal);
       }
       return rules.listPage(states, query);

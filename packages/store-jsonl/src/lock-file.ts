@@ -3,6 +3,7 @@ import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { fileError } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
 /** One lock file, opened as an empty SQLite database. The file stays empty; only its locks are used. */
 export interface LockFile {
@@ -13,9 +14,6 @@ export interface LockFile {
   unlock(): void;
   close(): void;
 }
-
-const sqliteBusy = 5;
-const sqliteNotADatabase = 26;
 
 /**
  * Opens the lock file, and makes it first when there is none. The file must never be opened, copied or read by other
@@ -38,8 +36,8 @@ export function openLockFile(files: Files, path: string): LockFile {
       return lockFileOf(database, path, identity);
     } catch (error) {
       database.close();
-      if (resultCode(error) === sqliteNotADatabase && attempt < 8) moveAside(files, path);
-      else if (resultCode(error) !== sqliteBusy || attempt >= 64) throw fileError(error, path);
+      if (resultCode(error) === sqliteCodes.notADatabase && attempt < 8) moveAside(files, path);
+      else if (resultCode(error) !== sqliteCodes.busy || attempt >= 64) throw fileError(error, path);
     }
   }
 }
@@ -64,7 +62,7 @@ function runUnlessBusy(begin: nodeSqlite.StatementSync, path: string): boolean {
     begin.run();
     return true;
   } catch (error) {
-    if (resultCode(error) === sqliteBusy) return false;
+    if (resultCode(error) === sqliteCodes.busy) return false;
     throw fileError(error, path);
   } finally {
     Error.stackTraceLimit = traceLimit;
@@ -91,32 +89,4 @@ function makeIfMissing(files: Files, path: string): string {
 function moveAside(files: Files, path: string): void {
   const facts = files.facts(path);
   if (facts !== null && facts.sizeBytes > 0) files.rename(path, `${path}.damaged-${facts.modifiedNs}`);
-}
-
-function resultCode(error: unknown): number {
-  return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
-}
-
-let loaded: typeof nodeSqlite | null = null;
-
-/** Node 22 says on stderr that SQLite is experimental; that one line is left out, every other warning passes. */
-function sqlite(): typeof nodeSqlite {
-  if (loaded !== null) return loaded;
-  const emitWarning = process.emitWarning;
-  process.emitWarning = ((warning: string | Error, ...rest: readonly unknown[]) => {
-    const text = typeof warning === "string" ? warning : warning.message;
-    if (!text.startsWith("SQLite is an experimental feature")) Reflect.apply(emitWarning, process, [warning, ...rest]);
-  }) as typeof process.emitWarning;
-  try {
-    loaded = process.getBuiltinModule("node:sqlite");
-  } finally {
-    process.emitWarning = emitWarning;
-  }
-  if (loaded === undefined) {
-    throw new ThroughlineError("STORE_UNSUPPORTED", "This Node has no node:sqlite, which the locks need.", {
-      outcome: "not-applied",
-      remedy: "Use Node 22.18 or newer.",
-    });
-  }
-  return loaded;
 }

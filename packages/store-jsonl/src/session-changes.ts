@@ -70,8 +70,8 @@ export function moveSession(scene: ChangeScene, row: SessionRow, action: MoveAct
   if (action.kind === "archive") return archiveSession(scene, row);
   const { archiveId: _archiveId, key, ...owner } = agent.refOf(row);
   const target = action.kind === "rename" ? sessionRef({ ...owner, key: action.key }) : { ...owner, key };
-  const holderId = agent.log.idByKey.get(target.key);
-  if (holderId !== undefined && (holderId !== row.sessionId || action.kind === "restore")) {
+  const holderId = agent.log.idOf(target.key);
+  if (holderId !== null && (holderId !== row.sessionId || action.kind === "restore")) {
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target });
   }
   const { formerFileName: _former, ...rest } = row;
@@ -103,14 +103,16 @@ export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): 
     agent.removeBytes(name);
   withFileErrors(agent.folder.sessions, () => context.files.flushFolder(agent.folder.sessions));
   agent.log.rewrite();
+  agent.updateIndex([]);
+  agent.index.scrub();
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID */
 function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): void {
   assertSessionId(sessionId);
-  const holder = [...agent.log.rows.keys()].find((id) => id.toLowerCase() === sessionId.toLowerCase());
-  if (holder !== undefined) {
+  const holder = agent.log.twinOf(sessionId);
+  if (holder !== null) {
     const code = holder === sessionId ? "SESSION_EXISTS" : "ID_CASE_COLLISION";
     throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });
   }

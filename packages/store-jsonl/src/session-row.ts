@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import { ownEntry, patchEntry, type PayloadCoder } from "@throughline/core/store";
-import { parseObject, type LineCodec } from "./stored-line.ts";
+import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
 import type { EntryPatch } from "./transcript.ts";
 
 /** What is known of a session beside its records. */
@@ -34,6 +34,14 @@ export interface RowChange {
 
 const logVersion = 1;
 
+// The line a row was written as or read from: under a codec it is another one each time it is made.
+const lines = new WeakMap<SessionRow, string>();
+
+/** The row as a line of its own, the same text whenever it is asked for. */
+export function lineOfRow(row: SessionRow, codec: LineCodec, agent: Pick<SessionRef, "namespace" | "agentId">): string {
+  return lines.get(row) ?? encodeRowChange({ op: "save", rows: [row] }, codec, agent);
+}
+
 /** The change as one line without line feed. The first row lies at the top: most changes have one. */
 export function encodeRowChange(
   change: RowChange,
@@ -44,7 +52,12 @@ export function encodeRowChange(
   const also = others.length === 0 ? {} : { also: others };
   const removed = change.removed === undefined ? {} : { removed: change.removed };
   const text = JSON.stringify({ v: logVersion, op: change.op, ...first, ...also, ...removed });
-  return `${text.slice(0, -1)},"crc":${crc32(text)}}`;
+  return keepLine(change, `${text.slice(0, -1)},"crc":${crc32(text)}}`);
+}
+
+function keepLine({ rows: [row, ...others], removed }: RowChange, line: string): string {
+  if (row !== undefined && others.length === 0 && removed === undefined) lines.set(row, line);
+  return line;
 }
 
 export interface DecodedChange {
@@ -67,11 +80,11 @@ export function decodeRowChange(
     rowFrom(one, codec, agent),
   );
   if (rows.some((row) => row === null)) return null;
-  const removed = Array.isArray(fields["removed"]) ? (fields["removed"] as string[]) : [];
-  return {
-    change: { op: fields["op"] as RowOperation, rows: rows.filter((row) => row !== null), removed },
-    isChecksumRight: crc !== null && Number(crc[1]) === crc32(text),
-  };
+  const removed = Array.isArray(fields["removed"]) ? { removed: fields["removed"] as string[] } : {};
+  const change = { op: fields["op"] as RowOperation, rows: rows.filter((row) => row !== null), ...removed };
+  const isChecksumRight = crc !== null && Number(crc[1]) === crc32(text);
+  if (isChecksumRight) keepLine(change, line);
+  return { change, isChecksumRight };
 }
 
 /** The session as its transcript has changed it since the row was written. */
@@ -116,7 +129,7 @@ export function decodeEntry(coder: PayloadCoder, coded: string, ref: SessionRef,
     id: ref.key,
     part: "entry",
   });
-  return JSON.parse(Buffer.from(plain).toString()) as unknown;
+  return parseDecoded(Buffer.from(plain).toString(), "entry", ref.key);
 }
 
 function rowFields(

@@ -26,7 +26,6 @@ const maxSessionsByDefault = 10_000;
 export class SessionsView {
   readonly #options: SessionsViewOptions;
   #seenAs: string | null = null;
-  #takenAs: string | null = null;
   #theirs: ReadonlyMap<string, unknown> = new Map();
   #base: ReadonlyMap<string, unknown> = new Map();
   #isReadable = true;
@@ -35,11 +34,26 @@ export class SessionsView {
     this.#options = options;
   }
 
+  /** What the file is, in one text; empty when there is none. */
+  look(): string {
+    const facts = this.#options.files.facts(this.#options.folder.sessionsJson);
+    return facts === null ? "" : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
+  }
+
+  /** What the file was when it was read or written last; null: neither has happened. */
+  get seenAs(): string | null {
+    return this.#seenAs;
+  }
+
+  /** False after the file was read and could not be. */
+  get isReadable(): boolean {
+    return this.#isReadable;
+  }
+
   /** The file's entries by key. Read again only when the file is another or changed. */
   entries(): ReadonlyMap<string, unknown> {
     const { files, folder, onFinding } = this.#options;
-    const facts = files.facts(folder.sessionsJson);
-    const seenAs = facts === null ? "" : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
+    const seenAs = this.look();
     if (seenAs === this.#seenAs) return this.#theirs;
     this.#seenAs = seenAs;
     const theirs = seenAs === "" ? new Map<string, unknown>() : readEntries(files, folder.sessionsJson);
@@ -56,10 +70,14 @@ export class SessionsView {
   }
 
   /** What the other program changed since we wrote the file; null when nothing. */
-  foreignChanges(rows: readonly SessionRow[], nowMs: number): RowChange | null {
+  foreignChanges(rows: () => readonly SessionRow[], nowMs: number): RowChange | null {
     const theirs = this.entries();
-    if (!this.#isReadable || this.#seenAs === "" || this.#seenAs === this.#takenAs) return null;
-    const byKey = new Map(rows.filter((row) => !row.isArchived).map((row) => [row.key, row]));
+    if (!this.#isReadable || this.#seenAs === "") return null;
+    const byKey = new Map(
+      rows()
+        .filter((row) => !row.isArchived)
+        .map((row) => [row.key, row]),
+    );
     const changed: SessionRow[] = [];
     for (const key of new Set([...theirs.keys(), ...this.#base.keys()])) {
       const row = byKey.get(key);
@@ -70,16 +88,16 @@ export class SessionsView {
     return changed.length === 0 ? null : { op: "save", rows: changed };
   }
 
-  /** Says that what `foreignChanges` gave was taken over. */
-  markTaken(): void {
-    this.#takenAs = this.#seenAs;
+  /** Whether the file is written, for so many sessions. */
+  isWanted(activeCount: () => number): boolean {
+    const { isWanted } = this.#options;
+    return isWanted === true || (isWanted === null && activeCount() <= maxSessionsByDefault);
   }
 
   /** Writes the file if it says something else. Under the entries lock, after foreign changes were taken over. */
   write(rows: readonly SessionRow[]): void {
-    const { files, folder, isWanted } = this.#options;
+    const { folder } = this.#options;
     const active = rows.filter((row) => !row.isArchived);
-    if (isWanted === false || (isWanted === null && active.length > maxSessionsByDefault)) return;
     const theirs = this.entries();
     if (!this.#isReadable || (active.length === 0 && this.#seenAs === "")) return;
     const ours = new Map<string, unknown>(active.map((row) => [row.key, viewOf(row, fieldsOf(theirs.get(row.key)))]));
@@ -89,9 +107,7 @@ export class SessionsView {
     const text = viewText(wanted);
     if (text !== viewText(theirs) || this.#seenAs === "") this.#replace(folder.sessionsJson, text);
     if (text !== viewText(this.#base)) this.#replace(folder.viewBase, text);
-    const facts = files.facts(folder.sessionsJson);
-    this.#seenAs = facts === null ? "" : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
-    this.#takenAs = this.#seenAs;
+    this.#seenAs = this.look();
     this.#theirs = wanted;
     this.#base = wanted;
   }

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { isSideRecord, type RecordSource, type SessionRecord } from "@throughline/core";
+import { isSideRecord, ThroughlineError, type RecordSource, type SessionRecord } from "@throughline/core";
 import { lineBytes, type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
 
@@ -148,7 +148,7 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
     actualCrc: crc32(coded),
     payload() {
       const text = utf8(codec.coder.decode(coded, { ...owner, id, part: "record" }));
-      const plain = JSON.parse(text) as SessionRecord;
+      const plain = parseDecoded(text, "record", id) as SessionRecord;
       if (envelope.sourceBase64 === undefined) return { record: plain, source: text, isSourceCanonical: true };
       const source = codec.coder.decode(fromBase64(envelope.sourceBase64), { ...owner, id, part: "source" });
       return {
@@ -193,6 +193,19 @@ function isBareHeader(parsed: Readonly<Record<string, unknown>>, envelope: Store
 
 function headerRecordOf(text: string): SessionRecord {
   return createTranscriptReader().push(text, { line: 1, byteOffset: 0, envelope: null }).record;
+}
+
+/** What a codec gave back. Another codec than the one it was written under need not fail, only give nonsense. */
+export function parseDecoded(text: string, part: string, id: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new ThroughlineError("CODEC_FAILED", `The ${part} of ${id} is not what this codec has written.`, {
+      outcome: "not-applied",
+      details: { part, id },
+      cause,
+    });
+  }
 }
 
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {

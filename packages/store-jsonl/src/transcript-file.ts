@@ -58,6 +58,8 @@ const lineFeed = Buffer.from("\n");
 export class TranscriptFile {
   readonly #options: TranscriptFileOptions;
   #open: OpenFile | null = null;
+  /** What the file was when the image was made of it or written; null when it is to be found out. */
+  facts: FileFacts | null = null;
   #identity = "";
   #transcript: Transcript | null = null;
   #anchor: Anchor | null = null;
@@ -82,7 +84,9 @@ export class TranscriptFile {
     if (this.#identity !== facts.identity) this.forget();
     this.#identity = facts.identity;
     const open = (this.#open ??= this.#openFile(path));
-    return withFileErrors(path, () => this.#readNew(open, facts, path, owner, savedHead));
+    const transcript = withFileErrors(path, () => this.#readNew(open, facts, path, owner, savedHead));
+    this.facts = facts;
+    return transcript;
   }
 
   /**
@@ -108,6 +112,7 @@ export class TranscriptFile {
         files.truncate(handle, tail.byteOffset);
       });
       transcript.tail = null;
+      this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
       onFinding(
         owner,
@@ -117,6 +122,7 @@ export class TranscriptFile {
       appendAll(files, handle, lineFeed, transcript.endBytes, path);
       transcript.endBytes += 1;
       transcript.isOpenEnded = false;
+      this.facts = null;
     }
   }
 
@@ -143,6 +149,7 @@ export class TranscriptFile {
     if (prefix !== "" || facts.sizeBytes !== offset) return this.#recount(path, owner, lines);
     const end = bytes.subarray(-anchorBytes);
     this.#anchor = { from: offset - end.length, to: offset, crc: crc32(end), modifiedNs: facts.modifiedNs };
+    this.facts = facts;
     return transcript.applyWritten(written);
   }
 
@@ -205,6 +212,7 @@ export class TranscriptFile {
     this.#identity = "";
     this.#transcript = null;
     this.#anchor = null;
+    this.facts = null;
     if (open === null) return;
     open.isForgotten = true;
     this.#closeUnused(open);

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,9 +28,15 @@ export function filesBelow(folder: string): readonly string[] {
     .toSorted();
 }
 
-/** Content of every file but the locks: reading those in the process that holds them lets them go. */
+/**
+ * Content of every file but the locks, which are empty. What SQLite has open is read by another process: closing it in
+ * this one would let SQLite's locks go.
+ */
 export function contentsBelow(folder: string): readonly Uint8Array[] {
   return filesBelow(folder)
     .filter((path) => !path.includes("/locks/"))
-    .map((path) => readFileSync(join(folder, path)));
+    .map((path) => join(folder, path))
+    .map((path) =>
+      path.includes("/index.db") ? execFileSync("cat", [path], { maxBuffer: 2 ** 30 }) : readFileSync(path),
+    );
 }

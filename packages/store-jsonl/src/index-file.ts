@@ -1,0 +1,114 @@
+import type * as nodeSqlite from "node:sqlite";
+import type { Files } from "./files.ts";
+import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
+
+/** An open index file. Nothing but SQLite may open it while this process has it: closing such a handle drops its locks. */
+export interface IndexFile {
+  readonly database: nodeSqlite.DatabaseSync;
+  /** To notice that another file stands under the name. */
+  readonly identity: string;
+}
+
+/** `unusable`: what is there cannot be used and may be put aside. `unavailable`: not now, for whatever reason. */
+export type OpenedIndex = IndexFile | "missing" | "unusable" | "unavailable";
+
+/** "THLI": tells our file from another program's. */
+const applicationId = 0x54484c49;
+const schemaVersion = 1;
+/** A transaction here takes a few milliseconds; who finds it longer goes without the index for once. */
+const busyTimeoutMs = 20;
+
+const schema = `
+  CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE sessions (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    key_order BLOB NOT NULL,
+    archived INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    file_name TEXT NOT NULL,
+    former_name TEXT,
+    line TEXT NOT NULL,
+    folded TEXT,
+    summary TEXT,
+    seen TEXT
+  );
+  CREATE INDEX sessions_by_time ON sessions (archived, updated_ms DESC, key_order, id);
+  CREATE INDEX sessions_by_key ON sessions (archived, key_order, id);
+  CREATE INDEX sessions_by_letters ON sessions (id COLLATE NOCASE);
+  CREATE INDEX sessions_unseen ON sessions (place) WHERE seen IS NULL;
+  CREATE TABLE writing (
+    id TEXT NOT NULL, writer TEXT NOT NULL, since_ms INTEGER NOT NULL, PRIMARY KEY (id, writer)
+  ) WITHOUT ROWID;
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${schemaVersion};
+`;
+
+/** Opens the index, and makes it when asked to and there is none. Throws nothing: an index is never needed. */
+export function openIndexFile(
+  files: Files,
+  path: string,
+  { create, isCoded }: { readonly create: boolean; readonly isCoded: boolean },
+): OpenedIndex {
+  let database: nodeSqlite.DatabaseSync | null = null;
+  try {
+    if (files.facts(path) === null) {
+      if (!create) return "missing";
+      // SQLite would make it readable for others. Its handle is closed before anybody can hold a lock on it.
+      files.close(files.open(path, "create"));
+    }
+    const facts = files.facts(path);
+    // What may not be written is opened for reading, and then its transactions exclude nobody.
+    if (facts?.kind !== "file" || !files.isWritable(path)) return "unavailable";
+    database = new (sqlite().DatabaseSync)(path, { timeout: busyTimeoutMs });
+    // secure_delete: what was purged must not stay behind in a free page.
+    database.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON");
+    const madeFor = `${facts.identity} ${isCoded ? "coded" : "plain"}`;
+    if (isEmpty(database)) makeTables(database, madeFor);
+    if (isOurs(database, madeFor)) return { database, identity: facts.identity };
+    database.close();
+    return "unusable";
+  } catch (error) {
+    if (database?.isOpen === true) database.close();
+    return isDamage(error) ? "unusable" : "unavailable";
+  }
+}
+
+/** True for errors that another attempt will meet again: the file is no database, or not one of this shape. */
+export function isDamage(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === sqliteCodes.corrupt || code === sqliteCodes.notADatabase || code === sqliteCodes.error;
+}
+
+function isEmpty(database: nodeSqlite.DatabaseSync): boolean {
+  return (
+    numberOf(database, "PRAGMA application_id") === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0
+  );
+}
+
+function makeTables(database: nodeSqlite.DatabaseSync, madeFor: string): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have been faster.
+    if (isEmpty(database)) {
+      database.exec(schema);
+      database.prepare("INSERT INTO state VALUES ('made-for', ?)").run(madeFor);
+    }
+    database.exec("COMMIT");
+  } finally {
+    if (database.isTransaction) database.exec("ROLLBACK");
+  }
+}
+
+/** A copy of an older index, put in its place, is another file than the one it says it was made as. */
+function isOurs(database: nodeSqlite.DatabaseSync, madeFor: string): boolean {
+  return (
+    numberOf(database, "PRAGMA application_id") === applicationId &&
+    numberOf(database, "PRAGMA user_version") === schemaVersion &&
+    database.prepare("SELECT value FROM state WHERE name = 'made-for'").get()?.["value"] === madeFor
+  );
+}
+
+function numberOf(database: nodeSqlite.DatabaseSync, sql: string): number {
+  return Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
+}

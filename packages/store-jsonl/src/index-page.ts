@@ -1,0 +1,51 @@
+import type { ListQuery } from "@throughline/core";
+import type { ListPlan } from "@throughline/core/store";
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly (string | number | Uint8Array)[];
+}
+
+/** Keys are compared by UTF-16 code units, as `listPage` does; SQLite compares blobs byte by byte. */
+export function keyOrder(key: string): Uint8Array {
+  return Buffer.from(key, "utf16le").swap16();
+}
+
+const longerThanAnyKey = Buffer.alloc(2048, 0xff);
+
+/** One statement for each state that is asked for: an index finds and sorts, and the limit cuts. */
+export function pageStatements(query: ListQuery, plan: ListPlan, agentId: string, limit: number): readonly Statement[] {
+  const { state = "active", keyPrefix = "", sinceMs, untilMs } = query;
+  const conditions: Statement[] = [{ sql: "seen IS NOT NULL", values: [] }];
+  if (keyPrefix !== "") {
+    const from = keyOrder(keyPrefix);
+    conditions.push({
+      sql: "key_order >= ? AND key_order <= ?",
+      values: [from, Buffer.concat([from, longerThanAnyKey])],
+    });
+  }
+  if (sinceMs !== undefined) conditions.push({ sql: "updated_ms >= ?", values: [sinceMs] });
+  if (untilMs !== undefined) conditions.push({ sql: "updated_ms < ?", values: [untilMs] });
+  if (plan.after !== null) conditions.push(behind(plan, agentId));
+  const where = conditions.map(({ sql }) => ` AND (${sql})`).join("");
+  const values = conditions.flatMap((condition) => condition.values);
+  const order = plan.sort === "updated" ? "updated_ms DESC, key_order, id" : "key_order, id";
+  const states = state === "any" ? [0, 1] : [state === "archived" ? 1 : 0];
+  return states.map((archived) => ({
+    sql: `SELECT * FROM sessions WHERE archived = ?${where} ORDER BY ${order} LIMIT ?`,
+    values: [archived, ...values, limit],
+  }));
+}
+
+/** A position is minus the time or 0, agent, key, session id; all sessions here are of one agent. */
+function behind({ after, sort }: ListPlan, agentId: string): Statement {
+  const [minusTime = 0, afterAgent = "", key = "", sessionId = ""] = after ?? [];
+  const place = [keyOrder(String(key)), String(sessionId)];
+  const rest: Statement =
+    agentId === afterAgent
+      ? { sql: "(key_order, id) > (?, ?)", values: place }
+      : { sql: agentId > String(afterAgent) ? "1" : "0", values: [] };
+  if (sort === "key") return rest;
+  const updatedMs = -Number(minusTime);
+  return { sql: `updated_ms <= ? AND (updated_ms < ? OR ${rest.sql})`, values: [updatedMs, updatedMs, ...rest.values] };
+}

@@ -1,0 +1,83 @@
+import type { ListQuery, SessionState } from "@throughline/core";
+import { planList } from "@throughline/core/store";
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { SeenSession } from "./session-index.ts";
+import type { StoreContext } from "./store-context.ts";
+import { seenAs } from "./transcript-summaries.ts";
+
+/** So many transcripts beside those of the page are compared with the index at each list, others each time. */
+const sampleSize = 256;
+/** A mark older than this was left by a process that died. */
+const markLifeMs = 600_000;
+
+/**
+ * The sessions of one agent that may be on the page of a query, for `listPage` to sort and cut. With an index they are
+ * few; without one they are all.
+ */
+export function listAgent(context: StoreContext, agent: AgentSessions, query: ListQuery): readonly SessionState[] {
+  const looked = new Map<string, SeenSession | null>();
+  const found = agent.log.isIndexed ? listByIndex(context, agent, query, looked) : undefined;
+  const states = found ?? listAll(agent, query, looked);
+  const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.hasNewNotes;
+  if (isNews && agent.updateIndex([...looked.values()].filter((seen) => seen !== null)))
+    agent.index.unmarkOlder(looked.keys(), context.clock.nowMs() - markLifeMs);
+  return states;
+}
+
+function listAll(
+  agent: AgentSessions,
+  query: ListQuery,
+  looked: Map<string, SeenSession | null>,
+): readonly SessionState[] {
+  const { state = "active", keyPrefix = "" } = query;
+  const seen = [...agent.log.all().values()].map((row) => {
+    const one = looked.get(row.sessionId) ?? agent.look(row);
+    looked.set(row.sessionId, one);
+    return one;
+  });
+  return seen
+    .filter(
+      ({ row }) => (state === "any" || (state === "archived") === row.isArchived) && row.key.startsWith(keyPrefix),
+    )
+    .map((one) => agent.stateOf(one));
+}
+
+/** Undefined when the index cannot be asked. What was looked at goes into `looked`; nothing else is believed of it. */
+function listByIndex(
+  context: StoreContext,
+  agent: AgentSessions,
+  query: ListQuery,
+  looked: Map<string, SeenSession | null>,
+): readonly SessionState[] | undefined {
+  const { index, log, folder } = agent;
+  const { files, random } = context;
+  const plan = planList(query);
+  const look = (sessionId: string): void => {
+    const row = log.row(sessionId);
+    looked.set(sessionId, row === null ? null : agent.look(row));
+  };
+  const suspects = index.suspects();
+  // Programs that know nothing of the index write to transcripts too: some are looked at each time, until all were.
+  const sample = index.sample(random.uint32() % (index.lastPlace() + 1), sampleSize);
+  if (suspects === undefined || sample === undefined) return undefined;
+  for (const sessionId of new Set([...log.unindexed, ...suspects])) look(sessionId);
+  const checked = new Set<string>();
+  for (const { id, fileName, seen } of sample) {
+    if (looked.has(id)) continue;
+    checked.add(id);
+    if (!seen.startsWith(seenAs(files.facts(folder.session(fileName))) || "gone")) look(id);
+  }
+  for (;;) {
+    const page = index.page(query, plan, plan.limit + 1 + looked.size);
+    if (page === undefined || !log.isIndexed) return undefined;
+    const believed = page.filter(({ row }) => !looked.has(row.sessionId));
+    const changed = believed.filter(({ row, seen }) => {
+      if (checked.has(row.sessionId)) return false;
+      checked.add(row.sessionId);
+      return seenAs(files.facts(folder.session(row.fileName)), row) !== seen;
+    });
+    if (changed.length === 0)
+      return [...believed, ...[...looked.values()].filter((one) => one !== null)].map((one) => agent.stateOf(one));
+    for (const { row } of changed) look(row.sessionId);
+  }
+}

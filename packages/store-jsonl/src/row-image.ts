@@ -1,0 +1,45 @@
+import type { RowChange, SessionRow } from "./session-row.ts";
+
+/** What lines of the entries log add up to. */
+export class RowImage {
+  readonly rows: Map<string, SessionRow> = new Map();
+  /** Active sessions by key. */
+  readonly idByKey: Map<string, string> = new Map();
+  /** Sessions that were purged and whose bytes may still have to go. */
+  readonly removed: Set<string> = new Set();
+
+  apply({ rows, removed = [] }: RowChange): void {
+    for (const sessionId of removed) {
+      this.#forgetKey(sessionId);
+      this.rows.delete(sessionId);
+      this.removed.add(sessionId);
+    }
+    for (const row of rows) this.#forgetKey(row.sessionId);
+    for (const row of rows) {
+      this.removed.delete(row.sessionId);
+      this.take(row);
+    }
+  }
+
+  take(row: SessionRow): void {
+    this.rows.set(row.sessionId, row);
+    if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
+  }
+
+  /** A session whose id is this one but for capitals. */
+  twinOf(sessionId: string): string | null {
+    const wanted = sessionId.toLowerCase();
+    return [...this.rows.keys()].find((id) => id.toLowerCase() === wanted) ?? null;
+  }
+
+  clear(): void {
+    this.rows.clear();
+    this.idByKey.clear();
+    this.removed.clear();
+  }
+
+  #forgetKey(sessionId: string): void {
+    const old = this.rows.get(sessionId);
+    if (old !== undefined && this.idByKey.get(old.key) === sessionId) this.idByKey.delete(old.key);
+  }
+}

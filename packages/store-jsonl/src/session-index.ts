@@ -1,0 +1,396 @@
+import type * as nodeSqlite from "node:sqlite";
+import {
+  createFinding,
+  hasErrorCode,
+  type Finding,
+  type ListQuery,
+  type SessionHead,
+  type SessionRef,
+} from "@throughline/core";
+import type { ListPlan } from "@throughline/core/store";
+import type { AgentFolder } from "./agent-folder.ts";
+import type { Files } from "./files.ts";
+import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
+import { keyOrder, pageStatements } from "./index-page.ts";
+import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
+import type { LineCodec } from "./stored-line.ts";
+import type { ResumePoint } from "./transcript.ts";
+
+/** Up to where in the entries log the index knows everything. */
+export interface LogPlace {
+  readonly identity: string;
+  readonly endBytes: number;
+  readonly lineCount: number;
+  /** The last bytes before the end, to tell a log that grew from another one. */
+  readonly anchor: { readonly from: number; readonly crc: number };
+  /** Purges that may be unfinished. */
+  readonly removed: readonly string[];
+}
+
+/** What listing needs of a transcript, and where to go on reading it. */
+export interface TranscriptDigest {
+  readonly head: SessionHead;
+  readonly messageCount: number;
+  readonly updatedAtMs: number;
+  readonly resume: ResumePoint | null;
+}
+
+export interface IndexedSession {
+  readonly place: number;
+  readonly row: SessionRow;
+  /** The row with the entry changes that lie in the transcript. */
+  readonly folded: SessionRow;
+  readonly digest: TranscriptDigest;
+  /** Identity, size and time of the transcript all this was read from. */
+  readonly seen: string;
+}
+
+/** A transcript that was read, for the index to keep. */
+export type SeenSession = Omit<IndexedSession, "place">;
+
+export interface IndexUpdate {
+  readonly log: LogPlace;
+  /** Where the rows begin: every session that changed in the log since is among them. Null: they are all there are. */
+  readonly sinceBytes: number | null;
+  readonly rows: Iterable<SessionRow>;
+  readonly seen: readonly SeenSession[];
+  readonly notes: Readonly<Record<string, string>>;
+}
+
+export interface SessionIndexOptions {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  readonly agent: Pick<SessionRef, "namespace" | "agentId">;
+  readonly codec: LineCodec;
+  readonly onFinding: (finding: Finding) => void;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+const rowsPerTransaction = 500;
+
+/**
+ * The derived index of an agent's sessions. It may be deleted, replaced or broken at any time: every answer can be
+ * `undefined`, which means that the truth has to be asked instead.
+ */
+export class SessionIndex {
+  /** Grows whenever another file is opened: what was learnt from the one before does not hold for it. */
+  generation = 0;
+  readonly #options: SessionIndexOptions;
+  #file: IndexFile | null = null;
+  #isShut = false;
+  readonly #statements: Map<string, nodeSqlite.StatementSync> = new Map();
+
+  constructor(options: SessionIndexOptions) {
+    this.#options = options;
+  }
+
+  /** To be called at the start of an operation: notices an index that is gone, replaced or there again. */
+  look(): void {
+    const { files, folder } = this.#options;
+    this.#isShut = false;
+    if (this.#file !== null && files.facts(folder.index)?.identity !== this.#file.identity) this.close();
+  }
+
+  log(): LogPlace | undefined {
+    const text = this.note("log");
+    return text === undefined ? undefined : (JSON.parse(text) as LogPlace);
+  }
+
+  note(name: string): string | undefined {
+    const row = this.#ask(() => this.#get("SELECT value FROM state WHERE name = ?", name));
+    return row?.["value"] as string | undefined;
+  }
+
+  session(sessionId: string): IndexedSession | null | undefined {
+    return this.#ask(() => {
+      const row = this.#get("SELECT * FROM sessions WHERE id = ? AND seen IS NOT NULL", sessionId);
+      return row === null ? null : this.#indexed(row);
+    });
+  }
+
+  row(sessionId: string): SessionRow | null | undefined {
+    return this.#ask(() => {
+      const row = this.#get("SELECT line FROM sessions WHERE id = ?", sessionId);
+      return row === null ? null : this.#decode(row["line"] as string);
+    });
+  }
+
+  /** The active session of a key. */
+  idOf(key: string): string | null | undefined {
+    const sql = "SELECT id FROM sessions WHERE archived = 0 AND key_order = ? ORDER BY place DESC LIMIT 1";
+    return this.#ask(() => (this.#get(sql, keyOrder(key))?.["id"] as string | undefined) ?? null);
+  }
+
+  /** A session whose id is this one but for capitals. */
+  twinOf(sessionId: string): string | null | undefined {
+    const sql = "SELECT id FROM sessions WHERE id = ? COLLATE NOCASE LIMIT 1";
+    return this.#ask(() => (this.#get(sql, sessionId)?.["id"] as string | undefined) ?? null);
+  }
+
+  /** Every name a transcript of a known session may have. */
+  fileNames(): Iterable<string> | undefined {
+    return this.#ask(() =>
+      this.#all("SELECT id, file_name, former_name FROM sessions").flatMap((row) => [
+        `${String(row["id"])}.jsonl`,
+        String(row["file_name"]),
+        ...(row["former_name"] === null ? [] : [String(row["former_name"])]),
+      ]),
+    );
+  }
+
+  activeCount(): number | undefined {
+    return this.#ask(() => Number(this.#get("SELECT count(*) AS count FROM sessions WHERE archived = 0")?.["count"]));
+  }
+
+  /** Sessions the index cannot answer for: their transcript was never read, or somebody is writing to it. */
+  suspects(): readonly string[] | undefined {
+    const sql = "SELECT id FROM sessions WHERE seen IS NULL UNION SELECT id FROM writing";
+    return this.#ask(() => this.#all(sql).map(({ id }) => id as string));
+  }
+
+  /** Some sessions in the order of their places, from one on and around the end. */
+  sample(
+    from: number,
+    count: number,
+  ):
+    | readonly { readonly id: string; readonly fileName: string; readonly seen: string; readonly place: number }[]
+    | undefined {
+    const sql = "SELECT id, file_name AS fileName, seen, place FROM sessions WHERE seen IS NOT NULL AND place";
+    return this.#ask(() => {
+      const behind = this.#all(`${sql} > ? ORDER BY place LIMIT ?`, from, count);
+      const before = this.#all(`${sql} <= ? ORDER BY place LIMIT ?`, from, count - behind.length);
+      return [...behind, ...before] as unknown as ReturnType<SessionIndex["sample"]>;
+    });
+  }
+
+  /** The greatest place there is. */
+  lastPlace(): number {
+    return this.#ask(() => Number(this.#get("SELECT max(place) AS place FROM sessions")?.["place"] ?? 0)) ?? 0;
+  }
+
+  /** The first sessions of a list, as the index knows them. At most `limit` of each state. */
+  page(query: ListQuery, plan: ListPlan, limit: number): readonly IndexedSession[] | undefined {
+    const statements = pageStatements(query, plan, this.#options.agent.agentId, limit);
+    return this.#ask(() =>
+      statements.flatMap(({ sql, values }) => this.#all(sql, ...values).map((row) => this.#indexed(row))),
+    );
+  }
+
+  /** Says that this writer is about to write to the session: until `update` takes it back, nobody believes its row. */
+  mark(sessionId: string, writer: string, nowMs: number): void {
+    this.#ask(() => this.#run("INSERT OR REPLACE INTO writing VALUES (?, ?, ?)", sessionId, writer, nowMs));
+  }
+
+  unmark(sessionIds: Iterable<string>, writer: string): void {
+    this.#transaction(() => {
+      for (const id of sessionIds) this.#run("DELETE FROM writing WHERE id = ? AND writer = ?", id, writer);
+    });
+  }
+
+  /** Lets go of marks whose writers have died, for sessions that were looked at since. */
+  unmarkOlder(sessionIds: Iterable<string>, sinceMs: number): void {
+    const old = this.#ask(() => this.#all("SELECT id FROM writing WHERE since_ms < ?", sinceMs));
+    if (old === undefined || old.length === 0) return;
+    this.#transaction(() => {
+      for (const id of sessionIds) this.#run("DELETE FROM writing WHERE id = ? AND since_ms < ?", id, sinceMs);
+    });
+  }
+
+  /** Brings the index up to date. `all`: it needs every row of the log. Undefined: not now. */
+  update(update: IndexUpdate): "written" | "all" | undefined {
+    const outcome = this.#transaction(() => this.#updateRows(update));
+    if (outcome !== "written") return outcome;
+    for (let from = 0; from < update.seen.length; from += rowsPerTransaction) {
+      const some = update.seen.slice(from, from + rowsPerTransaction);
+      if (this.#transaction(() => this.#updateSeen(some)) === undefined) return undefined;
+    }
+    return "written";
+  }
+
+  /** Leaves no trace of what was deleted in the files; where that is not possible now, deletes them. */
+  scrub(): void {
+    const { files, folder } = this.#options;
+    files.remove(`${folder.index}.damaged`);
+    const row = this.#ask(() => this.#get("PRAGMA wal_checkpoint(TRUNCATE)"));
+    if (row?.["busy"] === 0 || files.facts(folder.index) === null) return;
+    this.close();
+    for (const path of [`${folder.index}-wal`, `${folder.index}-shm`, folder.index]) files.remove(path);
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#file === null) return;
+    this.generation++;
+    if (this.#file.database.isOpen) this.#file.database.close();
+    this.#file = null;
+  }
+
+  #updateRows({ log, sinceBytes, rows, notes }: IndexUpdate): "written" | "all" {
+    const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
+    const known = text === undefined ? null : (JSON.parse(text) as LogPlace);
+    const isSameLog = known !== null && known.identity === log.identity;
+    if (isSameLog && known.endBytes > log.endBytes) return "written";
+    if (sinceBytes !== null && (!isSameLog || known.endBytes < sinceBytes)) return "all";
+    const kept = new Set<string>();
+    for (const row of rows) {
+      this.#upsert(row);
+      if (sinceBytes === null) kept.add(row.sessionId);
+    }
+    if (sinceBytes === null) {
+      for (const { id } of this.#all("SELECT id FROM sessions"))
+        if (!kept.has(id as string)) this.#delete(id as string);
+      // What was taken over went into the log that was; this one may not have it.
+      this.#run("DELETE FROM state WHERE name <> 'made-for'");
+    } else for (const id of log.removed) this.#delete(id);
+    for (const [name, value] of Object.entries({ ...notes, log: JSON.stringify(log) }))
+      this.#run("INSERT OR REPLACE INTO state VALUES (?, ?)", name, value);
+    return "written";
+  }
+
+  /** What was read of the transcript stays when the log says the same as before. */
+  #upsert(row: SessionRow): void {
+    const { sessionId, key, isArchived, updatedAtMs, fileName, formerFileName = null } = row;
+    this.#run(
+      `INSERT INTO sessions (id, key_order, archived, updated_ms, file_name, former_name, line) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET key_order = excluded.key_order, archived = excluded.archived,
+        updated_ms = excluded.updated_ms, file_name = excluded.file_name, former_name = excluded.former_name,
+        line = excluded.line, seen = NULL, folded = NULL, summary = NULL WHERE line <> excluded.line`,
+      sessionId,
+      keyOrder(key),
+      isArchived ? 1 : 0,
+      Math.trunc(updatedAtMs),
+      fileName,
+      formerFileName,
+      this.#lineOf(row),
+    );
+  }
+
+  #updateSeen(sessions: readonly SeenSession[]): true {
+    for (const { row, folded, digest, seen } of sessions) {
+      const foldedLine = folded.entry === row.entry && folded.revision === row.revision ? null : this.#lineOf(folded);
+      this.#run(
+        "UPDATE sessions SET updated_ms = ?, folded = ?, summary = ?, seen = ? WHERE id = ? AND line = ?",
+        Math.trunc(Math.max(folded.updatedAtMs, digest.updatedAtMs)),
+        foldedLine,
+        JSON.stringify(digest),
+        seen,
+        row.sessionId,
+        this.#lineOf(row),
+      );
+    }
+    return true;
+  }
+
+  #delete(sessionId: string): void {
+    this.#run("DELETE FROM sessions WHERE id = ?", sessionId);
+    this.#run("DELETE FROM writing WHERE id = ?", sessionId);
+  }
+
+  #indexed(columns: Row): IndexedSession {
+    const row = this.#decode(columns["line"] as string);
+    const folded = columns["folded"] === null ? row : this.#decode(columns["folded"] as string);
+    const digest = JSON.parse(columns["summary"] as string) as TranscriptDigest;
+    const updatedAtMs = Math.max(folded.updatedAtMs, digest.updatedAtMs);
+    return {
+      place: Number(columns["place"]),
+      row,
+      folded: updatedAtMs === folded.updatedAtMs ? folded : { ...folded, updatedAtMs },
+      digest,
+      seen: columns["seen"] as string,
+    };
+  }
+
+  #decode(line: string): SessionRow {
+    const { codec, agent } = this.#options;
+    const decoded = decodeRowChange(line, codec, agent);
+    const row = decoded?.change.rows[0];
+    if (row === undefined || decoded?.isChecksumRight !== true) throw new DamagedIndex();
+    return row;
+  }
+
+  #lineOf(row: SessionRow): string {
+    return lineOfRow(row, this.#options.codec, this.#options.agent);
+  }
+
+  #transaction<T>(work: () => T): T | undefined {
+    return this.#ask((database) => {
+      database.exec("BEGIN IMMEDIATE");
+      try {
+        const result = work();
+        database.exec("COMMIT");
+        return result;
+      } finally {
+        if (database.isTransaction) database.exec("ROLLBACK");
+      }
+    }, true);
+  }
+
+  /** Runs a question; undefined when there is no index to ask, or when it is busy or broken. */
+  #ask<T>(question: (database: nodeSqlite.DatabaseSync) => T, create = false): T | undefined {
+    const file = this.#reach(create);
+    if (file === null) return undefined;
+    try {
+      return question(file.database);
+    } catch (error) {
+      if (error instanceof DamagedIndex || isDamage(error)) this.#putAside();
+      // Whether it is the codec that is wrong is for the truth to say.
+      else if (!hasErrorCode(error, "CODEC_FAILED") && (error as { code?: unknown }).code !== "ERR_SQLITE_ERROR")
+        throw error;
+      return undefined;
+    }
+  }
+
+  #reach(create: boolean): IndexFile | null {
+    const { files, folder, codec } = this.#options;
+    if (this.#file !== null || this.#isShut) return this.#file;
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const opened = openIndexFile(files, folder.index, { create, isCoded: codec.isCoded });
+      if (opened === "unusable") this.#putAside();
+      else if (opened === "missing") return null;
+      else {
+        this.#isShut = opened === "unavailable";
+        this.#file = opened === "unavailable" ? null : opened;
+        this.generation++;
+        return this.#file;
+      }
+    }
+    this.#isShut = true;
+    return null;
+  }
+
+  #putAside(): void {
+    const { files, folder, onFinding } = this.#options;
+    this.close();
+    try {
+      for (const path of [`${folder.index}-wal`, `${folder.index}-shm`]) files.remove(path);
+      if (files.facts(folder.index) !== null) files.rename(folder.index, `${folder.index}.damaged`);
+    } catch {
+      // Read-only, or another process was faster: the store works without an index, or with the new one.
+      this.#isShut = true;
+      return;
+    }
+    onFinding(createFinding("INDEX_REBUILT", "The index of the sessions could not be used.", { path: folder.index }));
+  }
+
+  #get(sql: string, ...values: readonly nodeSqlite.SQLInputValue[]): Row | null {
+    return (this.#statement(sql).get(...values) as Row | undefined) ?? null;
+  }
+
+  #all(sql: string, ...values: readonly nodeSqlite.SQLInputValue[]): readonly Row[] {
+    return this.#statement(sql).all(...values) as Row[];
+  }
+
+  #run(sql: string, ...values: readonly nodeSqlite.SQLInputValue[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  #statement(sql: string): nodeSqlite.StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined)
+      this.#statements.set(sql, (statement = this.#file?.database.prepare(sql) as nodeSqlite.StatementSync));
+    return statement;
+  }
+}
+
+class DamagedIndex extends Error {}

@@ -1,0 +1,146 @@
+import type { SessionHead, SessionRef } from "@throughline/core";
+import type { PayloadCoder } from "@throughline/core/store";
+import type { AgentFolder } from "./agent-folder.ts";
+import type { FileFacts, Files } from "./files.ts";
+import type { SeenSession, SessionIndex } from "./session-index.ts";
+import { decodeEntry, foldPatches, type SessionRow } from "./session-row.ts";
+import type { EntryPatch, ResumePoint, Transcript } from "./transcript.ts";
+
+/** What listing needs of a transcript, kept when the image itself is let go. */
+interface TranscriptSummary {
+  readonly head: SessionHead;
+  readonly messageCount: number;
+  readonly updatedAtMs: number;
+  readonly patches: readonly EntryPatch[];
+  readonly resume: ResumePoint | null;
+  /** From the index: the patches of this row are folded in already. */
+  readonly indexed?: { readonly row: SessionRow; readonly folded: SessionRow };
+}
+
+interface KeptFold {
+  readonly row: SessionRow;
+  readonly patches: readonly EntryPatch[];
+  readonly count: number;
+  readonly folded: SessionRow;
+}
+
+export interface TranscriptSummariesOptions {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  readonly index: SessionIndex;
+  readonly coder: PayloadCoder;
+  readonly refOf: (row: SessionRow) => SessionRef;
+  /** Reads the transcript; null when it is gone. */
+  readonly hold: (row: SessionRow) => Transcript | null;
+  /** Whether the index has the row as it is. */
+  readonly isIndexed: (row: SessionRow) => boolean;
+}
+
+/** What is known of transcripts, by what their files were when it was learnt: from reading them, or from the index. */
+export class TranscriptSummaries {
+  readonly #options: TranscriptSummariesOptions;
+  readonly #kept: Map<string, { readonly seen: string; readonly summary: TranscriptSummary }> = new Map();
+  readonly #folds: Map<string, KeptFold> = new Map();
+
+  constructor(options: TranscriptSummariesOptions) {
+    this.#options = options;
+  }
+
+  /** The session as it is. Reads the transcript only when it changed since it was looked at last, by whomever. */
+  look(row: SessionRow): SeenSession {
+    const { files, folder } = this.#options;
+    const seen = seenAs(files.facts(folder.session(row.fileName)), row);
+    const summary = this.#summaryOf(row, seen);
+    const { head, messageCount, updatedAtMs, resume } = summary;
+    return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs, resume }, seen };
+  }
+
+  /** The row with what was learnt of its transcript, which may be old. */
+  known(row: SessionRow): SessionRow {
+    const kept = this.#kept.get(row.sessionId);
+    return kept === undefined ? row : this.#fold(row, kept.summary);
+  }
+
+  fold(row: SessionRow, transcript: Transcript): SessionRow {
+    return this.#fold(row, summaryOf(transcript));
+  }
+
+  /** After a transcript was read or written, with what its file was then. */
+  remember(row: SessionRow, transcript: Transcript, facts: FileFacts | null): void {
+    this.#kept.set(row.sessionId, { seen: seenAs(facts, row), summary: summaryOf(transcript) });
+  }
+
+  forget(sessionId: string): void {
+    this.#kept.delete(sessionId);
+    this.#folds.delete(sessionId);
+  }
+
+  #summaryOf(row: SessionRow, seen: string): TranscriptSummary {
+    const kept = this.#kept.get(row.sessionId);
+    if (seen !== "" && kept?.seen === seen && isFor(kept.summary, row)) return kept.summary;
+    const indexed = seen === "" ? null : this.#indexed(row, seen);
+    const transcript = indexed === null ? this.#options.hold(row) : null;
+    if (indexed === null && transcript === null)
+      return {
+        head: row.savedHead ?? emptyHead(row.sessionId),
+        messageCount: 0,
+        updatedAtMs: 0,
+        patches: [],
+        resume: null,
+      };
+    const summary = indexed ?? summaryOf(transcript as Transcript);
+    this.#kept.set(row.sessionId, { seen, summary });
+    return summary;
+  }
+
+  #indexed(row: SessionRow, seen: string): TranscriptSummary | null {
+    const { index, isIndexed } = this.#options;
+    if (!isIndexed(row)) return null;
+    const found = index.session(row.sessionId);
+    if (found === undefined || found === null || found.seen !== seen || found.row.revision !== row.revision)
+      return null;
+    return { ...found.digest, patches: [], indexed: { row, folded: found.folded } };
+  }
+
+  /** The row with the patches that lie in the transcript. Patches folded in before are not folded in again. */
+  #fold(row: SessionRow, { patches, updatedAtMs, indexed }: Omit<TranscriptSummary, "resume">): SessionRow {
+    if (indexed?.row === row) return indexed.folded;
+    const ref = this.#options.refOf(row);
+    const kept = this.#folds.get(row.sessionId);
+    const isGoingOn = kept?.row === row && kept.patches === patches;
+    const fresh = isGoingOn ? patches.slice(kept.count) : patches;
+    const folded = foldPatches(isGoingOn ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) => {
+      const coded = envelope.entryEnc;
+      const { set, unset } =
+        coded === undefined
+          ? { set: envelope.entry ?? {}, unset: envelope.unset ?? [] }
+          : (decodeEntry(this.#options.coder, coded, ref, row.sessionId) as {
+              set: Record<string, unknown>;
+              unset: string[];
+            });
+      return { ...set, ...Object.fromEntries(unset.map((field) => [field, undefined])) };
+    });
+    this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
+    return folded;
+  }
+}
+
+/** What a transcript is, in one text; empty when it is not there. A head saved in the log is part of what it means. */
+export function seenAs(facts: FileFacts | null, row?: SessionRow): string {
+  if (facts === null) return "";
+  const place = `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs};`;
+  return row?.savedHead === undefined ? place : `${place}${JSON.stringify(row.savedHead)}`;
+}
+
+/** What came from the index is folded for one row; for a later one only when that row has it all. */
+function isFor({ indexed }: TranscriptSummary, row: SessionRow): boolean {
+  return indexed === undefined || indexed.row === row || row.revision >= indexed.folded.revision;
+}
+
+function summaryOf({ head, messageCount, updatedAtMs, patches }: Transcript): TranscriptSummary {
+  return { head, messageCount, updatedAtMs, patches, resume: null };
+}
+
+function emptyHead(sessionId: string): SessionHead {
+  return { sessionId, lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null };
+}
