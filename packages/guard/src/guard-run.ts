@@ -108,21 +108,16 @@ class CallRun<Reply> implements GuardRun<Reply> {
 
   async shrink(): Promise<GuardStep> {
     await this.#askWindow();
+    let isShrunk = false;
     for (;;) {
       const remedy = nextRemedy(this.#kind, this.#used);
-      if (remedy === null || !this.#mayRetry(remedy)) return this.#deadEnd();
+      if (remedy === null || !this.#mayRetry(remedy)) return isShrunk ? "shrunk" : this.#deadEnd();
       this.#used.add(remedy);
-      const before = this.estimate;
-      try {
-        const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
-        if (this.#isAborted()) return "aborted";
-        if (done !== null && this.#take(remedy, done, before)) return "shrunk";
-      } catch (error) {
-        if (this.#isAborted()) return "aborted";
-        this.#emitNoProgress(remedy, error);
-        continue;
-      }
-      this.#emitNoProgress(remedy, null);
+      const hasHelped = await this.#tryRemedy(remedy);
+      if (this.#isAborted()) return "aborted";
+      isShrunk ||= hasHelped;
+      // Without a window nothing tells whether it is enough, and the last call has nothing after it to fall back on.
+      if (isShrunk && !(this.#window === null && this.#isLastRetry())) return "shrunk";
     }
   }
 
@@ -342,6 +337,23 @@ class CallRun<Reply> implements GuardRun<Reply> {
     return true;
   }
 
+  async #tryRemedy(remedy: Remedy): Promise<boolean> {
+    let cause: unknown = null;
+    try {
+      const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
+      if (done !== null && this.#take(remedy, done, this.estimate)) return true;
+    } catch (error) {
+      // A compaction that fails is one remedy less; the overflow is what is raised in the end.
+      cause = error;
+    }
+    this.#options.onEvent?.({ name: "guard.no-progress", remedy, cause });
+    return false;
+  }
+
+  #isLastRetry(): boolean {
+    return this.#calls > 0 && this.#calls - this.#ownCures >= (this.#options.maxRetries ?? 2);
+  }
+
   #mayRetry(remedy: Remedy): boolean {
     const retries = this.#options.maxRetries ?? 2;
     return this.#calls === 0 || ownCures.has(remedy) || this.#calls - this.#ownCures <= retries;
@@ -373,10 +385,6 @@ class CallRun<Reply> implements GuardRun<Reply> {
       estimate: this.estimate,
       windowTokens: this.#window,
     });
-  }
-
-  #emitNoProgress(remedy: Remedy, cause: unknown): void {
-    this.#options.onEvent?.({ name: "guard.no-progress", remedy, cause });
   }
 }
 

@@ -1,0 +1,69 @@
+import { createTokenEstimator } from "@throughline/tokens";
+import type { TokenCounter } from "@throughline/tokens";
+import { createProviderSimulator } from "@throughline/provider-simulator";
+import type { ProviderSimulator, ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import { compactInFlight, guardCall } from "@throughline/guard";
+import type { GuardedRequest, GuardEvent, GuardOptions, GuardOutcome } from "@throughline/guard";
+import { wirings, type WiringName } from "./models.ts";
+
+const estimator = createTokenEstimator();
+
+/** What a test may set of a guarded call. */
+export type SceneOptions = Partial<Omit<GuardOptions<unknown>, "request" | "model">> & {
+  readonly messages: readonly unknown[];
+  readonly maxOutputTokens?: number | null;
+};
+
+/** A simulated provider, its SDK, and the guard before it. */
+export interface Scene {
+  readonly simulator: ProviderSimulator;
+  readonly events: GuardEvent[];
+  readonly sent: GuardedRequest[];
+  readonly counter: TokenCounter;
+  guard(options: SceneOptions): Promise<GuardOutcome<unknown>>;
+}
+
+/** Opens a simulator whose models all have the window, and a client to it. */
+export async function openScene(
+  name: WiringName,
+  streams: boolean,
+  windowTokens: number,
+  options: ProviderSimulatorOptions = {},
+): Promise<Scene> {
+  const simulator = createProviderSimulator({
+    models: { "*": { windowTokens } },
+    ollamaContextTokens: windowTokens,
+    fallback: () => "Fine.",
+    ...options,
+  });
+  await simulator.start();
+  const model = wirings[name](simulator.url, streams);
+  const counter = await estimator.counterFor(model);
+  const events: GuardEvent[] = [];
+  const sent: GuardedRequest[] = [];
+  return {
+    simulator,
+    events,
+    sent,
+    counter,
+    async guard({ messages, maxOutputTokens = 256, ...rest }) {
+      return guardCall<unknown>({
+        model,
+        counter,
+        request: { messages, maxOutputTokens },
+        call: async (request, context) => {
+          sent.push(request);
+          return model.call(request, context);
+        },
+        compact: compactInFlight({ summarize: async () => "They looked at files." }),
+        onEvent: (event) => void events.push(event),
+        ...rest,
+      });
+    },
+  };
+}
+
+/** The names of the events' stages, for comparison. */
+export function stages(events: readonly GuardEvent[]): readonly string[] {
+  return events.flatMap((event) => (event.name === "guard.shrunk" ? [event.remedy] : []));
+}
