@@ -23,8 +23,9 @@ export async function bundleCli(folder: string, outdir: string = join(folder, "d
     legalComments: "eof",
     sourcemap: true,
     logLevel: "warning",
-    // Holds a binary for each platform, which no bundle can.
-    external: ["better-sqlite3"],
+    // The one holds a binary for each platform, which no bundle can; the other 16 MB of vocabularies, of which a run
+    // needs one or none.
+    external: ["better-sqlite3", "ai-tokenizer"],
     plugins: [leanBuiltins],
     // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
     banner: {

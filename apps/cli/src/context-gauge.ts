@@ -1,68 +1,73 @@
 import type { Context } from "@throughline/history";
+import {
+  breakDown,
+  createTokenEstimator,
+  emptyCalibration,
+  estimateContext,
+  gaugeOf,
+  lastActual,
+} from "@throughline/tokens";
+import type { ContextBreakdown, EstimateSource, ModelName } from "@throughline/tokens";
 import { percentOf } from "./session-row.ts";
 
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {
-  readonly tokens: number | null;
-  /** `actual`: counted by the provider at the last call. `unknown`: no call's count still holds. */
-  readonly source: "actual" | "unknown";
-  readonly lowTokens: number | null;
-  readonly highTokens: number | null;
+  readonly tokens: number;
+  readonly source: EstimateSource;
+  readonly lowTokens: number;
+  readonly highTokens: number;
   readonly windowTokens: number | null;
   readonly percent: number | null;
 }
 
-/** What each part takes; null where nobody has counted. */
-export interface ContextBreakdown {
-  readonly systemTokens: number | null;
-  readonly toolsTokens: number | null;
-  readonly summaryTokens: number | null;
-  readonly messageTokens: number | null;
-  readonly toolResultTokens: number | null;
+export interface ContextSize {
+  readonly gauge: ContextGauge;
+  /** Adds up to the gauge's tokens. */
+  readonly breakdown: ContextBreakdown;
+  /** When the call was made whose count the gauge is built on; null when it is an estimate from end to end. */
+  readonly countedAtMs: number | null;
 }
 
-/** No part is counted by a provider, and a guess would not add up to its total. */
-export const unknownBreakdown: ContextBreakdown = {
-  systemTokens: null,
-  toolsTokens: null,
-  summaryTokens: null,
-  messageTokens: null,
-  toolResultTokens: null,
-};
+export interface ContextSizeOptions {
+  /** `provider/name` or a name, instead of the context's own model. */
+  readonly model: string | null;
+  readonly windowTokens: number | null;
+  /** Told when the vocabulary of the model cannot be loaded. */
+  readonly onFallback: (vocabulary: string) => void;
+}
 
 /**
- * The occupancy after the last call whose count still holds: its input, what the cache read and wrote, and its output;
- * never a sum over calls. A count does not hold after a compaction or an edit of what stood before it, after a change
- * of model, or when the call was aborted, failed, or counted nothing.
+ * The size of the context at the next call: what the provider counted at the last call that still holds (its input, what
+ * the cache read and wrote, and its output; never a sum over calls), and an estimate of what came after it. A count
+ * does not hold after a compaction, an edit, or a change of model; then all is estimated.
  */
-export function contextGauge(context: Context, windowTokens: number | null): ContextGauge {
-  const tokens = lastActualTokens(context);
-  if (tokens === null) {
-    return { tokens, source: "unknown", lowTokens: null, highTokens: null, windowTokens, percent: null };
-  }
+export async function measureContext(context: Context, options: ContextSizeOptions): Promise<ContextSize> {
+  const { messages } = context;
+  const model = options.model === null ? ownModel(context) : namedModel(options.model);
+  const counter = await createTokenEstimator({ onFallback: options.onFallback }).counterFor(model);
+  const actual = lastActual(messages, model);
+  const calibration = emptyCalibration;
+  const estimate = estimateContext({ messages }, { counter, calibration, actual });
+  const { tokens, source, lowTokens, highTokens, windowTokens } = gaugeOf(estimate, options);
+  // A count includes the system prompt and the tools of that call, which are in no log; an estimate knows of none.
+  const request = actual === null ? { messages, system: null } : { messages };
   return {
-    tokens,
-    source: "actual",
-    lowTokens: tokens,
-    highTokens: tokens,
-    windowTokens,
-    percent: percentOf(tokens, windowTokens),
+    gauge: { tokens, source, lowTokens, highTokens, windowTokens, percent: percentOf(tokens, windowTokens) },
+    breakdown: breakDown(request, { counter, calibration, totalTokens: tokens }),
+    countedAtMs: actual === null ? null : (messages[actual.coversMessages - 1]?.tsMs ?? null),
   };
 }
 
-function lastActualTokens({ messages, model }: Context): number | null {
-  for (const message of messages.toReversed()) {
-    if (message.role !== "assistant") continue;
-    // Whatever is older than a message that saw another beginning is older still.
-    if (message.isPrefixChanged) return null;
-    if (message.stopReason === "aborted" || message.stopReason === "error" || message.usage === null) continue;
-    const { input, output, cacheRead, cacheWrite } = message.usage;
-    const total = [input, output, cacheRead, cacheWrite].reduce(
-      (sum, part) => sum + (Number.isFinite(part) ? part : 0),
-      0,
-    );
-    if (total <= 0) continue;
-    return model !== null && message.model !== null && message.model !== model.modelId ? null : total;
-  }
-  return null;
+function namedModel(name: string): ModelName {
+  const slash = name.indexOf("/");
+  return slash === -1
+    ? { provider: null, modelId: name }
+    : { provider: name.slice(0, slash), modelId: name.slice(slash + 1) };
+}
+
+/** The branch's model; of a log that names models without providers, the last one that was heard. */
+function ownModel({ model, messages }: Context): ModelName {
+  if (model !== null) return model;
+  const heard = messages.findLast((message) => message.role === "assistant" && message.model !== null);
+  return { provider: null, modelId: heard?.role === "assistant" ? (heard.model ?? "") : "" };
 }

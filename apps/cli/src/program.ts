@@ -4,7 +4,10 @@ import { parseChoice, parseNumber } from "./option-values.ts";
 
 /** What every command takes, before or after its name. */
 export const globalOptions: readonly OptionDefinition[] = [
-  { flags: "--store <url>", description: "sqlite:FILE, jsonl:DIRECTORY or memory: (default: $THROUGHLINE_STORE, else the home)" },
+  {
+    flags: "--store <url>",
+    description: "sqlite:FILE, jsonl:DIRECTORY or memory: (default: $THROUGHLINE_STORE, else the home)",
+  },
   { flags: "--home <dir>", description: "directory of configuration and store (default: $THROUGHLINE_HOME)" },
   { flags: "--agent <id>", description: "the agent whose sessions are meant (default: main)" },
   { flags: "--namespace <name>", description: "the tenant within the store" },

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,6 +17,8 @@ beforeAll(async () => {
   for (const name of ["bin", "package.json"])
     cpSync(join(packageRoot, name), join(installed, name), { recursive: true });
   await bundleCli(packageRoot, join(installed, "dist"));
+  // A dependency of its own, which npm puts beside it.
+  symlinkSync(realpathSync(join(packageRoot, "node_modules/ai-tokenizer")), join(home, "node_modules/ai-tokenizer"));
   await seed(home, [{ key: "notes", drafts: [user("hello")] }]);
 });
 afterAll(() => directory.remove());
@@ -32,6 +34,8 @@ process.on("exit", () => writeFileSync(process.env.SPY_FILE, JSON.stringify({ lo
 
 interface Loaded {
   readonly stdout: string;
+  /** Every module, by URL. */
+  readonly loaded: readonly string[];
   readonly chunks: readonly string[];
   readonly builtin: readonly string[];
 }
@@ -50,6 +54,7 @@ async function load(...args: readonly string[]): Promise<Loaded> {
   const { loaded, builtin } = JSON.parse(readFileSync(spyFile, "utf8")) as { loaded: string[]; builtin: string[] };
   return {
     stdout,
+    loaded,
     chunks: loaded.filter((url) => url.includes("/dist/")).map((url) => url.replace(/^.*\/dist\//, "")),
     builtin,
   };
@@ -76,13 +81,13 @@ describe("the bundle", () => {
         /@anthropic-ai/,
         /ollama/,
         /tokenizer/,
-        /packages\/(history|transfer|inspect)\//,
+        /packages\/(history|transfer|inspect|tokens)\//,
       ]) {
         expect(sources.filter((source) => unwanted.test(source))).toEqual([]);
       }
       expect(builtin.filter((name) => /undici|NativeModule (http|https|tls)$/.test(name))).toEqual([]);
       // A pipe as stdout loads `net`; that is not ours. One entry and a few chunks, each a file to open.
-      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 10 : 20);
+      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 12 : 22);
     },
   );
 
@@ -99,6 +104,16 @@ describe("the bundle", () => {
     const { chunks, stdout } = await load("config", "--config", file, "--json");
     expect(chunks.flatMap(sourcesOf).some((source) => source.includes("/zod/"))).toBe(true);
     expect(objects(stdout)).toHaveLength(9);
+  });
+
+  it("loads one vocabulary for context, and none for what does not count", async () => {
+    const vocabularies = async (...args: readonly string[]): Promise<readonly string[]> =>
+      (await load(...args)).loaded.flatMap((url) => /\/(?:claude|o200k_base|cl100k_base)\./.exec(url)?.[0] ?? []);
+    expect(new Set(await vocabularies("context", "notes", "--model", "openai/gpt-5"))).toEqual(
+      new Set(["/o200k_base."]),
+    );
+    expect(await vocabularies("show", "notes")).toEqual([]);
+    expect(await vocabularies("sessions")).toEqual([]);
   });
 
   it("runs on its own, without the packages it was made from", async () => {

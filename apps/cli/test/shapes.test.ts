@@ -96,19 +96,19 @@ const shapes: Readonly<Record<string, Shape>> = {
     messages: list,
     system: or(text),
     gauge: object({
-      tokens: or(count),
-      source: text,
-      lowTokens: or(count),
-      highTokens: or(count),
+      tokens: count,
+      source: one("actual", "actual+delta", "tokenizer", "heuristic"),
+      lowTokens: count,
+      highTokens: count,
       windowTokens: or(count),
       percent: or(number),
     }),
     breakdown: object({
-      systemTokens: or(count),
-      toolsTokens: or(count),
-      summaryTokens: or(count),
-      messageTokens: or(count),
-      toolResultTokens: or(count),
+      systemTokens: count,
+      toolsTokens: count,
+      summaryTokens: count,
+      messageTokens: count,
+      toolResultTokens: count,
     }),
     repairs: listOf({ rule: text, recordId: text, before: or(text), after: or(text) }),
     omitted: listOf({ fromSeq: count, toSeq: count, reason: text }),
@@ -311,7 +311,6 @@ describe("--json", () => {
       recordsInContext: 4,
       model: "example/model-1",
       gauge: { tokens: 250, source: "actual", lowTokens: 250, highTokens: 250, windowTokens: 500, percent: 50 },
-      breakdown: { systemTokens: null, messageTokens: null },
     });
     const hit = await one("search", "HARBOUR   lights");
     expect(hit).toMatchObject({

@@ -3,8 +3,8 @@ import type { Finding } from "@throughline/core";
 import { buildContext, renderAnthropic, renderText } from "@throughline/history";
 import type { Context } from "@throughline/history";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { contextGauge, unknownBreakdown } from "../context-gauge.ts";
-import type { ContextGauge } from "../context-gauge.ts";
+import { measureContext } from "../context-gauge.ts";
+import { contextSizeLines } from "../context-size-text.ts";
 import { usageError } from "../error-report.ts";
 import { blocksText } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
@@ -57,7 +57,12 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const built = buildContext(records, { headId: state.head.headId });
   const rendering = render(built);
   const windowTokens = options.window ?? entryWindow(state.entry.contextTokens);
-  const gauge = contextGauge(built, windowTokens);
+  const size = await measureContext(built, {
+    model: options.model ?? null,
+    windowTokens,
+    onFallback: (vocabulary) =>
+      output.note(`The vocabulary ${vocabulary} cannot be loaded; tokens are estimated roughly.`),
+  });
   const model = options.model ?? (built.model === null ? null : modelName(built.model.provider, built.model.modelId));
   for (const finding of [...built.findings, ...rendering.findings]) output.finding({ ...finding, key: state.ref.key });
   const document = {
@@ -71,34 +76,32 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     recordsInContext: built.recordsInContext,
     messages: rendering.messages,
     system: rendering.system,
-    gauge,
-    breakdown: unknownBreakdown,
+    gauge: size.gauge,
+    breakdown: size.breakdown,
     repairs: rendering.repairs,
     omitted: built.omitted,
   };
-  if (output.isJson) await output.object(document);
-  else await print(context, document, built, rendering);
+  if (output.isJson) {
+    await output.object(document);
+    return 0;
+  }
+  if (provider === "text") {
+    await output.line(String(rendering.messages[0] ?? ""));
+    return 0;
+  }
+  await output.line({ text: state.ref.key, style: "bold" }, model === null ? "" : `  ${model}`);
+  const windowSource = options.window === undefined ? "the session's entry" : "--window";
+  for (const line of contextSizeLines(size, { windowSource, nowMs: Date.now() })) await output.line(line);
+  await print(context, provider, built, rendering);
   return 0;
 }
 
 async function print(
   { output }: CommandContext,
-  document: {
-    readonly key: string;
-    readonly model: string | null;
-    readonly gauge: ContextGauge;
-    readonly provider: string;
-  },
+  provider: string,
   built: Context,
   rendering: Rendering,
 ): Promise<void> {
-  const { key, model, gauge, provider } = document;
-  if (provider === "text") {
-    await output.line(String(rendering.messages[0] ?? ""));
-    return;
-  }
-  await output.line({ text: key, style: "bold" }, model === null ? "" : `  ${model}`);
-  await output.line(gaugeText(gauge));
   await output.line(
     `${built.recordsInContext} messages, ${rendering.messages.length} for ${provider}, ${rendering.repairs.length} repairs`,
   );
@@ -109,13 +112,6 @@ async function print(
     await output.line({ text: `#${message.seq} ${message.role}`, style: "cyan" });
     await output.line(blocksText(message.content));
   }
-}
-
-function gaugeText({ tokens, windowTokens, percent }: ContextGauge): string {
-  if (tokens === null) return `? of ${windowTokens?.toLocaleString("en") ?? "?"} tokens: no call's count still holds`;
-  const window =
-    windowTokens === null ? "an unknown window" : `${windowTokens.toLocaleString("en")} tokens (${percent} %)`;
-  return `${tokens.toLocaleString("en")} of ${window}, counted at the last call`;
 }
 
 function entryWindow(value: unknown): number | null {

@@ -1,0 +1,61 @@
+import type { ContextGauge, ContextSize } from "./context-gauge.ts";
+import { ageText, timeText } from "./time-text.ts";
+
+const barCells = 40;
+
+/**
+ * The size of a context for people: how full the window is, a bar, the parts, and where the numbers come from. A `~`
+ * marks a number with an estimate in it. The parts and what is free add up to the window.
+ */
+export function contextSizeLines(
+  { gauge, breakdown, countedAtMs }: ContextSize,
+  { windowSource, nowMs }: { readonly windowSource: string; readonly nowMs: number },
+): readonly string[] {
+  const { tokens, windowTokens, percent } = gauge;
+  const sign = gauge.source === "actual" ? "" : "~";
+  const share = percent === null ? "" : ` (${percent} %)`;
+  const window = windowTokens === null ? "tokens, window unknown (--window N)" : `/ ${grouped(windowTokens)} tokens`;
+  const parts: readonly (readonly [string, number])[] = [
+    [countedAtMs === null ? "system" : "system, tools", breakdown.systemTokens],
+    ["tools", breakdown.toolsTokens],
+    ["summary", breakdown.summaryTokens],
+    ["messages", breakdown.messageTokens],
+    ["tool results", breakdown.toolResultTokens],
+    ["free", windowTokens === null ? 0 : Math.max(0, windowTokens - tokens)],
+  ];
+  const shown = parts.filter(([, part]) => part > 0);
+  return [
+    `${sign}${grouped(tokens)} ${window}${share}`,
+    ...(percent === null ? [] : [bar(percent)]),
+    ...shown.map(([name, part]) => `  ${name.padEnd(13)} ${grouped(part).padStart(11)}`),
+    `${sourceText(gauge, countedAtMs, nowMs)}${windowTokens === null ? "" : `; window: ${windowSource}`}`,
+  ];
+}
+
+function sourceText(
+  { source, lowTokens, highTokens }: ContextGauge,
+  countedAtMs: number | null,
+  nowMs: number,
+): string {
+  const age = countedAtMs === null ? "" : `, ${timeText(countedAtMs)} UTC (${ageText(countedAtMs, nowMs)})`;
+  const band = `${grouped(lowTokens)} to ${grouped(highTokens)}`;
+  switch (source) {
+    case "actual":
+      return `counted by the provider at the last call${age}`;
+    case "actual+delta":
+      return `counted by the provider at the last call that holds${age}, and an estimate of what came after it (${band})`;
+    case "tokenizer":
+      return `estimated (${band}), without system prompt and tools, which are not in the log`;
+    case "heuristic":
+      return `estimated roughly (${band}), without system prompt and tools, which are not in the log`;
+  }
+}
+
+function bar(percent: number): string {
+  const filled = Math.min(barCells, Math.round((barCells * percent) / 100));
+  return `[${"#".repeat(filled)}${"-".repeat(barCells - filled)}]`;
+}
+
+function grouped(tokens: number): string {
+  return tokens.toLocaleString("en");
+}
