@@ -3,9 +3,9 @@ import type { StoredRecord } from "@throughline/core";
 /**
  * Why records are not in a context. `summarized`: before a compaction's kept part. `reset`: before a reset.
  * `edited`: an edit leaves them out. `excluded`: their writer keeps them from models. `invalid`: they cannot be read.
- * `other-branch`: they are not on the way to the head.
+ * `other-branch`: they are not on the way to the head. `window`: a limit leaves them out.
  */
-export type OmitReason = "summarized" | "reset" | "edited" | "excluded" | "invalid" | "other-branch";
+export type OmitReason = "summarized" | "reset" | "edited" | "excluded" | "invalid" | "other-branch" | "window";
 
 /** Records that are left out for one reason, with nothing of the context between them. */
 export interface OmittedRange {

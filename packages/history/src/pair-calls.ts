@@ -13,7 +13,7 @@ export class CallPairing {
   private readonly base: CallPairing | null;
   private readonly histories = new Map<string, CallHistory>();
   private readonly strays: ResultItem[] = [];
-  /** Replies that were made, by place: a result after the next one comes too late for what was sent. */
+  /** Replies by place, failed ones too: a result after the next one comes too late for what was sent. */
   private readonly replies: AssistantItem[] = [];
   /** Calls and results of one number stand together, with no other reply and no user message between. */
   private span = 0;
@@ -85,7 +85,7 @@ export class CallPairing {
     if (item.kept.length === 0 && !item.isFailed) return;
     const isFurtherPart = continuesReply(item, this.lastReply);
     if (this.sawResult && !isFurtherPart) this.span++;
-    if (!item.isFailed && !isFurtherPart) this.replies.push(item);
+    if (!isFurtherPart) this.replies.push(item);
     this.sawResult = false;
     this.lastReply = item;
     for (const site of callSitesOf(item)) this.historyOf(site.call.id).open(site, this.span);

@@ -7,7 +7,8 @@ import type { Violation } from "@throughline/history";
 import { validateOpenAiResponses } from "@throughline/history/openai";
 import { historyTargets } from "@throughline/history/targets";
 import { randomLog } from "./random-logs.ts";
-import { refusedRequests, type RefusedRequest } from "./refusals.ts";
+import { refusedRequests } from "./refusals.ts";
+import type { RefusedRequest } from "./refused-request.ts";
 import { accepted, anthropicBody, thirdReading } from "./third-reading.ts";
 
 /** Our own reading of a request. */

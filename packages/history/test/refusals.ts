@@ -1,192 +1,12 @@
 import type { TargetName } from "@throughline/history/targets";
-
-/** A request a provider refuses, in its words, and the smallest change that makes it valid. */
-export interface RefusedRequest {
-  readonly target: TargetName;
-  readonly rule: string;
-  readonly title: string;
-  readonly bad: readonly unknown[];
-  /** A part of the provider's text. */
-  readonly says: string;
-  readonly good: readonly unknown[];
-  /** @default one that takes all that any model of the provider takes */
-  readonly model?: string;
-}
-
-type Wire = Readonly<Record<string, unknown>>;
-
-const hi: Wire = { role: "user", content: "Hi" };
-
-const block = {
-  user: (...content: readonly Wire[]): Wire => ({ role: "user", content }),
-  reply: (...content: readonly Wire[]): Wire => ({ role: "assistant", content }),
-  text: (text: string): Wire => ({ type: "text", text }),
-  use: (id: string): Wire => ({ type: "tool_use", id, name: "look", input: {} }),
-  answer: (id: string): Wire => ({ type: "tool_result", tool_use_id: id, content: "found" }),
-};
-
-const { user, reply, text, use, answer } = block;
-
-const anthropic: readonly Omit<RefusedRequest, "target">[] = [
-  {
-    rule: "call-answered",
-    title: "a call at the end",
-    bad: [hi, reply(use("a"))],
-    says: "`tool_use` ids were found without `tool_result` blocks immediately after: a",
-    good: [hi, reply(use("a")), user(answer("a"))],
-  },
-  {
-    rule: "call-answered",
-    title: "words before the result",
-    bad: [hi, reply(use("a")), user(text("wait"), answer("a"))],
-    says: "must have a corresponding `tool_result` block in the next message",
-    good: [hi, reply(use("a")), user(answer("a"), text("wait"))],
-  },
-  {
-    rule: "call-answered",
-    title: "the second of two calls open",
-    bad: [hi, reply(use("a"), use("b")), user(answer("a"))],
-    says: "immediately after: b",
-    good: [hi, reply(use("a"), use("b")), user(answer("b"), answer("a"))],
-  },
-  {
-    rule: "result-asked-for",
-    title: "a result whose call was cut off",
-    bad: [user(answer("a"))],
-    says: "unexpected `tool_use_id` found in `tool_result` blocks: a",
-    good: [user(text("found"))],
-  },
-  {
-    rule: "result-asked-for",
-    title: "a result one turn late",
-    bad: [hi, reply(use("a")), user(answer("a")), reply(text("Well.")), user(answer("b"))],
-    says: "must have a corresponding `tool_use` block in the previous message",
-    good: [hi, reply(use("a")), user(answer("a")), reply(use("b")), user(answer("b"))],
-  },
-  {
-    rule: "id-unique",
-    title: "an id used again in the same reply",
-    bad: [hi, reply(use("a"), use("a")), user(answer("a"))],
-    says: "`tool_use` ids must be unique",
-    good: [hi, reply(use("a"), use("a_2")), user(answer("a"), answer("a_2"))],
-  },
-  {
-    rule: "id-unique",
-    title: "an id used again in a later reply",
-    bad: [hi, reply(use("a")), user(answer("a")), reply(use("a")), user(answer("a"))],
-    says: "`tool_use` ids must be unique",
-    good: [hi, reply(use("a")), user(answer("a")), reply(use("b")), user(answer("b"))],
-  },
-  {
-    rule: "single-result",
-    title: "two results of one call",
-    bad: [hi, reply(use("a")), user(answer("a"), answer("a"))],
-    says: "each tool_use must have a single result",
-    good: [hi, reply(use("a")), user(answer("a"))],
-  },
-  {
-    rule: "single-result",
-    title: "two results of one call among others",
-    bad: [hi, reply(use("a"), use("b")), user(answer("a"), answer("b"), answer("a"))],
-    says: "Found multiple `tool_result` blocks with id: a",
-    good: [hi, reply(use("a"), use("b")), user(answer("a"), answer("b"))],
-  },
-  {
-    rule: "text-not-empty",
-    title: "an empty block of the user",
-    bad: [user(text(""), text("Hi"))],
-    says: "text content blocks must be non-empty",
-    good: [user(text("Hi"))],
-  },
-  {
-    rule: "text-not-empty",
-    title: "an empty block of the assistant",
-    bad: [hi, reply(text(""), use("a")), user(answer("a"))],
-    says: "text content blocks must be non-empty",
-    good: [hi, reply(use("a")), user(answer("a"))],
-  },
-  {
-    rule: "content-not-empty",
-    title: "a user message without content",
-    bad: [user()],
-    says: "all messages must have non-empty content except for the optional final assistant message",
-    good: [user(text("Hi"))],
-  },
-  {
-    rule: "content-not-empty",
-    title: "a reply without content in the middle",
-    bad: [hi, reply(), hi],
-    says: "all messages must have non-empty content",
-    good: [hi, reply(text("Yes?")), hi],
-  },
-  {
-    rule: "thinking-first",
-    title: "a loop that begins with its call",
-    bad: [hi, reply(use("a")), user(answer("a"))],
-    says: "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`",
-    good: [hi, reply(use("a")), user(answer("a")), reply(text("Found.")), hi],
-    model: "thinking",
-  },
-  {
-    rule: "thinking-first",
-    title: "a loop that begins with words",
-    bad: [hi, reply(text("Let me see."), use("a")), user(answer("a"))],
-    says: "but found `text`",
-    good: [hi],
-    model: "thinking",
-  },
-  {
-    rule: "prefill",
-    title: "a reply at the end",
-    bad: [hi, reply(text("Well"))],
-    says: "This model does not support assistant message prefill",
-    good: [hi, reply(text("Well")), hi],
-    model: "claude-opus-5",
-  },
-  {
-    rule: "prefill",
-    title: "a reply at the end of a loop",
-    bad: [hi, reply(use("a")), user(answer("a")), reply(text("Found"))],
-    says: "The conversation must end with a user message",
-    good: [hi, reply(use("a")), user(answer("a"))],
-    model: "claude-sonnet-5-5",
-  },
-  {
-    rule: "first-is-user",
-    title: "the assistant first",
-    bad: [reply(text("Hello")), hi],
-    says: 'first message must use the "user" role',
-    good: [hi],
-  },
-  {
-    rule: "first-is-user",
-    title: "a kept part that begins with a call",
-    bad: [reply(use("a")), user(answer("a"))],
-    says: 'first message must use the "user" role',
-    good: [hi, reply(use("a")), user(answer("a"))],
-  },
-  { rule: "at-least-one", title: "nothing", bad: [], says: "at least one message is required", good: [hi] },
-  {
-    rule: "id-pattern",
-    title: "an id of another provider",
-    bad: [hi, reply(use("call_1|fc_1")), user(answer("call_1|fc_1"))],
-    says: "String should match pattern '^[a-zA-Z0-9_-]+$'",
-    good: [hi, reply(use("call_1_fc_1")), user(answer("call_1_fc_1"))],
-  },
-  {
-    rule: "id-pattern",
-    title: "an id with a space",
-    bad: [hi, reply(use("a b")), user(answer("a b"))],
-    says: "String should match pattern",
-    good: [hi, reply(use("a_b")), user(answer("a_b"))],
-  },
-];
+import { anthropicRefusals } from "./anthropic-refusals.ts";
+import { hi, type ProviderRefusal, type RefusedRequest, type Wire } from "./refused-request.ts";
 
 const call = (id: string): Wire => ({ id, type: "function", function: { name: "look", arguments: "{}" } });
 const calls = (...ids: readonly string[]): Wire => ({ role: "assistant", content: null, tool_calls: ids.map(call) });
 const tool = (id: string): Wire => ({ role: "tool", tool_call_id: id, content: "found" });
 
-const openai: readonly Omit<RefusedRequest, "target">[] = [
+const openai: readonly ProviderRefusal[] = [
   {
     rule: "call-answered",
     title: "a call at the end",
@@ -222,7 +42,7 @@ const item = {
   output: (id: string): Wire => ({ type: "function_call_output", call_id: id, output: "found" }),
 };
 
-const responses: readonly Omit<RefusedRequest, "target">[] = [
+const responses: readonly ProviderRefusal[] = [
   {
     rule: "call-answered",
     title: "a call at the end",
@@ -266,7 +86,7 @@ const counted = "the number of function response parts is equal to the number of
 const ordered = "function call turn comes immediately after a user turn or after a function response turn";
 const unsigned = "Function call is missing a thought_signature in functionCall parts";
 
-const gemini: readonly Omit<RefusedRequest, "target">[] = [
+const gemini: readonly ProviderRefusal[] = [
   {
     rule: "call-answered",
     title: "one response to two calls",
@@ -335,7 +155,7 @@ const converse = {
 
 const asked = converse.user(converse.text("Hi"));
 
-const bedrock: readonly Omit<RefusedRequest, "target">[] = [
+const bedrock: readonly ProviderRefusal[] = [
   {
     rule: "call-answered",
     title: "a call at the end",
@@ -373,7 +193,7 @@ const bedrock: readonly Omit<RefusedRequest, "target">[] = [
 const lastRole = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant";
 const nine = "must be a-z, A-Z, 0-9, with a length of 9";
 
-const mistral: readonly Omit<RefusedRequest, "target">[] = [
+const mistral: readonly ProviderRefusal[] = [
   {
     rule: "last-role",
     title: "a reply at the end",
@@ -411,7 +231,7 @@ const mistral: readonly Omit<RefusedRequest, "target">[] = [
   },
 ];
 
-const ollama: readonly Omit<RefusedRequest, "target">[] = [
+const ollama: readonly ProviderRefusal[] = [
   {
     rule: "image",
     title: "an image as a data URL",
@@ -446,8 +266,8 @@ const ollama: readonly Omit<RefusedRequest, "target">[] = [
   },
 ];
 
-const tables: readonly (readonly [TargetName, readonly Omit<RefusedRequest, "target">[]])[] = [
-  ["anthropic", anthropic],
+const tables: readonly (readonly [TargetName, readonly ProviderRefusal[]])[] = [
+  ["anthropic", anthropicRefusals],
   ["openai", openai],
   ["openai-responses", responses],
   ["gemini", gemini],

@@ -1,0 +1,78 @@
+import type { Context } from "./build-context.ts";
+import type { NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-message.ts";
+
+/** How a tool's result was shortened. Kept by whoever sends it, and given back for every later call. */
+export interface Truncation {
+  readonly recordId: string;
+  /** UTF-16 code units that stay at the beginning and at the end. */
+  readonly headChars: number;
+  readonly tailChars: number;
+  /** The last seq that had been sent when the whole result was; null when it never was sent whole. */
+  readonly sentToSeq: number | null;
+}
+
+export interface TruncateOptions {
+  /** Results longer than this are shortened to it, in UTF-16 code units. @default no limit */
+  readonly maxChars?: number;
+  /** Decisions of earlier calls. They count before the limit, whatever it is now. @default none */
+  readonly recorded?: readonly Truncation[];
+  /** The last seq of which the model was told. @default none was */
+  readonly sentToSeq?: number | null;
+}
+
+export interface TruncatedContext extends Context {
+  /** Every decision that is in force; those not recorded yet are to be recorded. */
+  readonly truncations: readonly Truncation[];
+}
+
+/** At the end of an output stands what went wrong; at the beginning what was asked for. */
+const tailShare = 0.4;
+
+/**
+ * Shortens long tool results in the middle. A result that was shortened once is shortened in the same way ever after, to
+ * the byte; one that was sent whole and is shortened now unbinds the thinking that was written after it.
+ */
+export function truncateResults(context: Context, options: TruncateOptions = {}): TruncatedContext {
+  const { maxChars = Infinity, recorded = [], sentToSeq = null } = options;
+  const known = new Map(recorded.map((truncation) => [truncation.recordId, truncation]));
+  const truncations: Truncation[] = [];
+  let unboundToSeq = 0;
+  const messages = context.messages.map((message): NeutralMessage => {
+    const isUnbound = message.seq <= unboundToSeq && !message.isPrefixChanged;
+    const bound: NeutralMessage = isUnbound ? { ...message, isPrefixChanged: true } : message;
+    if (bound.role !== "toolResult") return bound;
+    const truncation = known.get(bound.recordId) ?? decide(bound, maxChars, sentToSeq);
+    if (truncation === null) return bound;
+    truncations.push(truncation);
+    unboundToSeq = Math.max(unboundToSeq, truncation.sentToSeq ?? 0);
+    return { ...bound, content: shorten(bound.content, truncation) };
+  });
+  return { ...context, messages, truncations };
+}
+
+function decide(message: NeutralToolResult, maxChars: number, sentToSeq: number | null): Truncation | null {
+  if (textOf(message.content).length <= maxChars) return null;
+  const tailChars = Math.floor(maxChars * tailShare);
+  const isSent = sentToSeq !== null && message.seq <= sentToSeq;
+  return {
+    recordId: message.recordId,
+    headChars: maxChars - tailChars,
+    tailChars,
+    sentToSeq: isSent ? sentToSeq : null,
+  };
+}
+
+function textOf(content: readonly NeutralBlock[]): string {
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
+
+function shorten(content: readonly NeutralBlock[], { headChars, tailChars }: Truncation): readonly NeutralBlock[] {
+  const text = textOf(content);
+  const left = text.length - headChars - tailChars;
+  // The record was edited since and is short now.
+  if (left <= 0) return content;
+  const head = text.slice(0, headChars);
+  const tail = text.slice(text.length - tailChars);
+  const short = `${head}\n[… ${left} characters left out …]\n${tail}`.toWellFormed();
+  return [{ type: "text", text: short }, ...content.filter((block) => block.type !== "text")];
+}
