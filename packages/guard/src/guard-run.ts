@@ -7,10 +7,18 @@ import type { GuardAttempt, GuardedRequest, GuardOptions, GuardOutcome } from ".
 import { createGuardTurn } from "./guard-options.ts";
 import { nextRemedy, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
 import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
+import { overflowInReply, silentOverflow } from "./overflow-in-reply.ts";
 import { silentTruncation } from "./ollama.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 import { readReply } from "./read-reply.ts";
-import { createSizeGauge, outputReserve, safePromptTokens, type SizeGauge } from "./request-size.ts";
+import {
+  createSizeGauge,
+  guardedRequest,
+  outputReserve,
+  safePromptTokens,
+  smallerWindow,
+  type SizeGauge,
+} from "./request-size.ts";
 import { bindsThinking, stripThinking } from "./strip-thinking.ts";
 
 /** One guarded call in progress: what each state does. The order of the states is `guardSteps`. */
@@ -71,7 +79,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#signal = options.signal ?? null;
     this.#recordIds = recordIds;
     this.#limits = limits;
-    this.#window = windowOf(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
+    this.#window = smallerWindow(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
     // What a provider measured of the messages, it measured with the earlier changes in them.
     this.#gauge = createSizeGauge(counter, calibration, actual, messages);
     this.#request = guardedRequest(request.messages === messages ? request : { ...request, messages });
@@ -184,24 +192,10 @@ class CallRun<Reply> implements GuardRun<Reply> {
 
   async #judgeReply(reply: Reply, attempt: number): Promise<GuardStep> {
     const facts = (this.#options.readReply ?? readReply)(reply);
-    const byError = facts.error === null ? null : classifyOverflow(facts.error, this.#options.model);
-    const isStop = facts.stopReason !== null && classifyOverflow({ stopReason: facts.stopReason }).overflow;
-    const isFilled =
-      facts.stopReason === "length" &&
-      facts.outputTokens === 0 &&
-      this.#window !== null &&
-      (facts.promptTokens ?? 0) >= this.#window * 0.99;
-    if (byError?.overflow === true) return this.#meetOverflow(byError, facts.error, attempt);
-    if (isStop || isFilled) {
-      const overflow = classifyOverflow({ stopReason: isStop ? facts.stopReason : "model_context_window_exceeded" });
-      return this.#meetOverflow(overflow, reply, attempt, !facts.isEmpty);
-    }
+    const found = overflowInReply(facts, this.#window, this.#options.model.provider);
+    if (found !== null) return this.#meetOverflow(found, facts.error ?? reply, attempt, !facts.isEmpty);
     if (facts.promptTokens !== null && (await this.#wasTruncated(facts.promptTokens))) {
-      const overflow = {
-        ...classifyOverflow({ stopReason: "model_context_window_exceeded" }),
-        limitTokens: this.#window,
-      };
-      return this.#meetOverflow({ ...overflow, rule: "silent-truncation" }, reply, attempt);
+      return this.#meetOverflow(silentOverflow(this.#window), reply, attempt);
     }
     this.#attempts.push(this.#attempt(attempt, "answered"));
     return "answered";
@@ -226,7 +220,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#options.onEvent?.({ name: "guard.overflow", attempt, overflow });
     this.#learn(overflow);
     if (overflow.kind !== "ceiling" && overflow.limitTokens !== null)
-      this.#window = windowOf(this.#window, overflow.limitTokens);
+      this.#window = smallerWindow(this.#window, overflow.limitTokens);
     if (overflow.inputTokens !== null && overflow.kind !== "ceiling") this.#correctBy(overflow.inputTokens);
     if (isKept) return "broke-off";
     this.#reply = null;
@@ -245,7 +239,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#isNews = false;
     if (!isNews || this.#overflow?.limitTokens !== null || this.#kind !== "input") return;
     if (readWindow && this.#used.size === 0)
-      this.#window = windowOf(this.#window, await readWindow(this.#signal).catch(() => null));
+      this.#window = smallerWindow(this.#window, await readWindow(this.#signal).catch(() => null));
     if (this.#overflow.inputTokens === null && this.#window !== null && this.estimate.tokens < this.#window)
       this.#correctBy(this.#window + 1);
   }
@@ -386,19 +380,4 @@ class CallRun<Reply> implements GuardRun<Reply> {
       windowTokens: this.#window,
     });
   }
-}
-
-/** The smaller of two, where 0 and null stand for unknown. */
-function windowOf(one: number | null, other: number | null): number | null {
-  const known = [one, other].filter((tokens) => tokens !== null && tokens > 0) as number[];
-  return known.length === 0 ? null : Math.min(...known);
-}
-
-function guardedRequest({
-  messages,
-  system = null,
-  tools,
-  maxOutputTokens = 8192,
-}: GuardOptions<unknown>["request"]): GuardedRequest {
-  return { messages, system, maxOutputTokens, ...(tools === undefined || tools.length === 0 ? {} : { tools }) };
 }

@@ -5,7 +5,7 @@ import {
   type ContextEstimate,
   type TokenCounter,
 } from "@throughline/tokens";
-import type { GuardedRequest } from "./guard-options.ts";
+import type { GuardedRequest, GuardRequest } from "./guard-options.ts";
 
 /**
  * What system, tools and messages may have at most so that a full answer fits and estimates may be a little off: a
@@ -73,4 +73,20 @@ function sharesPrefix(messages: readonly unknown[], original: readonly unknown[]
   if (messages.length < length) return false;
   for (let index = 0; index < length; index++) if (messages[index] !== original[index]) return false;
   return true;
+}
+
+/** The smaller of two, where 0 and null stand for unknown. */
+export function smallerWindow(one: number | null, other: number | null): number | null {
+  const known = [one, other].filter((tokens) => tokens !== null && tokens > 0) as number[];
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/** A request with its defaults. */
+export function guardedRequest({
+  messages,
+  system = null,
+  tools,
+  maxOutputTokens = 8192,
+}: GuardRequest): GuardedRequest {
+  return { messages, system, maxOutputTokens, ...(tools === undefined || tools.length === 0 ? {} : { tools }) };
 }

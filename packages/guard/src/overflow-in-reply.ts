@@ -1,0 +1,25 @@
+import { classifyOverflow } from "./classify-overflow.ts";
+import type { OverflowClassification } from "./overflow.ts";
+import type { ReplyFacts } from "./read-reply.ts";
+
+const windowStop = { stopReason: "model_context_window_exceeded" };
+
+/** The overflow that a reply of status 200 tells of; null when it tells of none. */
+export function overflowInReply(
+  { error, stopReason, outputTokens, promptTokens }: ReplyFacts,
+  windowTokens: number | null,
+  provider: string | null,
+): OverflowClassification | null {
+  const stated = error === null ? null : classifyOverflow(error, { provider });
+  if (stated?.overflow === true) return stated;
+  const stopped = stopReason === null ? null : classifyOverflow({ stopReason });
+  if (stopped?.overflow === true) return stopped;
+  // Some servers fill the window with the prompt and stop before the first word.
+  const isFilled = stopReason === "length" && outputTokens === 0 && windowTokens !== null;
+  return isFilled && (promptTokens ?? 0) >= windowTokens * 0.99 ? classifyOverflow(windowStop) : null;
+}
+
+/** The overflow of a prompt of which a server left a part out without saying so. */
+export function silentOverflow(windowTokens: number | null): OverflowClassification {
+  return { ...classifyOverflow(windowStop), limitTokens: windowTokens, rule: "silent-truncation" };
+}

@@ -1,0 +1,115 @@
+import { join } from "node:path";
+import process from "node:process";
+import { createTokenEstimator, lastActual, type Actual } from "@throughline/tokens";
+import { describe, expect, it } from "vitest";
+import { compactInFlight, createGuardTurn, guardCall } from "@throughline/guard";
+import type { GuardChange } from "@throughline/guard";
+import { anthropicModel, toolTurn } from "./models.ts";
+import { recordedMessages } from "./recorded-messages.ts";
+import { openScene } from "./scene.ts";
+
+const corpus = process.env["THROUGHLINE_CORPUS"];
+
+/** Tool results of every size, some larger than the smallest window. */
+function madeUpConversation(): readonly object[] {
+  const sizes = [200, 1500, 40_000, 300, 6000, 800, 90_000, 100];
+  return Array.from({ length: 40 }, (_, number) =>
+    toolTurn("anthropic", number, `row ${number}, value\n`.repeat((sizes[number % sizes.length] ?? 0) / 12)),
+  ).flat();
+}
+
+interface Replay {
+  readonly calls: number;
+  readonly refused: number;
+  readonly mostCalls: number;
+  readonly mostCompactions: number;
+  readonly raised: number;
+}
+
+/** Plays a conversation turn by turn, as an agent's loop would: what a call shortened stays shortened. */
+async function replay(conversation: readonly object[], windowTokens: number, everyNth: number): Promise<Replay> {
+  const scene = await openScene("anthropic", false, windowTokens);
+  let messages: readonly unknown[] = [];
+  let keptChanges: readonly GuardChange[] = [];
+  const totals = { calls: 0, mostCalls: 0, mostCompactions: 0, raised: 0 };
+  let turn = createGuardTurn();
+  for (const [index, message] of conversation.entries()) {
+    const { role, content } = message as { role: string; content: unknown };
+    if (role === "user" && !JSON.stringify(content).includes('"tool_result"')) turn = createGuardTurn();
+    if (role === "assistant" && index % everyNth === 0) {
+      const before = scene.sent.length;
+      const found = await scene
+        .guard({ messages, windowTokens, keptChanges, turn, maxOutputTokens: 1024 })
+        .catch((error: unknown) => error as Error);
+      totals.mostCalls = Math.max(totals.mostCalls, scene.sent.length - before);
+      totals.mostCompactions = Math.max(totals.mostCompactions, turn.compactions);
+      if (found instanceof Error) totals.raised += 1;
+      else {
+        const isCompacted = found.changes.some(({ what }) => what === "history");
+        messages = isCompacted ? found.request.messages : messages;
+        keptChanges = isCompacted ? [] : [...keptChanges, ...found.changes];
+      }
+    }
+    messages = [...messages, message];
+  }
+  const refused = scene.simulator.refusals.length;
+  await scene.simulator.close();
+  return { ...totals, calls: scene.sent.length, refused };
+}
+
+describe("a long conversation", () => {
+  it.each([8000, 16_000, 32_000, 64_000])(
+    "never exceeds a window of %d tokens, and never loops [GRD-18]",
+    async (windowTokens) => {
+      const found = await replay(madeUpConversation(), windowTokens, 1);
+      expect(found).toMatchObject({ refused: 0, mostCalls: 1, raised: 0 });
+      expect(found.mostCompactions).toBeLessThanOrEqual(1);
+      expect(found.calls).toBeGreaterThan(70);
+    },
+    60_000,
+  );
+
+  it.skipIf(corpus === undefined).each([8000, 16_000, 32_000, 64_000, 200_000])(
+    "that was recorded fits a window of %d tokens too",
+    async (windowTokens) => {
+      const messages = recordedMessages(join(corpus ?? "", "pi", "large-session.jsonl"));
+      const found = await replay(messages, windowTokens, 5);
+      expect(found).toMatchObject({ refused: 0, raised: 0 });
+      expect(found.mostCalls).toBeLessThanOrEqual(1);
+      expect(found.calls).toBeGreaterThan(50);
+    },
+    120_000,
+  );
+
+  it("costs the same a turn after 10 messages and after 10,000", async () => {
+    const work = async (count: number): Promise<object> => {
+      const estimator = createTokenEstimator();
+      const model = { provider: "anthropic", modelId: anthropicModel };
+      const counter = await estimator.counterFor(model);
+      const turns = Array.from({ length: count / 4 }, (_, number) => toolTurn("anthropic", number, "found it")).flat();
+      const usage = { input_tokens: count * 20, output_tokens: 10 };
+      const reply = { role: "assistant", content: "Done.", model: anthropicModel, stopReason: "stop", usage };
+      const messages = [...turns.slice(0, -1), reply, { role: "user", content: "And now this one?" }];
+      const actual: Actual | null = lastActual(messages, model);
+      const before = { ...estimator.work };
+      let calls = 0;
+      await guardCall({
+        model,
+        counter,
+        actual,
+        windowTokens: 1_000_000,
+        request: { messages },
+        compact: compactInFlight({ summarize: async () => "none" }),
+        call: async () => {
+          calls += 1;
+          return { content: [{ type: "text", text: "Yes." }], stop_reason: "end_turn" };
+        },
+      });
+      const { slices, characters } = estimator.work;
+      return { calls, slices: slices - before.slices, characters: characters - before.characters };
+    };
+    const small = await work(12);
+    expect(small).toMatchObject({ calls: 1 });
+    expect(await work(10_000)).toEqual(small);
+  });
+});
