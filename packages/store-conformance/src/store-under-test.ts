@@ -25,7 +25,7 @@ export interface StoreUnderTest {
 export interface ConformanceSetup {
   /** A store that shares nothing with those opened before. */
   open(): Promise<StoreUnderTest>;
-  /** The same with a codec around every payload. */
+  /** The same with a codec around every payload. The codec is handed on as it is: a case may change its name and key and reopen. */
   openWithCodec?(codec: PayloadCodec): Promise<StoreUnderTest>;
   /** A store known to be right, to compare with: `createMemoryStore`. */
   model?(): SessionStore;
