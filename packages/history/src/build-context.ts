@@ -1,10 +1,10 @@
 import { findRecordProblem, isFromNewerVersion, throughlineKind, ThroughlineError } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
-import { collectMessages, isMessageLike } from "./collect-messages.ts";
+import { collectMessages, isMessageLike, type PrefixChange } from "./collect-messages.ts";
 import { findBoundary } from "./find-boundary.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
-import { omittedRanges, type OmittedRange, type RecordFate } from "./omitted-ranges.ts";
-import { collectEdits } from "./record-edits.ts";
+import { OmittedRanges, type OmittedRange, type RecordFate } from "./omitted-ranges.ts";
+import { collectEdits, type RecordEdit } from "./record-edits.ts";
 import { walkIndexes } from "./walk-branch.ts";
 
 export interface BuildContextOptions {
@@ -39,22 +39,38 @@ export interface Context {
 export function buildContext(records: readonly StoredRecord[], options: BuildContextOptions = {}): Context {
   const headId =
     options.headId === undefined ? (records.findLast((record) => !record.side)?.id ?? null) : options.headId;
+  return buildContextState(records, headId).context;
+}
+
+/** A context with what has to be known to go on from it. */
+export interface ContextState {
+  readonly context: Context;
+  readonly edits: ReadonlyMap<string, RecordEdit>;
+  readonly change: PrefixChange;
+  readonly omitted: OmittedRanges;
+}
+
+export function buildContextState(records: readonly StoredRecord[], headId: string | null): ContextState {
   const { indexes, findings } = walkIndexes(records, headId);
   const path = indexes.map((index) => records[index] as StoredRecord);
   refuseNewer(records, path);
   const boundary = findBoundary(path, records, findings);
   const edits = collectEdits(path, findings);
   const collected = collectMessages({ records, path, boundary, edits, findings });
-  return {
+  const omitted = new OmittedRanges();
+  const fates = fatesOf(records, indexes, collected.fates);
+  for (const [index, { seq }] of records.entries()) omitted.add(seq, fates[index]);
+  const context: Context = {
     headId: path.at(-1)?.id ?? null,
     messages: collected.messages,
     recordsInContext: collected.messages.length,
     model: lastModel(path),
     thinkingLevel: lastThinkingLevel(path),
     summaryId: boundary?.type === "compaction" ? (path[boundary.at]?.id ?? null) : null,
-    omitted: omittedRanges(records, fatesOf(records, indexes, collected.fates)),
+    omitted: omitted.ranges(),
     findings,
   };
+  return { context, edits, change: collected.change, omitted };
 }
 
 /** A record of a newer version on another branch cannot touch this one; a side record might, wherever it hangs. */
@@ -74,26 +90,38 @@ function refuseNewer(records: readonly StoredRecord[], path: readonly StoredReco
 }
 
 function lastThinkingLevel(path: readonly StoredRecord[]): string {
-  const found = path.findLast(
-    (stored) => stored.type === "thinking_level_change" && findRecordProblem(stored.record) === null,
-  );
-  return found === undefined ? "off" : (found.record["thinkingLevel"] as string);
+  for (let at = path.length - 1; at >= 0; at--) {
+    const level = thinkingLevelOf(path[at] as StoredRecord);
+    if (level !== null) return level;
+  }
+  return "off";
+}
+
+/** The thinking level a record sets; null when it sets none. */
+export function thinkingLevelOf({ type, record }: StoredRecord): string | null {
+  if (type !== "thinking_level_change" || findRecordProblem(record) !== null) return null;
+  return record["thinkingLevel"] as string;
 }
 
 function lastModel(path: readonly StoredRecord[]): Context["model"] {
   for (let at = path.length - 1; at >= 0; at--) {
-    const { type, record } = path[at] as StoredRecord;
-    if (type === "model_change") {
-      const { provider, modelId } = record;
-      if (typeof provider === "string" && typeof modelId === "string") return { provider, modelId };
-    }
-    const message =
-      type === "message" ? (record["message"] as Readonly<Record<string, unknown>> | null | undefined) : null;
-    if (message?.["role"] !== "assistant") continue;
-    const { provider, model } = message;
-    if (typeof provider === "string" && typeof model === "string") return { provider, modelId: model };
+    const model = modelOf(path[at] as StoredRecord);
+    if (model !== null) return model;
   }
   return null;
+}
+
+/** The model a record sets or was written by; null when it tells none. */
+export function modelOf({ type, record }: StoredRecord): Context["model"] {
+  if (type === "model_change") {
+    const { provider, modelId } = record;
+    if (typeof provider === "string" && typeof modelId === "string") return { provider, modelId };
+  }
+  const message =
+    type === "message" ? (record["message"] as Readonly<Record<string, unknown>> | null | undefined) : null;
+  if (message?.["role"] !== "assistant") return null;
+  const { provider, model } = message;
+  return typeof provider === "string" && typeof model === "string" ? { provider, modelId: model } : null;
 }
 
 /** The fates by position in the log; what is not on the path lies on another branch. */

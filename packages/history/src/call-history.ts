@@ -6,7 +6,8 @@ export class CallHistory {
   resultCount = 0;
   /** Whether a further result under the id would change what was decided about an earlier call. */
   isUndecided = false;
-  private readonly sites: CallSite[] = [];
+  private sites: CallSite[] = [];
+  private wasCalled = false;
   private readonly base: CallHistory | null;
   /** Calls of the newest span that have no result yet; those of failed replies apart. */
   private span = -1;
@@ -73,6 +74,7 @@ export class CallHistory {
       this.openFailedSites = new Queue();
     }
     this.sites.push(site);
+    this.wasCalled = true;
     (site.owner.isFailed ? this.openFailedSites : this.openSites).push(site);
   }
 
@@ -83,7 +85,12 @@ export class CallHistory {
   }
 
   isKnown(): boolean {
-    return this.sites.length > 0 || (this.base?.isKnown() ?? false);
+    return this.wasCalled || (this.base?.isKnown() ?? false);
+  }
+
+  /** Forgets the calls that have their result: nothing can happen to them any more. */
+  settle(): void {
+    this.sites = this.sites.filter((site) => site.result === null);
   }
 
   /** All calls without a result; those of failed replies only when there are no others. */

@@ -18,6 +18,7 @@ export interface CollectedMessages {
   readonly messages: readonly NeutralMessage[];
   /** By position on the path. */
   readonly fates: readonly RecordFate[];
+  readonly change: PrefixChange;
 }
 
 /** The summary of the boundary, then what each record from its kept part on contributes. */
@@ -52,10 +53,16 @@ export function collectMessages(source: MessageSource): CollectedMessages {
       fates[at] = "included";
     }
   }
-  return { messages, fates };
+  return { messages, fates, change };
 }
 
-const contributingTypes: ReadonlySet<string> = new Set(["message", "custom_message", "branch_summary", "custom"]);
+/** Types of records that may add a message. */
+export const contributingTypes: ReadonlySet<string> = new Set([
+  "message",
+  "custom_message",
+  "branch_summary",
+  "custom",
+]);
 
 /** Whether a record adds a message wherever it is on the way to the head. */
 export function isMessageLike(stored: StoredRecord): boolean {
@@ -66,7 +73,7 @@ export function isMessageLike(stored: StoredRecord): boolean {
 const resetKeeps: ReadonlySet<string> = new Set(["user", "assistant", "toolResult", "redacted"]);
 
 /** Tells which messages were written when something before them read otherwise than it does now. */
-class PrefixChange {
+export class PrefixChange {
   private beforeSeq = 0;
   private beforeMs = 0;
 
@@ -111,7 +118,8 @@ function edited(record: SessionRecord, edit: RecordEdit | undefined, findings: F
   return edit === undefined ? record : (applyEdit(record, edit, findings) ?? record);
 }
 
-function contribution(
+/** What a record adds, or why it adds nothing although it might; null when records of its kind add nothing. */
+export function contribution(
   stored: StoredRecord,
   edit: RecordEdit | undefined,
   isPrefixChanged: boolean,

@@ -1,5 +1,3 @@
-import type { StoredRecord } from "@throughline/core";
-
 /**
  * Why records are not in a context. `summarized`: before a compaction's kept part. `reset`: before a reset.
  * `edited`: an edit leaves them out. `excluded`: their writer keeps them from models. `invalid`: they cannot be read.
@@ -17,23 +15,29 @@ export interface OmittedRange {
 /** What became of each record, by its place: in the context, left out for a reason, or without anything to say. */
 export type RecordFate = "included" | OmitReason | undefined;
 
-export function omittedRanges(records: readonly StoredRecord[], fates: readonly RecordFate[]): readonly OmittedRange[] {
-  const ranges: OmittedRange[] = [];
-  let open: { fromSeq: number; toSeq: number; reason: OmitReason } | null = null;
-  for (let index = 0; index < records.length; index++) {
-    const fate = fates[index];
-    if (fate === undefined) continue;
+/** Gathers ranges record by record, in order of seq. */
+export class OmittedRanges {
+  private readonly closed: OmittedRange[] = [];
+  private open: OmittedRange | null = null;
+
+  add(seq: number, fate: RecordFate): void {
+    if (fate === undefined) return;
     if (fate === "included") {
-      open = null;
-      continue;
+      this.close();
+    } else if (this.open?.reason === fate) {
+      this.open = { ...this.open, toSeq: seq };
+    } else {
+      this.close();
+      this.open = { fromSeq: seq, toSeq: seq, reason: fate };
     }
-    const { seq } = records[index] as StoredRecord;
-    if (open !== null && open.reason === fate) {
-      open.toSeq = seq;
-      continue;
-    }
-    open = { fromSeq: seq, toSeq: seq, reason: fate };
-    ranges.push(open);
   }
-  return ranges;
+
+  private close(): void {
+    if (this.open !== null) this.closed.push(this.open);
+    this.open = null;
+  }
+
+  ranges(): readonly OmittedRange[] {
+    return this.open === null ? [...this.closed] : [...this.closed, this.open];
+  }
 }

@@ -1,6 +1,13 @@
 import { CallHistory } from "./call-history.ts";
 import type { ReportRepair } from "./repair.ts";
-import { callSitesOf, type AssistantItem, type CallSite, type ReplayItem, type ResultItem } from "./replay-item.ts";
+import {
+  callIdsOf,
+  callSitesOf,
+  type AssistantItem,
+  type CallSite,
+  type ReplayItem,
+  type ResultItem,
+} from "./replay-item.ts";
 
 /**
  * Gives every result to the call it answers, by occurrence and not by id alone: first among the calls it stands with;
@@ -12,7 +19,7 @@ export class CallPairing {
   private readonly report: ReportRepair;
   private readonly base: CallPairing | null;
   private readonly histories = new Map<string, CallHistory>();
-  private readonly strays: ResultItem[] = [];
+  private strays: ResultItem[] = [];
   /** Replies by place, failed ones too: a result after the next one comes too late for what was sent. */
   private readonly replies: AssistantItem[] = [];
   /** Calls and results of one number stand together, with no other reply and no user message between. */
@@ -35,20 +42,29 @@ export class CallPairing {
     this.sawResult = base.sawResult;
   }
 
-  /** Pairs what is in a list, and settles it. */
+  /** Pairs what is in a list, and sends home what stands elsewhere. */
   takeAll(items: readonly ReplayItem[]): void {
     for (const item of items) if (item.kind === "result") this.historyOf(item.callId).resultCount++;
     for (const item of items) this.take(item);
-    this.settle();
+    this.sendStraysHome();
   }
 
-  /** Ids under which a further call or result would change what was decided. */
-  undecidedIds(): ReadonlySet<string> {
-    const ids = new Set<string>(this.strays.map((item) => item.callId));
-    for (const [id, history] of this.histories) {
-      if (history.isUndecided || history.unanswered().length > 0) ids.add(id);
+  /**
+   * Ends a settled beginning.
+   *
+   * @param undecided gets the ids under which a further call or result would change what was decided about the items
+   */
+  settle(items: readonly ReplayItem[], undecided: Set<string>): void {
+    for (const { callId } of this.strays) undecided.add(callId);
+    this.strays = [];
+    const ids = items.flatMap((item) =>
+      item.kind === "result" ? [item.callId] : item.kind === "assistant" ? callIdsOf(item) : [],
+    );
+    for (const id of new Set(ids)) {
+      const history = this.historyOf(id);
+      history.settle();
+      if (history.isUndecided || history.unanswered().length > 0) undecided.add(id);
     }
-    return ids;
   }
 
   /** Whether the id was called before. */
@@ -119,7 +135,7 @@ export class CallPairing {
   }
 
   /** What stands with none of its calls goes home when there is exactly one home. */
-  private settle(): void {
+  private sendStraysHome(): void {
     const homes = new Map<string, readonly CallSite[]>();
     for (const item of this.strays) {
       const history = this.historyOf(item.callId);

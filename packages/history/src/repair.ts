@@ -71,15 +71,21 @@ export interface RepairedItem {
 
 export type ReportRepair = (rule: RepairRule, item: RepairedItem, before: string | null, after?: string | null) => void;
 
+export interface RepairEntry {
+  readonly place: number;
+  readonly repair: Repair;
+}
+
 /** Repairs with the place of their record. */
 export interface RepairLog {
   readonly report: ReportRepair;
-  /** In the order of the records. */
-  readonly sorted: () => Repair[];
+  /** In the order of the records, with those of further logs; of one record in the order of the logs. */
+  readonly sorted: (...further: readonly RepairLog[]) => Repair[];
+  readonly entries: readonly RepairEntry[];
 }
 
 export function createRepairLog(): RepairLog {
-  const entries: { readonly place: number; readonly repair: Repair }[] = [];
+  const entries: RepairEntry[] = [];
   const report: ReportRepair = (rule, { recordId, place }, before, after = null) => {
     const repair: Repair = {
       rule,
@@ -89,10 +95,11 @@ export function createRepairLog(): RepairLog {
     };
     entries.push({ place, repair });
   };
-  return {
-    report,
-    sorted: () => entries.toSorted((one, other) => one.place - other.place).map(({ repair }) => repair),
+  const sorted = (...further: readonly RepairLog[]): Repair[] => {
+    const all = [...entries, ...further.flatMap((log) => log.entries)];
+    return all.toSorted((one, other) => one.place - other.place).map(({ repair }) => repair);
   };
+  return { report, sorted, entries };
 }
 
 const excerptChars = 200;

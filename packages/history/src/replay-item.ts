@@ -60,6 +60,11 @@ export interface ResultItem {
   shownAs: "orphan" | "late" | null;
 }
 
+/** The ids of all its calls, in the log's words. */
+export function callIdsOf(item: AssistantItem): string[] {
+  return item.blocks.flatMap((block) => (block.type === "callSite" ? [block.call.id] : []));
+}
+
 export function callSitesOf(item: AssistantItem): CallSite[] {
   return item.kept.filter((block): block is CallSite => block.type === "callSite");
 }

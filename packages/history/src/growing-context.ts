@@ -1,0 +1,107 @@
+import { isFromNewerVersion, throughlineKind } from "@throughline/core";
+import type { Finding, StoredRecord } from "@throughline/core";
+import { buildContextState, modelOf, thinkingLevelOf, type Context, type ContextState } from "./build-context.ts";
+import { contributingTypes, contribution } from "./collect-messages.ts";
+import type { NeutralMessage } from "./neutral-message.ts";
+
+/** Records that change what others contribute, or where the head's branch begins. */
+const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit"]);
+const changingKinds: ReadonlySet<string | null> = new Set(["edit", "redaction", "note"]);
+
+/** A context that a plain next record is added to, and that is built anew for every other one. */
+export class GrowingContext {
+  /** Grows whenever the context was built anew: nothing made of the one before holds. */
+  generation = 0;
+  /** Records that were looked at, for tests that count. */
+  recordsRead = 0;
+  private readonly records: StoredRecord[] = [];
+  /** Ids, and parents that were named before they came: a record of such an id changes the way to the head. */
+  private readonly known = new Set<string>();
+  private headId: string | null = null;
+  private state: ContextState | null = null;
+  private messages: NeutralMessage[] = [];
+  private findings: Finding[] = [];
+  private model: Context["model"] = null;
+  private thinkingLevel = "off";
+  /** Whether a main record came since the context was built. */
+  private isGrown = false;
+
+  append(stored: StoredRecord): void {
+    const { state } = this;
+    const isPlain = state !== null && this.isPlain(stored, state);
+    this.records.push(stored);
+    this.known.add(stored.id);
+    if (stored.parentId !== null) this.known.add(stored.parentId);
+    if (!stored.side) this.headId = stored.id;
+    if (isPlain) this.add(stored, state);
+    else this.state = null;
+  }
+
+  moveHead(headId: string | null): void {
+    this.headId = headId;
+    this.state = null;
+  }
+
+  current(): Context {
+    const state = this.state ?? this.rebuild();
+    return {
+      ...state.context,
+      headId: this.isGrown ? this.headId : state.context.headId,
+      messages: this.messages.slice(),
+      recordsInContext: this.messages.length,
+      model: this.model,
+      thinkingLevel: this.thinkingLevel,
+      omitted: state.omitted.ranges(),
+      findings: this.findings.slice(),
+    };
+  }
+
+  /** The messages from a place on, without a copy of those before. */
+  messagesFrom(place: number): readonly NeutralMessage[] {
+    if (this.state === null) this.rebuild();
+    return this.messages.slice(place);
+  }
+
+  /** The model, with a context that is up to date. */
+  currentModel(): Context["model"] {
+    if (this.state === null) this.rebuild();
+    return this.model;
+  }
+
+  private rebuild(): ContextState {
+    const state = buildContextState(this.records, this.headId);
+    this.recordsRead += this.records.length;
+    this.generation++;
+    this.state = state;
+    this.isGrown = false;
+    this.messages = [...state.context.messages];
+    this.findings = [...state.context.findings];
+    this.model = state.context.model;
+    this.thinkingLevel = state.context.thinkingLevel;
+    return state;
+  }
+
+  private isPlain(stored: StoredRecord, { edits }: ContextState): boolean {
+    const { id, parentId, type, record, side } = stored;
+    if (this.known.has(id) || edits.has(id) || isFromNewerVersion(record)) return false;
+    if (changingTypes.has(type) || changingKinds.has(throughlineKind(record))) return false;
+    return side || parentId === this.headId;
+  }
+
+  private add(stored: StoredRecord, state: ContextState): void {
+    this.recordsRead++;
+    if (stored.side) return;
+    this.isGrown = true;
+    this.model = modelOf(stored) ?? this.model;
+    this.thinkingLevel = thinkingLevelOf(stored) ?? this.thinkingLevel;
+    if (!contributingTypes.has(stored.type)) return;
+    const outcome = contribution(stored, undefined, state.change.affects(stored), this.findings);
+    if (outcome === null) return;
+    if (typeof outcome === "string") {
+      state.omitted.add(stored.seq, outcome);
+    } else {
+      this.messages.push(outcome);
+      state.omitted.add(stored.seq, "included");
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import { TurnAssembly } from "./assemble-turns.ts";
+import { collectItems } from "./collect-items.ts";
+import type { NeutralMessage } from "./neutral-message.ts";
+import { CallPairing, continuesReply } from "./pair-calls.ts";
+import { createRepairLog, type Repair, type RepairLog } from "./repair.ts";
+import { callIdsOf, type AssistantItem, type ReplayItem } from "./replay-item.ts";
+import type { ReplayRules } from "./replay-rules.ts";
+import type { ReplayTurn } from "./replay-turn.ts";
+
+/** What a replay gives: everything a rendering holds but the system prompt. */
+export interface Replay<Message> {
+  readonly messages: readonly Message[];
+  readonly repairs: readonly Repair[];
+  readonly callIds: ReadonlyMap<string, string>;
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+/**
+ * The pipeline with a settled beginning: what no further record can change is paired, assembled and mapped once. Where a
+ * record does reach back (a late result, an id that was left open), the beginning is given up and made again.
+ */
+export class GrowingReplay<Message> {
+  /** For tests that count. */
+  readonly work: { cleaned: number; paired: number; mapped: number } = { cleaned: 0, paired: 0, mapped: 0 };
+  private readonly rules: ReplayRules;
+  private readonly map: (turn: ReplayTurn) => readonly Message[];
+  private readonly items: ReplayItem[] = [];
+  private readonly cleanLog: RepairLog = createRepairLog();
+  private settled: Settled<Message>;
+  /** Nothing is settled up to here: something after it reached back. */
+  private blockedTo = 0;
+  private messageCount = 0;
+
+  constructor(rules: ReplayRules, map: (turn: ReplayTurn) => readonly Message[]) {
+    this.rules = rules;
+    this.map = map;
+    this.settled = createSettled(rules);
+  }
+
+  /** How many messages it has taken. */
+  get taken(): number {
+    return this.messageCount;
+  }
+
+  append(messages: readonly NeutralMessage[]): void {
+    const items = collectItems(messages, this.messageCount, this.rules, this.cleanLog.report);
+    this.messageCount += messages.length;
+    this.work.cleaned += messages.length;
+    for (const item of items) {
+      this.items.push(item);
+      if (reachesInto(item, this.settled.undecided)) this.giveUp();
+    }
+  }
+
+  render(): Replay<Message> {
+    const { settled } = this;
+    const tail = this.items.slice(settled.count);
+    const log = createRepairLog();
+    new CallPairing(this.rules.orphanResults, log.report, settled.pairing).takeAll(tail);
+    const assembly = new TurnAssembly(this.rules, log.report, settled.assembly);
+    assembly.takeAll(tail);
+    assembly.finish();
+    this.work.paired += tail.length;
+    const { baseCount, turns } = assembly.turns();
+    const kept = baseCount === settled.turnCount ? settled.messages : settled.messages.slice(0, settled.lastTurnStart);
+    const messages = [...kept, ...this.mapped(turns)];
+    const repairs = this.cleanLog.sorted(settled.log, log);
+    const replay = { messages, repairs, ...assembly.changedNames() };
+    this.settleMore(tail);
+    return replay;
+  }
+
+  private mapped(turns: readonly ReplayTurn[]): readonly Message[] {
+    this.work.mapped += turns.length;
+    return turns.flatMap(this.map);
+  }
+
+  private giveUp(): void {
+    this.settled = createSettled(this.rules);
+    this.blockedTo = this.items.length - 1;
+  }
+
+  /** Moves the border of what is settled up to the last place where that is safe. */
+  private settleMore(tail: readonly ReplayItem[]): void {
+    const { settled } = this;
+    const border = lastBorder(tail, settled.pairing);
+    if (border <= 0 || settled.count + border <= this.blockedTo) return;
+    const items = tail.slice(0, border);
+    settled.pairing.takeAll(items);
+    settled.pairing.settle(items, settled.undecided);
+    settled.assembly.takeAll(items);
+    settled.assembly.settle();
+    settled.count += border;
+    this.work.paired += items.length;
+    const { turns } = settled.assembly.turns();
+    // The last settled turn may have grown by a user message.
+    const from = Math.max(0, settled.turnCount - 1);
+    settled.messages.length = settled.lastTurnStart;
+    for (let at = from; at < turns.length; at++) {
+      settled.lastTurnStart = settled.messages.length;
+      settled.messages.push(...this.mapped([turns[at] as ReplayTurn]));
+    }
+    settled.turnCount = turns.length;
+    const isReachedInto = this.items.slice(settled.count).some((item) => reachesInto(item, settled.undecided));
+    if (isReachedInto) this.giveUp();
+  }
+}
+
+interface Settled<Message> {
+  /** Items in it. */
+  count: number;
+  readonly log: RepairLog;
+  readonly pairing: CallPairing;
+  readonly assembly: TurnAssembly;
+  /** Ids under which a further call or result would change it. */
+  readonly undecided: Set<string>;
+  turnCount: number;
+  readonly messages: Message[];
+  /** Where the messages of its last turn begin. */
+  lastTurnStart: number;
+}
+
+function createSettled<Message>(rules: ReplayRules): Settled<Message> {
+  const log = createRepairLog();
+  const pairing = new CallPairing(rules.orphanResults, log.report);
+  const assembly = new TurnAssembly(rules, log.report);
+  return { count: 0, log, pairing, assembly, undecided: new Set(), turnCount: 0, messages: [], lastTurnStart: 0 };
+}
+
+function reachesInto(item: ReplayItem, undecided: ReadonlySet<string>): boolean {
+  if (undecided.size === 0) return false;
+  if (item.kind === "result") return undecided.has(item.callId);
+  return item.kind === "assistant" && callIdsOf(item).some((id) => undecided.has(id));
+}
+
+/** The last place before which nothing joins what comes after: a user message, or a reply after answered calls. */
+function lastBorder(items: readonly ReplayItem[], pairing: CallPairing): number {
+  for (let at = items.length - 1; at > 0; at--) {
+    const item = items[at] as ReplayItem;
+    if (item.kind === "user") return at;
+    if (item.kind === "assistant" && isNewReply(items, at, item, pairing)) return at;
+  }
+  return 0;
+}
+
+function isNewReply(items: readonly ReplayItem[], at: number, item: AssistantItem, pairing: CallPairing): boolean {
+  if (item.isFailed || items[at - 1]?.kind !== "result") return false;
+  let before = at - 1;
+  while (before >= 0 && items[before]?.kind === "result") before--;
+  const reply = items[before];
+  if (reply?.kind !== "assistant" || reply.isFailed || continuesReply(item, reply)) return false;
+  if (!reply.kept.some((block) => block.type === "callSite")) return false;
+  // A reply of nothing but calls may turn out to be stored twice and vanish; not so when its ids are new.
+  if (item.blocks.some((block) => block.type === "text" || block.type === "raw")) return true;
+  const ids = callIdsOf(item);
+  const isNew = (id: string): boolean =>
+    !pairing.isKnown(id) &&
+    items.slice(0, at).every((earlier) => earlier.kind !== "assistant" || !callIdsOf(earlier).includes(id));
+  return ids.length > 0 && ids.every(isNew);
+}

@@ -1,0 +1,2 @@
+export { createHistory } from "./create-history.ts";
+export type { History, HistoryWork } from "./create-history.ts";
