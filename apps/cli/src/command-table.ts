@@ -70,7 +70,11 @@ export const commandTable: readonly CommandDefinition[] = [
     description: "show what would be sent to a model now",
     arguments: [keyArgument],
     options: [
-      { flags: "--provider <name>", description: "whose messages: neutral, anthropic or text (default: neutral)" },
+      {
+        flags: "--provider <name>",
+        description:
+          "whose messages: neutral, anthropic, openai, openai-responses, ollama, gemini, mistral, bedrock or text (default: neutral)",
+      },
       { flags: "--model <name>", description: "the model, if not the session's own" },
       { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
     ],

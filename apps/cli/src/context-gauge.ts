@@ -29,8 +29,8 @@ export interface ContextSize {
 }
 
 export interface ContextSizeOptions {
-  /** `provider/name` or a name, instead of the context's own model. */
-  readonly model: string | null;
+  /** @default the context's own model */
+  readonly model: ModelName | null;
   readonly windowTokens: number | null;
   /** Told when the vocabulary of the model cannot be loaded. */
   readonly onFallback: (vocabulary: string) => void;
@@ -43,7 +43,7 @@ export interface ContextSizeOptions {
  */
 export async function measureContext(context: Context, options: ContextSizeOptions): Promise<ContextSize> {
   const { messages } = context;
-  const model = options.model === null ? ownModel(context) : namedModel(options.model);
+  const model = options.model ?? ownModel(context);
   const counter = await createTokenEstimator({ onFallback: options.onFallback }).counterFor(model);
   const actual = lastActual(messages, model);
   const calibration = emptyCalibration;
@@ -58,7 +58,8 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   };
 }
 
-function namedModel(name: string): ModelName {
+/** A model as `--model` names it: `provider/name` or a name. */
+export function namedModel(name: string): ModelName {
   const slash = name.indexOf("/");
   return slash === -1
     ? { provider: null, modelId: name }

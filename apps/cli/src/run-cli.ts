@@ -148,7 +148,8 @@ function lazyStore(
   const open = (isWriter: boolean, listener: (finding: Finding) => void): Promise<SessionStore> => {
     const address = parseStoreUrl(url, host.workingDirectory);
     // Nobody named it, so its absence is a beginning and no mistake: there is just nothing in it yet.
-    const isUnborn = !isWriter && isDefault && address.scheme === "jsonl" && !existsSync(address.root);
+    const place = address.scheme === "jsonl" ? address.root : address.scheme === "sqlite" ? address.path : null;
+    const isUnborn = !isWriter && isDefault && place !== null && !existsSync(place);
     if (isUnborn) output.note(`There is no store yet at ${url}; the first import or append makes it.`);
     return openStore(isUnborn ? "memory:" : url, {
       workingDirectory: host.workingDirectory,

@@ -59,10 +59,10 @@ const cases: readonly Case[] = [
   { args: ["sessions", "--sort", "size"], code: 2, error: "USAGE" },
   { args: ["sessions", "--log-level", "loud"], code: 2, error: "USAGE" },
   {
-    args: ["context", "agent:main:one", "--provider", "openai"],
+    args: ["context", "agent:main:one", "--provider", "zorp"],
     code: 2,
     error: "USAGE",
-    message: /neutral, anthropic, text/,
+    message: /neutral, anthropic, openai, openai-responses, ollama, gemini, mistral, bedrock, text/,
   },
   { args: ["append", "x", "--batch", "1001"], code: 2, error: "USAGE" },
   { args: ["append", "x", "--durability", "maybe"], code: 2, error: "USAGE" },

@@ -1,11 +1,11 @@
 import { readWindow } from "@throughline/core";
-import type { Finding } from "@throughline/core";
-import { buildContext, renderAnthropic, renderText } from "@throughline/history";
+import { buildContext } from "@throughline/history";
 import type { Context } from "@throughline/history";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { measureContext } from "../context-gauge.ts";
+import { measureContext, namedModel } from "../context-gauge.ts";
+import { contextRenderer } from "../context-rendering.ts";
+import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
-import { usageError } from "../error-report.ts";
 import { blocksText } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { modelName } from "../session-row.ts";
@@ -16,55 +16,30 @@ interface ContextOptions {
   readonly window?: number;
 }
 
-/** What a provider is given, and what was done to make it valid. */
-interface Rendering {
-  readonly system: string | null;
-  readonly messages: readonly unknown[];
-  readonly repairs: readonly unknown[];
-  readonly findings: readonly Finding[];
-}
-
-type Renderer = (context: Context) => Rendering;
-
-const renderers: ReadonlyMap<string, Renderer> = new Map<string, Renderer>([
-  ["neutral", (context) => ({ system: null, messages: context.messages, repairs: [], findings: [] })],
-  [
-    "anthropic",
-    (context) => {
-      const { system, messages, repairs } = renderAnthropic(context);
-      return { system, messages, repairs, findings: [] };
-    },
-  ],
-  ["text", (context) => ({ system: null, messages: [renderText(context)], repairs: [], findings: [] })],
-]);
-
 /** Shows what would be sent to a model now, and how full its window is. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ContextOptions;
   const provider = options.provider ?? "neutral";
-  const render = renderers.get(provider);
-  if (render === undefined) {
-    const available = [...renderers.keys()];
-    throw usageError(`--provider ${JSON.stringify(provider)} is not there yet; there are ${available.join(", ")}.`, {
-      provider,
-      available,
-    });
-  }
+  const render = contextRenderer(provider);
   const { output, scope, signal } = context;
   const store = await context.openStore("read");
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const { state, records } = await readWindow(store, found.ref, { signal });
   const built = buildContext(records, { headId: state.head.headId });
-  const rendering = render(built);
+  const target = options.model === undefined ? null : namedModel(options.model);
+  const rendering = render(
+    built,
+    target === null || target.provider === null ? null : { ...target, provider: target.provider },
+  );
   const windowTokens = options.window ?? entryWindow(state.entry.contextTokens);
   const size = await measureContext(built, {
-    model: options.model ?? null,
+    model: target,
     windowTokens,
     onFallback: (vocabulary) =>
       output.note(`The vocabulary ${vocabulary} cannot be loaded; tokens are estimated roughly.`),
   });
   const model = options.model ?? (built.model === null ? null : modelName(built.model.provider, built.model.modelId));
-  for (const finding of [...built.findings, ...rendering.findings]) output.finding({ ...finding, key: state.ref.key });
+  for (const finding of built.findings) output.finding({ ...finding, key: state.ref.key });
   const document = {
     kind: "context",
     key: state.ref.key,
@@ -100,7 +75,7 @@ async function print(
   { output }: CommandContext,
   provider: string,
   built: Context,
-  rendering: Rendering,
+  rendering: ContextRendering,
 ): Promise<void> {
   await output.line(
     `${built.recordsInContext} messages, ${rendering.messages.length} for ${provider}, ${rendering.repairs.length} repairs`,

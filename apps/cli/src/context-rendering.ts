@@ -1,0 +1,35 @@
+import { renderText } from "@throughline/history";
+import type { Context } from "@throughline/history";
+import { historyTargets } from "@throughline/history/targets";
+import type { TargetName } from "@throughline/history/targets";
+import { usageError } from "./error-report.ts";
+
+/** What a provider is given, and what was done to make it valid. */
+export interface ContextRendering {
+  readonly system: string | null;
+  readonly messages: readonly unknown[];
+  readonly repairs: readonly unknown[];
+}
+
+type Renderer = (context: Context, model: NonNullable<Context["model"]> | null) => ContextRendering;
+
+/**
+ * How to show a context to a provider: `neutral` as it is, `text` as one text, else in the provider's own shapes for the
+ * model that is given, or the context's own.
+ * @throws {ThroughlineError} USAGE for a name that is none
+ */
+export function contextRenderer(provider: string): Renderer {
+  if (provider === "neutral") return ({ messages }) => ({ system: null, messages, repairs: [] });
+  if (provider === "text") return (context) => ({ system: null, messages: [renderText(context)], repairs: [] });
+  const target = historyTargets.get(provider as TargetName);
+  if (target !== undefined)
+    return (context, model) => {
+      const { system, messages, repairs } = target.render(context, model === null ? {} : { target: model });
+      return { system, messages, repairs };
+    };
+  const available = ["neutral", ...historyTargets.keys(), "text"];
+  throw usageError(`--provider ${JSON.stringify(provider)} is none of ${available.join(", ")}.`, {
+    provider,
+    available,
+  });
+}
