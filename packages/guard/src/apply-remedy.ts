@@ -1,3 +1,4 @@
+import { dropOldest } from "./drop-oldest.ts";
 import { bytesOf, type GuardChange, type RecordIdsOfMessages } from "./guard-change.ts";
 import type { GuardedRequest } from "./guard-options.ts";
 import type { Remedy } from "./guard-steps.ts";
@@ -15,10 +16,14 @@ export interface RemedyScene {
   /** Null when the look before the call said that it does not fit. */
   readonly overflow: OverflowClassification | null;
   readonly estimatedTokens: number;
+  /** What the provider said of this very request; null once it was made smaller. */
+  readonly statedTokens: number | null;
   /** Tokens the prompt may have; null when no window is known. */
   readonly targetTokens: number | null;
   readonly windowTokens: number | null;
   readonly leastOutputTokens: number;
+  /** Tokens of messages together with system and tools. */
+  readonly estimate: (messages: readonly unknown[]) => number;
   /** Null for shares of the window. */
   readonly resultLimits: (ResultLimits & { readonly keep?: "head" | "head-and-tail" }) | null;
 }
@@ -51,6 +56,8 @@ export function applyRemedy(remedy: Exclude<Remedy, "compact">, scene: RemedySce
       return shorten(scene, scene.resultLimits ?? usualLimits(scene.windowTokens), scene.resultLimits?.keep === "head");
     case "squeeze":
       return shorten(scene, squeezedLimits(scene));
+    case "drop":
+      return replaceHistory(scene, dropOldest(scene.request.messages, scene));
   }
 }
 
@@ -60,8 +67,7 @@ function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...scen
   const window = overflow?.limitTokens ?? windowTokens;
   if (window === null || asked === null) return null;
   // A provider's own count needs little margin, an estimate more.
-  const stated = overflow?.inputTokens ?? null;
-  const prompt = stated === null ? estimatedTokens * 1.02 : stated;
+  const prompt = scene.statedTokens ?? estimatedTokens * 1.02;
   const room = Math.floor(window - prompt - Math.max(16, window * 0.005));
   if (room >= asked || room < Math.min(scene.leastOutputTokens, asked)) return null;
   const change: GuardChange = {
@@ -106,6 +112,32 @@ function shorten(scene: RemedyScene, limits: ResultLimits, isHeadOnly = false): 
 
 function shrunkOf({ request }: RemedyScene, { messages, changes }: Shrunk): Remedied | null {
   return changes.length === 0 ? null : { request: { ...request, messages }, changes };
+}
+
+/** The request with another list of messages; null when there is none. */
+export function replaceHistory(
+  { request, kind }: Pick<RemedyScene, "request" | "kind">,
+  messages: readonly unknown[] | null,
+): Remedied | null {
+  if (messages === null) return null;
+  const change: GuardChange = {
+    recordId: null,
+    index: 0,
+    callId: null,
+    what: "history",
+    reason: kind,
+    beforeBytes: bytesOf(JSON.stringify(request.messages)),
+    afterBytes: bytesOf(JSON.stringify(messages)),
+    leftOutMessages: request.messages.length - commonEnd(request.messages, messages),
+  };
+  return { request: { ...request, messages }, changes: [change] };
+}
+
+/** How many messages at the end are the same ones. */
+function commonEnd(one: readonly unknown[], other: readonly unknown[]): number {
+  let length = 0;
+  while (length < Math.min(one.length, other.length) && one.at(-1 - length) === other.at(-1 - length)) length += 1;
+  return length;
 }
 
 function overBytes({ request, overflow }: RemedyScene): number | null {

@@ -19,6 +19,8 @@ export interface GuardChange {
   readonly afterBytes: number;
   /** Where in the message; absent for changes that concern all of it. */
   readonly path?: readonly (string | number)[];
+  /** For the history: so many messages of the request, from its beginning, are no longer in it as they were. */
+  readonly leftOutMessages?: number;
   /** For a tool result: what was kept of its ends, and how long it was. */
   readonly kept?: { readonly headCharacters: number; readonly tailCharacters: number; readonly ofCharacters: number };
 }
@@ -41,9 +43,13 @@ export function applyChanges(
   const slots = indexSlots(findResults(messages), recordIds);
   for (const { kept, ...change } of changes) {
     if (change.what !== "tool-result" || kept === undefined) continue;
-    const slot = slots.get(slotKey(change, change.path ?? []));
+    const key = slotKey(change, change.path ?? []);
+    const slot = slots.get(key);
     if (slot?.text.length !== kept.ofCharacters) continue;
-    current = replaceAt(current, slot, joinParts(slot.text, kept.headCharacters, kept.tailCharacters));
+    const text = joinParts(slot.text, kept.headCharacters, kept.tailCharacters);
+    current = replaceAt(current, slot, text);
+    // A result may have been shortened more than once.
+    slots.set(key, { ...slot, text });
   }
   const media = indexSlots(findMedia(messages), recordIds);
   const gone = changes.flatMap((change) => {
@@ -57,7 +63,7 @@ export function applyChanges(
 function indexSlots<Slot extends ResultSlot | MediaSlot>(
   slots: readonly Slot[],
   recordIds: RecordIdsOfMessages,
-): ReadonlyMap<string, Slot> {
+): Map<string, Slot> {
   return new Map(
     slots.map((slot) => {
       const callId = "callId" in slot ? slot.callId : null;

@@ -1,8 +1,8 @@
 import { ThroughlineError } from "@throughline/core";
 import type { Calibration, ContextEstimate } from "@throughline/tokens";
-import { applyRemedy, type Remedied } from "./apply-remedy.ts";
+import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";
 import { classifyOverflow } from "./classify-overflow.ts";
-import { applyChanges, bytesOf, type GuardChange, type RecordIdsOfMessages } from "./guard-change.ts";
+import { applyChanges, type GuardChange, type RecordIdsOfMessages } from "./guard-change.ts";
 import type { GuardAttempt, GuardedRequest, GuardOptions, GuardOutcome } from "./guard-options.ts";
 import { createGuardTurn } from "./guard-options.ts";
 import { nextRemedy, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
@@ -55,6 +55,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
   /** True from an overflow until the request is made smaller. */
   #isNews = false;
   #counted: number | null = null;
+  #stated: number | null = null;
   readonly #used = new Set<Remedy>();
   readonly #effective: Remedy[] = [];
   readonly #changes: GuardChange[] = [];
@@ -214,6 +215,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const isKept = hasAnswer || this.#partial !== notKept;
     this.#overflow = overflow;
     this.#overflowCause = cause;
+    this.#stated = overflow.inputTokens;
     this.#isNews = true;
     this.#kind = overflow.kind ?? "input";
     this.#attempts.push(this.#attempt(attempt, isKept ? "broke-off" : "overflowed"));
@@ -271,9 +273,11 @@ class CallRun<Reply> implements GuardRun<Reply> {
       kind: this.#kind,
       overflow: this.#overflow,
       estimatedTokens: this.#counted ?? this.estimate.tokens,
+      statedTokens: this.#stated,
       targetTokens: this.#target(),
       windowTokens: this.#window,
       leastOutputTokens: this.#options.leastOutputTokens ?? 1024,
+      estimate: (messages) => this.#gauge.estimate({ ...this.#request, messages }).tokens,
       resultLimits: this.#options.resultLimits ?? null,
     };
   }
@@ -301,16 +305,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     )
       return null;
     this.#recordIds = compacted.recordIds ?? [];
-    const change: GuardChange = {
-      recordId: null,
-      index: 0,
-      callId: null,
-      what: "history",
-      reason: this.#kind,
-      beforeBytes: bytesOf(JSON.stringify(request.messages)),
-      afterBytes: bytesOf(JSON.stringify(compacted.messages)),
-    };
-    return { request: { ...request, messages: compacted.messages }, changes: [change] };
+    return replaceHistory({ request, kind: this.#kind }, compacted.messages);
   }
 
   /** Takes a smaller request over; false, and nothing is changed, when it is not smaller. */
@@ -323,6 +318,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const isSmaller = estimate.tokens < before.tokens || ownCures.has(remedy);
     if (!isSmaller) return false;
     this.#request = next;
+    this.#stated = null;
+    this.#counted = null;
     this.estimate = estimate;
     this.#effective.push(remedy);
     if (ownCures.has(remedy)) this.#ownCures += 1;
@@ -335,7 +332,11 @@ class CallRun<Reply> implements GuardRun<Reply> {
     let cause: unknown = null;
     try {
       const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
-      if (done !== null && this.#take(remedy, done, this.estimate)) return true;
+      if (done !== null && this.#take(remedy, done, this.estimate)) {
+        // The places of records are no longer theirs.
+        if (remedy === "drop") this.#recordIds = [];
+        return true;
+      }
     } catch (error) {
       // A compaction that fails is one remedy less; the overflow is what is raised in the end.
       cause = error;

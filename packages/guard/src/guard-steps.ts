@@ -17,7 +17,7 @@ export type GuardStep =
   | "aborted";
 
 /** A way to make a request smaller. Each is used at most once in a guarded call, which is why it always ends. */
-export type Remedy = "output-budget" | "media" | "item" | "truncate" | "compact" | "squeeze";
+export type Remedy = "output-budget" | "media" | "item" | "truncate" | "compact" | "squeeze" | "drop";
 
 /** The state after each step; null where the step cannot happen. */
 export const guardSteps: Readonly<Record<GuardState, Readonly<Record<GuardStep, GuardState | null>>>> = {
@@ -38,10 +38,10 @@ export const guardSteps: Readonly<Record<GuardState, Readonly<Record<GuardStep, 
 
 /** What is tried for each kind, in this order. */
 export const remedyLadders: Readonly<Record<OverflowKind, readonly Remedy[]>> = {
-  input: ["truncate", "compact", "squeeze"],
-  io: ["output-budget", "truncate", "compact", "squeeze"],
-  bytes: ["media", "truncate", "compact", "squeeze"],
-  item: ["item", "compact"],
+  input: ["truncate", "compact", "squeeze", "drop"],
+  io: ["output-budget", "truncate", "compact", "squeeze", "drop"],
+  bytes: ["media", "truncate", "compact", "squeeze", "drop"],
+  item: ["item", "compact", "drop"],
   ceiling: [],
 };
 

@@ -82,6 +82,13 @@ describe.each(Object.keys(wirings) as WiringName[])("shortening the results of %
     expect(JSON.stringify(applyChanges(messages.slice(4), kept))).toBe(JSON.stringify(shortened.slice(4)));
   });
 
+  it("applies one change after the other where a result was shortened twice", () => {
+    const once = truncateResults(messages, { ...options, eachCharacters: 4000, totalCharacters: 1e9 });
+    const twice = truncateResults(once.messages, { ...options, eachCharacters: 900, totalCharacters: 1e9 });
+    expect(twice.changes.length).toBeGreaterThan(1);
+    expect(applyChanges(messages, [...once.changes, ...twice.changes])).toEqual(twice.messages);
+  });
+
   it("finds a result by its record where there are no call ids", () => {
     const recordIds = messages.map((_, index) => `r${index}`);
     const { messages: shortened, changes } = truncateResults(messages, {
