@@ -6,6 +6,7 @@ import { measureContext, namedModel } from "../context-gauge.ts";
 import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
+import { counted } from "../counted.ts";
 import { blocksText } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { modelName } from "../session-row.ts";
@@ -78,7 +79,7 @@ async function print(
   rendering: ContextRendering,
 ): Promise<void> {
   await output.line(
-    `${built.recordsInContext} messages, ${rendering.messages.length} for ${provider}, ${rendering.repairs.length} repairs`,
+    `${counted(built.recordsInContext, "message")}, ${rendering.messages.length} for ${provider}, ${counted(rendering.repairs.length, "repair")}`,
   );
   for (const { fromSeq, toSeq, reason } of built.omitted)
     await output.line({ text: `left out: ${fromSeq} to ${toSeq}, ${reason}`, style: "dim" });

@@ -1,8 +1,10 @@
 import { copySessions } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { openStore } from "../open-store.ts";
 import { resolveSession } from "../resolve-session.ts";
+import { parseStoreUrl } from "../store-url.ts";
 
 interface CopyCommandOptions {
   readonly all?: boolean;
@@ -18,6 +20,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if ((key === undefined) === (options.all !== true)) throw usageError("copy takes either a KEY or --all.");
   if (options.toStore === undefined) throw usageError("copy needs a target: --to-store URL.");
   const from = await context.openStore("read");
+  if (parseStoreUrl(options.toStore, host.workingDirectory).scheme === "memory")
+    output.note("A copy in memory: is gone when this command ends; it only shows whether a copy can be made.");
   const refs = key === undefined ? null : [(await resolveSession(from, key, scope, { signal })).ref];
   await using to = await openStore(options.toStore, {
     workingDirectory: host.workingDirectory,
@@ -35,7 +39,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     firstRefusal ??= error;
     if (output.isJson)
       await output.object({ kind: "copy", agentId: ref.agentId, key: ref.key, sessionId, state, records });
-    else await output.line(`${state}\t${records} records\t${ref.key}`);
+    else await output.line(`${state}\t${counted(records, "record")}\t${ref.key}`);
     if (error !== null) output.note(`${ref.key}: ${error.message}`);
     await output.flush();
   }

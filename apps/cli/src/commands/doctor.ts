@@ -12,6 +12,7 @@ import {
 import { classifySessionFile } from "@throughline/openclaw-format";
 import { nameSessionId } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { findingText } from "../output.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
@@ -87,7 +88,7 @@ async function checkFiles(context: CommandContext, path: string, isRepair: boole
     const isRepaired = isWanted && (await repairFile(context, file.path));
     await report(isRepaired ? findings.map((finding) => ({ ...finding, repaired: true })) : findings);
   }
-  return files.length === 1 ? "1 file" : `${files.length} files`;
+  return counted(files.length, "file");
 }
 
 async function checkFile({ path, kind }: TranscriptFile, signal: AbortSignal): Promise<readonly Finding[]> {
@@ -137,7 +138,7 @@ async function repairFile({ output, signal }: CommandContext, path: string): Pro
 function countText(findings: readonly Finding[]): string {
   const counts = (["error", "warning", "info"] as const).map((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
-    return `${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`;
+    return severity === "info" ? `${count} info` : counted(count, severity);
   });
   return counts.join(", ");
 }

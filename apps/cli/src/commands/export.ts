@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "../resolve-session.ts";
 
@@ -52,7 +53,7 @@ async function printFiles(
     count += 1;
     for (const remark of remarks) output.note(`${path}: ${remarkText(remark)}`);
     if (output.isJson) await output.object({ kind: "export", key, sessionId, format, path, records, sizeBytes });
-    else await output.line(`${path}\t${key ?? "index"}\t${records} records\t${sizeBytes} bytes`);
+    else await output.line(`${path}\t${key ?? "index"}\t${counted(records, "record")}\t${counted(sizeBytes, "byte")}`);
     await output.flush();
   }
   if (output.isJson) await output.end(count);

@@ -3,6 +3,7 @@ import { importPaths } from "@throughline/transfer";
 import type { ImportOptions, ImportSource } from "@throughline/transfer";
 import { resolve } from "node:path";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import type { TableColumn } from "../text-table.ts";
@@ -93,7 +94,7 @@ async function print({ output }: CommandContext, sources: readonly ImportSource[
   const { imported, grown, unchanged, skipped, refused, records, repaired, lost } = totals;
   const states = `${imported} imported, ${grown} grown, ${unchanged} unchanged, ${skipped} skipped, ${refused} refused`;
   output.note(
-    `${isDryRun ? "Nothing was written. It would be: " : ""}${states}; ${records} records, ${repaired} repaired, ${lost} lost.`,
+    `${isDryRun ? "Nothing was written. It would be: " : ""}${states}; ${counted(records, "record")}, ${repaired} repaired, ${lost} lost.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import type { SessionState, StoredRecord } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { findSnippet } from "../find-snippet.ts";
 import type { Snippet } from "../find-snippet.ts";
@@ -47,7 +48,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     await output.flush();
   }
   if (output.isJson) await output.end(count);
-  else output.note(isCut ? `The first ${count} hits (--limit all for the rest).` : `${count} hits.`);
+  else
+    output.note(isCut ? `The first ${counted(count, "hit")} (--limit all for the rest).` : `${counted(count, "hit")}.`);
   return 0;
 }
 
