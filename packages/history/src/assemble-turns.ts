@@ -232,7 +232,7 @@ export class TurnAssembly {
 
   /** In the order the results came in, and what never came last; or as the calls stand. */
   private inOrder(calls: OpenReply["calls"]): OpenReply["calls"] {
-    if (this.rules.resultsInCallOrder) return calls;
+    if (calls.length < 2 || this.rules.resultsInCallOrder) return calls;
     const place = ({ site }: OpenReply["calls"][number]): number => site.result?.place ?? Infinity;
     return calls.toSorted((one, other) => (place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0));
   }
@@ -248,14 +248,16 @@ export class TurnAssembly {
   private addResult(turn: UserTurn, call: OpenReply["calls"][number], item: ResultItem): void {
     const { resultImages, emptyResults } = this.rules;
     const takesImages = resultImages === "inside" || (resultImages === "inside-unless-error" && !item.isError);
-    const inside = item.content.filter((block) => takesImages || block.type === "text");
-    const outside = item.content.filter((block) => !takesImages && block.type !== "text");
-    if (outside.length > 0) this.report("image-moved", item, "tool_result", "message");
-    for (const block of outside) turn.blocks.push(block);
+    let inside = item.content;
+    if (!takesImages && inside.some((block) => block.type !== "text")) {
+      this.report("image-moved", item, "tool_result", "message");
+      for (const block of inside) if (block.type !== "text") turn.blocks.push(block);
+      inside = inside.filter((block) => block.type === "text");
+    }
     if (inside.length === 0 && (emptyResults === "never" || (item.isError && emptyResults === "not-in-errors"))) {
       const text = item.isError ? madeUpTexts.emptyErrorResult : madeUpTexts.emptyResult;
       this.report("empty-result-filled", item, null, text);
-      inside.push({ type: "text", text });
+      inside = [{ type: "text", text }];
     }
     turn.results.push({ callId: call.id, name: call.name, content: inside, isError: item.isError });
   }

@@ -11,12 +11,12 @@ export class CallHistory {
   private readonly base: CallHistory | null;
   /** Calls of the newest span that have no result yet; those of failed replies apart. */
   private span = -1;
-  private openSites = new Queue<CallSite>();
-  private openFailedSites = new Queue<CallSite>();
+  private openSites: Queue<CallSite> | null = null;
+  private openFailedSites: Queue<CallSite> | null = null;
   /** The calls of the newest turn by what they ask. The first one waits: most ids never come twice. */
   private turn = -1;
   private first: CallSite | null = null;
-  private byRequest = new Map<string, CallSite>();
+  private byRequest: Map<string, CallSite> | null = null;
   private keptCount = 0;
 
   /** @param base what was settled before; it is read and left alone */
@@ -49,39 +49,40 @@ export class CallHistory {
     if (turn !== this.turn) {
       this.turn = turn;
       this.first = null;
-      this.byRequest.clear();
+      this.byRequest = null;
     }
     if (this.first === null) return null;
-    if (this.byRequest.size === 0) this.byRequest.set(requestOf(this.first), this.first);
+    this.byRequest ??= new Map([[requestOf(this.first), this.first]]);
     const request = requestOf(site);
     return this.byRequest.get(request) ?? this.settledRequest(request, turn);
   }
 
   private settledRequest(request: string, turn: number): CallSite | null {
-    return this.base?.turn === turn ? (this.base.byRequest.get(request) ?? null) : null;
+    return this.base?.turn === turn ? (this.base.byRequest?.get(request) ?? null) : null;
   }
 
   private remember(site: CallSite): void {
     if (this.first === null) this.first = site;
-    else this.byRequest.set(requestOf(site), site);
+    else this.byRequest?.set(requestOf(site), site);
   }
 
   /** Adds a call to those a result may answer. */
   open(site: CallSite, span: number): void {
     if (span !== this.span) {
       this.span = span;
-      this.openSites = new Queue();
-      this.openFailedSites = new Queue();
+      this.openSites = null;
+      this.openFailedSites = null;
     }
     this.sites.push(site);
     this.wasCalled = true;
-    (site.owner.isFailed ? this.openFailedSites : this.openSites).push(site);
+    if (site.owner.isFailed) (this.openFailedSites ??= new Queue()).push(site);
+    else (this.openSites ??= new Queue()).push(site);
   }
 
   /** The first open call of the span. A reply that was made anew after it failed has the better claim. */
   takeOpen(span: number): CallSite | null {
     if (span !== this.span) return null;
-    return this.openSites.shift() ?? this.openFailedSites.shift();
+    return this.openSites?.shift() ?? this.openFailedSites?.shift() ?? null;
   }
 
   isKnown(): boolean {

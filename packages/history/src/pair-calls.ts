@@ -96,8 +96,9 @@ export class CallPairing {
 
   private takeReply(item: AssistantItem): void {
     item.kept = item.blocks;
-    for (const site of callSitesOf(item)) site.result = null;
-    if (!item.isFailed) this.takeOutStoredTwice(item);
+    const sites = callSitesOf(item);
+    for (const site of sites) site.result = null;
+    if (!item.isFailed && sites.length > 0) this.takeOutStoredTwice(item);
     if (item.kept.length === 0 && !item.isFailed) return;
     const isFurtherPart = continuesReply(item, this.lastReply);
     if (this.sawResult && !isFurtherPart) this.span++;

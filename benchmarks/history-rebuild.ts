@@ -1,0 +1,98 @@
+// A history of 10,000 messages from its lines, against JSON.parse of the same lines, interleaved in one process.
+// node --conditions=@throughline/source benchmarks/history-rebuild.ts [messages] [rounds]
+import process from "node:process";
+import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
+import { buildContext } from "../packages/history/src/index.ts";
+import { createHistory } from "../packages/history/src/incremental.ts";
+import { historyTargets } from "../packages/history/src/targets.ts";
+
+const [messageCount = 10_000, rounds = 15] = process.argv.slice(2).map(Number);
+
+/** A session as agents write it: a request, steps with a call and its result, an answer. About 600 bytes a record. */
+function sessionLines(count: number): readonly string[] {
+  const model = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-4-5" };
+  return Array.from({ length: count }, (_, index) => {
+    const step = index % 10;
+    const text = (length: number): readonly object[] => [{ type: "text", text: `${index} `.repeat(length) }];
+    const id = `toolu_${Math.floor(index / 2)}`;
+    const call = { type: "toolCall", id, name: "read", arguments: { path: `/src/${index}.ts`, limit: 200 } };
+    const message =
+      step === 0
+        ? { role: "user", content: text(40) }
+        : step % 2 === 1
+          ? { role: "assistant", content: step === 9 ? text(60) : [...text(20), call], ...model, stopReason: "toolUse" }
+          : {
+              role: "toolResult",
+              toolCallId: `toolu_${Math.floor((index - 1) / 2)}`,
+              toolName: "read",
+              content: text(120),
+            };
+    const record: SessionRecord = {
+      type: "message",
+      id: `r${index}`,
+      parentId: index === 0 ? null : `r${index - 1}`,
+      timestamp: "2026-01-02T03:04:05.006Z",
+      message,
+    };
+    return JSON.stringify(record);
+  });
+}
+
+function stored(line: string, index: number): StoredRecord {
+  const record = JSON.parse(line) as SessionRecord;
+  const { type, id, parentId } = record;
+  return {
+    seq: index + 1,
+    id,
+    parentId,
+    type,
+    side: false,
+    tsMs: null,
+    storedAtMs: null,
+    bytes: line.length,
+    crc: null,
+    record,
+  };
+}
+
+function milliseconds(work: () => unknown): number {
+  const startedNs = process.hrtime.bigint();
+  work();
+  return Number(process.hrtime.bigint() - startedNs) / 1e6;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+const lines = sessionLines(messageCount);
+const times = new Map<string, number[]>();
+const measure = (name: string, work: () => unknown): void => {
+  times.set(name, [...(times.get(name) ?? []), milliseconds(work)]);
+};
+
+for (let round = 0; round < rounds + 2; round++) {
+  if (round === 2) times.clear();
+  measure("JSON.parse of the lines", () => lines.map((line) => JSON.parse(line) as unknown));
+  measure("parse and context", () => buildContext(lines.map(stored)));
+  for (const target of historyTargets.values()) {
+    measure(`parse, context and ${target.name}`, () => target.render(buildContext(lines.map(stored))));
+  }
+  const [target] = historyTargets.values();
+  if (target === undefined) break;
+  const history = createHistory(target);
+  const records = lines.map(stored);
+  history.append(records.slice(0, -2));
+  history.render();
+  history.append(records.slice(-2));
+  measure("the next call of a growing history", () => history.render());
+}
+
+const control = median(times.get("JSON.parse of the lines") ?? []);
+process.stdout.write(
+  `${messageCount} messages, ${(lines.join("\n").length / 1e6).toFixed(1)} MB, median of ${rounds} rounds\n`,
+);
+for (const [name, values] of times) {
+  const time = median(values);
+  process.stdout.write(`${name}: ${time.toFixed(2)} ms, ${(time / control).toFixed(2)} x\n`);
+}
