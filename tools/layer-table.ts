@@ -60,7 +60,12 @@ export const worldAllowances: readonly WorldAllowance[] = [
     maxFiles: 1,
     reason: "fault helpers damage files on purpose, for the tests of stores",
   },
-  { path: "packages/store-sqlite/src/**", uses: ["node:fs"], maxFiles: 1, reason: "one file prepares and looks at the database file before SQLite has it" },
+  {
+    path: "packages/store-sqlite/src/**",
+    uses: ["node:fs"],
+    maxFiles: 1,
+    reason: "one file prepares and looks at the database file before SQLite has it",
+  },
   { path: "packages/transfer/src/**", uses: ["node:fs"], maxFiles: 2, reason: "reads and writes foreign directories" },
 ];
 

@@ -12,14 +12,14 @@ import type {
 import {
   defaultStoreLimits,
   draftsFingerprint,
-  headAfter,
-  isSourcedDraft,
   linkRecords,
-  nextTurnState,
   patchEntry,
   prepareDrafts,
 } from "../../packages/core/src/store.ts";
-import type { TurnState } from "../../packages/core/src/store.ts";
+import { headAfter } from "../../packages/core/src/prepare-drafts.ts";
+import { isSourcedDraft } from "../../packages/core/src/record-draft.ts";
+import { nextTurnState } from "../../packages/core/src/turn-lease.ts";
+import type { TurnState } from "../../packages/core/src/turn-lease.ts";
 import type { Scenario, SeededRandom } from "./scenario.ts";
 
 const hourMs = 3_600_000;

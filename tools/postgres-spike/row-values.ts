@@ -10,7 +10,9 @@ import type {
   SourcedRecord,
   RecordSource,
 } from "../../packages/core/src/index.ts";
-import { headAfter, linkRecords, nextTurnState } from "../../packages/core/src/store.ts";
+import { headAfter } from "../../packages/core/src/prepare-drafts.ts";
+import { linkRecords } from "../../packages/core/src/store.ts";
+import { nextTurnState } from "../../packages/core/src/turn-lease.ts";
 import type { PreparedRecord } from "../../packages/core/src/store.ts";
 import { assembleLine } from "./record-columns.ts";
 import type { DatabaseRow } from "./round-trips.ts";
