@@ -23,20 +23,20 @@ export const vetoes: readonly ExclusionRule[] = [
     id: "timed-out",
     category: "timeout",
     pattern:
-      /deadline exceeded|deadline has|\btime ?d? ?-?out\b|timeout (?:error|of|after|exceeded|limit)|took too long|too long to (?:answer|respond|reply|process|complete|finish|generate)/,
+      /deadline exceeded|deadline has|\btime ?d? ?-?out\b|timeout (?:error|of|after|exceeded|limit)|took too long|too long to (?:answer|respond|reply|complete|finish|generate)/,
   },
   {
     id: "rate",
     category: "rate_limit",
     pattern: new RegExp(
-      `rate[ -]?limit|ratelimit|throttl|too many requests|\\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\\b|${perTime}|per-(?:minute|second|day|hour)|slow down|concurren|requests? frequency|try again (?:later|in \\d|after \\d)|please wait|retry (?:after|in) \\d|request limit (?:reached|exceeded)|maximum pending|(?:requests|calls) (?:has |have )?exceed|(?:max(?:imum)?|number of) (?:api )?(?:requests|calls)|burst|enqueued|queue|frequency|resource ?exhausted`,
+      `rate[ -]?limit|ratelimit|throttl|too many requests|\\b(?:tpm|rpm|tpd|rpd|itpm|otpm)\\b|${perTime}|per-(?:minute|second|day|hour)|slow down|concurren|requests? frequency|try again (?:later|in \\d|after \\d)|please wait|retry (?:after|in) \\d|request limit (?:reached|exceeded)|maximum pending|(?:requests|calls) (?:has |have )?exceed|(?:max(?:imum)?|number of) (?:api )?(?:requests|calls)|burst|\\brate of\\b|enqueued|queue|frequency|resource ?exhausted`,
     ),
   },
   {
     id: "quota",
     category: "quota",
     pattern:
-      /\bquotas?\b|billing|\bcredits?\b|\bbalance\b|payment|free tier|trial\b|monthly|daily|weekly|hourly|this (?:month|week|day|hour|billing|period)|today|upgrade (?:your|to a)|your (?:current )?plan\b|spend|insufficient funds|usage limits?|(?<!context |token |prompt |input )budget(?: has been| was| is)? (?:exceeded|exhausted)|max budget|(?:account|organi[sz]ation|workspace|project|team|user|customer|tenant|key)(?: \w+)? (?:token |usage |spending )?limit|token limit (?:for|of) (?:your|this) (?:account|organi[sz]ation|key|user|project|team)|used (?:up )?(?:all )?(?:of )?your (?:\w+ )?tokens|tokens? (?:left|remaining) (?:in|on) your|(?:you|you have|you ve) (?:exceeded|reached|hit|used(?: up)?) (?:the |your )(?:current |token |total |allotted )*(?:token )?(?:limit|allowance|allotment|tokens)(?! (?:of|for) (?:this|the) (?:model|request|conversation))(?! for (?:this|the) (?:model|request|conversation|prompt))|allotment/,
+      /\bquotas?\b|billing|wallet|withdrawal|\bcredits?\b|\bbalance\b|payment|free tier|trial\b|monthly|daily|weekly|hourly|this (?:month|week|day|hour|billing|period)|today|upgrade (?:your|to a)|your (?:current )?plan\b|spend|insufficient funds|usage limits?|(?<!context |token |prompt |input )budget(?: has been| was| is)? (?:exceeded|exhausted)|max budget|(?:account|organi[sz]ation|workspace|project|team|user|customer|tenant|key)(?: \w+)? (?:token |usage |spending )?limit|token limit (?:for|of) (?:your|this) (?:account|organi[sz]ation|key|user|project|team)|used (?:up )?(?:all )?(?:of )?your (?:\w+ )?tokens|tokens? (?:left|remaining) (?:in|on) your|(?:you|you have|you ve) (?:exceeded|reached|hit|used(?: up)?) (?:the |your )(?:current |token |total |allotted )*(?:token )?(?:limit|allowance|allotment|tokens)(?! (?:of|for) (?:this|the) (?:model|request|conversation))(?! for (?:this|the) (?:model|request|conversation|prompt))|allotment/,
   },
   {
     id: "entitlement",
@@ -71,7 +71,7 @@ export const vetoes: readonly ExclusionRule[] = [
     id: "configuration",
     category: "config",
     pattern:
-      /window (?:is |of \S+ is )?too small|minimum (?:is|of|context|value)|below the minimum|(?:user[ -]specified|requested|desired|given|invalid|unsupported|unknown|unrecogni[sz]ed|unexpected) (?:value for )?(?:(?:max )?context|max model|max seq|n ctx|num ctx|ctx)[ -]?(?:length|len|window|size)?\b|(?:max model len|n ctx|num ctx|ctx size|context (?:length|window|size)) (?:\(?\S+\)? )?(?:must|should|has to|cannot|is not a|is invalid|is not set|is unknown|not (?:set|configured|supported|specified))|derived max|n ctx train|rope|could not (?:determine|detect|find) .{0,30}(?:context|window)|(?:computing|calculating|determining|loading|fetching) (?:\w+ ){0,3}(?:context|window|tokens?)\b|(?:max(?:imum)?|number of) (?:tool calls|iterations|turns|steps|retries|attempts|recursions|redirects|agents|sessions|connections|threads|choices|functions|tools|stop)|retries exceeded|too many (?:tools|functions|stop|retries|tool calls|images|files|attempts|redirects|choices|parameters|documents in|open)|stop sequences?|(?:tools?|functions?)(?: \w+){0,3} (?:exceed\w*|too many)|cache control|batch (?:size|limit)|(?:execution|security|browser|transaction|tenant|request) context|array (?:too long|above)|\binput should (?:be|have) (?!.*tokens)|list should have|(?:max(?:imum)? )?content ?length size of/,
+      /window (?:is |of \S+ is )?too small|minimum (?:is|of|context|value)|below the minimum|(?:user[ -]specified|requested|desired|given|invalid|unsupported|unknown|unrecogni[sz]ed|unexpected) (?:value for )?(?:(?:max )?context|max model|max seq|n ctx|num ctx|ctx)[ -]?(?:length|len|window|size)?\b|(?:max model len|n ctx|num ctx|ctx size|context (?:length|window|size)) (?:\(?\S+\)? )?(?:must|should|has to|cannot|is not a|is invalid|is not set|is unknown|not (?:set|configured|supported|specified))|derived max|n ctx train|rope|could not (?:determine|detect|find) .{0,30}(?:context|window)|(?:computing|calculating|determining|loading|fetching) (?:\w+ ){0,3}(?:context|window|tokens?)\b|(?:max(?:imum)?|number of) (?:tool calls|iterations|turns|steps|recursions|redirects|agents|sessions|connections|threads|choices|functions|tools|stop)|retries exceeded|too many (?:tools|functions|stop|retries|tool calls|images|files|attempts|redirects|choices|parameters|documents in|open)|stop sequences?|(?:tools?|functions?)(?: \w+){0,3} (?:exceed\w*|too many)|cache control|batch (?:size|limit)|(?:execution|security|browser|transaction|tenant|request) context|array (?:is )?(?:too (?:long|large)|above)|\binput should (?:be|have) (?!.*tokens)|list should have|(?:max(?:imum)? )?content ?length size of/,
   },
   {
     id: "too-short",
@@ -95,7 +95,7 @@ export const vetoes: readonly ExclusionRule[] = [
     id: "safety",
     category: "validity",
     pattern:
-      /content (?:policy|filter|management)|flagged|moderation|safety (?:system|filter)|blocked|jailbreak|severity|toxicity|harmful|recitation|unsafe/,
+      /content (?:policy|filter|management)|flagged|moderation|safety (?:system|filter)|blocked|jailbreak|\bsafety\b|\brisk\b|severity|toxicity|harmful|recitation|unsafe/,
   },
 ];
 

@@ -30,3 +30,4 @@ export type { OllamaWindow } from "./ollama.ts";
 export type { ReplyFacts } from "./read-reply.ts";
 export type { GuardState, GuardStep, Remedy } from "./guard-steps.ts";
 export type { ResultLimits } from "./truncate-results.ts";
+export { recoveryAction } from "./recovery-action.ts";

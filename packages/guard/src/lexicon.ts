@@ -31,6 +31,7 @@ export const lexicon: Lexicon = {
     "(?:n|num)[ -]?ctx",
     "max(?:imum)? (?:allowed |permitted )?(?:number of |count of |amount of |quantity of )?(?:input |prompt |context |total )*tokens?(?: allowed| permitted)?",
     "model maximum",
+    "(?:prompt|input) length",
     "model (?:window|limit|memory)",
     "(?:prompt|input) (?:window|limit|capacity)",
   ],
@@ -42,7 +43,6 @@ export const lexicon: Lexicon = {
     "allowance",
     "supported",
     "(?:supports?|accepts?|allows?|can (?:handle|take|accept|process|hold))",
-    "threshold",
     "capacity",
   ],
   sent: [

@@ -60,12 +60,12 @@ export const overflowRules: readonly OverflowRule[] = [
     id: "exceeds-window",
     kind: "input",
     template:
-      "{exceed}~{window}|{exceed} (?:(?:the|your|its|this|available|model|maximum) )*context(?! (?:deadline|cancel))|(?:hit|hits|hitting|reach\\w*) (?:\\w+ ){0,3}{window}",
+      "{exceed}~{window}|> (?:the )?{window}|{exceed} (?:(?:the|your|its|this|available|model|maximum) )*context(?! (?:deadline|cancel))|(?:hit|hits|hitting|reach\\w*) (?:\\w+ ){0,3}{window}",
   },
   {
     id: "sent-too-large",
     kind: "input",
-    template: `{sent}(?:(?! ${time} )[^.!?;\\n]){0,60}?{large}(?! to\\b)|{large}(?: a)? {sent}`,
+    template: `{sent}(?:(?! ${time} )[^.!?;\\n]){0,60}?{large}(?! to (?!process|handle|fit|submit))|{large}(?: a)? {sent}`,
   },
   {
     id: "too-large-for-model",
@@ -77,7 +77,8 @@ export const overflowRules: readonly OverflowRule[] = [
   {
     id: "too-many-tokens",
     kind: "input",
-    template: "too many (?:\\w+ ){0,3}tokens|tokens?(?: \\w+){0,3} too (?:many|high|large)",
+    template:
+      "too many (?:\\w+ ){0,3}tokens|too much (?:input|context|text)(?![a-z])|tokens?(?: \\w+){0,3} too (?:many|high|large)",
   },
   {
     id: "limit-of-sent-exceeded",
@@ -113,13 +114,13 @@ export const overflowRules: readonly OverflowRule[] = [
     id: "no-room",
     kind: "input",
     template:
-      "(?:ran|run|runs|running) out of (?:room|space|context)~(?:{window}|context|window|model)|(?:not|cannot|no longer|never|unable to|failed to) fit\\w*~(?:{window}|context|window|model|# tokens)|(?:no|insufficient|not enough|without|exhausted|ran out of) (?:\\w+ ){0,2}context (?:space|room|window|length|left|size|remaining)|(?:no room|no space|not enough room|not enough space)~(?:{window}|context|window)|{window}(?: \\w+){0,5} (?:full|exhausted|used up|filled up|saturated|not enough|insufficient)\\b|context(?: \\w+){0,2} (?:full|exhausted)\\b|context (?:\\w+ )?overflow\\w*",
+      "(?:ran|run|runs|running) out of (?:room|space|context)~(?:{window}|context|window|model)|{sent}~# tokens~(?:not|cannot) fit|(?:not|cannot|no longer|never|unable to|failed to) fit\\w*~(?:{window}|context|window|model|# tokens)|(?:no|insufficient|not enough|without|exhausted|ran out of) (?:\\w+ ){0,2}context (?:space|room|window|length|left|size|remaining)|(?:no room|no space|not enough room|not enough space)~(?:{window}|context|window)|{window}(?: \\w+){0,5} (?:full|exhausted|used up|filled up|saturated|not enough|insufficient)\\b|context(?: \\w+){0,2} (?:full|exhausted)\\b|context (?:\\w+ )?overflow\\w*",
   },
   {
     id: "reduce-the-prompt",
     kind: "input",
     template:
-      "{reduce} (?:the |your )?(?:(?:overall |total )?(?:length|size|number of tokens|token count)s? )?(?:of |in )?(?:the |your )?(?:prompts?|inputs?|messages|conversation|context|history|chat)\\b",
+      "(?:use|using|try|send|provide|with) (?:an? )?(?:shorter|smaller) (?:prompts?|inputs?|messages|conversation|context)\\b|{reduce} (?:the |your )?(?:(?:overall |total )?(?:length|size|number of tokens|token count)s? )?(?:of |in )?(?:the |your )?(?:prompts?|inputs?|messages|conversation|context|history|chat)\\b",
     unless: "(?:temperature|penalty|images?|number of requests)",
   },
 ];

@@ -17,6 +17,8 @@ export function plainText(text: string): string {
     .replace(/`?\bmax_(?:completion_|new_|output_|gen_)?tokens(?:_to_sample)?\b`?/gi, " outputbudget ")
     .replace(/\bmax(?:Completion|New|Output)?Tokens\b|\bnum_predict\b|\bmax_(?:output|gen)_len\b/g, " outputbudget ")
     .replace(/([a-z])([A-Z])/g, "$1 $2")
+    // A code may be written with hyphens; a sentence keeps its own.
+    .replace(/^[\w-]+$/, (code) => code.replaceAll("-", " "))
     .toLowerCase()
     .replace(/n't\b/g, " not")
     .replace(/'s\b/g, "")

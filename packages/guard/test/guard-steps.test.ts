@@ -10,6 +10,7 @@ import {
   type GuardState,
   type Remedy,
 } from "../src/guard-steps.ts";
+import { classifyOverflow, recoveryAction } from "@throughline/guard";
 import type { OverflowKind } from "../src/overflow.ts";
 
 /** The rows of the table under a heading of SPEC.md. */
@@ -53,6 +54,14 @@ describe("the states of a guarded call", () => {
     for (const state of reached)
       for (const next of Object.values(guardSteps[state])) if (next !== null) reached.add(next);
     expect([...reached].toSorted()).toEqual(states.toSorted());
+  });
+
+  it("are told to people by kind", () => {
+    const action = (message: string): string => recoveryAction(classifyOverflow({ status: 400, message }));
+    expect(action("invalid token")).toMatch(/pass the error on/);
+    expect(action("prompt is too long")).toMatch(/^shorten oversized tool results, then compact/);
+    expect(action("413 Payload Too Large")).toMatch(/^leave images and files out/);
+    expect(action("Request too large, tokens per minute: Limit 10, Requested 20")).toMatch(/^raise CONTEXT_OVERFLOW/);
   });
 
   it("try the remedies of SPEC.md, each once", () => {
