@@ -126,6 +126,17 @@ describe("import", () => {
   });
 });
 
+describe("copy", () => {
+  it("into memory says that nothing stays, and onto itself changes nothing", async () => {
+    await runHere(home, ["import", "good.jsonl"]);
+    const key = "agent:main:import:direct:good";
+    const inMemory = await runHere(home, ["copy", key, "--to-store", "memory:", "--json"]);
+    expect([inMemory.code, ...talk(inMemory)]).toEqual([0, "note"]);
+    const same = await runHere(home, ["copy", key, "--to-store", `jsonl:${home}/store`, "--json"]);
+    expect([same.code, objects(same.stdout)[0]?.["state"]]).toEqual([0, "unchanged"]);
+  });
+});
+
 describe("a home without a store", () => {
   const empty = join(home, "nobody");
 
