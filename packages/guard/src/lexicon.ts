@@ -18,7 +18,7 @@ export interface Lexicon {
   readonly reduce: readonly string[];
 }
 
-export type LexiconClass = keyof Lexicon;
+type LexiconClass = keyof Lexicon;
 
 export const lexicon: Lexicon = {
   window: [

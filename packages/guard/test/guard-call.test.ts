@@ -71,7 +71,7 @@ describe("a guarded call", () => {
     }
   });
 
-  it("knows nothing of an unknown window, and makes no check [C55]", async () => {
+  it("knows nothing of an unknown window, and makes no check", async () => {
     for (const windowTokens of [0, null]) {
       const one = run({ request: { messages: turns(40, "word ".repeat(4000)) }, windowTokens });
       expect((await one.result).changes).toEqual([]);
@@ -118,7 +118,7 @@ describe("a guarded call", () => {
     expect(failing.events.map(({ name }) => name)).toContain("guard.count-failed");
   });
 
-  it("goes on when the compaction fails, and tells [GRD-16, GRD-17]", async () => {
+  it("goes on when the compaction fails, and tells [GRD-17]", async () => {
     const compact = async (): Promise<never> => Promise.reject(new Error("the summariser is down"));
     const one = run({ request: { messages: turns(30, "word ".repeat(60)) }, windowTokens: 4000, compact });
     expect((await one.result).outcome).toBe("answered");

@@ -6,7 +6,7 @@ import { ollamaRequestFields } from "@throughline/guard";
 import type { CallContext, GuardedRequest } from "@throughline/guard";
 
 /** A provider's SDK behind the function that the guard calls. */
-export interface WiredModel {
+interface WiredModel {
   readonly provider: string;
   readonly modelId: string;
   call(request: GuardedRequest, context: CallContext): Promise<unknown>;
@@ -14,10 +14,10 @@ export interface WiredModel {
 
 type Wiring = (url: string, streams: boolean) => WiredModel;
 
-/** The models' names; the simulator gives all of them the window a test asks for. */
+/** Models of the providers; the simulator gives all of them the window a test asks for. */
 export const anthropicModel = "claude-opus-4-5";
-export const openAiModel = "gpt-4o";
-export const ollamaModel = "llama3.1";
+const openAiModel = "gpt-4o";
+const ollamaModel = "llama3.1";
 
 const anthropic: Wiring = (url, streams) => {
   const client = new Anthropic({ apiKey: "test", baseURL: url, maxRetries: 0 });

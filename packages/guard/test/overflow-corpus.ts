@@ -62,7 +62,7 @@ function isOnlyOf(provider: string, supporting: readonly CorpusRow[]): boolean {
 }
 
 /** The classifier as it would be had nobody seen a provider's errors: without what only its rows speak for. */
-export function classifierWithout(provider: string, rows: readonly CorpusRow[]): OverflowClassifier {
+function classifierWithout(provider: string, rows: readonly CorpusRow[]): OverflowClassifier {
   const rules = overflowRules.filter((rule) => !isOnlyOf(provider, rowsOfRule(rule, rows)));
   const words = Object.fromEntries(
     Object.entries(lexicon).map(([name, terms]: [string, readonly string[]]) => [

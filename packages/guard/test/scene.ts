@@ -9,7 +9,7 @@ import { wirings, type WiringName } from "./models.ts";
 const estimator = createTokenEstimator();
 
 /** What a test may set of a guarded call. */
-export type SceneOptions = Partial<Omit<GuardOptions<unknown>, "request" | "model">> & {
+type SceneOptions = Partial<Omit<GuardOptions<unknown>, "request" | "model">> & {
   readonly messages: readonly unknown[];
   readonly maxOutputTokens?: number | null;
 };
