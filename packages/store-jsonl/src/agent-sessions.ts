@@ -34,6 +34,8 @@ export class AgentSessions {
   /** What was taken over of what others write, for the index to keep. */
   readonly #notes: Map<string, string> = new Map();
   #hasStrays = false;
+  /** Findings, by file and place: nobody wants to hear the same at every look. */
+  readonly #said: Set<string> = new Set();
   #isPrepared = false;
   readonly #missing: Set<string> = new Set();
 
@@ -177,20 +179,22 @@ export class AgentSessions {
 
   /** The session for a caller. Reads the transcript only when it has changed since it was last looked at. */
   state(row: SessionRow): SessionState {
-    return this.stateOf(this.look(row));
+    const state = this.stateOf(this.look(row));
+    return { ...state, entry: structuredClone(state.entry) };
   }
 
   look(row: SessionRow): SeenSession {
     return this.#summaries.look(row);
   }
 
+  /** Shares its entry with what was looked at. */
   stateOf({ folded, digest }: SeenSession): SessionState {
     const { sessionId, entry, revision, isArchived, createdAtMs, updatedAtMs } = folded;
     return {
       ref: this.refOf(folded),
       sessionId,
       archived: isArchived,
-      entry: structuredClone(entry),
+      entry,
       revision,
       head: ownHead(digest.head),
       messageCount: digest.messageCount,
@@ -318,7 +322,14 @@ export class AgentSessions {
     const onFinding = ({ ref }: LineOwner, finding: Finding): void => emit({ name: "finding", ref, finding });
     const file =
       known ??
-      new TranscriptFile({ files, codec, nowMs: () => clock.nowMs(), onFinding, tornFolder: this.folder.torn });
+      new TranscriptFile({
+        files,
+        codec,
+        nowMs: () => clock.nowMs(),
+        onFinding,
+        said: this.#said,
+        tornFolder: this.folder.torn,
+      });
     this.#files.set(sessionId, file);
     if (this.#files.size > maxOpenTranscripts) this.#closeOldest();
     return file;

@@ -3,7 +3,7 @@ import { createFinding, ThroughlineError, type Finding, type SessionRef } from "
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
-import { appendAll, fileError, openIfThere, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import { appendAll, cutTail, fileError, openIfThere, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
 import { RowImage } from "./row-image.ts";
@@ -129,7 +129,7 @@ export class EntriesLog {
     return this.#isWhole ? this.#image.rows : this.#readWhole();
   }
 
-  /** How many sessions are active, more or less; without reading the log where the index can say it. */
+  /** How many sessions are active, more or less. */
   activeCount(): number {
     const indexed = this.#isWhole ? undefined : this.#fromIndex((index) => index.activeCount());
     return indexed ?? [...this.all().values()].filter(({ isArchived }) => !isArchived).length;
@@ -168,14 +168,11 @@ export class EntriesLog {
     const log = this.#place(this.#open);
     const changed = (): Iterable<SessionRow> => [...this.#unindexed].flatMap((id) => this.#image.rows.get(id) ?? []);
     const rows = sinceBytes === null ? this.#image.rows.values() : changed();
-    if (index.update({ log, sinceBytes, rows, seen, notes }) !== "written") {
-      // Another one stands there by now, or it is busy: next time it gets everything.
-      this.#indexed = null;
-      return false;
-    }
-    this.#indexed = { endBytes: this.#endBytes, generation: index.generation };
-    this.#unindexed.clear();
-    return true;
+    const isWritten = index.update({ log, sinceBytes, rows, seen, notes }) === "written";
+    // Where another one stands by now, or it is busy, it gets everything next time.
+    this.#indexed = isWritten ? { endBytes: this.#endBytes, generation: index.generation } : null;
+    if (isWritten) this.#unindexed.clear();
+    return isWritten;
   }
 
   /** Commits a change, under the entries lock. */
@@ -393,14 +390,7 @@ export class EntriesLog {
       return;
     }
     const keptAt = `${folder.torn}/entries.log.${nowMs()}.${this.#tornAt}`;
-    const copy = files.open(keptAt, "create");
-    try {
-      appendAll(files, copy, readRange(files, open.handle, this.#tornAt, sizeBytes), 0, keptAt);
-      files.flushNow(copy);
-    } finally {
-      files.close(copy);
-    }
-    files.truncate(open.handle, this.#tornAt);
+    cutTail(files, open.handle, { from: this.#tornAt, to: sizeBytes }, keptAt);
     const message = `${sizeBytes - this.#tornAt} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
     onFinding(
       createFinding("TAIL_TORN", message, { path: folder.entriesLog, byteOffset: this.#tornAt, repaired: true }),

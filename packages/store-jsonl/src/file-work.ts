@@ -104,6 +104,23 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
   }
 }
 
+/** Cuts the end of a file off, once a copy of it is safe under another name. */
+export function cutTail(
+  files: Files,
+  handle: number,
+  span: { readonly from: number; readonly to: number },
+  keptAt: string,
+): void {
+  const copy = files.open(keptAt, "create");
+  try {
+    appendAll(files, copy, readRange(files, handle, span.from, span.to), 0, keptAt);
+    files.flushNow(copy);
+  } finally {
+    files.close(copy);
+  }
+  files.truncate(handle, span.from);
+}
+
 /** Puts a file in place of another, whole or not at all, also after a power cut. */
 export function replaceFile(
   files: Files,

@@ -9,8 +9,11 @@ export interface IndexFile {
   readonly identity: string;
 }
 
-/** `unusable`: what is there cannot be used and may be put aside. `unavailable`: not now, for whatever reason. */
-export type OpenedIndex = IndexFile | "missing" | "unusable" | "unavailable";
+/**
+ * `unusable`: broken, another program's, or a newer version's. `outdated`: ours, but of another file, store or codec, as
+ * after the whole store was copied. `unavailable`: not now, for whatever reason.
+ */
+export type OpenedIndex = IndexFile | "missing" | "unusable" | "outdated" | "unavailable";
 
 /** "THLI": tells our file from another program's. */
 const applicationId = 0x54484c49;
@@ -65,9 +68,10 @@ export function openIndexFile(
     database.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON");
     const madeFor = `${facts.identity} ${isCoded ? "coded" : "plain"}`;
     if (isEmpty(database)) makeTables(database, madeFor);
-    if (isOurs(database, madeFor)) return { database, identity: facts.identity };
+    const isOfUse = isOurs(database);
+    if (isOfUse && stateOf(database, "made-for") === madeFor) return { database, identity: facts.identity };
     database.close();
-    return "unusable";
+    return isOfUse ? "outdated" : "unusable";
   } catch (error) {
     if (database?.isOpen === true) database.close();
     return isDamage(error) ? "unusable" : "unavailable";
@@ -100,13 +104,16 @@ function makeTables(database: nodeSqlite.DatabaseSync, madeFor: string): void {
   }
 }
 
-/** A copy of an older index, put in its place, is another file than the one it says it was made as. */
-function isOurs(database: nodeSqlite.DatabaseSync, madeFor: string): boolean {
+function isOurs(database: nodeSqlite.DatabaseSync): boolean {
   return (
     numberOf(database, "PRAGMA application_id") === applicationId &&
-    numberOf(database, "PRAGMA user_version") === schemaVersion &&
-    database.prepare("SELECT value FROM state WHERE name = 'made-for'").get()?.["value"] === madeFor
+    numberOf(database, "PRAGMA user_version") === schemaVersion
   );
+}
+
+/** A copy of an older index, put in its place, is another file than the one it says it was made as. */
+function stateOf(database: nodeSqlite.DatabaseSync, name: string): unknown {
+  return database.prepare("SELECT value FROM state WHERE name = ?").get(name)?.["value"];
 }
 
 function numberOf(database: nodeSqlite.DatabaseSync, sql: string): number {

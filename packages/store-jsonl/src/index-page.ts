@@ -6,6 +6,9 @@ interface Statement {
   readonly values: readonly (string | number | Uint8Array)[];
 }
 
+/** What a session is made of again. */
+export const sessionColumns = "line, folded, summary, seen";
+
 /** Keys are compared by UTF-16 code units, as `listPage` does; SQLite compares blobs byte by byte. */
 export function keyOrder(key: string): Uint8Array {
   return Buffer.from(key, "utf16le").swap16();
@@ -32,7 +35,7 @@ export function pageStatements(query: ListQuery, plan: ListPlan, agentId: string
   const order = plan.sort === "updated" ? "updated_ms DESC, key_order, id" : "key_order, id";
   const states = state === "any" ? [0, 1] : [state === "archived" ? 1 : 0];
   return states.map((archived) => ({
-    sql: `SELECT * FROM sessions WHERE archived = ?${where} ORDER BY ${order} LIMIT ?`,
+    sql: `SELECT ${sessionColumns} FROM sessions WHERE archived = ?${where} ORDER BY ${order} LIMIT ?`,
     values: [archived, ...values, limit],
   }));
 }

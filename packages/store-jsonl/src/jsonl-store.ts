@@ -156,14 +156,15 @@ class JsonlStore implements core.SessionStore {
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#track(async () => {
       this.#begin(query.signal);
-      rules.planList(query);
       const states: core.SessionState[] = [];
       for (const agent of this.#agentsOf(query)) {
         await agent.takeForeign();
         for (const state of listAgent(this.#context, agent, query)) states.push(state);
         this.#begin(query.signal);
       }
-      return rules.listPage(states, query);
+      const page = rules.listPage(states, query);
+      // What is kept here must not be the caller's.
+      return { ...page, sessions: page.sessions.map((state) => ({ ...state, entry: rules.ownEntry(state.entry) })) };
     });
   }
 

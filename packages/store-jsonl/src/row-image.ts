@@ -8,10 +8,13 @@ export class RowImage {
   /** Sessions that were purged and whose bytes may still have to go. */
   readonly removed: Set<string> = new Set();
 
+  readonly #idByLetters: Map<string, string> = new Map();
+
   apply({ rows, removed = [] }: RowChange): void {
     for (const sessionId of removed) {
       this.#forgetKey(sessionId);
       this.rows.delete(sessionId);
+      this.#idByLetters.delete(sessionId.toLowerCase());
       this.removed.add(sessionId);
     }
     for (const row of rows) this.#forgetKey(row.sessionId);
@@ -23,19 +26,20 @@ export class RowImage {
 
   take(row: SessionRow): void {
     this.rows.set(row.sessionId, row);
+    this.#idByLetters.set(row.sessionId.toLowerCase(), row.sessionId);
     if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
   }
 
   /** A session whose id is this one but for capitals. */
   twinOf(sessionId: string): string | null {
-    const wanted = sessionId.toLowerCase();
-    return [...this.rows.keys()].find((id) => id.toLowerCase() === wanted) ?? null;
+    return this.#idByLetters.get(sessionId.toLowerCase()) ?? null;
   }
 
   clear(): void {
     this.rows.clear();
     this.idByKey.clear();
     this.removed.clear();
+    this.#idByLetters.clear();
   }
 
   #forgetKey(sessionId: string): void {

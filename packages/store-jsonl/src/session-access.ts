@@ -52,6 +52,7 @@ export async function withRow<T>(
     agent.prepareWriting();
     const locks = [folder.sessionLock(row.sessionId), ...(changesEntries ? [folder.entriesLock] : [])];
     const held = (): { readonly value: T } | null => {
+      // One look at the log: an archive, a rename or a purge of another process holds this lock too.
       if (changesEntries) log.refreshHeld();
       else log.refresh();
       const now = log.find(ref.key, ref.archiveId);

@@ -11,10 +11,9 @@ import type { ListPlan } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
-import { keyOrder, pageStatements } from "./index-page.ts";
+import { keyOrder, pageStatements, sessionColumns } from "./index-page.ts";
 import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
-import type { ResumePoint } from "./transcript.ts";
 
 /** Up to where in the entries log the index knows everything. */
 export interface LogPlace {
@@ -27,16 +26,15 @@ export interface LogPlace {
   readonly removed: readonly string[];
 }
 
-/** What listing needs of a transcript, and where to go on reading it. */
+/** What listing needs of a transcript. */
 export interface TranscriptDigest {
   readonly head: SessionHead;
   readonly messageCount: number;
   readonly updatedAtMs: number;
-  readonly resume: ResumePoint | null;
 }
 
-export interface IndexedSession {
-  readonly place: number;
+/** What is known of a session whose transcript was read. */
+export interface SeenSession {
   readonly row: SessionRow;
   /** The row with the entry changes that lie in the transcript. */
   readonly folded: SessionRow;
@@ -44,9 +42,6 @@ export interface IndexedSession {
   /** Identity, size and time of the transcript all this was read from. */
   readonly seen: string;
 }
-
-/** A transcript that was read, for the index to keep. */
-export type SeenSession = Omit<IndexedSession, "place">;
 
 export interface IndexUpdate {
   readonly log: LogPlace;
@@ -102,9 +97,9 @@ export class SessionIndex {
     return row?.["value"] as string | undefined;
   }
 
-  session(sessionId: string): IndexedSession | null | undefined {
+  session(sessionId: string): SeenSession | null | undefined {
     return this.#ask(() => {
-      const row = this.#get("SELECT * FROM sessions WHERE id = ? AND seen IS NOT NULL", sessionId);
+      const row = this.#get(`SELECT ${sessionColumns} FROM sessions WHERE id = ? AND seen IS NOT NULL`, sessionId);
       return row === null ? null : this.#indexed(row);
     });
   }
@@ -170,7 +165,7 @@ export class SessionIndex {
   }
 
   /** The first sessions of a list, as the index knows them. At most `limit` of each state. */
-  page(query: ListQuery, plan: ListPlan, limit: number): readonly IndexedSession[] | undefined {
+  page(query: ListQuery, plan: ListPlan, limit: number): readonly SeenSession[] | undefined {
     const statements = pageStatements(query, plan, this.#options.agent.agentId, limit);
     return this.#ask(() =>
       statements.flatMap(({ sql, values }) => this.#all(sql, ...values).map((row) => this.#indexed(row))),
@@ -287,13 +282,12 @@ export class SessionIndex {
     this.#run("DELETE FROM writing WHERE id = ?", sessionId);
   }
 
-  #indexed(columns: Row): IndexedSession {
+  #indexed(columns: Row): SeenSession {
     const row = this.#decode(columns["line"] as string);
     const folded = columns["folded"] === null ? row : this.#decode(columns["folded"] as string);
     const digest = JSON.parse(columns["summary"] as string) as TranscriptDigest;
     const updatedAtMs = Math.max(folded.updatedAtMs, digest.updatedAtMs);
     return {
-      place: Number(columns["place"]),
       row,
       folded: updatedAtMs === folded.updatedAtMs ? folded : { ...folded, updatedAtMs },
       digest,
@@ -333,7 +327,7 @@ export class SessionIndex {
     try {
       return question(file.database);
     } catch (error) {
-      if (error instanceof DamagedIndex || isDamage(error)) this.#putAside();
+      if (error instanceof DamagedIndex || isDamage(error)) this.#putAside(true);
       // Whether it is the codec that is wrong is for the truth to say.
       else if (!hasErrorCode(error, "CODEC_FAILED") && (error as { code?: unknown }).code !== "ERR_SQLITE_ERROR")
         throw error;
@@ -346,7 +340,7 @@ export class SessionIndex {
     if (this.#file !== null || this.#isShut) return this.#file;
     for (let attempt = 0; attempt < 2; attempt++) {
       const opened = openIndexFile(files, folder.index, { create, isCoded: codec.isCoded });
-      if (opened === "unusable") this.#putAside();
+      if (opened === "unusable" || opened === "outdated") this.#putAside(opened === "unusable");
       else if (opened === "missing") return null;
       else {
         this.#isShut = opened === "unavailable";
@@ -359,11 +353,13 @@ export class SessionIndex {
     return null;
   }
 
-  #putAside(): void {
+  /** Where it cannot be told whether the content is of use to anybody it is kept beside. */
+  #putAside(isKept: boolean): void {
     const { files, folder, onFinding } = this.#options;
     this.close();
     try {
       for (const path of [`${folder.index}-wal`, `${folder.index}-shm`]) files.remove(path);
+      if (!isKept) return files.remove(folder.index);
       if (files.facts(folder.index) !== null) files.rename(folder.index, `${folder.index}.damaged`);
     } catch {
       // Read-only, or another process was faster: the store works without an index, or with the new one.

@@ -121,7 +121,10 @@ function release(held: Shared[]): void {
   for (const one of held.splice(0)) one.file.unlock();
 }
 
-/** Someone may have replaced the file under its name; a lock on the old one would exclude nobody. */
+/**
+ * Someone may have replaced the file under its name; a lock on the old one would exclude nobody. One look at each lock:
+ * two owners would lose acknowledged records, and it costs a hundredth of a flush.
+ */
 function tryLock(shared: Shared, files: Files): boolean {
   for (;;) {
     if (!shared.file.tryLock()) return false;

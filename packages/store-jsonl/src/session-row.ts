@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
-import { ownEntry, patchEntry, type PayloadCoder } from "@throughline/core/store";
+import { patchEntry, type PayloadCoder } from "@throughline/core/store";
 import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
 import type { EntryPatch } from "./transcript.ts";
 
@@ -166,7 +166,7 @@ function rowFrom(
     key,
     revision,
     fileName,
-    entry: ownEntry({ ...entry, sessionId }),
+    entry: { ...entry, sessionId },
     createdAtMs: Number(row["createdAtMs"] ?? 0),
     updatedAtMs: Number(row["updatedAtMs"] ?? 0),
     isArchived: row["isArchived"] === true,

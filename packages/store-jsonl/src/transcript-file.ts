@@ -8,7 +8,7 @@ import {
 } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
-import { appendAll, fileError, isMissing, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import { appendAll, cutTail, fileError, isMissing, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
@@ -19,6 +19,8 @@ export interface TranscriptFileOptions {
   readonly codec: LineCodec;
   readonly nowMs: () => number;
   readonly onFinding: (owner: LineOwner, finding: Finding) => void;
+  /** What was said already of a file, however often it is opened and read; kept by whoever opens the files. */
+  readonly said: Set<string>;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
 }
@@ -63,13 +65,15 @@ export class TranscriptFile {
   #identity = "";
   #transcript: Transcript | null = null;
   #anchor: Anchor | null = null;
-  #reportedTail = "";
 
   constructor(options: TranscriptFileOptions) {
     this.#options = options;
   }
 
-  /** The image of the file as it is now; null when there is no such file. Reads only what is new. */
+  /**
+   * The image of the file as it is now; null when there is no such file. Reads only what is new. One look, at identity,
+   * size and time, and one read, of the end that was understood: a file that is what it was costs no more.
+   */
   catchUp(path: string, owner: LineOwner, savedHead: SessionHead | null): Transcript | null {
     const facts = withFileErrors(path, () => this.#options.files.facts(path));
     if (facts === null) {
@@ -94,27 +98,17 @@ export class TranscriptFile {
    * the session's lock, right after `catchUp`.
    */
   repairTail(path: string, owner: LineOwner): void {
-    const { files, tornFolder, onFinding } = this.#options;
+    const { files, tornFolder } = this.#options;
     const { transcript, handle } = this.#writable(path);
     const { tail } = transcript;
     if (tail !== null) {
       const { sizeBytes } = files.factsOf(handle);
       const keptAt = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
-      withFileErrors(path, () => {
-        const torn = readRange(files, handle, tail.byteOffset, sizeBytes);
-        const copy = files.open(keptAt, "create");
-        try {
-          appendAll(files, copy, torn, 0, keptAt);
-          files.flushNow(copy);
-        } finally {
-          files.close(copy);
-        }
-        files.truncate(handle, tail.byteOffset);
-      });
+      withFileErrors(path, () => cutTail(files, handle, { from: tail.byteOffset, to: sizeBytes }, keptAt));
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-      onFinding(
+      this.#say(
         owner,
         createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
       );
@@ -351,14 +345,22 @@ export class TranscriptFile {
 
   #report(transcript: Transcript, sizeBytes: number): void {
     const { owner, path } = transcript.options;
-    for (const finding of transcript.findings.splice(0)) this.#options.onFinding(owner, finding);
+    for (const finding of transcript.findings.splice(0)) this.#say(owner, finding);
     if (transcript.tail === null) return;
     const { code, byteOffset } = transcript.tail;
-    const tail = `${byteOffset}:${sizeBytes}`;
-    if (tail === this.#reportedTail) return;
-    this.#reportedTail = tail;
     const message = `${sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
-    this.#options.onFinding(owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
+    this.#say(owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
+  }
+
+  /** A tail that grew is the same tail; one that was cut off and is there again is another. */
+  #say(owner: LineOwner, finding: Finding): void {
+    const { said, onFinding } = this.#options;
+    const { code, line, byteOffset, recordId, repaired } = finding;
+    const place = JSON.stringify([this.#identity, code, line, byteOffset, recordId]);
+    if (repaired) said.delete(place);
+    else if (said.has(place)) return;
+    else said.add(place);
+    onFinding(owner, finding);
   }
 }
 

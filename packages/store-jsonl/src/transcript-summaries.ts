@@ -4,7 +4,7 @@ import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { SeenSession, SessionIndex } from "./session-index.ts";
 import { decodeEntry, foldPatches, type SessionRow } from "./session-row.ts";
-import type { EntryPatch, ResumePoint, Transcript } from "./transcript.ts";
+import type { EntryPatch, Transcript } from "./transcript.ts";
 
 /** What listing needs of a transcript, kept when the image itself is let go. */
 interface TranscriptSummary {
@@ -12,7 +12,6 @@ interface TranscriptSummary {
   readonly messageCount: number;
   readonly updatedAtMs: number;
   readonly patches: readonly EntryPatch[];
-  readonly resume: ResumePoint | null;
   /** From the index: the patches of this row are folded in already. */
   readonly indexed?: { readonly row: SessionRow; readonly folded: SessionRow };
 }
@@ -51,8 +50,8 @@ export class TranscriptSummaries {
     const { files, folder } = this.#options;
     const seen = seenAs(files.facts(folder.session(row.fileName)), row);
     const summary = this.#summaryOf(row, seen);
-    const { head, messageCount, updatedAtMs, resume } = summary;
-    return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs, resume }, seen };
+    const { head, messageCount, updatedAtMs } = summary;
+    return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs }, seen };
   }
 
   /** The row with what was learnt of its transcript, which may be old. */
@@ -86,7 +85,6 @@ export class TranscriptSummaries {
         messageCount: 0,
         updatedAtMs: 0,
         patches: [],
-        resume: null,
       };
     const summary = indexed ?? summaryOf(transcript as Transcript);
     this.#kept.set(row.sessionId, { seen, summary });
@@ -103,7 +101,7 @@ export class TranscriptSummaries {
   }
 
   /** The row with the patches that lie in the transcript. Patches folded in before are not folded in again. */
-  #fold(row: SessionRow, { patches, updatedAtMs, indexed }: Omit<TranscriptSummary, "resume">): SessionRow {
+  #fold(row: SessionRow, { patches, updatedAtMs, indexed }: TranscriptSummary): SessionRow {
     if (indexed?.row === row) return indexed.folded;
     const ref = this.#options.refOf(row);
     const kept = this.#folds.get(row.sessionId);
@@ -138,7 +136,7 @@ function isFor({ indexed }: TranscriptSummary, row: SessionRow): boolean {
 }
 
 function summaryOf({ head, messageCount, updatedAtMs, patches }: Transcript): TranscriptSummary {
-  return { head, messageCount, updatedAtMs, patches, resume: null };
+  return { head, messageCount, updatedAtMs, patches };
 }
 
 function emptyHead(sessionId: string): SessionHead {

@@ -46,15 +46,6 @@ export interface TranscriptOptions {
   readonly isMixed: boolean;
 }
 
-/** Where an image can be gone on from without what came before: for lines of ours only. */
-export interface ResumePoint {
-  readonly endBytes: number;
-  readonly anchor: { readonly from: number; readonly crc: number };
-  readonly lineCount: number;
-  readonly highestRevision: number;
-  readonly isHeaderOurs: boolean;
-}
-
 const maxKeptPatches = 256;
 
 /** A line of ours with its place. */

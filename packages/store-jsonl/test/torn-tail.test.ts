@@ -1,5 +1,5 @@
 import { copyFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
-import type { SessionEvent } from "@throughline/core";
+import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
@@ -79,6 +79,27 @@ describe("a write that was cut off", () => {
     const [name = ""] = readdirSync(folder);
     expect(readFileSync(`${folder}/${name}`)).toEqual(torn);
     expect(findingCodesOf(events)).toEqual(["BATCH_INCOMPLETE", "BATCH_INCOMPLETE"]);
+  });
+
+  it("is said once, however often the file is looked at, let go of and opened again", async () => {
+    const root = newFolder();
+    const { to } = await sessionEndingIn(root, ["a"]);
+    truncateSync(transcriptOf(root), to - 10);
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
+    for (let look = 0; look < 3; look++) await textsOf(store);
+    // More sessions than are kept open: the torn one is let go of.
+    for (let index = 0; index < 70; index++) {
+      const ref = sessionRef({ key: `agent:main:n${index}` });
+      await store.save(ref, { sessionId: `n${index}` }, { ifRevision: null, durability: "none" });
+      await store.append(ref, [userDraft("x")], { durability: "none" });
+    }
+    await textsOf(store);
+    await store.list();
+    expect(findingCodesOf(events)).toEqual(["TAIL_TORN"]);
+    await store.append(mainRef, [userDraft("next")]);
+    await store.close();
+    expect(findingCodesOf(events)).toEqual(["TAIL_TORN", "TAIL_TORN"]);
   });
 
   it("in the entries log costs nothing but itself, wherever it breaks off", async () => {

@@ -1,0 +1,273 @@
+import { spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import type { Clock, SessionEvent, SessionPage, SessionStore } from "@throughline/core";
+import { sessionRef } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { createXorCodec } from "@throughline/store-conformance";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { faultyFiles } from "./faulty-files.ts";
+import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+const indexOf = (root: string) => `${root}/agents/main/throughline/index.db`;
+const refOf = (name: string | number) => sessionRef({ key: `agent:main:n${name}` });
+
+async function fill(root: string, count: number): Promise<void> {
+  const store = createJsonlStore({ root, sessionsJson: false });
+  for (let index = 0; index < count; index++)
+    await store.save(refOf(index), { sessionId: `s${index}`, label: "l" }, { ifRevision: null, durability: "none" });
+  await store.close();
+}
+
+/** Transcripts alone, which the first list takes over: many of them are made faster so. */
+async function fillByHand(root: string, count: number): Promise<void> {
+  mkdirSync(`${root}/agents/main/sessions`, { recursive: true });
+  for (let index = 0; index < count; index++) {
+    const header = {
+      type: "session",
+      version: 3,
+      id: `s${index}`,
+      timestamp: "2026-01-02T03:04:05.006Z",
+      cwd: "",
+      key: refOf(index).key,
+    };
+    writeFileSync(transcriptOf(root, `s${index}`), `${JSON.stringify(header)}\n${foreignLine("aaaa0001")}`);
+  }
+  await listed(root);
+}
+
+function foreignLine(id: string, time = "2030-01-02T03:04:05.006Z"): string {
+  const message = { role: "user", content: "theirs" };
+  return `${JSON.stringify({ type: "message", id, parentId: null, timestamp: time, message })}\n`;
+}
+
+/** What a store says that opens the same files without the index. */
+async function withoutIndex(
+  root: string,
+  clock: Clock,
+  list: (store: SessionStore) => Promise<SessionPage>,
+): Promise<SessionPage> {
+  const copy = newFolder();
+  cpSync(root, copy, { recursive: true, preserveTimestamps: true });
+  rmSync(indexOf(copy), { force: true });
+  const store = createJsonlStore({ root: copy, clock, sessionsJson: false });
+  try {
+    return await list(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function listed(root: string): Promise<readonly unknown[]> {
+  const store = createJsonlStore({ root, sessionsJson: false });
+  const { sessions } = await store.list();
+  await store.close();
+  return sessions.map(({ ref, messageCount }) => [ref.key, messageCount]);
+}
+
+describe("the index of the sessions", () => {
+  it(
+    "opens no transcript and reads no log for a list, however many sessions there are [IDX-04]",
+    { timeout: 120_000 },
+    async () => {
+      const costs: Record<string, number>[] = [];
+      for (const count of [100, 1000, 10_000]) {
+        const root = newFolder();
+        await fillByHand(root, count);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        await listed(root);
+        const faults = faultyFiles();
+        const store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+        expect((await store.list({ limit: 50 })).sessions).toHaveLength(50);
+        costs.push({ ...faults.counts });
+        await store.close();
+      }
+      for (const { facts = 0, bytesRead = 0, names = 0, open = 0 } of costs) {
+        // One look at each transcript of the page, at 256 others, and a few at folders and the log.
+        expect(facts).toBeLessThan(51 + 256 + 20);
+        expect(open).toBe(1);
+        expect(names).toBe(1);
+        expect(bytesRead).toBeLessThanOrEqual(256);
+      }
+    },
+  );
+
+  it("shows what another program appended to a transcript, and where it belongs by now", async () => {
+    const root = newFolder();
+    await fill(root, 300);
+    await listed(root);
+    appendFileSync(transcriptOf(root, "s299"), foreignLine("aaaa0001"));
+    expect((await listed(root))[0]).toEqual([refOf(299).key, 1]);
+  });
+
+  it("shows what a process wrote that died before it could say so, among more sessions than are looked at", async () => {
+    const root = newFolder();
+    await fill(root, 1000);
+    await listed(root);
+    const dying = `
+      const { createJsonlStore } = await import("@throughline/store-jsonl");
+      const store = createJsonlStore({ root: ${JSON.stringify(root)} });
+      const ref = { namespace: "", agentId: "main", key: ${JSON.stringify(refOf(3).key)} };
+      await store.append(ref, [{ type: "message", message: { role: "user", content: "last words" } }]);
+      process.kill(process.pid, "SIGKILL");`;
+    const args = ["--no-warnings", "--conditions=@throughline/source", "--input-type=module", "-e", dying];
+    expect(spawnSync(process.execPath, args, { cwd: import.meta.dirname }).signal).toBe("SIGKILL");
+    expect((await listed(root))[0]).toEqual([refOf(3).key, 1]);
+  });
+
+  it.each([
+    ["is gone", (path: string) => rmSync(path), []],
+    ["is garbage", (path: string) => writeFileSync(path, "garbage ".repeat(2000)), ["INDEX_REBUILT"]],
+    [
+      "is cut short",
+      (path: string) => writeFileSync(path, "SQLite format 3\0 and then nothing of it"),
+      ["INDEX_REBUILT"],
+    ],
+    [
+      "is another program's",
+      (path: string) => runSql(path, "DROP TABLE sessions; PRAGMA application_id = 7"),
+      ["INDEX_REBUILT"],
+    ],
+    ["is of a newer version", (path: string) => runSql(path, "PRAGMA user_version = 99"), ["INDEX_REBUILT"]],
+    [
+      "holds a row that was changed",
+      (path: string) => runSql(path, `UPDATE sessions SET line = replace(line, '"l"', '"x"')`),
+      ["INDEX_REBUILT"],
+    ],
+    ["lost a table", (path: string) => runSql(path, "DROP TABLE writing"), ["INDEX_REBUILT"]],
+  ] as const)("that %s is made anew, and nothing is missing [IDX-03]", async (_what, harm, codes) => {
+    const root = newFolder();
+    await fill(root, 20);
+    const before = await listed(root);
+    harm(indexOf(root));
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
+    const { sessions } = await store.list();
+    expect(sessions.map(({ ref, messageCount }) => [ref.key, messageCount])).toEqual(before);
+    expect(sessions.every(({ entry }) => entry.label === "l")).toBe(true);
+    expect(findingCodesOf(events)).toEqual(codes);
+    await store.close();
+    expect(await listed(root)).toEqual(before);
+    expect(existsSync(indexOf(root))).toBe(true);
+  });
+
+  it("gives the same list as no index, whatever happens to it and to the files", { timeout: 120_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 10 }), fc.nat(7)), { minLength: 4, maxLength: 14 }),
+        async (steps) => {
+          const root = newFolder();
+          let nowMs = 1_767_323_045_006;
+          const clock = { ...systemClock, nowMs: () => nowMs };
+          const open = () => createJsonlStore({ root, clock, sessionsJson: false });
+          let stores = [open(), open()];
+          let count = 0;
+          await stores[0]?.save(mainRef, { sessionId: "first" }, { ifRevision: null });
+          for (const [kind, number] of steps) {
+            const store = stores[number % 2] ?? open();
+            const ref = refOf(number);
+            const state = await store.load(ref);
+            const path = state === null ? transcriptOf(root, `f${count}`) : transcriptOf(root, state.sessionId);
+            if (kind <= 1 && state === null) await store.save(ref, { sessionId: `s${count}` }, { ifRevision: null });
+            else if (kind <= 2 && state !== null)
+              await store.append(ref, [userDraft("x")], { entry: { label: `l${count}` }, durability: "none" });
+            else if (kind === 3 && state !== null)
+              await store.save(ref, { sessionId: state.sessionId, at: count }, { ifRevision: state.revision });
+            else if (kind === 4 && state !== null) await store.remove(ref, { purge: number % 4 === 0 });
+            else if (kind === 5)
+              appendFileSync(path, foreignLine(`aaaa${String(count).padStart(4, "0")}`, "2026-01-02T03:04:05.006Z"));
+            else if (kind === 6) await store.list({ limit: 2 });
+            else if (kind === 7) {
+              await Promise.all(stores.map((one) => one.close()));
+              if (number % 2 === 0) rmSync(indexOf(root), { force: true });
+              stores = [open(), open()];
+            } else if (kind === 8)
+              for (const end of ["", "-wal", "-shm"]) rmSync(`${indexOf(root)}${end}`, { force: true });
+            else if (kind === 9) {
+              await Promise.all(stores.map((one) => one.close()));
+              if (existsSync(indexOf(root)) && !existsSync(`${root}/older.db`))
+                copyFileSync(indexOf(root), `${root}/older.db`);
+              // Over the bytes of the present one: the same file, as it was some time ago.
+              else if (existsSync(`${root}/older.db`)) copyFileSync(`${root}/older.db`, indexOf(root));
+              stores = [open(), open()];
+            } else if (state !== null) await store.append(ref, [userDraft("y")], { durability: "none" });
+            count++;
+            nowMs += 1000;
+          }
+          for (const query of [
+            { state: "any" },
+            { sort: "key", limit: 3 },
+            { limit: 2, keyPrefix: "agent:main:n" },
+          ] as const) {
+            const expected = await withoutIndex(root, clock, (store) => store.list(query));
+            for (const store of stores) expect(await store.list(query)).toEqual(expected);
+          }
+          await Promise.all(stores.map((one) => one.close()));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("holds nothing in plain text under a codec, and is of no use under another", async () => {
+    const root = newFolder();
+    const codec = createXorCodec();
+    const store = await storeWithSession(root, { codec });
+    await store.append(mainRef, [userDraft("secret")], { entry: { label: "secret" } });
+    await store.close();
+    const again = createJsonlStore({ root, codec });
+    expect((await again.list()).sessions[0]).toMatchObject({ entry: { label: "secret" }, messageCount: 1 });
+    await again.close();
+    expect(spawnSync("grep", ["-c", "secret", indexOf(root)]).stdout.toString()).toBe("0\n");
+  });
+
+  it.skipIf(process.getuid?.() === 0)("is not needed in a folder that cannot be written", async () => {
+    const root = newFolder();
+    await fill(root, 5);
+    const before = await listed(root);
+    const own = `${root}/agents/main/throughline`;
+    rmSync(indexOf(root));
+    chmodSync(own, 0o500);
+    expect(await listed(root)).toEqual(before);
+    expect(readdirSync(own)).not.toContain("index.db");
+    chmodSync(own, 0o700);
+  });
+
+  it("is not waited for while another process keeps it", async () => {
+    const root = newFolder();
+    await fill(root, 20);
+    const before = await listed(root);
+    const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+    const database = new DatabaseSync(indexOf(root));
+    database.exec("BEGIN EXCLUSIVE");
+    const store = createJsonlStore({ root, sessionsJson: false });
+    await store.append(refOf(0), [userDraft("x")]);
+    const { sessions } = await store.list();
+    expect(sessions).toHaveLength(before.length);
+    expect(sessions[0]?.ref.key).toBe(refOf(0).key);
+    await store.close();
+    database.exec("ROLLBACK");
+    database.close();
+    expect((await listed(root))[0]).toEqual([refOf(0).key, 1]);
+  });
+});
+
+function runSql(path: string, sql: string): void {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+}
