@@ -1,7 +1,7 @@
 import { findRecordProblem, isFromNewerVersion, throughlineKind, ThroughlineError } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { collectMessages, isMessageLike, type PrefixChange } from "./collect-messages.ts";
-import { findBoundary } from "./find-boundary.ts";
+import { findBoundary, findCheckpoint } from "./find-boundary.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 import { OmittedRanges, type OmittedRange, type RecordFate } from "./omitted-ranges.ts";
 import { collectEdits, type RecordEdit } from "./record-edits.ts";
@@ -10,6 +10,11 @@ import { walkIndexes } from "./walk-branch.ts";
 export interface BuildContextOptions {
   /** The record the context ends with; null gives an empty one. @default the last main record */
   readonly headId?: string | null;
+  /**
+   * Whether the newest checkpoint stands for what it covers, as a compaction would: for a session that is taken over and
+   * is not to be read whole. @default false
+   */
+  readonly fromCheckpoint?: boolean;
 }
 
 /** What a model would be told, before the rules of its provider are applied. */
@@ -23,7 +28,7 @@ export interface Context {
   readonly model: { readonly provider: string; readonly modelId: string } | null;
   /** `off` when the branch sets none. */
   readonly thinkingLevel: string;
-  /** The compaction whose summary comes first; null when there is none. */
+  /** The compaction or checkpoint whose summary comes first; null when there is none. */
   readonly summaryId: string | null;
   readonly omitted: readonly OmittedRange[];
   readonly findings: readonly Finding[];
@@ -39,7 +44,7 @@ export interface Context {
 export function buildContext(records: readonly StoredRecord[], options: BuildContextOptions = {}): Context {
   const headId =
     options.headId === undefined ? (records.findLast((record) => !record.side)?.id ?? null) : options.headId;
-  return buildContextState(records, headId).context;
+  return buildContextState(records, headId, options.fromCheckpoint ?? false).context;
 }
 
 /** A context with what has to be known to go on from it. */
@@ -50,11 +55,16 @@ export interface ContextState {
   readonly omitted: OmittedRanges;
 }
 
-export function buildContextState(records: readonly StoredRecord[], headId: string | null): ContextState {
+export function buildContextState(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  fromCheckpoint: boolean = false,
+): ContextState {
   const { indexes, findings } = walkIndexes(records, headId);
   const path = indexes.map((index) => records[index] as StoredRecord);
   refuseNewer(records, path);
-  const boundary = findBoundary(path, records, findings);
+  const written = findBoundary(path, records, findings);
+  const boundary = fromCheckpoint ? findCheckpoint(path, records, written) : written;
   const edits = collectEdits(path, findings);
   const collected = collectMessages({ records, path, boundary, edits, findings });
   const omitted = new OmittedRanges();
@@ -66,7 +76,7 @@ export function buildContextState(records: readonly StoredRecord[], headId: stri
     recordsInContext: collected.messages.length,
     model: lastModel(path),
     thinkingLevel: lastThinkingLevel(path),
-    summaryId: boundary?.type === "compaction" ? (path[boundary.at]?.id ?? null) : null,
+    summaryId: boundary?.summary?.id ?? null,
     omitted: omitted.ranges(),
     findings,
   };

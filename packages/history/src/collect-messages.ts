@@ -27,10 +27,12 @@ export function collectMessages(source: MessageSource): CollectedMessages {
   const messages: NeutralMessage[] = [];
   const fates: RecordFate[] = [];
   const change = new PrefixChange();
-  if (boundary?.type === "compaction") {
-    const summary = summaryMessage(source, path[boundary.at] as StoredRecord, change);
+  if (boundary?.summary != null) {
+    const summary = summaryMessage(source, boundary.summary, change);
     if (summary !== null) messages.push(summary);
-    fates[boundary.at] = summary === null ? "edited" : "included";
+    if (boundary.type === "compaction") fates[boundary.at] = summary === null ? "edited" : "included";
+    // Nothing says from when on the checkpoint stood at the beginning.
+    if (boundary.type === "checkpoint") change.changedAt(Infinity);
   }
   for (let at = 0; at < path.length; at++) {
     const stored = path[at] as StoredRecord;
@@ -102,16 +104,26 @@ function summaryMessage(source: MessageSource, stored: StoredRecord, change: Pre
   const better = supersedingSummary(source.records, stored.id);
   if (better !== null) change.changedAt(better.seq);
   const isBetterNewer = better !== null && better.seq > (edit?.seq ?? 0);
-  const text = isBetterNewer ? better.summary : (record["summary"] as string);
+  const text = isBetterNewer ? better.summary : summaryText(record);
   return {
     role: "compactionSummary",
     recordId: stored.id,
     seq: stored.seq,
     tsMs: stored.tsMs,
     isPrefixChanged: false,
-    tokensBefore: record["tokensBefore"] as number,
+    tokensBefore: (record["tokensBefore"] as number | undefined) ?? tokensAtCheckpoint(record),
     content: text === "" ? [] : [{ type: "text", text }],
   };
+}
+
+function summaryText(record: SessionRecord): string {
+  const { checkpoint } = record as { readonly checkpoint?: { readonly summary: string } };
+  return checkpoint === undefined ? (record["summary"] as string) : checkpoint.summary;
+}
+
+function tokensAtCheckpoint(record: SessionRecord): number {
+  const { checkpoint } = record as { readonly checkpoint?: { readonly tokensAtCheckpoint?: unknown } };
+  return typeof checkpoint?.tokensAtCheckpoint === "number" ? checkpoint.tokensAtCheckpoint : 0;
 }
 
 function edited(record: SessionRecord, edit: RecordEdit | undefined, findings: Finding[]): SessionRecord {

@@ -4,9 +4,11 @@ import { createFinding, findRecordProblem, type Finding, type StoredRecord } fro
 export interface Boundary {
   /** Its position on the path. */
   readonly at: number;
-  readonly type: "compaction" | "reset";
+  readonly type: "compaction" | "reset" | "checkpoint";
   /** The first position before it that stays; `at` when nothing does. */
   readonly keptFrom: number;
+  /** The record that holds the summary; null for a reset. A checkpoint lies beside the path. */
+  readonly summary: StoredRecord | null;
 }
 
 /** At most so many bytes of records stay before a compaction that does not say from where, about 20,000 tokens. */
@@ -27,9 +29,32 @@ export function findBoundary(
       continue;
     }
     const keptFrom = findKept(path, records, at, stored.record["firstKeptEntryId"], findings);
-    return { at, type: stored.type, keptFrom };
+    return { at, type: stored.type, keptFrom, summary: stored.type === "compaction" ? stored : null };
   }
   return null;
+}
+
+/**
+ * The newest checkpoint whose summary covers more of the branch than the boundary does; the boundary when there is none.
+ * The calls whose results come after what it covers stay with them.
+ */
+export function findCheckpoint(
+  path: readonly StoredRecord[],
+  records: readonly StoredRecord[],
+  boundary: Boundary | null,
+): Boundary | null {
+  const places = new Map(path.map(({ id }, index) => [id, index]));
+  for (let index = records.length - 1; index >= 0; index--) {
+    const stored = records[index] as StoredRecord;
+    if (stored.type !== "checkpoint" || findRecordProblem(stored.record) !== null) continue;
+    const { summary, coversToId } = stored.record["checkpoint"] as { summary: string; coversToId?: unknown };
+    const covered = places.get(typeof coversToId === "string" ? coversToId : (stored.parentId ?? ""));
+    if (summary.trim() === "" || covered === undefined || covered <= (boundary?.at ?? -1)) continue;
+    let at = covered + 1;
+    while (at > 0 && roleOf(path[at]) === "toolResult") at--;
+    return { at, type: "checkpoint", keptFrom: at, summary: stored };
+  }
+  return boundary;
 }
 
 function findKept(
@@ -72,11 +97,10 @@ function tailStart(path: readonly StoredRecord[], at: number): number {
 }
 
 function isUserMessage(stored: StoredRecord): boolean {
-  const message = stored.record["message"];
-  return (
-    stored.type === "message" &&
-    typeof message === "object" &&
-    message !== null &&
-    (message as { role?: unknown }).role === "user"
-  );
+  return roleOf(stored) === "user";
+}
+
+function roleOf(stored: StoredRecord | undefined): unknown {
+  const message = stored?.type === "message" ? stored.record["message"] : null;
+  return typeof message === "object" && message !== null ? (message as { role?: unknown }).role : null;
 }

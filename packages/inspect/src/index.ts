@@ -1,5 +1,7 @@
 export { inspectIndex } from "./inspect-index.ts";
 export type { InspectIndexOptions } from "./inspect-index.ts";
+export { inspectMessages, inspectReplays } from "./inspect-messages.ts";
+export type { InspectMessagesOptions } from "./inspect-messages.ts";
 export { inspectRecords } from "./inspect-records.ts";
 export { inspectStore } from "./inspect-store.ts";
 export type { InspectStoreOptions } from "./inspect-store.ts";

@@ -2,6 +2,7 @@ import { createFinding, hasErrorCode, isFromNewerVersion, throughlineKind } from
 import type { Finding, FindingCode, StoredRecord } from "@throughline/core";
 import { buildContext, renderAnthropic, walkBranch } from "@throughline/history";
 import type { Context, RepairRule } from "@throughline/history";
+import { inspectReplays } from "./inspect-messages.ts";
 
 /** Record types whose meaning is known; `custom` and `session` among them, which mean nothing to a context. */
 const knownTypes: ReadonlySet<string> = new Set([
@@ -61,6 +62,7 @@ export function inspectRecords(records: readonly StoredRecord[], headId: string 
     const [code, what] = rewritten;
     findings.push(createFinding(code, `record ${recordId} ${what}`, { recordId }));
   }
+  findings.push(...inspectReplays(context));
   return findings;
 }
 

@@ -1,0 +1,46 @@
+import { createFinding } from "@throughline/core";
+import type { Finding, FindingCode } from "@throughline/core";
+import type { Context } from "@throughline/history";
+import { historyTargets } from "@throughline/history/targets";
+import type { TargetName } from "@throughline/history/targets";
+
+export interface InspectMessagesOptions {
+  /** The provider they are for. */
+  readonly provider: TargetName;
+  /** The model that gets them; what only some models refuse is judged by it. @default the strictest */
+  readonly model?: string | null;
+  /** Named in the findings. */
+  readonly path?: string | null;
+}
+
+/** What speaks of a pair of call and result has a name of its own. */
+const pairCodes: ReadonlyMap<string, FindingCode> = new Map<string, FindingCode>([
+  ["call-answered", "TOOL_CALL_UNANSWERED"],
+  ["result-asked-for", "TOOL_RESULT_ORPHAN"],
+  ["single-result", "DUPLICATE_TOOL_RESULT"],
+  ["id-unique", "DUPLICATE_TOOL_CALL"],
+]);
+
+/**
+ * What a provider would refuse about messages that somebody else put together, such as a captured request: each broken
+ * rule in the provider's words.
+ */
+export function inspectMessages(messages: readonly unknown[], options: InspectMessagesOptions): readonly Finding[] {
+  const { provider, model = null, path = null } = options;
+  const violations = historyTargets.get(provider)?.validate(messages, model) ?? [];
+  return violations.map(({ rule, path: place, text }) =>
+    createFinding(pairCodes.get(rule) ?? "RECORD_INVALID", `${provider} refuses ${place}: ${text}`, { path }),
+  );
+}
+
+/**
+ * Renders a context for every provider and says what any of them would still refuse. An empty list means that the
+ * session can go on anywhere.
+ */
+export function inspectReplays(context: Context): readonly Finding[] {
+  const model = context.model?.modelId ?? null;
+  return [...historyTargets.values()].flatMap(({ name, render }) => {
+    const { messages } = render(context);
+    return messages.length === 0 ? [] : inspectMessages(messages, { provider: name, model });
+  });
+}
