@@ -48,7 +48,7 @@ export type AnthropicBlock =
   | AnthropicOtherBlock;
 
 /** A block of the provider's own, as it was stored. */
-export interface AnthropicOtherBlock {
+interface AnthropicOtherBlock {
   readonly type: `${string}_tool_use` | `${string}_tool_result` | "search_result" | "container_upload" | "compaction";
   readonly [field: string]: unknown;
 }

@@ -71,7 +71,7 @@ export interface RepairedItem {
 
 export type ReportRepair = (rule: RepairRule, item: RepairedItem, before: string | null, after?: string | null) => void;
 
-export interface RepairEntry {
+interface RepairEntry {
   readonly place: number;
   readonly repair: Repair;
 }

@@ -14,7 +14,7 @@ export interface AssistantTurn {
 }
 
 /** Instructions that were given in the middle of the conversation. */
-export interface SystemTurn {
+interface SystemTurn {
   readonly role: "system";
   readonly text: string;
 }
@@ -59,7 +59,7 @@ export interface ReplayThinking {
   readonly itemId: string | null;
 }
 
-export interface ReplayCall {
+interface ReplayCall {
   readonly type: "toolCall";
   readonly id: string;
   readonly name: string;

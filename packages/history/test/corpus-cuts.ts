@@ -18,10 +18,10 @@ export function corpusTranscripts(): readonly string[] {
 }
 
 /** True when every cut point is to be looked at, which takes minutes. */
-export const isFullRun: boolean = process.env["THROUGHLINE_CUTS"] === "all";
+const isFullRun: boolean = process.env["THROUGHLINE_CUTS"] === "all";
 
 /** Each length for a short log; for a long one the first and last fifty, and every so many between. */
-export function cutPoints(length: number): readonly number[] {
+function cutPoints(length: number): readonly number[] {
   const step = isFullRun ? 1 : Math.max(1, Math.floor(length / 25));
   const points: number[] = [];
   for (let cut = 1; cut <= length; cut++) if (cut <= 20 || cut > length - 20 || cut % step === 0) points.push(cut);
