@@ -38,7 +38,7 @@ function timeStart({ name, args }: Start, home: string): number {
 
 /** A store with so many sessions of three records each, below `home`. */
 async function fillStore(home: string, count: number): Promise<void> {
-  await using store = await openStore(`jsonl:${join(home, "store")}`, { workingDirectory: home, create: true });
+  await using store = await openStore(`sqlite:${join(home, "sessions.db")}`, { workingDirectory: home, create: true });
   for (let index = 0; index < count; index++) {
     const [ref] = refsOf(`agent:main:cli:direct:session-${index}`, scope);
     if (ref === undefined) throw new Error("no ref");

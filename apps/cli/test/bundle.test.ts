@@ -17,8 +17,9 @@ beforeAll(async () => {
   for (const name of ["bin", "package.json"])
     cpSync(join(packageRoot, name), join(installed, name), { recursive: true });
   await bundleCli(packageRoot, join(installed, "dist"));
-  // A dependency of its own, which npm puts beside it.
-  symlinkSync(realpathSync(join(packageRoot, "node_modules/ai-tokenizer")), join(home, "node_modules/ai-tokenizer"));
+  // Dependencies of its own, which npm puts beside it.
+  for (const name of ["ai-tokenizer", "better-sqlite3"])
+    symlinkSync(realpathSync(join(packageRoot, "node_modules", name)), join(home, "node_modules", name));
   await seed(home, [{ key: "notes", drafts: [user("hello")] }]);
 });
 afterAll(() => directory.remove());

@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,7 +9,7 @@ import type { Run } from "./harness.ts";
 const directory = temporaryDirectory();
 const home = directory.path;
 const usage = { input: 100, output: 50, cacheRead: 800, cacheWrite: 50 };
-const storeFolder = join(home, "store");
+const storeUrl = `sqlite:${join(home, "sessions.db")}`;
 
 const run = (...args: readonly string[]): Promise<Run> => runHere(home, args);
 const kindsOf = (text: string, kind: string): Record<string, unknown>[] =>
@@ -79,7 +78,7 @@ describe("sessions", () => {
     expect(kindsOf((await run("sessions", "--json", "--until", "1h")).stdout, "session")).toHaveLength(0);
     const sorted = kindsOf((await run("sessions", "--json", "--sort", "key")).stdout, "session").map(({ key }) => key);
     expect(sorted).toEqual(["agent:main:long", "agent:main:used"]);
-    await using store = await openStore(`jsonl:${storeFolder}`, { workingDirectory: home, create: false });
+    await using store = await openStore(storeUrl, { workingDirectory: home, create: false });
     await store.move(sessionRef({ key: "agent:many:s00" }), { kind: "archive" });
     const states = async (...args: readonly string[]): Promise<unknown[]> =>
       kindsOf((await run("sessions", "--agent", "many", "--json", "--sort", "key", ...args)).stdout, "session").map(
@@ -122,114 +121,6 @@ describe("show", () => {
   });
 });
 
-describe("doctor", () => {
-  const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
-  const message = (id: string, parentId: string | null): string =>
-    JSON.stringify({
-      type: "message",
-      id,
-      parentId,
-      timestamp: "2026-01-01T00:00:01.000Z",
-      message: { role: "user", content: id },
-    });
-
-  it("repairs a copy and touches neither the original nor a copy that is there", async () => {
-    const folder = join(home, "odd");
-    mkdirSync(folder);
-    const broken = join(folder, "broken.jsonl");
-    writeFileSync(broken, `${header}\n${message("a", null)}\n{oops\n${message("b", "gone")}\n`);
-    writeFileSync(join(folder, "good.jsonl"), `${header}\n${message("a", null)}\n`);
-    const before = createHash("sha256").update(readFileSync(broken)).digest("hex");
-    const first = await run("doctor", folder, "--repair", "--json");
-    expect(first.code).toBe(3);
-    expect(kindsOf(first.stdout, "finding").map(({ code, line, repaired }) => [code, line, repaired])).toEqual([
-      ["LINE_MALFORMED", 3, true],
-      ["ORPHAN_PARENT", 4, true],
-    ]);
-    expect(readdirSync(folder).toSorted()).toEqual(["broken.jsonl", "broken.jsonl.repaired.jsonl", "good.jsonl"]);
-    expect(createHash("sha256").update(readFileSync(broken)).digest("hex")).toBe(before);
-    const repaired = readFileSync(`${broken}.repaired.jsonl`, "utf8");
-    expect(repaired).toBe(`${header}\n${message("a", null)}\n${message("b", "a")}\n`);
-    const again = await run("doctor", folder, "--repair", "--json");
-    expect(kindsOf(again.stderr, "note").map(({ message: text }) => String(text))).toEqual([
-      expect.stringContaining("was not touched"),
-    ]);
-    expect(readFileSync(`${broken}.repaired.jsonl`, "utf8")).toBe(repaired);
-    expect((await run("doctor", `${broken}.repaired.jsonl`)).code).toBe(0);
-  });
-
-  it("finds every line of a transcript we write to be JSON, and one that is not [TRN-05, TST-04]", async () => {
-    const own = join(home, "own");
-    await seed(own, [
-      {
-        key: "agent:main:own",
-        drafts: [user('a\u2028b\n"c"'), { type: "note", text: "\u0000 \ud800 \u001b" }, assistant("d")],
-      },
-    ]);
-    const sessions = join(own, "store/agents/main/sessions");
-    const [name = ""] = readdirSync(sessions).filter((each) => each.endsWith(".jsonl"));
-    const path = join(sessions, name);
-    const lines = readFileSync(path, "utf8").split("\n");
-    expect(lines.pop()).toBe("");
-    expect(lines.map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
-      "session",
-      "message",
-      "note",
-      "message",
-    ]);
-    expect((await run("doctor", path)).code).toBe(0);
-    appendFileSync(path, "not a record\n");
-    const { code, stdout } = await run("doctor", path, "--json");
-    expect(code).toBe(3);
-    expect(kindsOf(stdout, "finding").filter(({ severity }) => severity === "error")).toMatchObject([
-      { code: "LINE_MALFORMED", line: 5, path },
-    ]);
-  });
-
-  it("lets a reading command say once what the store has met", async () => {
-    const torn = join(home, "torn-once");
-    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one")] }]);
-    const sessions = join(torn, "store/agents/main/sessions");
-    appendFileSync(
-      join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? ""),
-      '{"type":"mess',
-    );
-    const { code, stderr, stdout } = await runHere(torn, ["show", "agent:main:torn"]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("one");
-    expect(stderr.match(/TAIL_TORN/g)).toHaveLength(1);
-    expect((await runHere(torn, ["show", "agent:main:torn", "--quiet"])).stderr).toBe("");
-  });
-
-  it("says that the store has set a torn end aside", async () => {
-    const torn = join(home, "torn");
-    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one"), user("two")] }]);
-    const sessions = join(torn, "store/agents/main/sessions");
-    const path = join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? "");
-    const whole = readFileSync(path);
-    truncateSync(path, whole.length - 5);
-    const { stdout } = await runHere(torn, ["doctor", "--json"]);
-    expect(new Set(kindsOf(stdout, "finding").map(({ code }) => code))).toContain("BATCH_INCOMPLETE");
-  });
-
-  it("looks into a whole directory and its index", async () => {
-    const folder = join(home, "indexed");
-    mkdirSync(folder);
-    writeFileSync(
-      join(folder, "sessions.json"),
-      JSON.stringify({ "agent:main:gone": { sessionId: "gone", updatedAt: 1 } }),
-    );
-    writeFileSync(join(folder, "s1.jsonl"), `${header}\n${message("a", null)}\n`);
-    const { stdout, code } = await run("doctor", folder, "--json");
-    expect(code).toBe(3);
-    expect(
-      kindsOf(stdout, "finding")
-        .map((finding) => finding["code"])
-        .toSorted(),
-    ).toEqual(["SESSION_FILE_MISSING", "SESSION_UNINDEXED"]);
-  });
-});
-
 describe("sessions that are special", () => {
   it("are shown, exported and copied although a newer version wrote something in them", async () => {
     await seed(home, [
@@ -252,7 +143,7 @@ describe("sessions that are special", () => {
   });
 
   it("are empty, and nothing fails on them", async () => {
-    await using store = await openStore(`jsonl:${storeFolder}`, { workingDirectory: home, create: false });
+    await using store = await openStore(storeUrl, { workingDirectory: home, create: false });
     await store.save(sessionRef({ key: "agent:main:empty" }), { sessionId: "empty-1" }, { ifRevision: null });
     const [context] = objects((await run("context", "empty-1", "--provider", "anthropic", "--json")).stdout);
     expect(context).toMatchObject({ recordsInContext: 0, headId: null, lastSeq: 0, messages: [], model: null });
@@ -315,7 +206,12 @@ describe("import, export and copy", () => {
 
   it("write nothing on a dry run", async () => {
     const fresh = join(home, "dry");
-    const file = join(home, "odd/good.jsonl");
+    const file = join(home, "dry.jsonl");
+    writeFileSync(
+      file,
+      '{"type":"session","version":3,"id":"dry","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}\n' +
+        '{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}\n',
+    );
     const { stdout } = await run("import", file, "--dry-run", "--json", "--store", `jsonl:${fresh}`);
     expect(objects(stdout)[0]).toMatchObject({ sources: [{ state: "imported", records: 2 }] });
     expect(

@@ -187,7 +187,10 @@ describe("exit codes", () => {
     expect(settings.get("agent")).toMatchObject({ value: "work", source: "file", default: "main" });
     expect(settings.get("namespace")).toMatchObject({ value: "n", source: "flag" });
     expect(settings.get("home")).toMatchObject({ source: "environment" });
-    expect(settings.get("store")).toMatchObject({ value: "postgres://ada:***@h/db", default: `jsonl:${other}/store` });
+    expect(settings.get("store")).toMatchObject({
+      value: "postgres://ada:***@h/db",
+      default: `sqlite:${other}/sessions.db`,
+    });
   });
 });
 

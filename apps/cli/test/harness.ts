@@ -109,12 +109,13 @@ export interface SeedSession {
   readonly drafts: readonly RecordDraft[];
 }
 
-/** Fills the default store of a home. */
-export async function seed(home: string, sessions: readonly SeedSession[]): Promise<void> {
-  await using store: SessionStore = await openStore(`jsonl:${join(home, "store")}`, {
-    workingDirectory: home,
-    create: true,
-  });
+/** Fills a store; the default one of the home unless another is named. */
+export async function seed(
+  home: string,
+  sessions: readonly SeedSession[],
+  storeUrl = `sqlite:${join(home, "sessions.db")}`,
+): Promise<void> {
+  await using store: SessionStore = await openStore(storeUrl, { workingDirectory: home, create: true });
   for (const { key, entry, drafts } of sessions) {
     const ref = sessionRef({ key });
     await store.save(ref, { sessionId: `id-${key.replace(/[^a-z0-9]+/gi, "-")}`, ...entry }, { ifRevision: null });

@@ -102,14 +102,15 @@ describe("import", () => {
   });
 
   it("refuses the store it would import into, by whatever name, and nothing is there twice", async () => {
-    await runHere(home, ["import", "good.jsonl"]);
+    const own = ["--store", `jsonl:${home}/store`, "--json"];
+    await runHere(home, ["import", "good.jsonl", ...own]);
     symlinkSync("store/agents/main", join(home, "other-name"));
-    const before = (await runHere(home, ["sessions", "--json"])).stdout;
+    const before = (await runHere(home, ["sessions", ...own])).stdout;
     for (const path of ["store", "store/agents/main/sessions/good.jsonl", "other-name"]) {
-      const run = await runHere(home, ["import", path, "--json"]);
+      const run = await runHere(home, ["import", path, ...own]);
       expect([run.code, ...talk(run)]).toEqual([1, "note", "INPUT_INVALID"]);
     }
-    expect((await runHere(home, ["sessions", "--json"])).stdout).toBe(before);
+    expect((await runHere(home, ["sessions", ...own])).stdout).toBe(before);
     const elsewhere = await runHere(home, ["import", "store", "--json", "--store", `jsonl:${home}/copy`]);
     expect(elsewhere.code).toBe(0);
   });
@@ -132,7 +133,7 @@ describe("copy", () => {
     const key = "agent:main:import:direct:good";
     const inMemory = await runHere(home, ["copy", key, "--to-store", "memory:", "--json"]);
     expect([inMemory.code, ...talk(inMemory)]).toEqual([0, "note"]);
-    const same = await runHere(home, ["copy", key, "--to-store", `jsonl:${home}/store`, "--json"]);
+    const same = await runHere(home, ["copy", key, "--to-store", `sqlite:${home}/sessions.db`, "--json"]);
     expect([same.code, objects(same.stdout)[0]?.["state"]]).toEqual([0, "unchanged"]);
   });
 });

@@ -24,7 +24,7 @@ export const cliSettings: SettingFragment = {
       environment: [{ name: "THROUGHLINE_STORE" }],
       flag: "--store",
       isFileAllowed: true,
-      default: (values) => `jsonl:${values["home"]}/store`,
+      default: (values) => `sqlite:${values["home"]}/sessions.db`,
     },
     {
       key: "agent",

@@ -19,7 +19,7 @@ describe("resolveSettings", () => {
     const settings = await resolve({});
     expect([...settings.values()].map(({ key, value, source }) => [key, value, source])).toEqual([
       ["home", "/home/ada/.throughline", "default"],
-      ["store", "jsonl:/home/ada/.throughline/store", "default"],
+      ["store", "sqlite:/home/ada/.throughline/sessions.db", "default"],
       ["agent", "main", "default"],
       ["namespace", "", "default"],
       ["logLevel", "info", "default"],
@@ -28,7 +28,7 @@ describe("resolveSettings", () => {
       ["timeoutMs", 0, "default"],
     ]);
     const moved = await resolve({ environment: { THROUGHLINE_HOME: "/srv/t" } });
-    expect(moved.get("store")?.value).toBe("jsonl:/srv/t/store");
+    expect(moved.get("store")?.value).toBe("sqlite:/srv/t/sessions.db");
   });
 
   it("lets a flag win over the environment, that over the file, that over the default", async () => {

@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+import type { Run } from "./harness.ts";
+
+const directory = temporaryDirectory();
+const home = directory.path;
+
+const run = (...args: readonly string[]): Promise<Run> => runHere(home, args);
+const kindsOf = (text: string, kind: string): Record<string, unknown>[] =>
+  objects(text).filter((value) => value["kind"] === kind);
+
+afterAll(() => directory.remove());
+
+describe("doctor", () => {
+  const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
+  const message = (id: string, parentId: string | null): string =>
+    JSON.stringify({
+      type: "message",
+      id,
+      parentId,
+      timestamp: "2026-01-01T00:00:01.000Z",
+      message: { role: "user", content: id },
+    });
+
+  it("repairs a copy and touches neither the original nor a copy that is there", async () => {
+    const folder = join(home, "odd");
+    mkdirSync(folder);
+    const broken = join(folder, "broken.jsonl");
+    writeFileSync(broken, `${header}\n${message("a", null)}\n{oops\n${message("b", "gone")}\n`);
+    writeFileSync(join(folder, "good.jsonl"), `${header}\n${message("a", null)}\n`);
+    const before = createHash("sha256").update(readFileSync(broken)).digest("hex");
+    const first = await run("doctor", folder, "--repair", "--json");
+    expect(first.code).toBe(3);
+    expect(kindsOf(first.stdout, "finding").map(({ code, line, repaired }) => [code, line, repaired])).toEqual([
+      ["LINE_MALFORMED", 3, true],
+      ["ORPHAN_PARENT", 4, true],
+    ]);
+    expect(readdirSync(folder).toSorted()).toEqual(["broken.jsonl", "broken.jsonl.repaired.jsonl", "good.jsonl"]);
+    expect(createHash("sha256").update(readFileSync(broken)).digest("hex")).toBe(before);
+    const repaired = readFileSync(`${broken}.repaired.jsonl`, "utf8");
+    expect(repaired).toBe(`${header}\n${message("a", null)}\n${message("b", "a")}\n`);
+    const again = await run("doctor", folder, "--repair", "--json");
+    expect(kindsOf(again.stderr, "note").map(({ message: text }) => String(text))).toEqual([
+      expect.stringContaining("was not touched"),
+    ]);
+    expect(readFileSync(`${broken}.repaired.jsonl`, "utf8")).toBe(repaired);
+    expect((await run("doctor", `${broken}.repaired.jsonl`)).code).toBe(0);
+  });
+
+  it("finds every line of a transcript we write to be JSON, and one that is not [TRN-05, TST-04]", async () => {
+    const own = join(home, "own");
+    await seed(
+      own,
+      [
+        {
+          key: "agent:main:own",
+          drafts: [user('a\u2028b\n"c"'), { type: "note", text: "\u0000 \ud800 \u001b" }, assistant("d")],
+        },
+      ],
+      "jsonl:store",
+    );
+    const sessions = join(own, "store/agents/main/sessions");
+    const [name = ""] = readdirSync(sessions).filter((each) => each.endsWith(".jsonl"));
+    const path = join(sessions, name);
+    const lines = readFileSync(path, "utf8").split("\n");
+    expect(lines.pop()).toBe("");
+    expect(lines.map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
+      "session",
+      "message",
+      "note",
+      "message",
+    ]);
+    expect((await run("doctor", path)).code).toBe(0);
+    appendFileSync(path, "not a record\n");
+    const { code, stdout } = await run("doctor", path, "--json");
+    expect(code).toBe(3);
+    expect(kindsOf(stdout, "finding").filter(({ severity }) => severity === "error")).toMatchObject([
+      { code: "LINE_MALFORMED", line: 5, path },
+    ]);
+  });
+
+  it("lets a reading command say once what the store has met", async () => {
+    const torn = join(home, "torn-once");
+    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one")] }], "jsonl:store");
+    const sessions = join(torn, "store/agents/main/sessions");
+    appendFileSync(
+      join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? ""),
+      '{"type":"mess',
+    );
+    const { code, stderr, stdout } = await runHere(torn, ["show", "agent:main:torn", "--store", "jsonl:store"], {
+      cwd: torn,
+    });
+    expect(code).toBe(0);
+    expect(stdout).toContain("one");
+    expect(stderr.match(/TAIL_TORN/g)).toHaveLength(1);
+    expect(
+      (await runHere(torn, ["show", "agent:main:torn", "--quiet", "--store", "jsonl:store"], { cwd: torn })).stderr,
+    ).toBe("");
+  });
+
+  it("says that the store has set a torn end aside", async () => {
+    const torn = join(home, "torn");
+    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one"), user("two")] }], "jsonl:store");
+    const sessions = join(torn, "store/agents/main/sessions");
+    const path = join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? "");
+    const whole = readFileSync(path);
+    truncateSync(path, whole.length - 5);
+    const { stdout } = await runHere(torn, ["doctor", "--json", "--store", "jsonl:store"], { cwd: torn });
+    expect(new Set(kindsOf(stdout, "finding").map(({ code }) => code))).toContain("BATCH_INCOMPLETE");
+  });
+
+  it("looks into a whole directory and its index", async () => {
+    const folder = join(home, "indexed");
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, "sessions.json"),
+      JSON.stringify({ "agent:main:gone": { sessionId: "gone", updatedAt: 1 } }),
+    );
+    writeFileSync(join(folder, "s1.jsonl"), `${header}\n${message("a", null)}\n`);
+    const { stdout, code } = await run("doctor", folder, "--json");
+    expect(code).toBe(3);
+    expect(
+      kindsOf(stdout, "finding")
+        .map((finding) => finding["code"])
+        .toSorted(),
+    ).toEqual(["SESSION_FILE_MISSING", "SESSION_UNINDEXED"]);
+  });
+});
