@@ -137,7 +137,11 @@ function serverToolId(block: Readonly<Record<string, unknown>>): unknown {
   return type.endsWith("_tool_result") ? (block["tool_use_id"] ?? "") : null;
 }
 
+const noPairs: ReadonlySet<unknown> = new Set();
+
 function serverToolPairs(content: readonly NeutralBlock[]): ReadonlySet<unknown> {
+  // Nearly every reply; two sets for each of thousands are felt.
+  if (!content.some((block) => block.type === "unknown")) return noPairs;
   const called = new Set<unknown>();
   const answered = new Set<unknown>();
   for (const block of content) {
