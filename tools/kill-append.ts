@@ -26,6 +26,8 @@ export interface KillOptions {
   readonly sizeBytes: number;
   readonly seed: number;
   readonly directory: string;
+  /** Which store is written to. */
+  readonly scheme: "sqlite" | "jsonl";
 }
 
 const command = [
@@ -39,13 +41,14 @@ const sessionKey = "agent:main:cli:direct:kill";
  * Feeds `throughline append` without a pause, kills it with SIGKILL at a random moment, and begins again on the same
  * session, so that each round also starts on what the kill before has left. Then everything is read back once.
  */
-export async function killAppend({ rounds, sizeBytes, seed, directory }: KillOptions): Promise<KillFigures> {
+export async function killAppend({ rounds, sizeBytes, seed, directory, scheme }: KillOptions): Promise<KillFigures> {
   const random = createRandom(seed);
+  const place = ["--home", directory, "--store", `${scheme}:${join(directory, "store")}`];
   const promised: { readonly seq: number; readonly id: string }[] = [];
   for (let round = 0; round < rounds; round++) {
-    promised.push(...(await killOnce(round, sizeBytes, Math.floor(random() * 60), directory)));
+    promised.push(...(await killOnce(round, sizeBytes, Math.floor(random() * 60), place)));
   }
-  const stored = await readBack(directory);
+  const stored = await readBack(place);
   const bySeq = new Map(stored.map(({ seq, id }) => [seq, id]));
   const positions = stored.map(({ record }) => record.message.content.split(" ", 2).map(Number) as [number, number]);
   const outOfOrder = positions.filter(([round, index], at) => {
@@ -70,10 +73,10 @@ function killOnce(
   round: number,
   sizeBytes: number,
   delayMs: number,
-  directory: string,
+  place: readonly string[],
 ): Promise<{ seq: number; id: string }[]> {
   const [program = "", ...args] = command;
-  const child = spawn(program, [...args, "append", sessionKey, "--json", "--home", directory], { env: environment() });
+  const child = spawn(program, [...args, "append", sessionKey, "--json", ...place], { env: environment() });
   const text = "x".repeat(sizeBytes);
   const acknowledged: { seq: number; id: string }[] = [];
   let index = 0;
@@ -114,9 +117,9 @@ interface StoredLine {
   readonly record: { readonly message: { readonly content: string } };
 }
 
-async function readBack(directory: string): Promise<readonly StoredLine[]> {
+async function readBack(place: readonly string[]): Promise<readonly StoredLine[]> {
   const [program = "", ...args] = command;
-  const child = spawn(program, [...args, "show", sessionKey, "--all-branches", "--json", "--home", directory], {
+  const child = spawn(program, [...args, "show", sessionKey, "--all-branches", "--json", ...place], {
     env: environment(),
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -154,9 +157,11 @@ if (import.meta.main) {
     options: {
       rounds: { type: "string", default: "100" },
       size: { type: "string", default: "200" },
+      store: { type: "string", default: "sqlite" },
       seed: { type: "string" },
     },
   });
+  const scheme = values.store === "jsonl" ? "jsonl" : "sqlite";
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
   const directory = mkdtempSync(join(tmpdir(), "throughline-kill-"));
   const startMs = performance.now();
@@ -166,10 +171,11 @@ if (import.meta.main) {
       sizeBytes: Number(values.size),
       seed,
       directory,
+      scheme,
     });
     const { rounds, sizeBytes, acknowledged, found, duplicates, outOfOrder, unacknowledged } = figures;
     process.stdout.write(
-      `kill -9 of append, ${rounds} rounds, records of ${sizeBytes} bytes, seed ${seed}: ${acknowledged} acknowledged, ${found} found, ` +
+      `kill -9 of append, ${scheme} store, ${rounds} rounds, records of ${sizeBytes} bytes, seed ${seed}: ${acknowledged} acknowledged, ${found} found, ` +
         `${acknowledged - found} lost, ${duplicates} twice, ${outOfOrder} out of order, ${unacknowledged} written without a word, ` +
         `${((performance.now() - startMs) / 1000).toFixed(1)} s\n`,
     );
