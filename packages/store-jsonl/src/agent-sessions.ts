@@ -1,3 +1,4 @@
+import { refused } from "@throughline/core/store";
 import { createFinding, type Finding, type SessionRef, type SessionState } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { agentFolder, agentFolderExists, type AgentAddress, type AgentFolder } from "./agent-folder.ts";
@@ -8,7 +9,7 @@ import { findForeignSessions } from "./foreign-sessions.ts";
 import { SessionIndex, type SeenSession } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
-import { refused, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile } from "./transcript-file.ts";
 import { TranscriptSummaries } from "./transcript-summaries.ts";

@@ -9,17 +9,18 @@ import type {
 import {
   assertBatchSize,
   headAfterAppend,
+  type LinkedRecord,
   linkRecords,
   nextUpdatedAtMs,
   ownEntry,
   patchEntry,
-  quote,
-  type LinkedRecord,
   type PreparedRecord,
+  quote,
+  refused,
 } from "@throughline/core/store";
 import { attachEnvelope } from "@throughline/openclaw-format";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
-import { refused, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 import { encodeStoredLine, type EncodedLine, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
 import { appendedIn, type TranscriptFile } from "./transcript-file.ts";
 import type { Transcript } from "./transcript.ts";

@@ -4,6 +4,7 @@ import type * as core from "@throughline/core";
 import { createFinding, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
+import { refused } from "@throughline/core/store";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
 import { appendEntry } from "./append-entry.ts";
@@ -17,7 +18,7 @@ import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
-import { refused, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.

@@ -1,9 +1,9 @@
 import { throughlineKind, type RedactResult } from "@throughline/core";
-import { quote, redactionTombstone, serializeRecord, type LinkedRecord } from "@throughline/core/store";
+import { type LinkedRecord, quote, redactionTombstone, refused, serializeRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine, type HeldSession } from "./append-records.ts";
 import { readLine } from "./read-pages.ts";
-import { refused, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 import { encodeStoredLine, type StoreEnvelope } from "./stored-line.ts";
 
 /**

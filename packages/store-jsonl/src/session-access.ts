@@ -1,10 +1,9 @@
 import type { SessionEntry, SessionRef, ThroughlineError } from "@throughline/core";
-import { sessionNotFound } from "@throughline/core/store";
+import { refused, sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
-import { refused } from "./store-context.ts";
 
 export interface AccessOptions {
   /** Also hold the lock of the entries log. */

@@ -6,13 +6,13 @@ import {
   type SessionEntry,
   type SessionRef,
 } from "@throughline/core";
-import { assertSessionId, nextUpdatedAtMs, patchEntry, quote } from "@throughline/core/store";
+import { assertSessionId, nextUpdatedAtMs, patchEntry, quote, refused } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine } from "./append-records.ts";
 import { appendAll, fileError, withFileErrors } from "./file-work.ts";
 import type { SessionRow } from "./session-row.ts";
-import { refused, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** What a change needs to know; every function here runs under the locks of its sessions and of the entries. */
 export interface ChangeScene {

@@ -1,12 +1,4 @@
-import {
-  ThroughlineError,
-  type Clock,
-  type ErrorCode,
-  type RandomSource,
-  type RecordIds,
-  type SessionEvent,
-  type StoreLimits,
-} from "@throughline/core";
+import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
 import type { Files } from "./files.ts";
 import type { SessionLocks } from "./session-lock.ts";
 import type { LineCodec } from "./stored-line.ts";
@@ -24,13 +16,4 @@ export interface StoreContext {
   /** Null: while there are not too many sessions. */
   readonly writesSessionsJson: boolean | null;
   emit(event: SessionEvent): void;
-}
-
-/** A refusal: nothing was changed. */
-export function refused(
-  code: ErrorCode,
-  message: string,
-  details: Readonly<Record<string, unknown>> = {},
-): ThroughlineError {
-  return new ThroughlineError(code, message, { outcome: "not-applied", details });
 }

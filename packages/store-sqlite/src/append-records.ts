@@ -3,10 +3,11 @@ import { patchEntry } from "@throughline/core";
 import {
   assertBatchSize,
   headAfterAppend,
-  linkRecords,
-  quote,
   type LinkedRecord,
+  linkRecords,
   type PreparedRecord,
+  quote,
+  refused,
 } from "@throughline/core/store";
 import { earlierResult, rememberResult, type AppendKey } from "./keyed-appends.ts";
 import { catchUpIds } from "./record-ids.ts";
@@ -22,7 +23,6 @@ import {
   writableSession,
   writeEntry,
 } from "./session-rows.ts";
-import { refused } from "./sqlite-errors.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 

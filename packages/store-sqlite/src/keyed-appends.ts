@@ -1,7 +1,6 @@
 import type { AppendResult, SessionHead } from "@throughline/core";
-import { defaultIdempotency, quote, RememberedAppends } from "@throughline/core/store";
+import { defaultIdempotency, quote, refused, RememberedAppends } from "@throughline/core/store";
 import { appendedOf } from "./record-rows.ts";
-import { refused } from "./sqlite-errors.ts";
 import type { KeyedAppendRow, SessionRow, Statements } from "./statements.ts";
 
 /** An idempotency key with the hash of the drafts it came with. */

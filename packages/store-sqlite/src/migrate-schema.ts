@@ -1,8 +1,8 @@
+import { refused } from "@throughline/core/store";
 import { createHash } from "node:crypto";
 import process from "node:process";
 import type Database from "better-sqlite3";
 import { applicationId, type SchemaStep } from "./schema.ts";
-import { refused } from "./sqlite-errors.ts";
 import { createPrivateFile, isThere, putInPlace } from "./store-file.ts";
 
 /**

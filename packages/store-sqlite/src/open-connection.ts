@@ -1,7 +1,8 @@
+import { refused } from "@throughline/core/store";
 import Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
-import { nativeCode, refused, storeError } from "./sqlite-errors.ts";
+import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { databasePath, isWritable, prepareFile, readHeader } from "./store-file.ts";
 

@@ -8,8 +8,7 @@ import type {
   SourcedRecord,
   StoredRecord,
 } from "@throughline/core";
-import { lineBytes, quote, type LinkedRecord, type PayloadCoder } from "@throughline/core/store";
-import { refused } from "./sqlite-errors.ts";
+import { lineBytes, type LinkedRecord, type PayloadCoder, quote, refused } from "@throughline/core/store";
 import type { KeptPayload, RecordHeadRow, RecordRow } from "./statements.ts";
 
 /** What the payloads of a session belong to. */

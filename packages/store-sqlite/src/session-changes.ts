@@ -15,6 +15,7 @@ import {
   assertSessionId,
   quote,
   redactionTombstone,
+  refused,
   serializeRecord,
 } from "@throughline/core/store";
 import { firstSweepAt } from "./keyed-appends.ts";
@@ -34,7 +35,6 @@ import {
   writableSession,
   writeEntry,
 } from "./session-rows.ts";
-import { refused } from "./sqlite-errors.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 

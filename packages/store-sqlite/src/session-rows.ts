@@ -6,9 +6,8 @@ import {
   type SessionRef,
   type SessionState,
 } from "@throughline/core";
-import { nextUpdatedAtMs, quote, sessionNotFound } from "@throughline/core/store";
+import { nextUpdatedAtMs, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { decodedText, type PayloadPlace, type RowCoder } from "./record-rows.ts";
-import { refused } from "./sqlite-errors.ts";
 import { changingColumns, type KeptPayload, type SessionRow, type Statements } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 

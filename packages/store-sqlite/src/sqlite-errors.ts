@@ -1,15 +1,5 @@
 import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
 
-/** A refusal: nothing was changed. */
-export function refused(
-  code: ErrorCode,
-  message: string,
-  details: Readonly<Record<string, unknown>> = {},
-  cause?: unknown,
-): ThroughlineError {
-  return new ThroughlineError(code, message, { outcome: "not-applied", details, cause });
-}
-
 /** The code of an error of SQLite or of the operating system; empty for others. */
 export function nativeCode(error: unknown): string {
   const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;

@@ -8,6 +8,7 @@ import {
   draftsFingerprint,
   ownEntry,
   prepareDrafts,
+  refused,
   writeDurability,
 } from "@throughline/core/store";
 import { appendRecords } from "./append-records.ts";
@@ -17,7 +18,6 @@ import { firstPosition, readPage } from "./read-pages.ts";
 import { catchUpRows, catchUpSlice } from "./record-ids.ts";
 import { moveSession, redactSession, removeSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
-import { refused } from "./sqlite-errors.ts";
 import { StoreHandle } from "./store-handle.ts";
 
 export interface SqliteStoreOptions {

@@ -1,3 +1,4 @@
+import { refused } from "@throughline/core/store";
 import {
   accessSync,
   chmodSync,
@@ -12,7 +13,7 @@ import {
   renameSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { refused, nativeCode } from "./sqlite-errors.ts";
+import { nativeCode } from "./sqlite-errors.ts";
 
 /** What the first bytes of a file say, or that there are none. */
 export interface FileHeader {

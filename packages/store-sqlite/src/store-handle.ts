@@ -1,6 +1,7 @@
+import { refused } from "@throughline/core/store";
 import { hasErrorCode, ThroughlineError, type SessionEvent, type SessionEventListener } from "@throughline/core";
 import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
-import { isBusy, nativeCode, refused, storeError } from "./sqlite-errors.ts";
+import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
 import { WriteQueue, type WriteOptions } from "./write-queue.ts";
 

@@ -1,6 +1,7 @@
+import { refused } from "@throughline/core/store";
 import { ThroughlineError, type Durability, type SessionEvent } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
-import { isBusy, nativeCode, refused, storeError } from "./sqlite-errors.ts";
+import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { lockHolder } from "./store-file.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
 
