@@ -12,6 +12,7 @@ export { isSideRecord } from "./is-side-record.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
 export type { OpenedSession, OpenSessionOptions, ResetSessionOptions } from "./open-session.ts";
 export type {
+  ChatDelta,
   ChatModel,
   ChatReply,
   ChatRequest,
@@ -22,6 +23,7 @@ export type {
   Summarizer,
   SummaryReply,
   SummaryRequest,
+  ToolDefinition,
 } from "./ports.ts";
 export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";

@@ -1,3 +1,5 @@
+import type { AssistantMessage } from "./record.ts";
+
 /** The world as Throughline sees it. Everything that is not a pure function of its arguments goes through here. */
 
 export interface Clock {
@@ -23,27 +25,64 @@ export interface Logger {
   log(level: "debug" | "info" | "warn" | "error", message: string, details?: Readonly<Record<string, unknown>>): void;
 }
 
+/** A tool as a model is told of it. `inputSchema` is JSON Schema of an object. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** What arrives while a model answers, in order. Deltas inform; what counts is the reply. */
+export type ChatDelta =
+  | { readonly type: "text" | "thinking"; readonly text: string }
+  /** A call of a tool whose arguments are complete. */
+  | { readonly type: "tool-call"; readonly id: string; readonly name: string };
+
 export interface ChatRequest {
   readonly model: string;
   readonly system: string | null;
-  /** In the wire shape of the provider that serves the model. */
+  /** In the wire shape that `ChatModel.api` names. */
   readonly messages: readonly unknown[];
-  readonly tools?: readonly unknown[];
-  readonly maxOutputTokens?: number;
+  /** @default none */
+  readonly tools?: readonly ToolDefinition[];
+  /** Null leaves it to the provider. @default null */
+  readonly maxOutputTokens?: number | null;
+  /** `off`, `low`, `medium`, `high`, or a word of the provider's. @default off */
+  readonly thinkingLevel?: string;
   readonly signal?: AbortSignal;
+  /** Given, the answer is streamed. @default none */
+  readonly onDelta?: (delta: ChatDelta) => void;
+  /**
+   * Called at most once, before the call rejects, with what had arrived of an answer that broke off or was aborted.
+   * Not called when nothing had arrived. `stopReason` is `aborted` or `error`. @default none
+   */
+  readonly onPartial?: (partial: AssistantMessage) => void;
 }
 
 export interface ChatReply {
-  readonly message: Readonly<Record<string, unknown>>;
+  /** As a record keeps it, with `api`, `provider`, `model`, `usage` and `stopReason`. */
+  readonly message: AssistantMessage;
+  /** In the provider's own word. */
   readonly stopReason: string;
-  /** What the provider said of the call's tokens; null when it said nothing. */
-  readonly usage: Readonly<Record<string, number>> | null;
+  /** What the provider said of the call's tokens, in its own fields; null when it said nothing. */
+  readonly usage: Readonly<Record<string, unknown>> | null;
 }
 
-/** A model behind one function, whoever serves it. */
+/** A provider's models behind one function. */
 export interface ChatModel {
+  /** As records name it: `anthropic`, `openai`, `ollama`, … */
   readonly provider: string;
+  /** The wire shape of its messages, by the name of a history target: `anthropic`, `openai`, `openai-responses`, … */
+  readonly api: string;
+  /**
+   * Rejects with ABORTED after an abort, and otherwise with the error of the provider's SDK as it came: the guard reads
+   * its status, headers and body. Retries are the SDK's.
+   */
   chat(request: ChatRequest): Promise<ChatReply>;
+  /** Counts a request at the provider's own endpoint. Absent where there is none. */
+  countTokens?(request: ChatRequest): Promise<number>;
+  /** The window the provider states for a model, in tokens; null when it states none. Absent where it cannot be asked. */
+  windowTokens?(model: string, signal?: AbortSignal): Promise<number | null>;
 }
 
 export interface SummaryRequest {
