@@ -12,6 +12,9 @@ export { isSideRecord } from "./is-side-record.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
 export type { OpenedSession, OpenSessionOptions, ResetSessionOptions } from "./open-session.ts";
 export type {
+  AgentTool,
+  AgentToolCall,
+  AgentToolResult,
   ChatDelta,
   ChatModel,
   ChatReply,

@@ -1,4 +1,5 @@
-import type { AssistantMessage } from "./record.ts";
+import type { AssistantMessage, ImageBlock, TextBlock, UnknownBlock } from "./record.ts";
+import type { SessionRef } from "./session-ref.ts";
 
 /** The world as Throughline sees it. Everything that is not a pure function of its arguments goes through here. */
 
@@ -30,6 +31,35 @@ export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** What a tool is told of the call it answers. */
+export interface AgentToolCall {
+  /** Aborted with the turn. */
+  readonly signal: AbortSignal;
+  /** The id of the call, as the record of the reply keeps it. */
+  readonly callId: string;
+  /** The session the call belongs to; absent where a tool runs outside of one. */
+  readonly ref?: SessionRef;
+}
+
+/** What a tool answers. A string stands for `{ content }`. */
+export interface AgentToolResult {
+  readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+  /** Tells the model that the call failed. @default false */
+  readonly isError?: boolean;
+  /** JSON for people and programs, kept in the record and never sent to a model. @default none */
+  readonly details?: unknown;
+}
+
+/** A tool an agent may call: what the model is told of it, and what runs. */
+export interface AgentTool {
+  readonly definition: ToolDefinition;
+  /**
+   * @param args as the model wrote them: an object, of which nothing else is checked.
+   * A failure the model should know of and can act on is a result with `isError`; what is thrown becomes one too.
+   */
+  run(args: Readonly<Record<string, unknown>>, call: AgentToolCall): Promise<string | AgentToolResult>;
 }
 
 /** What arrives while a model answers, in order. Deltas inform; what counts is the reply. */
