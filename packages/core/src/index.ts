@@ -6,6 +6,7 @@ export { findRecordProblem } from "./find-record-problem.ts";
 export type { RecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { Finding, FindingCode, FindingPlace, FindingRule, FindingSeverity } from "./finding.ts";
+export { isFlushMessage } from "./flush-message.ts";
 export { copyRecords, forkByCopy } from "./fork-session.ts";
 export type { ForkSessionOptions } from "./fork-session.ts";
 export { isSideRecord } from "./is-side-record.ts";
