@@ -1,1 +1,12 @@
-export {};
+export { readDurationMs } from "./duration.ts";
+export { planReset } from "./plan-reset.ts";
+export type { ResetPlan, ResetQuestion } from "./plan-reset.ts";
+export { planRetention } from "./plan-retention.ts";
+export type { RetainedSession, RetentionPlan, RetentionPolicy, RetentionStep } from "./plan-retention.ts";
+export type { PolicyProblem } from "./policy-problem.ts";
+export { neverReset, readResetPolicy } from "./reset-policy.ts";
+export type { ResetMode, ResetPolicy, ResetRule, ResetType } from "./reset-policy.ts";
+export { compareSendPolicyModes, dependsOnMode, resolveSendPolicy } from "./resolve-send-policy.ts";
+export type { SendPolicyAnswer, SendPolicyQuestion, SendPolicySource } from "./resolve-send-policy.ts";
+export { openSendPolicy, readSendPolicy } from "./send-policy.ts";
+export type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode, SendPolicyRule } from "./send-policy.ts";

@@ -1,0 +1,64 @@
+import { parseSessionKey } from "@throughline/core/keys";
+import { lastDailyBoundaryMs, nextDailyBoundaryMs } from "./daily-boundary.ts";
+import type { ResetPolicy, ResetRule, ResetType } from "./reset-policy.ts";
+
+export interface ResetQuestion {
+  readonly policy: ResetPolicy;
+  readonly key: string;
+  /** @default from the key */
+  readonly channel?: string | null;
+  /** Of the conversation; a thread of a group is a thread. @default from the key */
+  readonly type?: ResetType;
+  /** When somebody last said something. Heartbeats and other work of the system are not activity. */
+  readonly lastActivityMs: number;
+  readonly nowMs: number;
+  /** An IANA zone: daily hours are hours of its clocks. */
+  readonly timeZone: string;
+}
+
+/** What a policy asks for. A plan changes nothing; whoever acts on it says so first. */
+export interface ResetPlan {
+  readonly isDue: boolean;
+  readonly reason: "daily" | "idle" | null;
+  /** When it was or will be due if nothing happens; null: never. */
+  readonly dueAtMs: number | null;
+  /** Which part of the policy decided. */
+  readonly source: "channel" | "type" | "general";
+  readonly rule: ResetRule;
+}
+
+export function planReset(question: ResetQuestion): ResetPlan {
+  const { rule, source } = ruleFor(question);
+  const { lastActivityMs, nowMs, timeZone } = question;
+  const due: { readonly reason: "daily" | "idle"; readonly atMs: number }[] = [];
+  if (rule.mode === "daily") {
+    const boundaryMs = lastDailyBoundaryMs(nowMs, rule.atHour, timeZone);
+    const isStale = lastActivityMs < boundaryMs;
+    // When it first became due, not the newest boundary: two days of silence are one reset.
+    const atMs = isStale ? nextDailyBoundaryMs(lastActivityMs, rule.atHour, timeZone) : null;
+    due.push({ reason: "daily", atMs: atMs ?? nextDailyBoundaryMs(nowMs, rule.atHour, timeZone) });
+  }
+  if (rule.mode !== "never" && rule.idleMinutes !== null) {
+    due.push({ reason: "idle", atMs: lastActivityMs + rule.idleMinutes * 60_000 });
+  }
+  const first = due.toSorted((one, other) => one.atMs - other.atMs)[0];
+  if (first === undefined) return { isDue: false, reason: null, dueAtMs: null, source, rule };
+  const isDue = first.reason === "idle" ? nowMs > first.atMs : nowMs >= first.atMs;
+  return { isDue, reason: isDue ? first.reason : null, dueAtMs: first.atMs, source, rule };
+}
+
+/** The channel's rule, else the type's, else the general one: the first that exists decides alone. */
+function ruleFor({ policy, key, channel, type }: ResetQuestion): {
+  readonly rule: ResetRule;
+  readonly source: ResetPlan["source"];
+} {
+  const parsed = parseSessionKey(key);
+  const rest = parsed.form === "agent" ? parsed.rest : null;
+  const ofKey = rest?.kind === "peer" ? rest.channel : parsed.form === "short" ? parsed.channel : null;
+  const byChannel = policy.byChannel.get((channel ?? ofKey ?? "").toLowerCase());
+  if (byChannel !== undefined) return { rule: byChannel, source: "channel" };
+  const isThread = parsed.form === "agent" && parsed.suffix !== null;
+  const kind = type ?? (isThread ? "thread" : rest?.kind === "peer" ? rest.peerKind : "direct");
+  const byType = policy.byType[kind];
+  return byType === undefined ? { rule: policy.rule, source: "general" } : { rule: byType, source: "type" };
+}

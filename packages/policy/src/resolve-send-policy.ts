@@ -1,0 +1,128 @@
+import type { SessionEntry } from "@throughline/core";
+import { parseSessionKey, sessionKeyAliases, sessionKeyHasPrefix, type ParsedSessionKey } from "@throughline/core/keys";
+import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
+
+export interface SendPolicyQuestion {
+  readonly key: string;
+  /** Null when the session has none yet. @default null */
+  readonly entry?: SessionEntry | null;
+  /** Null when nothing was configured. */
+  readonly policy: SendPolicy | null;
+  /** Of the message about to be sent. @default from the entry, else from the key */
+  readonly channel?: string;
+  /** @default from the entry, else from the key */
+  readonly chatType?: string;
+}
+
+/** What decided: the session's own setting, a rule by its place, the policy's default, or that there is no policy. */
+export type SendPolicySource = "session" | "rule" | "default" | "unset";
+
+export interface SendPolicyAnswer {
+  readonly action: SendAction;
+  readonly source: SendPolicySource;
+  /** From 0; null when no rule decided. */
+  readonly ruleIndex: number | null;
+  readonly mode: SendPolicyMode | null;
+  /** What the rules were held against. */
+  readonly channel: string | null;
+  readonly chatType: string | null;
+}
+
+/**
+ * Whether something may be sent in a session. In order: the session's own `sendPolicy`, the rules, the default, allow.
+ * An own value that is neither `allow` nor `deny` was meant to say something: it denies.
+ */
+export function resolveSendPolicy(question: SendPolicyQuestion): SendPolicyAnswer {
+  const { policy } = question;
+  const facts = factsOf(question);
+  const answer = { mode: policy?.mode ?? null, channel: facts.channel, chatType: facts.chatType, ruleIndex: null };
+  const own: unknown = question.entry?.["sendPolicy"];
+  if (own !== undefined && own !== null) {
+    return { ...answer, action: own === "allow" ? "allow" : "deny", source: "session" };
+  }
+  if (policy === null) return { ...answer, action: "allow", source: "unset" };
+  const matching = policy.rules.flatMap((rule, index) => (matches(rule.match, facts) ? [{ rule, index }] : []));
+  const deny = policy.mode === "deny-overrides" ? matching.find(({ rule }) => rule.action === "deny") : undefined;
+  const decisive = deny ?? matching[0];
+  if (decisive === undefined) return { ...answer, action: policy.default, source: "default" };
+  return { ...answer, action: decisive.rule.action, source: "rule", ruleIndex: decisive.index };
+}
+
+/** Both readings of one policy. Where they differ, its writer should say which was meant. */
+export function compareSendPolicyModes(question: SendPolicyQuestion): {
+  readonly firstMatch: SendPolicyAnswer;
+  readonly denyOverrides: SendPolicyAnswer;
+  readonly differ: boolean;
+} {
+  const under = (mode: SendPolicyMode): SendPolicyAnswer =>
+    resolveSendPolicy({ ...question, policy: question.policy === null ? null : { ...question.policy, mode } });
+  const firstMatch = under("first-match");
+  const denyOverrides = under("deny-overrides");
+  return { firstMatch, denyOverrides, differ: firstMatch.action !== denyOverrides.action };
+}
+
+/** True when some session could get another answer under the other mode: an allow stands before a deny. */
+export function dependsOnMode(policy: SendPolicy): boolean {
+  const firstAllow = policy.rules.findIndex(({ action }) => action === "allow");
+  return firstAllow >= 0 && policy.rules.slice(firstAllow).some(({ action }) => action === "deny");
+}
+
+interface Facts {
+  readonly keys: readonly string[];
+  readonly channel: string | null;
+  readonly chatType: string | null;
+}
+
+function factsOf({ key, entry, channel, chatType }: SendPolicyQuestion): Facts {
+  const parsed = parseSessionKey(key);
+  const origin = entry?.origin;
+  return {
+    keys: sessionKeyAliases(key),
+    channel: firstText([
+      channel,
+      entry?.channel,
+      entry?.deliveryContext?.channel,
+      entry?.lastChannel,
+      origin?.channel,
+      origin?.provider,
+      channelOf(parsed),
+    ]),
+    chatType: canonicalChatType(firstText([chatType, entry?.chatType, origin?.chatType, chatTypeOf(parsed)])),
+  };
+}
+
+function matches(match: SendPolicyMatch, { keys, channel, chatType }: Facts): boolean {
+  if (match.channel !== undefined && !sameText(match.channel, channel)) return false;
+  if (match.chatType !== undefined && !sameText(canonicalChatType(match.chatType), chatType)) return false;
+  const { keyPrefix, rawKeyPrefix } = match;
+  if (rawKeyPrefix !== undefined && !keys.some((key) => sessionKeyHasPrefix(key, rawKeyPrefix))) return false;
+  if (keyPrefix === undefined) return true;
+  return keys.some((key) => sessionKeyHasPrefix(key, keyPrefix) || sessionKeyHasPrefix(withoutAgent(key), keyPrefix));
+}
+
+function withoutAgent(key: string): string {
+  const parsed = parseSessionKey(key);
+  return parsed.form === "agent" ? key.split(":").slice(2).join(":") : key;
+}
+
+function channelOf(key: ParsedSessionKey): string | null {
+  if (key.form === "short") return key.channel;
+  return key.form === "agent" && key.rest.kind === "peer" ? key.rest.channel : null;
+}
+
+function chatTypeOf(key: ParsedSessionKey): string | null {
+  return key.form === "agent" && key.rest.kind === "peer" ? key.rest.peerKind : null;
+}
+
+function canonicalChatType(chatType: string | null): string | null {
+  return chatType?.toLowerCase() === "dm" ? "direct" : chatType;
+}
+
+function firstText(values: readonly unknown[]): string | null {
+  const found = values.find((value) => typeof value === "string" && value.trim() !== "");
+  return typeof found === "string" ? found.trim() : null;
+}
+
+function sameText(one: string | null, other: string | null): boolean {
+  return one !== null && other !== null && one.toLowerCase() === other.toLowerCase();
+}

@@ -1,0 +1,77 @@
+import { join, PolicyReader, type Fields } from "./policy-problem.ts";
+
+export type SendAction = "allow" | "deny";
+
+/** How rules are weighed: the first that matches decides, or a matching deny wins over every allow. */
+export type SendPolicyMode = "first-match" | "deny-overrides";
+
+/** What a rule looks at. Every field that is there must match; none matches everything. Case does not count. */
+export interface SendPolicyMatch {
+  readonly channel?: string;
+  /** `dm` and `direct` are the same. */
+  readonly chatType?: string;
+  /** Of the key, or of the key without its `agent:<id>:`. */
+  readonly keyPrefix?: string;
+  /** Of the whole key only. */
+  readonly rawKeyPrefix?: string;
+}
+
+export interface SendPolicyRule {
+  readonly match: SendPolicyMatch;
+  /** @default "allow" */
+  readonly action: SendAction;
+}
+
+export interface SendPolicy {
+  readonly mode: SendPolicyMode;
+  readonly default: SendAction;
+  readonly rules: readonly SendPolicyRule[];
+}
+
+export const openSendPolicy: SendPolicy = { mode: "first-match", default: "allow", rules: [] };
+
+const matchFields = ["channel", "chatType", "keyPrefix", "rawKeyPrefix"] as const;
+
+/**
+ * Reads a `session.sendPolicy` block: `{default, rules: [{match, action}]}`, with `mode` as an addition of ours.
+ * `modeWhenUnstated` is `deny-overrides` for a block that was written for OpenClaw or ClawCode, whose programs weigh
+ * rules that way whatever their documents say.
+ * A block that cannot be understood is refused whole: half a policy would let through what it was written to stop.
+ * @throws {ThroughlineError} CONFIG_INVALID naming every field that is wrong
+ */
+export function readSendPolicy(value: unknown, modeWhenUnstated: SendPolicyMode = "first-match"): SendPolicy {
+  const reader = new PolicyReader();
+  const fields = reader.fields(value, "", ["mode", "default", "rules"]);
+  const policy: SendPolicy = {
+    mode: reader.choice(fields, "", "mode", ["first-match", "deny-overrides"] as const) ?? modeWhenUnstated,
+    default: reader.choice(fields, "", "default", ["allow", "deny"] as const) ?? "allow",
+    rules: readRules(reader, fields["rules"]),
+  };
+  reader.assertSound("sendPolicy");
+  return policy;
+}
+
+function readRules(reader: PolicyReader, rules: unknown): readonly SendPolicyRule[] {
+  if (rules === undefined) return [];
+  if (!Array.isArray(rules)) {
+    reader.say("rules", rules, "a list of {match, action}");
+    return [];
+  }
+  return rules.map((rule: unknown, index) => {
+    const path = `rules[${index}]`;
+    const fields = reader.fields(rule, path, ["match", "action"]);
+    return {
+      match: fields["match"] === undefined ? {} : readMatch(reader, fields["match"], join(path, "match")),
+      action: reader.choice(fields, path, "action", ["allow", "deny"] as const) ?? "allow",
+    };
+  });
+}
+
+function readMatch(reader: PolicyReader, value: unknown, path: string): SendPolicyMatch {
+  const fields: Fields = reader.fields(value, path, matchFields);
+  const found = matchFields.flatMap((name) => {
+    const text = reader.text(fields, path, name);
+    return text === null ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(found);
+}
