@@ -113,6 +113,16 @@ const table = {
     retryable: false,
     remedy: "Use agent:<agentId>:<rest> with at most 512 printable characters.",
   },
+  MODEL_KEY_MISSING: {
+    summary: "A model's provider wants a key, and none was given.",
+    retryable: false,
+    remedy: "Give the provider's key, by configuration or by the environment variable that the message names.",
+  },
+  MODEL_SDK_MISSING: {
+    summary: "The package a model's provider offers for its API is not installed.",
+    retryable: false,
+    remedy: "Install the package that the message names.",
+  },
   NAMESPACE_INVALID: {
     summary: "A namespace is neither empty nor a valid id.",
     retryable: false,

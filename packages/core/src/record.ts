@@ -39,6 +39,11 @@ export interface ToolCallBlock {
   readonly id: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /**
+   * What the model wrote for arguments when that is no JSON object, or was broken off; `arguments` is empty then. Such a
+   * call is never run: it is answered by an error.
+   */
+  readonly partialJson?: string;
   readonly thoughtSignature?: string;
 }
 
