@@ -1,9 +1,11 @@
 import type { StoredRecord } from "@throughline/core";
-import type { Context } from "./build-context.ts";
 import { GrowingContext } from "./growing-context.ts";
 import { GrowingReplay } from "./growing-replay.ts";
+import { GrowingWindow, type HistoryWindow, type WindowedContext } from "./growing-window.ts";
 import type { HistoryTarget } from "./history-targets.ts";
 import { replayRules, systemOf, type Rendering, type RenderOptions } from "./replay-history.ts";
+
+export interface HistoryOptions extends RenderOptions, HistoryWindow {}
 
 /** A session's history that grows with its log. What it gives is what building it from all records would give. */
 export interface History {
@@ -11,8 +13,20 @@ export interface History {
   append(records: readonly StoredRecord[]): void;
   /** Says where the head is after a rewind. */
   moveHead(headId: string | null): void;
-  /** @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION */
-  context(): Context;
+  /**
+   * Other limits from now on, for another model or after an overflow; one that is not given stays. A result that was sent
+   * short stays as it was; one that was sent whole and is short now unbinds the thinking after it.
+   */
+  setWindow(window: HistoryWindow): void;
+  /** Says that what was rendered last went to a model: how results were shortened in it is kept from now on. */
+  markSent(): void;
+  /**
+   * What the next rendering is made of. Its `cut` and `truncations` are to be recorded with the call, and given to
+   * `createHistory` as `recorded` by the process that goes on.
+   *
+   * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
+   */
+  context(): WindowedContext;
   /** @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION */
   render(): Rendering<unknown>;
   /** What was done so far. */
@@ -29,41 +43,75 @@ export interface HistoryWork {
 
 /**
  * A history for one provider. A next record of the same branch costs what it is itself; a compaction, an edit, another
- * branch, or a record that reaches back costs a build of the whole.
+ * branch, a moved cut, or a record that reaches back costs a build of the whole.
  */
-export function createHistory(target: HistoryTarget, options: RenderOptions = {}): History {
+export function createHistory(target: HistoryTarget, options: HistoryOptions = {}): History {
   const growing = new GrowingContext();
-  let replay: { readonly key: string; readonly machine: GrowingReplay<unknown> } | null = null;
-  const past = { messagesCleaned: 0, itemsPaired: 0, turnsMapped: 0 };
-  const machine = (): GrowingReplay<unknown> => {
-    const model = growing.currentModel();
-    const rules = replayRules(model, target.mapping.rules, options);
-    const key = JSON.stringify([growing.generation, rules.target]);
-    if (replay?.key !== key) {
-      if (replay !== null) addWork(past, replay.machine);
-      replay = { key, machine: new GrowingReplay(rules, target.mapping.turn) };
-    }
-    return replay.machine;
-  };
+  const window = new GrowingWindow(growing, options);
+  const renderings = new GrowingRenderings(target, options);
+  let lastSeq = 0;
+  let renderedToSeq: number | null = null;
   return {
     append: (records) => {
       for (const record of records) growing.append(record);
+      lastSeq = records.at(-1)?.seq ?? lastSeq;
     },
     moveHead: (headId) => growing.moveHead(headId),
-    context: () => growing.current(),
+    setWindow: (changed) => window.change(changed),
+    markSent: () => {
+      if (renderedToSeq !== null) window.markSent(renderedToSeq);
+    },
+    context: () => window.context(),
     render: () => {
-      const current = machine();
-      current.append(growing.messagesFrom(current.taken));
-      const { messages, ...rest } = current.render();
-      const { field, first } = systemOf(target.mapping, options);
-      return { system: field, messages: messages.length === 0 ? messages : [...first, ...messages], ...rest };
+      const rendering = renderings.next(window, growing);
+      renderedToSeq = lastSeq;
+      return rendering;
     },
     get work(): HistoryWork {
-      const sum = { ...past };
-      if (replay !== null) addWork(sum, replay.machine);
-      return { recordsRead: growing.recordsRead, ...sum };
+      return { recordsRead: growing.recordsRead, ...renderings.work() };
     },
   };
+}
+
+/** The replay of one beginning, as long as it lasts. */
+class GrowingRenderings {
+  private readonly target: HistoryTarget;
+  private readonly options: RenderOptions;
+  private readonly past = { messagesCleaned: 0, itemsPaired: 0, turnsMapped: 0 };
+  private replay: { readonly key: string; readonly machine: GrowingReplay<unknown> } | null = null;
+
+  constructor(target: HistoryTarget, options: RenderOptions) {
+    this.target = target;
+    this.options = options;
+  }
+
+  next(window: GrowingWindow, growing: GrowingContext): Rendering<unknown> {
+    const { mapping } = this.target;
+    const machine = this.machineFor(window, growing);
+    machine.append(window.messagesFrom(machine.taken));
+    const { messages, ...rest } = machine.render();
+    const { field, first } = systemOf(mapping, this.options);
+    return { system: field, messages: messages.length === 0 ? messages : [...first, ...messages], ...rest };
+  }
+
+  work(): Omit<HistoryWork, "recordsRead"> {
+    const sum = { ...this.past };
+    if (this.replay !== null) addWork(sum, this.replay.machine);
+    return sum;
+  }
+
+  private machineFor(window: GrowingWindow, growing: GrowingContext): GrowingReplay<unknown> {
+    const { mapping } = this.target;
+    // Brings the window up to date, and with it its generation.
+    window.update();
+    const rules = replayRules(growing.currentModel(), mapping.rules, this.options);
+    const key = JSON.stringify([window.generation, rules.target]);
+    if (this.replay?.key !== key) {
+      if (this.replay !== null) addWork(this.past, this.replay.machine);
+      this.replay = { key, machine: new GrowingReplay(rules, mapping.turn) };
+    }
+    return this.replay.machine;
+  }
 }
 
 function addWork(

@@ -16,7 +16,7 @@ export interface TruncateOptions {
   readonly maxChars?: number;
   /** Decisions of earlier calls. They count before the limit, whatever it is now. @default none */
   readonly recorded?: readonly Truncation[];
-  /** The last seq of which the model was told. @default none was */
+  /** The last seq of which a model was told. @default none was */
   readonly sentToSeq?: number | null;
 }
 
@@ -33,33 +33,48 @@ const tailShare = 0.4;
  * the byte; one that was sent whole and is shortened now unbinds the thinking that was written after it.
  */
 export function truncateResults(context: Context, options: TruncateOptions = {}): TruncatedContext {
-  const { maxChars = Infinity, recorded = [], sentToSeq = null } = options;
-  const known = new Map(recorded.map((truncation) => [truncation.recordId, truncation]));
-  const truncations: Truncation[] = [];
-  let unboundToSeq = 0;
-  const messages = context.messages.map((message): NeutralMessage => {
-    const isUnbound = message.seq <= unboundToSeq && !message.isPrefixChanged;
-    const bound: NeutralMessage = isUnbound ? { ...message, isPrefixChanged: true } : message;
-    if (bound.role !== "toolResult") return bound;
-    const truncation = known.get(bound.recordId) ?? decide(bound, maxChars, sentToSeq);
-    if (truncation === null) return bound;
-    truncations.push(truncation);
-    unboundToSeq = Math.max(unboundToSeq, truncation.sentToSeq ?? 0);
-    return { ...bound, content: shorten(bound.content, truncation) };
-  });
-  return { ...context, messages, truncations };
+  const truncation = new ResultTruncation(options);
+  const messages = context.messages.map((message) => truncation.take(message));
+  return { ...context, messages, truncations: truncation.inForce };
 }
 
-function decide(message: NeutralToolResult, maxChars: number, sentToSeq: number | null): Truncation | null {
-  if (textOf(message.content).length <= maxChars) return null;
-  const tailChars = Math.floor(maxChars * tailShare);
-  const isSent = sentToSeq !== null && message.seq <= sentToSeq;
-  return {
-    recordId: message.recordId,
-    headChars: maxChars - tailChars,
-    tailChars,
-    sentToSeq: isSent ? sentToSeq : null,
-  };
+/** Shortens message by message. */
+export class ResultTruncation {
+  readonly inForce: Truncation[] = [];
+  private readonly maxChars: number;
+  private readonly sentToSeq: number | null;
+  private readonly known: ReadonlyMap<string, Truncation>;
+  private unboundToSeq = 0;
+
+  constructor({ maxChars = Infinity, recorded = [], sentToSeq = null }: TruncateOptions) {
+    this.maxChars = maxChars;
+    this.sentToSeq = sentToSeq;
+    this.known = new Map(recorded.map((truncation) => [truncation.recordId, truncation]));
+  }
+
+  take(message: NeutralMessage): NeutralMessage {
+    const isUnbound = message.seq <= this.unboundToSeq && !message.isPrefixChanged;
+    const bound: NeutralMessage = isUnbound ? { ...message, isPrefixChanged: true } : message;
+    if (bound.role !== "toolResult") return bound;
+    const truncation = this.known.get(bound.recordId) ?? this.decide(bound);
+    if (truncation === null) return bound;
+    this.inForce.push(truncation);
+    this.unboundToSeq = Math.max(this.unboundToSeq, truncation.sentToSeq ?? 0);
+    return { ...bound, content: shorten(bound.content, truncation) };
+  }
+
+  private decide(message: NeutralToolResult): Truncation | null {
+    const { maxChars, sentToSeq } = this;
+    if (maxChars === Infinity || textOf(message.content).length <= maxChars) return null;
+    const tailChars = Math.floor(maxChars * tailShare);
+    const isSent = sentToSeq !== null && message.seq <= sentToSeq;
+    return {
+      recordId: message.recordId,
+      headChars: maxChars - tailChars,
+      tailChars,
+      sentToSeq: isSent ? sentToSeq : null,
+    };
+  }
 }
 
 function textOf(content: readonly NeutralBlock[]): string {

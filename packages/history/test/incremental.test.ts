@@ -18,7 +18,7 @@ describe.each(targets)("a history that grows, for %s", (_name, target) => {
         for (const [index, record] of records.entries()) {
           history.append([record]);
           const context = buildContext(records.slice(0, index + 1));
-          expect(history.context(), `context after ${index + 1}`).toEqual(context);
+          expect(history.context(), `context after ${index + 1}`).toEqual({ ...context, cut: null, truncations: [] });
           expect(history.render(), `messages after ${index + 1}`).toEqual(target.render(context));
         }
       }),

@@ -92,12 +92,12 @@ describe.each(targets)("for %s", (_name, provider) => {
     fc.assert(
       fc.property(randomLog, limits, (records, limit) => {
         let before = "";
-        let cutBefore: string | null = null;
+        let cutBefore: number | undefined;
         for (const call of calls(records, provider, (context) => limitContext(context, limit))) {
           const { messages } = call.rendering;
           if (messages.length > 0) expect(provider.validate(messages, target.modelId)).toEqual([]);
-          before = expectToGoOn(call.isChanged || call.context.cutWhenId !== cutBefore ? "" : before, call);
-          cutBefore = call.context.cutWhenId;
+          before = expectToGoOn(call.isChanged || call.context.cut?.metAtSeq !== cutBefore ? "" : before, call);
+          cutBefore = call.context.cut?.metAtSeq;
         }
       }),
       { numRuns: 150 },

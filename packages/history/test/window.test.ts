@@ -20,14 +20,14 @@ const thinking = (value: string): Readonly<Record<string, unknown>> => ({
 describe("limitContext", () => {
   it("leaves a context that fits as it is", () => {
     const context = buildContext(storedRecords(turns(2)));
-    expect(limitContext(context, { maxMessages: 4 })).toEqual({ ...context, cutAtId: null, cutWhenId: null });
+    expect(limitContext(context, { maxMessages: 4 })).toEqual({ ...context, cut: null });
   });
 
   it("cuts before a user message, and says what it left out [HIS-17]", () => {
     const limited = limitContext(buildContext(storedRecords(turns(4))), { maxMessages: 6 });
     expect(ids(limited)).toEqual(["r5", "r6", "r7", "r8"]);
     expect(limited.omitted).toEqual([{ fromSeq: 1, toSeq: 4, reason: "window" }]);
-    expect([limited.cutAtId, limited.cutWhenId, limited.recordsInContext]).toEqual(["r5", "r7", 4]);
+    expect([limited.cut, limited.recordsInContext]).toEqual([{ fromSeq: 5, metAtSeq: 7, requestSeq: null }, 4]);
   });
 
   it("keeps the summary, and the first request when asked [HIS-17]", () => {
@@ -79,7 +79,7 @@ describe("limitContext", () => {
     const reply = (turn: number): RecordSketch => assistant([thinking(`t${turn}`), text(`answer ${turn}`)]);
     const sketches = Array.from({ length: 5 }, (_, turn) => [user(`ask ${turn}`), reply(turn)]).flat();
     const limited = limitContext(buildContext(storedRecords(sketches)), { maxMessages: 6 });
-    expect([limited.cutWhenId, limited.cutAtId]).toEqual(["r7", "r5"]);
+    expect(limited.cut).toEqual({ fromSeq: 5, metAtSeq: 7, requestSeq: null });
     const { repairs } = renderAnthropic(limited, { target });
     expect(repairs.map(({ rule, recordId }) => `${rule} ${recordId}`)).toEqual(["thinking-removed r6"]);
   });

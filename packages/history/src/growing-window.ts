@@ -1,0 +1,121 @@
+import type { GrowingContext } from "./growing-context.ts";
+import { withCut, type ContextLimit, type LimitedContext } from "./limit-context.ts";
+import type { NeutralMessage } from "./neutral-message.ts";
+import { ResultTruncation, type TruncatedContext, type TruncateOptions, type Truncation } from "./truncate-results.ts";
+import { WindowCutter } from "./window-cutter.ts";
+
+/** What a history leaves of its context. */
+export interface HistoryWindow {
+  /** Where the oldest messages go. `recorded` is the cut of an earlier process. @default no limit */
+  readonly limit?: ContextLimit;
+  /** How long tool results may be. `recorded` and `sentToSeq` are of an earlier process. @default no limit */
+  readonly truncate?: TruncateOptions;
+}
+
+export interface WindowedContext extends LimitedContext, TruncatedContext {}
+
+/**
+ * A growing context with long results shortened and the oldest messages left out: first the one, then the other, so that
+ * the limit counts what is sent. What a plain next message does not change is kept.
+ */
+export class GrowingWindow {
+  /** Grows whenever the beginning is another one than before. */
+  generation = 0;
+  private readonly source: GrowingContext;
+  private limit: ContextLimit;
+  private truncate: TruncateOptions;
+  private sentToSeq: number | null;
+  /** How results were shortened that were sent. */
+  private readonly sent = new Map<string, Truncation>();
+  private state: WindowState | null = null;
+
+  constructor(source: GrowingContext, { limit = {}, truncate = {} }: HistoryWindow) {
+    this.source = source;
+    this.limit = limit;
+    this.truncate = truncate;
+    this.sentToSeq = truncate.sentToSeq ?? null;
+  }
+
+  /** Other limits from now on; one that is not given stays. */
+  change({ limit = this.limit, truncate = this.truncate }: HistoryWindow): void {
+    this.limit = limit;
+    this.truncate = truncate;
+    this.state = null;
+  }
+
+  /** What was given last was sent, and with it the model was told of all records up to a seq. */
+  markSent(toSeq: number): void {
+    this.sentToSeq = Math.max(toSeq, this.sentToSeq ?? 0);
+    const { state } = this;
+    if (state === null) return;
+    for (const truncation of state.truncation.inForce.slice(state.sentCount)) {
+      this.sent.set(truncation.recordId, truncation);
+    }
+    state.sentCount = state.truncation.inForce.length;
+  }
+
+  /** Takes what came since. */
+  update(): void {
+    this.current();
+  }
+
+  /** What is left, from a place on. */
+  messagesFrom(place: number): readonly NeutralMessage[] {
+    return this.current().kept.slice(place);
+  }
+
+  context(): WindowedContext {
+    const { cutter, truncation, shortened } = this.current();
+    const context = { ...this.source.current(), messages: [...shortened] };
+    return { ...withCut(context, cutter), truncations: [...truncation.inForce] };
+  }
+
+  private current(): WindowState {
+    const { source } = this;
+    // Asked first: it may be built anew.
+    let further = source.messagesFrom(this.state?.shortened.length ?? 0);
+    let { state } = this;
+    if (state === null || state.sourceGeneration !== source.generation) {
+      further = source.messagesFrom(0);
+      state = this.begin(further);
+    }
+    let isCut = false;
+    for (const message of further) {
+      const short = state.truncation.take(message);
+      state.shortened.push(short);
+      state.kept.push(short);
+      isCut = state.cutter.take(short) || isCut;
+    }
+    if (isCut) {
+      state.kept = state.cutter.kept();
+      this.generation++;
+    }
+    return state;
+  }
+
+  private begin(known: readonly NeutralMessage[]): WindowState {
+    const recorded = [...(this.truncate.recorded ?? []), ...this.sent.values()];
+    this.generation++;
+    this.state = {
+      sourceGeneration: this.source.generation,
+      truncation: new ResultTruncation({ ...this.truncate, recorded, sentToSeq: this.sentToSeq }),
+      cutter: new WindowCutter(this.limit, known),
+      shortened: [],
+      kept: [],
+      sentCount: 0,
+    };
+    return this.state;
+  }
+}
+
+interface WindowState {
+  readonly sourceGeneration: number;
+  readonly truncation: ResultTruncation;
+  readonly cutter: WindowCutter;
+  /** All messages, the long results shortened. */
+  readonly shortened: NeutralMessage[];
+  /** What is left of them. */
+  kept: NeutralMessage[];
+  /** How many decisions were sent. */
+  sentCount: number;
+}
