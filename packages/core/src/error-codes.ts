@@ -193,6 +193,11 @@ const table = {
     retryable: false,
     remedy: "List the sessions with `throughline sessions --all-agents --archived`.",
   },
+  SESSION_PROTECTED: {
+    summary: "The session is the main one of its agent, which is never deleted.",
+    retryable: false,
+    remedy: "Reset it instead: that archives what it holds and begins a new one.",
+  },
   SOURCE_CHANGED: {
     summary: "A file that was imported before has changed in the part already imported.",
     retryable: false,

@@ -3,13 +3,25 @@ import type { RecordPage, SessionState } from "./session-store.ts";
 import type { SessionRef } from "./session-ref.ts";
 
 export interface SearchQuery {
+  /** Words that must all occur, `"words that stand together"`, `beginn*`. At most 1,000 characters. */
   readonly text: string;
+  /** @default "" */
   readonly namespace?: string;
+  /** @default all agents */
   readonly agentId?: string;
+  /** One session, and its archived ones. @default all sessions */
   readonly key?: string;
+  /** @default "any" */
+  readonly state?: "active" | "archived" | "any";
+  /** Of the message, as the record spells it. */
   readonly role?: string;
+  /** Records that call this tool, or are its answer. */
+  readonly tool?: string;
+  /** Records of this time or later; the store's clock counts where a record states no time. */
   readonly sinceMs?: number;
+  /** Records before this time. */
   readonly untilMs?: number;
+  /** @default 20, at most 1,000 */
   readonly limit?: number;
   readonly signal?: AbortSignal;
 }
@@ -21,6 +33,7 @@ export interface SearchHit {
   readonly id: string;
   readonly role: string | null;
   readonly tsMs: number | null;
+  /** Higher is better; to be compared within one search only. */
   readonly score: number;
   readonly snippet: string;
   /** Start and end of each match in the snippet, in UTF-16 units. */
@@ -29,6 +42,11 @@ export interface SearchHit {
 
 /** Full text over every session, with an index that may lag behind the log and says by how much. */
 export interface SearchFacet {
+  /**
+   * The best hits first. Sees every record that was acknowledged before it was asked: it indexes what is missing first,
+   * for as long as that takes. A record that several sessions share is found once, in the session that wrote it.
+   * @throws {ThroughlineError} INPUT_INVALID, ABORTED
+   */
   search(query: SearchQuery): AsyncIterable<SearchHit>;
   /** Records not yet in the index. */
   lag(): Promise<number>;

@@ -1,0 +1,108 @@
+import type { SearchClause, SearchPlan } from "./search-plan.ts";
+import { searchWords, type SearchWords } from "./search-words.ts";
+
+/** Where a plan is met in a text. */
+export interface SearchMatches {
+  /** In order, apart from each other, in UTF-16 units; `clauses` are the numbers of those that match there. */
+  readonly ranges: readonly { readonly start: number; readonly end: number; readonly clauses: readonly number[] }[];
+}
+
+/** Finds every place; null when one of the clauses is not met, or there is none. */
+export function findMatches(plan: SearchPlan, text: string): SearchMatches | null {
+  const words = searchWords(text);
+  const found = plan.clauses.map((clause) => rangesOf(clause, words));
+  if (found.length === 0 || found.some((ranges) => ranges.length === 0)) return null;
+  const all = found
+    .flatMap((ranges, clause) => ranges.map(([start, end]) => ({ start, end, clauses: [clause] })))
+    .toSorted((one, other) => one.start - other.start);
+  const merged: { start: number; end: number; clauses: number[] }[] = [];
+  for (const range of all) {
+    const last = merged.at(-1);
+    if (last === undefined || range.start >= last.end) merged.push({ ...range });
+    else {
+      last.end = Math.max(last.end, range.end);
+      last.clauses.push(...range.clauses);
+    }
+  }
+  return { ranges: merged };
+}
+
+function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: number, end: number][] {
+  const ranges: [number, number][] = [];
+  const wanted = clause.words;
+  const last = wanted.length - 1;
+  const fits = (word: string, at: number): boolean =>
+    at === last && clause.isPrefix ? word.startsWith(wanted[at] ?? "") : word === wanted[at];
+  for (let from = 0; from + last < words.length; from++) {
+    if (!wanted.every((_, at) => fits(words[from + at]?.word ?? "", at))) continue;
+    const [first, end] = [words[from], words[from + last]];
+    if (first === undefined || end === undefined) continue;
+    // A pair that was found by its first character shows that one.
+    const isOneOfPair = clause.isPrefix && end.kind === "pair" && last === 0;
+    ranges.push([first.start, isOneOfPair ? first.start + (wanted[0] ?? "").length : end.end]);
+  }
+  for (const { name, start, end } of names)
+    if (name === clause.name || (last === 0 && fits(name, 0))) ranges.push([start, end]);
+  for (const { word, start, end } of words) if (word === clause.name) ranges.push([start, end]);
+  return ranges;
+}
+
+export interface SearchSnippet {
+  readonly snippet: string;
+  /** Start and end of each match in the snippet, in UTF-16 units. */
+  readonly highlights: readonly (readonly [number, number])[];
+}
+
+/** Of the text shown around the best place. */
+const snippetLength = 160;
+const leadLength = 40;
+
+/**
+ * A line of the text around the place where most of the plan is met close together. Control characters become spaces.
+ * Also for a text the plan is not met in: then its beginning, and nothing is highlighted.
+ */
+export function searchSnippet(plan: SearchPlan, text: string): SearchSnippet {
+  const ranges = findMatches(plan, text)?.ranges ?? [];
+  const best = bestPlace(ranges);
+  const start = wordStart(text, Math.max(0, best - leadLength), best);
+  const end = wordEnd(text, start + snippetLength);
+  const before = start > 0 ? "…" : "";
+  const shown = text.slice(start, end).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (each) => " ".repeat(each.length));
+  const shift = before.length - start;
+  const highlights = ranges
+    .filter((range) => range.start >= start && range.end <= end)
+    .map((range) => [range.start + shift, range.end + shift] as const);
+  return { snippet: `${before}${shown}${end < text.length ? "…" : ""}`, highlights };
+}
+
+function bestPlace(ranges: SearchMatches["ranges"]): number {
+  let best = { at: ranges[0]?.start ?? 0, clauses: 0 };
+  for (const [index, { start }] of ranges.entries()) {
+    const near = new Set<number>();
+    for (let at = index; at < ranges.length; at++) {
+      const range = ranges[at];
+      if (range === undefined || range.end > start + snippetLength - leadLength) break;
+      for (const clause of range.clauses) near.add(clause);
+    }
+    if (near.size > best.clauses) best = { at: start, clauses: near.size };
+  }
+  return best.at;
+}
+
+/** The beginning of a word at or behind `from`, not behind `latest`. */
+function wordStart(text: string, from: number, latest: number): number {
+  if (from === 0) return 0;
+  const space = text.slice(from, latest).search(/\s/);
+  if (space >= 0) return from + space + 1;
+  return isLowSurrogate(text, from) ? from + 1 : from;
+}
+
+function wordEnd(text: string, at: number): number {
+  if (at >= text.length) return text.length;
+  return isLowSurrogate(text, at) ? at - 1 : at;
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
