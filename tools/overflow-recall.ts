@@ -3,6 +3,7 @@ import { overflowRules } from "../packages/guard/src/overflow-rules.ts";
 import { classifyOverflow } from "../packages/guard/src/index.ts";
 import { leaveOneProviderOut, readCorpus, recallOf, rowsOfRule } from "../packages/guard/test/overflow-corpus.ts";
 import type { CorpusRow, Recall } from "../packages/guard/test/overflow-corpus.ts";
+import { readFreshWordings, scoreOf } from "../packages/guard/test/fresh-wordings.ts";
 import { lookAlikes, unseenOverflows } from "../packages/guard/test/unseen-wordings.ts";
 
 function percent(part: number, whole: number): string {
@@ -27,6 +28,19 @@ function unseenLine(): string {
   return `| wordings made up for the tests | ${found} of ${unseenOverflows.length} | ${percent(found, unseenOverflows.length)} | | ${alarms} of ${lookAlikes.length} | |`;
 }
 
+function freshLines(): string[] {
+  return [...Map.groupBy(readFreshWordings(), ({ half }) => half)].map(([half, rows]) => {
+    const { overflows, found, rightKind, falseAlarms, lookAlikes: others } = scoreOf(rows);
+    const cells = [
+      `${found} of ${overflows}`,
+      percent(found, overflows),
+      rightKind,
+      `${falseAlarms.length} of ${others}`,
+    ];
+    return `| fresh wordings, ${half} half | ${cells.join(" | ")} | |`;
+  });
+}
+
 /** Prints recall and false alarms of the overflow classifier on the corpus below `folder`. */
 function main(folder: string | undefined): number {
   if (folder === undefined) {
@@ -44,7 +58,7 @@ function main(folder: string | undefined): number {
         .join(", ")} | ${rule.because ?? ""} |`,
   );
   const parts = [
-    [head, ...all, unseenLine()],
+    [head, ...all, unseenLine(), ...freshLines()],
     [head, ...grouped(rows, (row) => (row.overflow ? row.kind : "look-alikes")).map(line)],
     [head, ...grouped(rows, (row) => row.provider).map(line)],
     ["| rule | kind | rows it catches | because |\n| --- | --- | --- | --- |", ...rules],

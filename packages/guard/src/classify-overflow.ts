@@ -88,9 +88,10 @@ function classify(reading: Reading, rules: readonly CompiledRule[]): OverflowCla
   if (isCeiling(reading)) return overflowOf(reading, "ceiling", "ceiling");
   const vetoStatus = facts.statuses.map(statusCategory).find((category) => category !== null && category !== "server");
   if (vetoStatus !== undefined && vetoStatus !== null) return otherOf(reading, refined(vetoStatus, joined), "status");
-  const veto = vetoes.find(({ pattern }) => pattern.test(joined));
+  const veto = vetoes.find((rule) => rule.pattern.test(joined) && !isOfWholeRequest(rule.id, joined));
   if (veto !== undefined) return otherOf(reading, veto.category, veto.id);
   if (isBodyless(reading)) return classifyBodyless(reading);
+  if (isShortString(joined)) return otherOf(reading, "param", "short-string");
   if (outputVeto.test(joined) && !windowWords.test(joined)) return otherOf(reading, outputCategory(joined), "output");
   const found = findOverflow(reading, rules);
   if (found !== null && isCredible(reading)) return overflowOf(reading, found.kind, found.rule);
@@ -114,6 +115,17 @@ function isCeiling({ joined, sizes }: Reading): boolean {
   const requested = /requested:? (\d+)/.exec(joined);
   if (!isRate || limit === null || requested === null || /used:? [1-9]/.test(joined)) return false;
   return Number(requested[1]) > Number(limit[1]) && sizes !== null;
+}
+
+/** Images are named among what a request is too large with. */
+function isOfWholeRequest(vetoId: string, joined: string): boolean {
+  return vetoId === "media" && /(?:total|whole|entire)(?: \w+){0,3} (?:request|payload|body)\b/.test(joined);
+}
+
+/** No text of a conversation is held to so few characters: it is an id, a name or a key. */
+function isShortString(joined: string): boolean {
+  const most = limitOf(joined, /string (?:is )?(?:too long|above max length)\b.*maximum length:? (\d+)/);
+  return most !== null && most < 1024;
 }
 
 function isBodyless({ facts, joined }: Reading): boolean {
@@ -156,7 +168,10 @@ function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Read
 
 /** Names, ids and metadata have length limits too, which no history is to blame for. */
 function isContentItem({ facts, joined }: Reading): boolean {
-  const param = facts.params.join(" ") || (/(?:invalid|parameter|field|for) (\S+?):? string/.exec(joined)?.[1] ?? "");
+  const named =
+    /(?:invalid|parameter|field|for) (\S+?):? string/.exec(joined)?.[1] ??
+    /\b(?:messages?|contents?|parts?|input)[[. ]+\d+[^:,]*/.exec(joined)?.[0];
+  const param = facts.params.join(" ") || (named ?? "");
   if (/id\b|name|user|metadata|description|key|title/.test(param)) return false;
   const most = limitOf(joined, /(?:maximum|max) length:? (\d+)/);
   return (
@@ -170,6 +185,7 @@ function inputOrBoth({ sizes, joined, provider, facts }: Reading): OverflowKind 
   if (sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens) return "input";
   // llama.cpp says this when the answer, not the prompt, runs into the end of the window.
   if (/context size has been exceeded/.test(joined) && (/llama/.test(provider) || facts.status === 500)) return "io";
+  if (/mid-generation|generation (?:cannot|could not) (?:continue|go on|be completed)/.test(joined)) return "io";
   const sum =
     /(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)/;
   return sum.test(joined) ? "io" : "input";

@@ -41,7 +41,7 @@ const mostValues = 600;
 const statusKeys = ["status", "statusCode", "status_code", "httpStatus", "http_status", "httpStatusCode"];
 const codeKeys = ["code", "type", "error_type", "errorType", "errorCode", "error_code", "__type", "reason", "Code"];
 const textKeys = new Set(
-  "message Message msg error error_message errorMessage error_description detail details description title raw body responseBody response_body text cause data output errorText innerError inner_error original_error".split(
+  "message Message msg error error_message errorMessage error_msg errorMsg errmsg err_msg status_msg error_description detail details description title raw body responseBody response_body text cause data output errorText innerError inner_error original_error".split(
     " ",
   ),
 );

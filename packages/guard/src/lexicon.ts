@@ -94,7 +94,10 @@ export const lexicon: Lexicon = {
   ],
 };
 
-/** Fills the slots of a rule: `{window}` becomes the alternatives of that class, `#` a number, `~` a gap in a clause. */
+/**
+ * Fills the slots of a rule: `{window}` becomes the alternatives of that class, `#` a number, `~` a gap in a clause, which a full stop
+ * ends and the dot in a path does not.
+ */
 export function fillSlots(template: string, words: Lexicon): string {
   return template
     .replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -103,5 +106,5 @@ export function fillSlots(template: string, words: Lexicon): string {
       return terms.length === 0 ? "(?!)" : `(?<![a-z])(?:${terms.join("|")})(?![a-z])`;
     })
     .replaceAll("#", "\\d+")
-    .replaceAll("~", "[^.!?;\\n]{0,60}?");
+    .replaceAll("~", "(?:[^.!?;\\n]|\\.(?=\\w)){0,60}?");
 }

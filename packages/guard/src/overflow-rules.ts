@@ -27,15 +27,15 @@ export const overflowRules: readonly OverflowRule[] = [
     id: "item-too-long",
     kind: "item",
     template:
-      "(?:messages?|contents?|input|parts?)[\\[. ]+#\\]?~(?:{large}|{exceed}|at most|must not be longer)~(?:characters|chars|length #|# characters)",
+      "(?:messages?|contents?|input|parts?)[\\[. ]+#\\]?~(?:(?:{large}|{exceed}|at most|must not be longer)~(?:characters|chars|length #|# characters)|# (?:characters|chars)~(?:{limit}|{exceed}|at most)~#)",
   },
   // The bytes of the request.
   {
     id: "payload-too-large",
     kind: "bytes",
     template:
-      "(?:payload|(?<!no )body|entity|content|request|http request)(?: body| payload| size| entity| content)*(?: \\w+){0,3}? (?:{large}|{exceed}~(?:size|bytes|[kmg]i?b\\b|limit|max\\w*|#))",
-    unless: "{window}|request~tokens|requested",
+      "(?:payload|(?<!no )body|entity|content|request|http request)(?: body| payload| size| entity| content)*(?:,? \\w+){0,5}?,? (?:{large}|{exceed}~(?:size|bytes|[kmg]i?b\\b|limit|max\\w*|#))",
+    unless: "{window}|request~tokens|requested|(?:{limit}|size)(?: \\w+){0,2}:? # tokens",
   },
   {
     id: "too-many-bytes",

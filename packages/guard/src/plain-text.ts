@@ -17,6 +17,10 @@ export function plainText(text: string): string {
     .replace(/`?\bmax_(?:completion_|new_|output_|gen_)?tokens(?:_to_sample)?\b`?/gi, " outputbudget ")
     .replace(/\bmax(?:Completion|New|Output)?Tokens\b|\bnum_predict\b|\bmax_(?:output|gen)_len\b/g, " outputbudget ")
     .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replace(
+      /\bmaximum tokens (?=you requested|requested|value|parameter)|\brequested maximum tokens\b/gi,
+      " outputbudget ",
+    )
     // A code may be written with hyphens; a sentence keeps its own.
     .replace(/^[\w-]+$/, (code) => code.replaceAll("-", " "))
     .toLowerCase()
@@ -46,11 +50,17 @@ function joinNumbers(text: string): string {
 const reasonBefore =
   /(?:errors?|exception|failed|failure|reason|details?|says|said|returned|responded|raw|body|upstream|provider|because|(?:error|response) message)\W*$|(?<!user |your )(?:message|msg)\s*[:=]\W*$/i;
 
+/** Words before a quotation that say that it is what was sent. */
+const sentBefore = /\b(?:got|received|given|found|instead of)[:\s]*$/i;
+
 /** Takes quotations of several words out: a text that quotes the prompt may say anything there. */
 function withoutEchoes(text: string): string {
-  return text.replace(/"([^"\n]*)"/g, (match, inner: string, at: number) => {
-    const before = text.slice(Math.max(0, at - 40), at);
-    const isWhole = before.trim() === "" && text.slice(at + match.length).trim() === "";
+  const short = text.replace(/'([^'\n]*\s[^'\n]*)'/g, (match, _inner: string, at: number) =>
+    sentBefore.test(text.slice(Math.max(0, at - 40), at)) ? " " : match,
+  );
+  return short.replace(/"([^"\n]*)"/g, (match, inner: string, at: number) => {
+    const before = short.slice(Math.max(0, at - 40), at);
+    const isWhole = before.trim() === "" && short.slice(at + match.length).trim() === "";
     const isName = !/\s/.test(inner.trim());
     return isWhole || isName || reasonBefore.test(before) ? match : " ";
   });
