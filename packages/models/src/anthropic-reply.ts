@@ -1,0 +1,94 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
+import { isFields, textOr, type WireFields } from "./wire-fields.ts";
+
+/** Adds a whole message to the draft. */
+export function takeAnthropicMessage(message: Anthropic.Message, draft: ReplyDraft): void {
+  begin(message, draft);
+  for (const [index, block] of message.content.entries()) {
+    takeBlock(index, block, draft);
+    draft.endCall(index);
+  }
+  draft.stopReason = message.stop_reason ?? "end_turn";
+}
+
+/** Adds an event of a stream to the draft. */
+export function takeAnthropicEvent(event: Anthropic.RawMessageStreamEvent, draft: ReplyDraft): void {
+  switch (event.type) {
+    case "message_start":
+      return begin(event.message, draft);
+    case "content_block_start":
+      return takeBlock(event.index, event.content_block, draft);
+    case "content_block_delta":
+      return takeDelta(event.index, event.delta, draft);
+    case "content_block_stop":
+      return draft.endCall(event.index);
+    case "message_delta":
+      takeUsage(event.usage, draft);
+      if (event.delta.stop_reason !== null) draft.stopReason = event.delta.stop_reason;
+      return;
+    case "message_stop":
+      draft.stopReason ??= "end_turn";
+  }
+}
+
+/** Why the answer ended, as a record says it. What a filter ended is an error: it must not be replayed. */
+export function anthropicEnd(stopReason: string): ReplyEnd {
+  if (stopReason === "tool_use") return { stopReason: "toolUse" };
+  if (stopReason === "max_tokens" || stopReason === "model_context_window_exceeded") return { stopReason: "length" };
+  if (stopReason !== "refusal") return { stopReason: "stop" };
+  return { stopReason: "error", errorMessage: "The provider's filter ended the answer (refusal)." };
+}
+
+function begin(message: Anthropic.Message, draft: ReplyDraft): void {
+  draft.responseId = message.id;
+  draft.responseModel = message.model;
+  takeUsage(message.usage, draft);
+}
+
+/** Later figures replace earlier ones; what the last event leaves out stands as the first one said it. */
+function takeUsage(usage: unknown, draft: ReplyDraft): void {
+  if (!isFields(usage)) return;
+  const stated = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
+  draft.usage = { ...draft.usage, ...Object.fromEntries(stated) };
+  const details = usage["output_tokens_details"];
+  const thinking = isFields(details) ? details["thinking_tokens"] : undefined;
+  if (typeof thinking === "number") draft.reasoningTokens = thinking;
+}
+
+function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDraft): void {
+  switch (block.type) {
+    case "text":
+      draft.text(index, block.text);
+      if (block.citations !== null && block.citations !== undefined)
+        draft.textField(index, "citations", block.citations);
+      return;
+    case "thinking":
+      draft.thinking(index, block.thinking);
+      if (textOr(block.signature, "") !== "") draft.sign(index, block.signature);
+      return;
+    case "redacted_thinking":
+      return draft.sign(index, block.data, true);
+    case "tool_use":
+      draft.call(index, block.id, block.name);
+      if (isFields(block.input) && Object.keys(block.input).length > 0) draft.input(index, block.input);
+      return;
+    default:
+      return draft.raw(index, block as unknown as WireFields);
+  }
+}
+
+function takeDelta(index: number, delta: Anthropic.RawContentBlockDelta, draft: ReplyDraft): void {
+  switch (delta.type) {
+    case "text_delta":
+      return draft.text(index, delta.text);
+    case "thinking_delta":
+      return draft.thinking(index, delta.thinking);
+    case "signature_delta":
+      return draft.sign(index, delta.signature);
+    case "input_json_delta":
+      return draft.json(index, delta.partial_json);
+    case "citations_delta":
+      return draft.textItem(index, "citations", delta.citation);
+  }
+}

@@ -1,0 +1,2 @@
+export { createAnthropicModel } from "./create-anthropic-model.ts";
+export type { AnthropicModelOptions } from "./create-anthropic-model.ts";

@@ -1,0 +1,96 @@
+import type OpenAI from "openai";
+import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import { collectReply } from "./collect-reply.ts";
+import {
+  effortOf,
+  openAiBrokenOff,
+  openAiConnector,
+  signalOf,
+  type OpenAiConnection,
+  type OpenAiConnectionOptions,
+} from "./openai-client.ts";
+import { chatEnd, takeChatChunk, takeChatCompletion } from "./openai-chat-reply.ts";
+import { ReplyDraft } from "./reply-draft.ts";
+import { isFields } from "./wire-fields.ts";
+
+export interface OpenAiChatModelOptions extends OpenAiConnectionOptions {
+  /** The field for the most tokens of an answer. Older servers know `max_tokens` alone. @default "max_completion_tokens" */
+  readonly outputLimitField?: "max_completion_tokens" | "max_tokens";
+}
+
+/**
+ * The models of OpenAI and of every server that speaks Chat Completions. Nothing is asked or loaded before the first call.
+ * @throws {ThroughlineError} from its functions: MODEL_SDK_MISSING, MODEL_KEY_MISSING, ABORTED; else the SDK's errors
+ */
+export function createOpenAiChatModel(options: OpenAiChatModelOptions = {}): ChatModel {
+  const provider = options.provider ?? "openai";
+  const limitField = options.outputLimitField ?? "max_completion_tokens";
+  const connect = openAiConnector(options);
+  return {
+    provider,
+    api: "openai",
+    chat: async (request) => askChat(request, await connect(), provider, limitField),
+  };
+}
+
+function askChat(
+  request: ChatRequest,
+  connection: OpenAiConnection,
+  provider: string,
+  limitField: "max_completion_tokens" | "max_tokens",
+): Promise<ChatReply> {
+  const { client } = connection;
+  const { model, onDelta } = request;
+  const draft = new ReplyDraft({ api: "openai-completions", provider, model }, onDelta ?? null);
+  const body = chatBody(request, limitField);
+  const how = signalOf(request.signal);
+  const brokenOff = (): Error => openAiBrokenOff(connection);
+  if (onDelta === undefined) {
+    return collectReply({
+      request,
+      draft,
+      open: async () => [await client.chat.completions.create(body, how)],
+      take: (completion) => takeChatCompletion(completion, draft),
+      endOf: chatEnd,
+      brokenOff,
+    });
+  }
+  return collectReply({
+    request,
+    draft,
+    open: () => client.chat.completions.create({ ...body, stream: true, stream_options: { include_usage: true } }, how),
+    take: (chunk) => takeChatChunk(chunk, draft),
+    endOf: chatEnd,
+    brokenOff,
+  });
+}
+
+function chatBody(
+  { model, system, messages, tools = [], maxOutputTokens = null, thinkingLevel }: ChatRequest,
+  limitField: "max_completion_tokens" | "max_tokens",
+): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  const effort = effortOf(thinkingLevel);
+  return {
+    model,
+    messages: withSystem(system, messages) as OpenAI.ChatCompletionMessageParam[],
+    ...(tools.length === 0 ? {} : { tools: tools.map(chatTool) }),
+    ...(maxOutputTokens === null ? {} : { [limitField]: maxOutputTokens }),
+    ...(effort === undefined ? {} : { reasoning_effort: effort }),
+  };
+}
+
+function chatTool({
+  name,
+  description,
+  inputSchema,
+}: NonNullable<ChatRequest["tools"]>[number]): OpenAI.ChatCompletionTool {
+  return { type: "function", function: { name, description, parameters: inputSchema as OpenAI.FunctionParameters } };
+}
+
+/** History puts the instructions among the messages itself where a format wants them there, and gives null beside them. */
+export function withSystem(system: string | null, messages: readonly unknown[]): readonly unknown[] {
+  if (system === null || system === "") return messages;
+  const [first] = messages;
+  const isThere = isFields(first) && first["role"] === "system" && first["content"] === system;
+  return isThere ? messages : [{ role: "system", content: system }, ...messages];
+}

@@ -1,0 +1,120 @@
+import type OpenAI from "openai";
+import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import { collectReply } from "./collect-reply.ts";
+import {
+  effortOf,
+  openAiBrokenOff,
+  openAiConnector,
+  signalOf,
+  type OpenAiConnection,
+  type OpenAiConnectionOptions,
+} from "./openai-client.ts";
+import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses-reply.ts";
+import { ReplyDraft } from "./reply-draft.ts";
+import type { WireFields } from "./wire-fields.ts";
+
+export interface OpenAiResponsesModelOptions extends OpenAiConnectionOptions {
+  /**
+   * Whether models reason, and so give reasoning that has to come back; others refuse to be asked for it.
+   * @default by the model's name: o1 and its kind, gpt-5 and later, codex; and whenever a thinking level is asked for
+   */
+  readonly reasons?: boolean;
+}
+
+/**
+ * OpenAI's models through the Responses API. Nothing is kept at the provider: reasoning comes encrypted and goes back with
+ * the next request. Nothing is asked or loaded before the first call.
+ * @throws {ThroughlineError} from its functions: MODEL_SDK_MISSING, MODEL_KEY_MISSING, ABORTED; else the SDK's errors
+ */
+export function createOpenAiResponsesModel(options: OpenAiResponsesModelOptions = {}): ChatModel {
+  const provider = options.provider ?? "openai";
+  const reasons = options.reasons ?? null;
+  const connect = openAiConnector(options);
+  return {
+    provider,
+    api: "openai-responses",
+    chat: async (request) => askResponses(request, await connect(), provider, reasons),
+    async countTokens(request): Promise<number> {
+      const { client } = await connect();
+      const counted = await client.responses.inputTokens.count(prompt(request), signalOf(request.signal));
+      return counted.input_tokens;
+    },
+  };
+}
+
+function askResponses(
+  request: ChatRequest,
+  connection: OpenAiConnection,
+  provider: string,
+  reasons: boolean | null,
+): Promise<ChatReply> {
+  const { client, sdk } = connection;
+  const { model, onDelta } = request;
+  const draft = new ReplyDraft({ api: "openai-responses", provider, model }, onDelta ?? null);
+  const body = responseBody(request, reasons);
+  const how = signalOf(request.signal);
+  const brokenOff = (): Error => openAiBrokenOff(connection);
+  // The SDK takes a response that failed for an answer.
+  const failureOf = (error: WireFields): Error => new sdk.APIError(undefined, error, undefined, undefined);
+  if (onDelta === undefined) {
+    return collectReply({
+      request,
+      draft,
+      open: async () => [await client.responses.create(body, how)],
+      take: (response) => takeResponse(response, draft, failureOf),
+      endOf: responseEnd,
+      brokenOff,
+    });
+  }
+  return collectReply({
+    request,
+    draft,
+    open: () => client.responses.create({ ...body, stream: true }, how),
+    take: (event) => takeResponseEvent(event, draft, failureOf),
+    endOf: responseEnd,
+    brokenOff,
+  });
+}
+
+/** What counting and asking have in common. */
+function prompt({ model, system, messages, tools = [] }: ChatRequest): {
+  readonly model: string;
+  readonly input: OpenAI.Responses.ResponseInputItem[];
+  readonly instructions?: string;
+  readonly tools?: OpenAI.Responses.FunctionTool[];
+} {
+  return {
+    model,
+    input: messages as OpenAI.Responses.ResponseInputItem[],
+    ...(system === null || system === "" ? {} : { instructions: system }),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map(({ name, description, inputSchema }) => ({
+            type: "function" as const,
+            name,
+            description,
+            parameters: inputSchema as Record<string, unknown>,
+            // Strict schemas are a subset of JSON Schema, which tools do not promise to keep to.
+            strict: false,
+          })),
+        }),
+  };
+}
+
+function responseBody(
+  request: ChatRequest,
+  reasons: boolean | null,
+): OpenAI.Responses.ResponseCreateParamsNonStreaming {
+  const effort = effortOf(request.thinkingLevel);
+  const limit = request.maxOutputTokens ?? null;
+  const isReasoning = reasons ?? (effort !== undefined || /^(?:o\d|gpt-(?:[5-9]|\d\d)|codex)/.test(request.model));
+  return {
+    ...prompt(request),
+    store: false,
+    ...(isReasoning ? { include: ["reasoning.encrypted_content"] } : {}),
+    ...(effort === undefined ? {} : { reasoning: { effort, summary: "auto" } }),
+    // The least the API takes is 16.
+    ...(limit === null ? {} : { max_output_tokens: Math.max(16, limit) }),
+  };
+}

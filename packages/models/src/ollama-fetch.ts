@@ -1,0 +1,59 @@
+/**
+ * A fetch for one request of Ollama's SDK, which takes no signal, writes to the console what it cannot read, and passes
+ * over lines of a stream that are broken. Here the signal ends the request, and what cannot be read is an error.
+ */
+export function ollamaFetch(signal: AbortSignal | undefined, base: typeof fetch = fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await base(input, signal === undefined ? init : { ...init, signal: joined(signal, init?.signal) });
+    if (!response.ok) return asJsonError(response);
+    const isStream = response.headers.get("content-type")?.includes("ndjson") === true;
+    if (!isStream || response.body === null) return response;
+    return new Response(response.body.pipeThrough(wholeLines()), response);
+  };
+}
+
+function joined(signal: AbortSignal, other: AbortSignal | null | undefined): AbortSignal {
+  return other === null || other === undefined ? signal : AbortSignal.any([signal, other]);
+}
+
+/** The SDK reads an error's text from JSON in silence, and anything else with a note on the console. */
+async function asJsonError(response: Response): Promise<Response> {
+  const text = await response.text();
+  const { status, statusText } = response;
+  const headers = { "content-type": "application/json" };
+  return new Response(errorBody(text), { status, statusText, headers });
+}
+
+function errorBody(text: string): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === "object" && body !== null) return text;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return JSON.stringify({ error: text.trim() });
+}
+
+/** Passes on whole lines; fails at one that is no JSON, and at an end in the middle of one. */
+function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  let rest = "";
+  return new TransformStream({
+    transform(chunk, controller): void {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (line.trim() === "") continue;
+        JSON.parse(line);
+        controller.enqueue(encoder.encode(`${line}\n`));
+      }
+    },
+    flush(controller): void {
+      const last = rest + decoder.decode();
+      if (last.trim() === "") return;
+      JSON.parse(last);
+      controller.enqueue(encoder.encode(`${last}\n`));
+    },
+  });
+}

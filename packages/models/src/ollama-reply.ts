@@ -1,0 +1,40 @@
+import type { ChatResponse } from "ollama";
+import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
+import { fieldsOf, isFields, textOr } from "./wire-fields.ts";
+
+/**
+ * Adds a line of a stream, or the whole answer, to the draft. Thinking, text and calls of a stream come in this order, so
+ * that one block of each is enough; calls come whole.
+ */
+export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft, nextCallId: () => string): void {
+  if (textOr(response.model, "") !== "") draft.responseModel = response.model;
+  const message: unknown = response.message;
+  if (isFields(message)) {
+    const thinking = textOr(message["thinking"], "");
+    if (thinking !== "") draft.thinking("thinking", thinking);
+    const text = textOr(message["content"], "");
+    if (text !== "") draft.text("text", text);
+    for (const call of fieldsOf(message["tool_calls"])) takeCall(call, draft, nextCallId);
+  }
+  if (!response.done) return;
+  const { prompt_eval_count: prompt, eval_count: output } = response;
+  const isCounted = typeof prompt === "number" || typeof output === "number";
+  draft.usage = isCounted ? { prompt_eval_count: prompt, eval_count: output } : null;
+  draft.stopReason = textOr(response.done_reason, "") || "stop";
+}
+
+/** Why the answer ended, as a record says it. */
+export function ollamaEnd(doneReason: string): ReplyEnd {
+  return { stopReason: doneReason === "length" ? "length" : "stop" };
+}
+
+/** Older servers give calls no id; results are told apart by one, so each gets one. */
+function takeCall(call: Readonly<Record<string, unknown>>, draft: ReplyDraft, nextCallId: () => string): void {
+  const id = textOr(call["id"], "") || nextCallId();
+  const described = isFields(call["function"]) ? call["function"] : {};
+  draft.call(id, id, textOr(described["name"], ""));
+  const given = described["arguments"];
+  if (isFields(given)) draft.input(id, given);
+  else if (typeof given === "string") draft.json(id, given);
+  draft.endCall(id);
+}

@@ -1,0 +1,72 @@
+import type OpenAI from "openai";
+import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
+import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
+
+/** Adds a whole completion to the draft. */
+export function takeChatCompletion(completion: OpenAI.ChatCompletion, draft: ReplyDraft): void {
+  begin(completion, draft);
+  const [choice] = fieldsOf(completion.choices);
+  if (choice === undefined) return;
+  const message = isFields(choice["message"]) ? choice["message"] : {};
+  takePiece(message, draft);
+  takeCalls(message["tool_calls"], draft);
+  draft.stopReason = textOr(choice["finish_reason"], "stop");
+}
+
+/** Adds a chunk of a stream to the draft. */
+export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDraft): void {
+  begin(chunk, draft);
+  const [choice] = fieldsOf(chunk.choices);
+  if (choice === undefined) return;
+  if (isFields(choice["delta"])) {
+    takePiece(choice["delta"], draft);
+    takeCalls(choice["delta"]["tool_calls"], draft);
+  }
+  const finished = textOr(choice["finish_reason"], null);
+  if (finished === null) return;
+  draft.stopReason = finished;
+  draft.endCalls();
+}
+
+/** Why the answer ended, as a record says it. What a filter ended is an error: it must not be replayed. */
+export function chatEnd(finishReason: string): ReplyEnd {
+  if (finishReason === "tool_calls" || finishReason === "function_call") return { stopReason: "toolUse" };
+  if (finishReason === "length" || finishReason === "model_length") return { stopReason: "length" };
+  if (finishReason === "content_filter") {
+    return { stopReason: "error", errorMessage: "The provider's filter ended the answer (content_filter)." };
+  }
+  if (finishReason === "error" || finishReason === "insufficient_system_resource") {
+    return { stopReason: "error", errorMessage: `The provider could not finish the answer (${finishReason}).` };
+  }
+  return { stopReason: "stop" };
+}
+
+function begin({ id, model, usage }: OpenAI.ChatCompletion | OpenAI.ChatCompletionChunk, draft: ReplyDraft): void {
+  if (textOr(id, "") !== "") draft.responseId = id;
+  if (textOr(model, "") !== "") draft.responseModel = model;
+  if (isFields(usage)) draft.usage = usage as unknown as WireFields;
+}
+
+/**
+ * Thinking has no place in OpenAI's own format; servers that show it call it `reasoning_content` (DeepSeek, vLLM, Qwen)
+ * or `reasoning` (OpenRouter, Groq). What the model says in refusal is what it says.
+ */
+function takePiece(piece: WireFields, draft: ReplyDraft): void {
+  const thinking = textOr(piece["reasoning_content"], "") || textOr(piece["reasoning"], "");
+  if (thinking !== "") draft.thinking("thinking", thinking);
+  const text = textOr(piece["content"], "") || textOr(piece["refusal"], "");
+  if (text !== "") draft.text("text", text);
+}
+
+function takeCalls(calls: unknown, draft: ReplyDraft): void {
+  for (const [position, call] of fieldsOf(calls).entries()) {
+    // A whole message numbers nothing; some servers leave it out of the pieces, too, and send each call at once.
+    const index = typeof call["index"] === "number" ? call["index"] : position;
+    const key = `call ${index}`;
+    const described = isFields(call["function"]) ? call["function"] : {};
+    draft.call(key, textOr(call["id"], null), textOr(described["name"], null));
+    const given = described["arguments"];
+    if (typeof given === "string") draft.json(key, given);
+    else if (isFields(given)) draft.input(key, given);
+  }
+}

@@ -1,0 +1,246 @@
+import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
+import { recordUsage } from "./record-usage.ts";
+import { parseFields, type WireFields } from "./wire-fields.ts";
+
+/** Who answers, as the record of the answer says it. */
+export interface ReplyIdentity {
+  /** The wire format by the name records know it by. */
+  readonly api: string;
+  readonly provider: string;
+  readonly model: string;
+}
+
+/** How an answer ended, in the words of a record. */
+export interface ReplyEnd {
+  readonly stopReason: "stop" | "length" | "toolUse" | "error" | "aborted";
+  readonly errorMessage?: string;
+}
+
+interface TextDraft {
+  readonly type: "text";
+  text: string;
+  readonly extra: Record<string, unknown>;
+}
+
+interface ThinkingDraft {
+  readonly type: "thinking";
+  text: string;
+  signature: string | null;
+  isRedacted: boolean;
+}
+
+interface CallDraft {
+  readonly type: "toolCall";
+  id: string;
+  name: string;
+  json: string;
+  input: WireFields | null;
+  isEnded: boolean;
+}
+
+/** A block of the provider's own; `json` is the input of one that grows. */
+interface RawDraft {
+  readonly type: "raw";
+  readonly block: WireFields;
+  json: string;
+}
+
+type BlockDraft = TextDraft | ThinkingDraft | CallDraft | RawDraft;
+
+/** The place of a block in the answer, in the provider's own count. Blocks stand in the order of their first piece. */
+export type BlockKey = string | number;
+
+/** An answer as it arrives, whole or in pieces. What it holds at any time can be made a record of. */
+export class ReplyDraft {
+  readonly identity: ReplyIdentity;
+  readonly #onDelta: ((delta: ChatDelta) => void) | null;
+  readonly #blocks = new Map<BlockKey, BlockDraft>();
+  /** The provider's id of the answer. */
+  responseId: string | null = null;
+  /** The model that answered, where the provider names it. */
+  responseModel: string | null = null;
+  /** Why the answer ended, in the provider's word; null while it has not. */
+  stopReason: string | null = null;
+  /** In the provider's own fields. */
+  usage: WireFields | null = null;
+  /** Part of the output; null where the usage's reader finds it itself. */
+  reasoningTokens: number | null = null;
+
+  constructor(identity: ReplyIdentity, onDelta: ((delta: ChatDelta) => void) | null) {
+    this.identity = identity;
+    this.#onDelta = onDelta;
+  }
+
+  text(key: BlockKey, piece: string): void {
+    this.#textAt(key).text += piece;
+    if (piece !== "") this.#onDelta?.({ type: "text", text: piece });
+  }
+
+  /** Fields of the provider's that stand beside a text, such as citations. */
+  textField(key: BlockKey, name: string, value: unknown): void {
+    this.#textAt(key).extra[name] = value;
+  }
+
+  /** Adds to a list beside a text. */
+  textItem(key: BlockKey, name: string, item: unknown): void {
+    const { extra } = this.#textAt(key);
+    const list = extra[name];
+    extra[name] = [...(Array.isArray(list) ? (list as unknown[]) : []), item];
+  }
+
+  thinking(key: BlockKey, piece: string): void {
+    this.#thinkingAt(key).text += piece;
+    if (piece !== "") this.#onDelta?.({ type: "thinking", text: piece });
+  }
+
+  /** What the thinking has to come back with. */
+  sign(key: BlockKey, signature: string, isRedacted = false): void {
+    const block = this.#thinkingAt(key);
+    block.signature = signature;
+    block.isRedacted = isRedacted;
+  }
+
+  /** A call begins, or says more of itself. */
+  call(key: BlockKey, id: string | null, name: string | null): void {
+    const block = this.#callAt(key);
+    if (id !== null) block.id = id;
+    if (name !== null) block.name = name;
+  }
+
+  /** A piece of the arguments' JSON; for a block of the provider's own, of its input. */
+  json(key: BlockKey, piece: string): void {
+    const block = this.#blocks.get(key);
+    if (block?.type === "raw") block.json += piece;
+    else this.#callAt(key).json += piece;
+  }
+
+  /** All of the arguments' JSON, in place of its pieces. */
+  wholeJson(key: BlockKey, json: string): void {
+    this.#callAt(key).json = json;
+  }
+
+  input(key: BlockKey, input: WireFields): void {
+    this.#callAt(key).input = input;
+  }
+
+  /** The arguments of a call are complete. */
+  endCall(key: BlockKey): void {
+    const block = this.#blocks.get(key);
+    if (block?.type !== "toolCall" || block.isEnded) return;
+    block.isEnded = true;
+    this.#onDelta?.({ type: "tool-call", id: block.id, name: block.name });
+  }
+
+  /** Every call that has begun is complete. */
+  endCalls(): void {
+    for (const key of this.#blocks.keys()) this.endCall(key);
+  }
+
+  raw(key: BlockKey, block: WireFields): void {
+    this.#blocks.set(key, { type: "raw", block, json: "" });
+  }
+
+  get hasCalls(): boolean {
+    return this.#blocks.values().some(({ type }) => type === "toolCall");
+  }
+
+  /** The answer as a record keeps it. */
+  message(end: ReplyEnd): AssistantMessage {
+    const usage = this.#usage();
+    return {
+      role: "assistant",
+      content: this.#content(),
+      ...this.identity,
+      ...(usage === null ? {} : { usage }),
+      stopReason: end.stopReason,
+      ...(end.errorMessage === undefined ? {} : { errorMessage: end.errorMessage }),
+      ...(this.responseId === null ? {} : { responseId: this.responseId }),
+      ...(this.responseModel === null || this.responseModel === this.identity.model
+        ? {}
+        : { responseModel: this.responseModel }),
+    };
+  }
+
+  /** What had arrived; null when that is nothing. */
+  partial(end: ReplyEnd): AssistantMessage | null {
+    const message = this.message(end);
+    return message.content.length === 0 ? null : message;
+  }
+
+  #usage(): Usage | null {
+    return this.usage === null ? null : recordUsage(this.usage, this.reasoningTokens);
+  }
+
+  #content(): Exclude<AssistantMessage["content"], string> {
+    return this.#blocks.values().toArray().flatMap(finished);
+  }
+
+  #textAt(key: BlockKey): TextDraft {
+    return this.#at(key, "text", () => ({ type: "text", text: "", extra: {} }));
+  }
+
+  #thinkingAt(key: BlockKey): ThinkingDraft {
+    return this.#at(key, "thinking", () => ({ type: "thinking", text: "", signature: null, isRedacted: false }));
+  }
+
+  #callAt(key: BlockKey): CallDraft {
+    return this.#at(key, "toolCall", () => ({
+      type: "toolCall",
+      id: "",
+      name: "",
+      json: "",
+      input: null,
+      isEnded: false,
+    }));
+  }
+
+  #at<Type extends BlockDraft["type"]>(
+    key: BlockKey,
+    type: Type,
+    create: () => BlockDraft & { readonly type: Type },
+  ): BlockDraft & { readonly type: Type } {
+    const found = this.#blocks.get(key);
+    if (found !== undefined && isOfType(found, type)) return found;
+    const made = create();
+    this.#blocks.set(key, made);
+    return made;
+  }
+}
+
+function isOfType<Type extends BlockDraft["type"]>(
+  block: BlockDraft,
+  type: Type,
+): block is BlockDraft & { readonly type: Type } {
+  return block.type === type;
+}
+
+/** The block as a record keeps it; none when it says nothing. */
+function finished(draft: BlockDraft): Exclude<AssistantMessage["content"], string> {
+  switch (draft.type) {
+    case "text":
+      return draft.text === "" ? [] : [{ type: "text", text: draft.text, ...draft.extra }];
+    case "thinking": {
+      const { text, signature, isRedacted } = draft;
+      if (text === "" && signature === null) return [];
+      const signed = signature === null ? {} : { thinkingSignature: signature };
+      return [{ type: "thinking", thinking: text, ...signed, ...(isRedacted ? { redacted: true } : {}) }];
+    }
+    case "toolCall":
+      return [finishedCall(draft)];
+    case "raw":
+      return [finishedRaw(draft)];
+  }
+}
+
+function finishedCall({ id, name, json, input, isEnded }: CallDraft): ToolCallBlock {
+  const parsed = json === "" ? (input ?? (isEnded ? {} : null)) : parseFields(json);
+  const call = { type: "toolCall", id, name } as const;
+  return parsed === null ? { ...call, arguments: {}, partialJson: json } : { ...call, arguments: parsed };
+}
+
+function finishedRaw({ block, json }: RawDraft): UnknownBlock {
+  const type = typeof block["type"] === "string" ? block["type"] : "unknown";
+  if (json === "") return { ...block, type };
+  const input = parseFields(json);
+  return input === null ? { ...block, type, partialJson: json } : { ...block, type, input };
+}

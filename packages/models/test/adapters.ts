@@ -1,0 +1,109 @@
+import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import type { TargetName } from "@throughline/history/targets";
+import type { ProviderSimulator } from "@throughline/provider-simulator";
+import { createAnthropicModel } from "../src/anthropic.ts";
+import { createOllamaModel } from "../src/ollama.ts";
+import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+
+/** An adapter, and what its provider is like. */
+export interface AdapterCase {
+  readonly name: string;
+  readonly target: TargetName;
+  /** What records call the wire format. */
+  readonly api: string;
+  readonly model: string;
+  readonly create: (simulator: ProviderSimulator, options?: { readonly maxRetries?: number }) => ChatModel;
+  /** Whether thinking is shown and comes back. */
+  readonly thinks: boolean;
+  /** Its SDK asks again by itself. */
+  readonly retries: boolean;
+  /** The error's fields that state the HTTP status. */
+  readonly statusField: "status" | "status_code";
+}
+
+export const adapters: readonly AdapterCase[] = [
+  {
+    name: "Anthropic",
+    target: "anthropic",
+    api: "anthropic-messages",
+    model: "claude-opus-5-5",
+    create: ({ url }, options) => createAnthropicModel({ apiKey: key, baseUrl: url, ...options }),
+    thinks: true,
+    retries: true,
+    statusField: "status",
+  },
+  {
+    name: "OpenAI Chat Completions",
+    target: "openai",
+    api: "openai-completions",
+    model: "gpt-4o",
+    create: ({ url }, options) => createOpenAiChatModel({ apiKey: key, baseUrl: `${url}/v1`, ...options }),
+    thinks: false,
+    retries: true,
+    statusField: "status",
+  },
+  {
+    name: "OpenAI Responses",
+    target: "openai-responses",
+    api: "openai-responses",
+    model: "gpt-5",
+    create: ({ url }, options) => createOpenAiResponsesModel({ apiKey: key, baseUrl: `${url}/v1`, ...options }),
+    thinks: true,
+    retries: true,
+    statusField: "status",
+  },
+  {
+    name: "Ollama",
+    target: "ollama",
+    api: "ollama",
+    model: "qwen3",
+    create: ({ url }) => createOllamaModel({ baseUrl: url, contextTokens: 100_000 }),
+    thinks: true,
+    retries: false,
+    statusField: "status_code",
+  },
+];
+
+/** Looked for in errors, where it must not be. */
+export const key = "sk-secret-0123456789";
+
+/** A first question in the adapter's wire shape. */
+export function question({ target, model }: AdapterCase, text: string): ChatRequest {
+  const content = [{ type: "text", text }];
+  const messages: Readonly<Record<string, readonly unknown[]>> = {
+    anthropic: [{ role: "user", content }],
+    "openai-responses": [{ type: "message", role: "user", content: [{ type: "input_text", text }] }],
+  };
+  return { model, system: "You help.", messages: messages[target] ?? [{ role: "user", content: text }] };
+}
+
+/** What a call that failed left behind. */
+export interface Attempt {
+  readonly deltas: readonly ChatDelta[];
+  readonly partials: readonly unknown[];
+  readonly error: unknown;
+  readonly reply: ChatReply | null;
+}
+
+/** Asks, streamed, and keeps all that comes of it. `onDelta` may abort. */
+export async function attempt(
+  model: ChatModel,
+  request: ChatRequest,
+  onDelta: (delta: ChatDelta) => void = () => undefined,
+): Promise<Attempt> {
+  const deltas: ChatDelta[] = [];
+  const partials: unknown[] = [];
+  const whole: ChatRequest = {
+    ...request,
+    onDelta(delta) {
+      deltas.push(delta);
+      onDelta(delta);
+    },
+    onPartial: (partial) => void partials.push(partial),
+  };
+  try {
+    return { deltas, partials, error: null, reply: await model.chat(whole) };
+  } catch (error) {
+    return { deltas, partials, error, reply: null };
+  }
+}
