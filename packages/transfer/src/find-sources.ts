@@ -9,10 +9,12 @@ import {
   joinPath,
   type ListedName,
 } from "@throughline/openclaw-format";
+import { databaseFile } from "./database-file.ts";
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat } from "./import-types.ts";
 import { indexedFolder } from "./indexed-folder.ts";
-import { isInside, listSourceNames } from "./node/source-files.ts";
+import { isDatabaseFile } from "./node/foreign-database.ts";
+import { isInside, listSourceNames, openSource } from "./node/source-files.ts";
 import { ownAgent } from "./own-store-folder.ts";
 import { peekTranscript, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
 
@@ -21,6 +23,12 @@ interface Search {
   /** Where the store that imports lies; nothing in it is a source. */
   readonly storeRoot: string | null;
 }
+
+/** Formats of databases: a transcript cannot be one, whatever was asked for. */
+const databaseFormats: ReadonlySet<string> = new Set(["openclaw-sqlite", "goclaw"]);
+
+/** Databases of other programs, by the names those give them. */
+const databaseNames: ReadonlySet<string> = new Set(["openclaw-agent.sqlite", "sessions.db"]);
 
 /** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
 export async function* findSources(paths: readonly string[], search: Search): AsyncGenerator<FoundSource> {
@@ -41,12 +49,16 @@ async function* findForeign(path: string, search: Search): AsyncGenerator<FoundS
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
   const names = await listSourceNames(path);
   if (names === null) {
-    yield await loneFile(path, search);
+    if (await isDatabaseFile(path)) yield* databaseFile(path);
+    else yield await loneFile(path, search);
     return;
   }
   switch (detectDirectoryLayout(names)) {
     case "state":
       yield* agentsIn(joinPath(path, "agents"), search);
+      // Where GoClaw puts its database, by its two documents.
+      yield* databaseIn(path, "sessions.db", names);
+      yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", names.some(isFolder("goclaw")) ? null : []);
       // Other tenants of a store of ours: each is imported by itself, into a namespace that is named.
       if (names.some(({ name, isDirectory }) => isDirectory && name === "namespaces"))
         yield skipped(joinPath(path, "namespaces"));
@@ -78,6 +90,12 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
 async function* unknownFolder(path: string, names: readonly ListedName[], search: Search): AsyncGenerator<FoundSource> {
   const agents = names.filter(({ name, isDirectory }) => isDirectory && isAgentId(name));
   if (path.endsWith("/agents") && agents.length > 0) return yield* agentsIn(path, search);
+  const databases = names.filter(({ name, isDirectory }) => !isDirectory && databaseNames.has(name));
+  if (databases.length > 0) {
+    for (const { name } of databases) yield* databaseIn(path, name, names);
+    return;
+  }
+  if (names.some(isFolder("agent"))) return yield* agentIn(path, search);
   // An agent's directory may well be empty; a directory somebody named should hold something.
   if (agentOfSessionsDir(path) !== null) return;
   throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is no directory of sessions.`, { details: { path } });
@@ -99,9 +117,28 @@ async function* agentsIn(path: string, search: Search): AsyncGenerator<FoundSour
 }
 
 async function* agentIn(path: string, search: Search): AsyncGenerator<FoundSource> {
-  const layout = detectDirectoryLayout((await listSourceNames(path)) ?? []);
+  const names = (await listSourceNames(path)) ?? [];
+  // Since 2026.8 OpenClaw keeps an agent's sessions here; transcripts beside it are what it has not taken over.
+  yield* databaseIn(joinPath(path, "agent"), "openclaw-agent.sqlite", names.some(isFolder("agent")) ? null : []);
+  const layout = detectDirectoryLayout(names);
   // An agent's folder without sessions is not an error.
   if (layout !== "unknown") yield* findAt(path, search);
+}
+
+/** The database of that name, if it is there. `names` null: the folder's names are not known yet. */
+async function* databaseIn(
+  folder: string,
+  name: string,
+  names: readonly ListedName[] | null,
+): AsyncGenerator<FoundSource> {
+  const found = names ?? (await listSourceNames(folder)) ?? [];
+  if (!found.some((entry) => entry.name === name && !entry.isDirectory)) return;
+  const path = joinPath(folder, name);
+  yield* guarded(path, databaseFile(path));
+}
+
+function isFolder(name: string): (entry: ListedName) => boolean {
+  return (entry) => entry.isDirectory && entry.name === name;
 }
 
 /** A folder of transcripts without an index: each file is what its first lines say. */
@@ -127,7 +164,8 @@ async function loneFile(path: string, search: Search): Promise<TranscriptSource>
   const { format: detected, header, isEmpty } = await peekTranscript(path);
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
-  const format = search.from === "auto" ? placed : search.from;
+  const isStated = search.from !== "auto" && !databaseFormats.has(search.from);
+  const format = isStated ? search.from : placed;
   if (format === "unknown") {
     const why = isEmpty ? "is empty" : "does not begin like a transcript";
     throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} ${why}.`, {
@@ -148,7 +186,7 @@ async function loneFile(path: string, search: Search): Promise<TranscriptSource>
     own: null,
     isArchived: false,
     archivedAt: null,
-    isMissing: false,
+    open: () => openSource(path),
     findings: [],
   };
 }

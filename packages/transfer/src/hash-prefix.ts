@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { openSource } from "./node/source-files.ts";
+import type { SourceFile } from "./node/source-files.ts";
 
-/** The SHA-256 of the first bytes of a file, in hex; null when it has not that many. */
-export async function hashPrefix(path: string, sizeBytes: number): Promise<string | null> {
-  const source = await openSource(path);
+/** The SHA-256 of the first bytes of a source, in hex; null when it has not that many. */
+export async function hashPrefix(open: () => Promise<SourceFile>, sizeBytes: number): Promise<string | null> {
+  const source = await open();
   try {
     if (source.sizeBytes < sizeBytes) return null;
     const hash = createHash("sha256");

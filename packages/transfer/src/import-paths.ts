@@ -32,18 +32,31 @@ export async function* importPaths(
   }
 }
 
-function sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {
-  return findSources(paths, { from: options.from ?? "auto", storeRoot: options.storeRoot ?? null });
+async function* sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {
+  const { readKey } = options;
+  for await (const found of findSources(paths, {
+    from: options.from ?? "auto",
+    storeRoot: options.storeRoot ?? null,
+  })) {
+    // With one key to read, only what goes by it now: its archives are other conversations.
+    if (readKey === undefined) yield found;
+    else if (found.kind === "transcript" && found.key === readKey && !found.isArchived) yield found;
+    else if (found.kind === "refused") yield found;
+  }
 }
 
-async function onlyOne(paths: readonly string[], options: ImportOptions): Promise<readonly FoundSource[]> {
-  const all = await Array.fromAsync(sourcesOf(paths, options));
-  if (all.filter(({ kind }) => kind === "transcript").length > 1) {
-    throw new ThroughlineError("INPUT_INVALID", "A key can be given for one transcript only; the paths hold more.", {
-      outcome: "not-applied",
-    });
+async function onlyOne(paths: readonly string[], options: ImportOptions): Promise<AsyncGenerator<FoundSource>> {
+  let count = 0;
+  for await (const { kind } of sourcesOf(paths, options)) {
+    if (kind === "transcript" && ++count > 1) {
+      throw new ThroughlineError("INPUT_INVALID", "A key can be given for one transcript only; the paths hold more.", {
+        outcome: "not-applied",
+        remedy: "Name the one file, or the key to read with `readKey`.",
+      });
+    }
   }
-  return all;
+  // Found anew: a database is open only while its sessions are being looked at.
+  return sourcesOf(paths, options);
 }
 
 async function importGuarded(

@@ -14,7 +14,7 @@ import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { ImportBatch } from "./import-batch.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
-import { openSource, type SourceFile } from "./node/source-files.ts";
+import type { SourceFile } from "./node/source-files.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
@@ -25,7 +25,7 @@ export async function importTranscript(
   options: ImportOptions,
 ): Promise<ImportSource> {
   const target = await findTarget(store, source, options);
-  const file = source.isMissing ? null : await openSource(source.path);
+  const file = source.open === null ? null : await source.open();
   try {
     const run = new ImportRun(store, source, target, options);
     return await run.run(file);
@@ -109,7 +109,8 @@ class ImportRun {
   /** @throws {ThroughlineError} SOURCE_CHANGED */
   private async assertSamePrefix(sizeBytes: number): Promise<void> {
     if (this.receipt.sizeBytes === 0) return;
-    const sha256 = this.source.isMissing ? null : await hashPrefix(this.source.path, this.receipt.sizeBytes);
+    const { open } = this.source;
+    const sha256 = open === null ? null : await hashPrefix(open, this.receipt.sizeBytes);
     if (sha256 !== this.receipt.sha256)
       throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
   }

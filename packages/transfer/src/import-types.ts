@@ -1,13 +1,21 @@
 import type { Durability, Finding, ThroughlineError } from "@throughline/core";
 import type { TranscriptFormat } from "@throughline/openclaw-format";
 
-export type ImportFormat = Exclude<TranscriptFormat, "unknown">;
+/** What a source is: a transcript of one of the formats, or a database that holds sessions. */
+export type SourceFormat = TranscriptFormat | "openclaw-sqlite" | "goclaw" | "clawcode";
+
+export type ImportFormat = Exclude<SourceFormat, "unknown">;
 
 export interface ImportOptions {
   /** What the files are. @default "auto": by their place and their first lines */
   readonly from?: "auto" | ImportFormat;
-  /** The session's key. Only for a single file. */
+  /** The session's key in the store. Only for a single session. */
   readonly key?: string;
+  /**
+   * Imports only the session that goes by this key in the source; with `key`, under another one: the program it came
+   * from and the one that goes on with it then never write the same session. @default every session
+   */
+  readonly readKey?: string;
   /** For files whose place and key name no agent. @default "main" */
   readonly agentId?: string;
   /** @default "" */
@@ -52,7 +60,7 @@ export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refu
 /** What became of one source. */
 export interface ImportSource {
   readonly path: string;
-  readonly format: TranscriptFormat;
+  readonly format: SourceFormat;
   readonly key: string | null;
   readonly agentId: string | null;
   readonly sessionId: string | null;

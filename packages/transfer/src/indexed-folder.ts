@@ -10,8 +10,9 @@ import {
   type SessionIndex,
   type TranscriptFormat,
 } from "@throughline/openclaw-format";
+import { readJsonObject } from "./database-session.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
-import { listSourceNames, readSourceText } from "./node/source-files.ts";
+import { listSourceNames, openSource, readSourceText } from "./node/source-files.ts";
 import { peekTranscript, sessionIdOf, usableSessionId } from "./transcript-source.ts";
 
 /** Transcripts whose index lies beside or above them. */
@@ -33,7 +34,7 @@ export async function* indexedFolder(
     if (fileName !== null) taken.add(fileName);
     yield* guarded(
       joinPath(folder, fileName ?? session.sessionId),
-      indexed(session, { folder, fileName, format, agentId }),
+      indexed(session, { folder, fileName, names, format, agentId }),
     );
   }
   if (index.shape !== null && index.findings.length > 0) yield skipped(indexPath, index.findings);
@@ -72,11 +73,12 @@ async function* indexed(
   place: {
     readonly folder: string;
     readonly fileName: string | null;
+    readonly names: readonly string[];
     readonly format: "openclaw" | "claw0";
     readonly agentId: string | null;
   },
 ): AsyncGenerator<FoundSource> {
-  const { folder, fileName, format, agentId } = place;
+  const { folder, fileName, names, format, agentId } = place;
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
   const path = joinPath(folder, fileName ?? stated.fileName);
@@ -99,13 +101,33 @@ async function* indexed(
     // One tutorial puts the key before the id; there the name says nothing.
     nameSessionId: format === "claw0" ? null : nameSessionId,
     header,
-    entry: session.entry,
+    entry: await withSidecar(session.entry, { folder, fileName, names }),
     own: null,
     isArchived: false,
     archivedAt: null,
-    isMissing: fileName === null,
+    open: fileName === null ? null : () => openSource(path),
     findings,
   };
+}
+
+/**
+ * ClawCode keeps the id of the session in the Claude Agent SDK in a file beside the transcript, its later versions only
+ * there. What the entry says itself comes first.
+ */
+async function withSidecar(
+  entry: IndexedSession["entry"],
+  place: { readonly folder: string; readonly fileName: string | null; readonly names: readonly string[] },
+): Promise<IndexedSession["entry"]> {
+  if (place.fileName === null || typeof entry["sdkSessionId"] === "string") return entry;
+  const stem = place.fileName.replace(/\.jsonl$/, "");
+  const name = [`${place.fileName}.claude-sdk.json`, `${stem}.claude-sdk.json`].find((found) =>
+    place.names.includes(found),
+  );
+  if (name === undefined) return entry;
+  const { resumeSessionId } = readJsonObject(await readSourceText(joinPath(place.folder, name))) ?? {};
+  return typeof resumeSessionId === "string" && resumeSessionId !== ""
+    ? { ...entry, sdkSessionId: resumeSessionId }
+    : entry;
 }
 
 /** A transcript that no index names. */
@@ -132,7 +154,7 @@ export async function* unindexed(
     own: null,
     isArchived,
     archivedAt,
-    isMissing: false,
+    open: () => openSource(path),
     findings,
   };
 }

@@ -3,7 +3,7 @@ import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { unindexed } from "./indexed-folder.ts";
-import { listSourceNames, readSourceText } from "./node/source-files.ts";
+import { listSourceNames, readSourceText, openSource } from "./node/source-files.ts";
 import { readOwnEntries, type OwnEntry } from "./own-entries.ts";
 import { peekTranscript } from "./transcript-source.ts";
 
@@ -65,7 +65,7 @@ async function* ownSession(
     own,
     isArchived: own.isArchived,
     archivedAt: null,
-    isMissing,
+    open: isMissing ? null : () => openSource(path),
     findings: [],
   };
 }

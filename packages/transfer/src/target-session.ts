@@ -118,6 +118,6 @@ async function isOf(state: SessionState, source: TranscriptSource): Promise<bool
   const receipt = receiptOf(state.entry);
   if (receipt === null) return false;
   if (receipt.path === source.path) return true;
-  if (receipt.sessionId !== source.sessionId || receipt.sizeBytes === 0 || source.isMissing) return false;
-  return (await hashPrefix(source.path, receipt.sizeBytes)) === receipt.sha256;
+  if (receipt.sessionId !== source.sessionId || receipt.sizeBytes === 0 || source.open === null) return false;
+  return (await hashPrefix(source.open, receipt.sizeBytes)) === receipt.sha256;
 }

@@ -11,15 +11,18 @@ import {
   type TranscriptFormat,
   type TranscriptHeader,
 } from "@throughline/openclaw-format";
-import { openSource } from "./node/source-files.ts";
+import type { SourceFormat } from "./import-types.ts";
+import { openSource, type SourceFile } from "./node/source-files.ts";
 import type { OwnEntry } from "./own-entries.ts";
 
 /** A transcript that was found, with all that its place says of it. */
 export interface TranscriptSource {
   readonly kind: "transcript";
-  /** Absolute. */
+  /** Absolute; of a session in a database, the database's with `#` and the session's id. */
   readonly path: string;
-  readonly format: TranscriptFormat;
+  /** Opens the bytes of its lines; null when there are none, because the index names a file that is not there. */
+  readonly open: (() => Promise<SourceFile>) | null;
+  readonly format: SourceFormat;
   /** Null when neither the place nor the key says. */
   readonly agentId: string | null;
   /** As the index states it; null: the header's, or one made of the id. */
@@ -34,8 +37,6 @@ export interface TranscriptSource {
   readonly own: OwnEntry | null;
   readonly isArchived: boolean;
   readonly archivedAt: string | null;
-  /** True when the index names the file and it is not there. */
-  readonly isMissing: boolean;
   readonly findings: readonly Finding[];
 }
 

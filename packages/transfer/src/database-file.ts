@@ -1,0 +1,31 @@
+import { ThroughlineError } from "@throughline/core";
+import { agentOfSessionsDir } from "@throughline/openclaw-format";
+import { quote } from "@throughline/core/store";
+import type { FoundSource } from "./found-source.ts";
+import { goclawDatabase, isGoclawDatabase } from "./goclaw-database.ts";
+import { openForeignDatabase } from "./node/foreign-database.ts";
+import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
+
+/**
+ * The sessions of a database of another program. It stays open while they are imported, one after the other.
+ * @throws {ThroughlineError} FORMAT_UNKNOWN, FILE_NOT_FOUND, FILE_UNREADABLE, STORE_VERSION_UNSUPPORTED
+ */
+export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
+  const database = await openForeignDatabase(path);
+  try {
+    if (database.columns("store_info").has("name")) {
+      throw new ThroughlineError("INPUT_INVALID", `${quote(path)} is a store of Throughline's own.`, {
+        outcome: "not-applied",
+        details: { path },
+        remedy: "Copy it: `throughline copy --all --store sqlite:FILE --to-store URL` keeps every record with its seq.",
+      });
+    }
+    if (isOpenclawDatabase(database)) return yield* openclawDatabase(database, agentOfSessionsDir(path));
+    if (isGoclawDatabase(database)) return yield* goclawDatabase(database);
+    throw new ThroughlineError("FORMAT_UNKNOWN", `The database ${quote(path)} holds no sessions of a known program.`, {
+      details: { path },
+    });
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,51 @@
+import type { SourceFile } from "./node/source-files.ts";
+
+/** A line as a database has it, without its line feed. */
+export type DatabaseLine = string | Uint8Array;
+
+const lineFeed = 0x0a;
+const chunkBytes = 256 * 1024;
+
+/**
+ * Lines that lie in no file, read as if they did: an import then counts, hashes and resumes by bytes, whatever they come
+ * from. The lines are asked for anew with each reading and must be the same each time, up to where they ended first.
+ */
+export function createLineSource(path: string, sizeBytes: number, lines: () => Iterable<DatabaseLine>): SourceFile {
+  return {
+    path,
+    sizeBytes,
+    async *chunks({ fromBytes = 0, toBytes = sizeBytes } = {}) {
+      let at = 0;
+      for (const chunk of joined(lines())) {
+        const from = Math.max(0, fromBytes - at);
+        const to = Math.min(chunk.length, toBytes - at);
+        if (from < to) yield chunk.subarray(from, to);
+        at += chunk.length;
+        if (at >= toBytes) return;
+      }
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** How many bytes the lines have, with a line feed each. */
+export function lineBytes(lines: Iterable<DatabaseLine>): number {
+  let sum = 0;
+  for (const line of lines) sum += (typeof line === "string" ? Buffer.byteLength(line) : line.length) + 1;
+  return sum;
+}
+
+function* joined(lines: Iterable<DatabaseLine>): Generator<Uint8Array> {
+  let parts: Uint8Array[] = [];
+  let heldBytes = 0;
+  for (const line of lines) {
+    const bytes = typeof line === "string" ? Buffer.from(line, "utf8") : line;
+    parts.push(bytes, Uint8Array.of(lineFeed));
+    heldBytes += bytes.length + 1;
+    if (heldBytes < chunkBytes) continue;
+    yield Buffer.concat(parts);
+    parts = [];
+    heldBytes = 0;
+  }
+  if (parts.length > 0) yield Buffer.concat(parts);
+}

@@ -1,0 +1,158 @@
+import { constants, copyFile, mkdtemp, rm, stat } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import type * as nodeSqlite from "node:sqlite";
+import { ThroughlineError } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { openSource } from "./source-files.ts";
+
+/** A database of another program, opened so that nothing beside it or in it changes. */
+export interface ForeignDatabase {
+  readonly path: string;
+  /** The names of a table's columns; empty when there is no such table. */
+  columns(table: string): ReadonlySet<string>;
+  all(sql: string, ...values: readonly (string | number)[]): readonly DatabaseRow[];
+  /** Row by row: a table may be larger than memory. */
+  iterate(sql: string, ...values: readonly (string | number)[]): Iterable<DatabaseRow>;
+  close(): Promise<void>;
+}
+
+export type DatabaseRow = Readonly<Record<string, unknown>>;
+
+const statPath = promisify(stat);
+const copyPath = promisify(copyFile);
+const makeFolder = promisify(mkdtemp) as (prefix: string) => Promise<string>;
+const removePath = promisify(rm);
+
+const magic = "SQLite format 3\u0000";
+
+/** Whether a file begins like an SQLite database. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
+export async function isDatabaseFile(path: string): Promise<boolean> {
+  const source = await openSource(path);
+  try {
+    for await (const chunk of source.chunks({ toBytes: Math.min(source.sizeBytes, magic.length) })) {
+      return Buffer.from(chunk).toString("latin1") === magic;
+    }
+    return false;
+  } finally {
+    await source.close();
+  }
+}
+
+/**
+ * Opens a database to read. Where all of it is in its file, as immutable: an ordinary read-only connection would put
+ * two files beside it. Where another program has it open, ordinarily, because only its locks and its index of the log
+ * give a consistent view. Where a log was left behind by nobody, in a copy: reading it in place would need to write.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
+ */
+export async function openForeignDatabase(path: string): Promise<ForeignDatabase> {
+  const sizes = await Promise.all(["-wal", "-journal", "-shm"].map((ending) => sizeOf(path + ending)));
+  const [logBytes = 0, journalBytes = 0, indexBytes = 0] = sizes;
+  if (logBytes === 0 && journalBytes === 0) return wrap(path, connect(path, { isImmutable: true }), null);
+  if (logBytes > 0 && indexBytes > 0) return wrap(path, connect(path, { isImmutable: false }), null);
+  const folder = await makeFolder(join(tmpdir(), "throughline-import-"));
+  try {
+    const copy = join(folder, "source.sqlite");
+    for (const ending of ["", "-wal", "-journal"]) {
+      if (ending === "" || (await sizeOf(path + ending)) > 0) {
+        await copyPath(path + ending, copy + ending, constants.COPYFILE_FICLONE);
+      }
+    }
+    return wrap(path, connect(copy, { isImmutable: false }), folder);
+  } catch (error) {
+    await removePath(folder, { recursive: true, force: true });
+    throw unreadable(path, error);
+  }
+}
+
+function wrap(path: string, database: nodeSqlite.DatabaseSync, folder: string | null): ForeignDatabase {
+  const guard = <Result>(act: () => Result): Result => {
+    try {
+      return act();
+    } catch (error) {
+      throw unreadable(path, error);
+    }
+  };
+  let isOpen = true;
+  return {
+    path,
+    columns: (table) =>
+      guard(() => {
+        const rows = database.prepare("SELECT name FROM pragma_table_info(?)").all(table);
+        return new Set(rows.map(({ name }) => String(name)));
+      }),
+    all: (sql, ...values) => guard(() => database.prepare(sql).all(...values)),
+    *iterate(sql, ...values) {
+      const rows = guard(() => database.prepare(sql).iterate(...values));
+      for (;;) {
+        const { done, value } = guard(() => rows.next());
+        if (done === true) return;
+        yield value as DatabaseRow;
+      }
+    },
+    close: async () => {
+      if (!isOpen) return;
+      isOpen = false;
+      database.close();
+      if (folder !== null) await removePath(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function connect(path: string, { isImmutable }: { readonly isImmutable: boolean }): nodeSqlite.DatabaseSync {
+  const { DatabaseSync } = sqlite();
+  try {
+    const url = new URL(`${pathToFileURL(path).href}${isImmutable ? "?immutable=1" : ""}`);
+    const database = new DatabaseSync(url, { readOnly: true, enableForeignKeyConstraints: false });
+    try {
+      database.exec("PRAGMA busy_timeout = 2000; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON");
+      // The first look at the file: what is no database says so here.
+      database.prepare("SELECT count(*) FROM sqlite_schema").get();
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+let loaded: typeof nodeSqlite | null = null;
+
+/** Node 22 says on stderr that SQLite is experimental; that one line is left out. */
+function sqlite(): typeof nodeSqlite {
+  if (loaded !== null) return loaded;
+  const emitWarning = process.emitWarning;
+  process.emitWarning = ((warning: string | Error, ...rest: readonly unknown[]) => {
+    const text = typeof warning === "string" ? warning : warning.message;
+    if (!text.startsWith("SQLite is an experimental feature")) Reflect.apply(emitWarning, process, [warning, ...rest]);
+  }) as typeof process.emitWarning;
+  try {
+    loaded = process.getBuiltinModule("node:sqlite");
+    return loaded;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await statPath(path)).size;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return 0;
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): ThroughlineError {
+  if (ThroughlineError.isInstance(cause)) return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ThroughlineError("FILE_UNREADABLE", `The database ${quote(path)} cannot be read: ${why}.`, {
+    details: { path },
+    cause,
+    remedy: "Close the program it belongs to and try again; the file was not changed.",
+  });
+}

@@ -1,0 +1,230 @@
+import { createHash } from "node:crypto";
+import { zstdDecompressSync } from "node:zlib";
+import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { isAgentId } from "@throughline/core/keys";
+import { quote } from "@throughline/core/store";
+import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
+import { guarded, type FoundSource } from "./found-source.ts";
+import type { DatabaseLine } from "./line-source.ts";
+import type { DatabaseRow, ForeignDatabase } from "./node/foreign-database.ts";
+
+/** The schema this reader was written from, and the columns it needs. */
+const knownSchema = 23;
+const needed: Readonly<Record<string, readonly string[]>> = {
+  session_nodes: ["session_key", "current_session_id", "entry_json"],
+  session_windows: ["session_id", "session_key", "created_at", "updated_at"],
+  transcript_events: ["session_id", "seq", "event_json"],
+};
+
+/** No archive of one session is larger; OpenClaw's own limit for an event is 4 MiB. */
+const maxArchiveBytes = 512 * 1024 * 1024;
+const maxEventBytes = 4 * 1024 * 1024;
+
+export function isOpenclawDatabase(database: ForeignDatabase): boolean {
+  return Object.keys(needed).every((table) => database.columns(table).size > 0);
+}
+
+/**
+ * The sessions of one agent of OpenClaw since 2026.8: each window of a key is a session, the current one under the key,
+ * those before it as its archives; transcripts it keeps as archives too. The rows of the log are the lines of the files
+ * before it, some of them compressed.
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED
+ */
+export async function* openclawDatabase(
+  database: ForeignDatabase,
+  pathAgent: string | null,
+): AsyncGenerator<FoundSource> {
+  const findings = checkSchema(database);
+  const agentId = agentOf(database) ?? pathAgent;
+  const place = { databasePath: database.path, format: "openclaw-sqlite", agentId } as const;
+  // What was before comes first: as an archive it leaves the key to its successor.
+  for (const row of transcriptArchives(database)) {
+    const sessionId = String(row["session_id"]);
+    const path = `${database.path}#${sessionId}`;
+    const source = databaseSource({
+      ...place,
+      key: textOf(row["session_key"]),
+      sessionId,
+      part: String(row["generation"]),
+      entry: { sessionId, updatedAt: row["created_at"], archiveReason: row["reason"] },
+      lines: () => [archiveText(row, path)],
+      isArchived: true,
+      archivedAtMs: numberOf(row["created_at"]),
+      findings,
+    });
+    yield* guarded(path, once(source));
+  }
+  for (const row of windows(database)) {
+    const sessionId = String(row["session_id"]);
+    const { entry, finding } = entryOf(row, database.path);
+    const isCurrent = row["is_current"] === 1;
+    const archivedAtMs = isCurrent
+      ? numberOf(row["archived_at"])
+      : (numberOf(row["ended_at"]) ?? numberOf(row["updated_at"]));
+    const source = databaseSource({
+      ...place,
+      key: textOf(row["session_key"]),
+      sessionId,
+      entry,
+      lines: row["has_window"] === 1 ? () => windowLines(database, sessionId) : null,
+      isArchived: !isCurrent || archivedAtMs !== null,
+      archivedAtMs,
+      findings: finding === null ? findings : [...findings, finding],
+    });
+    yield* guarded(source.path, once(source));
+  }
+}
+
+async function* once(source: FoundSource): AsyncGenerator<FoundSource> {
+  yield source;
+}
+
+/** A newer schema may keep lines where this reader does not look: better none than some. */
+function checkSchema(database: ForeignDatabase): readonly Finding[] {
+  const version = Number(database.all("PRAGMA user_version")[0]?.["user_version"] ?? 0);
+  const missing = Object.entries(needed).flatMap(([table, names]) => {
+    const columns = database.columns(table);
+    return names.filter((name) => !columns.has(name)).map((name) => `${table}.${name}`);
+  });
+  if (missing.length > 0 || version > knownSchema) {
+    const why = missing.length > 0 ? `lacks ${missing.join(", ")}` : `has schema ${version}`;
+    const message = `The database ${quote(database.path)} ${why}; schema ${knownSchema} is known.`;
+    throw new ThroughlineError("STORE_VERSION_UNSUPPORTED", message, {
+      outcome: "not-applied",
+      details: { path: database.path, version, missing },
+      remedy: "Export the sessions with OpenClaw itself, or upgrade Throughline; the database was not changed.",
+    });
+  }
+  return [];
+}
+
+function agentOf(database: ForeignDatabase): string | null {
+  if (!database.columns("schema_meta").has("agent_id")) return null;
+  const row = database.all("SELECT agent_id FROM schema_meta WHERE role = 'agent' AND agent_id IS NOT NULL LIMIT 1")[0];
+  const agentId = row?.["agent_id"];
+  return typeof agentId === "string" && isAgentId(agentId) ? agentId : null;
+}
+
+function windows(database: ForeignDatabase): readonly DatabaseRow[] {
+  const has = database.columns("session_windows");
+  const node = database.columns("session_nodes");
+  const optional = (columns: ReadonlySet<string>, prefix: string, names: readonly string[]): string =>
+    names.map((name) => `, ${columns.has(name) ? `${prefix}.${name}` : "NULL"} AS ${name}`).join("");
+  const fields =
+    optional(has, "w", ["previous_session_id", "reason", "ended_at", "chat_type", "channel", "account_id"]) +
+    optional(has, "w", ["model_provider", "model"]) +
+    optional(node, "n", ["archived_at", "label", "display_name", "spawned_by"]);
+  return database.all(`
+    SELECT w.session_id, w.session_key, w.created_at, w.updated_at, 1 AS has_window,
+      coalesce(w.session_id = n.current_session_id, 0) AS is_current, n.entry_json${fields}
+    FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key
+    UNION ALL
+    SELECT n.current_session_id, n.session_key, 0, 0, 0, 1, n.entry_json${fields.replaceAll(/\bw\.\w+ AS/g, "NULL AS")}
+    FROM session_nodes n
+    WHERE NOT EXISTS (SELECT 1 FROM session_windows w WHERE w.session_id = n.current_session_id)
+    ORDER BY 6, 3, 1`);
+}
+
+function entryOf(
+  row: DatabaseRow,
+  databasePath: string,
+): { readonly entry: Readonly<Record<string, unknown>>; readonly finding: Finding | null } {
+  const sessionId = String(row["session_id"]);
+  const columns = definedFields({
+    chatType: row["chat_type"],
+    channel: row["channel"],
+    lastAccountId: row["account_id"],
+    modelProvider: row["model_provider"],
+    model: row["model"],
+    previousSessionId: row["previous_session_id"],
+  });
+  if (row["is_current"] !== 1) {
+    const windowReason = definedFields({ windowReason: row["reason"] });
+    return { entry: { sessionId, updatedAt: row["updated_at"], ...columns, ...windowReason }, finding: null };
+  }
+  const own = definedFields({ label: row["label"], displayName: row["display_name"], spawnedBy: row["spawned_by"] });
+  const stated = readJsonObject(row["entry_json"]);
+  if (stated !== null) {
+    // What OpenClaw calls the entry is the truth; its columns are copies of it, newer in nothing.
+    return { entry: { ...own, ...stated, sessionId }, finding: null };
+  }
+  const where = { path: `${databasePath}#${sessionId}`, key: textOf(row["session_key"]) };
+  const finding = createFinding("ENTRY_UNREADABLE", "The session's entry is no JSON object.", where);
+  return { entry: { sessionId, updatedAt: row["updated_at"], ...columns, ...own }, finding };
+}
+
+function* windowLines(database: ForeignDatabase, sessionId: string): Generator<DatabaseLine> {
+  const afterSeq = yield* coldLines(database, sessionId);
+  const has = database.columns("transcript_events");
+  const packed = has.has("event_zstd") ? "event_zstd" : "NULL AS event_zstd";
+  const sql = `SELECT seq, event_json, ${packed} FROM transcript_events WHERE session_id = ? AND seq > ? ORDER BY seq`;
+  for (const row of database.iterate(sql, sessionId, afterSeq)) yield eventLine(row);
+}
+
+/** Lines of old windows that OpenClaw packed into one block. Gives the seq of the last of them. */
+function* coldLines(database: ForeignDatabase, sessionId: string): Generator<DatabaseLine, number> {
+  if (!database.columns("session_transcript_cold_archives").has("archive_blob")) return -1;
+  const [row] = database.all("SELECT * FROM session_transcript_cold_archives WHERE session_id = ?", sessionId);
+  if (row === undefined) return -1;
+  const path = `${database.path}#${sessionId}`;
+  if (!(row["archive_blob"] instanceof Uint8Array)) {
+    const message = `The lines of ${quote(path)} lie in an archive of their own, ${quote(row["archive_name"])}.`;
+    throw new ThroughlineError("FILE_UNREADABLE", message, {
+      details: { path, archiveName: row["archive_name"] },
+      remedy: "Let OpenClaw restore the session from its cold storage, then import it again.",
+    });
+  }
+  yield archiveText({ ...row, encoding: "zstd" }, path);
+  return numberOf(row["last_seq"]) ?? -1;
+}
+
+function eventLine(row: DatabaseRow): DatabaseLine {
+  const { event_json: text, event_zstd: packed } = row;
+  // JSON holds a line feed between its tokens only, where a space means the same.
+  if (typeof text === "string") return text.includes("\n") ? text.replaceAll(/\r?\n/g, " ") : text;
+  if (!(packed instanceof Uint8Array)) return "";
+  try {
+    const bytes = zstdDecompressSync(packed, { maxOutputLength: maxEventBytes });
+    return bytes.includes(0x0a) ? bytes.toString("utf8").replaceAll(/\r?\n/g, " ") : bytes;
+  } catch {
+    // One bad row must not cost the others: it stays in its place, unread, with its bytes.
+    return `row ${String(row["seq"])} cannot be unpacked: ${Buffer.from(packed).toString("base64")}`;
+  }
+}
+
+function transcriptArchives(database: ForeignDatabase): Iterable<DatabaseRow> {
+  if (!database.columns("session_transcript_archives").has("archive_blob")) return [];
+  return database.iterate("SELECT * FROM session_transcript_archives ORDER BY created_at, session_id, generation");
+}
+
+/** The lines of an archive as one text, without the last line feed. @throws {ThroughlineError} FILE_UNREADABLE */
+function archiveText(row: DatabaseRow, path: string): Uint8Array {
+  const { archive_blob: blob, encoding, archive_sha256: stated } = row;
+  if (!(blob instanceof Uint8Array)) throw unreadableArchive(path, "it is empty", null);
+  let bytes: Uint8Array;
+  try {
+    bytes = encoding === "zstd" ? zstdDecompressSync(blob, { maxOutputLength: maxArchiveBytes }) : blob;
+  } catch (cause) {
+    throw unreadableArchive(path, "it cannot be unpacked", cause);
+  }
+  if (![blob, bytes].some((content) => createHash("sha256").update(content).digest("hex") === stated)) {
+    throw unreadableArchive(path, "its checksum is another", null);
+  }
+  return bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes;
+}
+
+function unreadableArchive(path: string, why: string, cause: unknown): ThroughlineError {
+  return new ThroughlineError("FILE_UNREADABLE", `The archive of ${quote(path)} cannot be read: ${why}.`, {
+    details: { path },
+    ...(cause === null ? {} : { cause }),
+    remedy: "The other sessions were imported; restore this one from a backup of the database.",
+  });
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
