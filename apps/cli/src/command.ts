@@ -8,6 +8,8 @@ export interface OptionDefinition {
   /** As commander reads them: `--tail <n>`, `-o, --output <path>`. */
   readonly flags: string;
   readonly description: string;
+  /** The only words it takes; they are checked and completed. @default any text */
+  readonly choices?: readonly string[];
   /** @default the text itself */
   readonly parse?: (text: string) => unknown;
 }
@@ -19,6 +21,8 @@ export interface CommandDefinition {
   /** As commander reads them: `<key>`, `[path]`, `<path...>`. */
   readonly arguments: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly OptionDefinition[];
+  /** True for what only other programs call: help and documentation leave it out. @default false */
+  readonly isHidden?: boolean;
   /** Without the program's name. Tests run them. */
   readonly examples: readonly [string, string];
   readonly load: () => Promise<CommandModule>;
@@ -54,4 +58,6 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** The store of this run, opened once; closed at the end. Only writers create one that is not there. What it notices goes to stderr unless asked for. */
   openStore(purpose: "read" | "write", onFinding?: (finding: Finding) => void): Promise<SessionStore>;
+  /** Asks before something that cannot be taken back. @throws {ThroughlineError} USAGE where nobody can be asked, ABORTED */
+  confirm(question: string): Promise<void>;
 }

@@ -43,6 +43,8 @@ export interface Output {
   finding(finding: Finding): void;
   /** What is being done, on a terminal only; overwritten by the next. */
   progress(message: string): void;
+  /** Takes the progress away, before something else is written there. */
+  clearProgress(): void;
 }
 
 const levels = ["debug", "info", "warn", "error"];
@@ -115,6 +117,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
       stderr.write(`\r\u001b[K${terminalSafeLine(message)}`);
       hasProgress = true;
     },
+    clearProgress,
   };
 }
 

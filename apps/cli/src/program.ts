@@ -17,7 +17,7 @@ export const globalOptions: readonly OptionDefinition[] = [
   {
     flags: "--log-level <level>",
     description: "debug, info, warn or error; debug adds the details of a failure",
-    parse: parseChoice("debug", "info", "warn", "error"),
+    choices: ["debug", "info", "warn", "error"],
   },
   { flags: "--no-input", description: "never ask, even on a terminal" },
   { flags: "--yes", description: "take yes for the answer to every question" },
@@ -57,7 +57,9 @@ export function createProgram(options: ProgramOptions): Command {
 }
 
 function addCommand(program: Command, definition: CommandDefinition, { onCommand }: ProgramOptions): void {
-  const command = program.command(definition.name).description(definition.description);
+  const command = program
+    .command(definition.name, { hidden: definition.isHidden === true })
+    .description(definition.description);
   for (const { name, description } of definition.arguments) command.argument(name, description);
   for (const option of definition.options) command.addOption(createOption(option));
   const examples = definition.examples.map((example) => `  $ throughline ${example}`);
@@ -67,7 +69,8 @@ function addCommand(program: Command, definition: CommandDefinition, { onCommand
   });
 }
 
-function createOption({ flags, description, parse }: OptionDefinition): Option {
+function createOption({ flags, description, parse, choices }: OptionDefinition): Option {
   const option = new Option(flags, description);
-  return parse === undefined ? option : option.argParser((text) => parse(text));
+  const parser = choices === undefined ? parse : parseChoice(...choices);
+  return parser === undefined ? option : option.argParser((text) => parser(text));
 }

@@ -7,6 +7,7 @@ import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
 import { openStore } from "./open-store.ts";
@@ -120,6 +121,11 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     scope,
     signal: timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]),
     openStore: store.open,
+    confirm: (question) => {
+      output.clearProgress();
+      const isInputAllowed = valueOf("input") !== false;
+      return confirm(host, { isYes: globals["yes"] === true, isInputAllowed }, question);
+    },
   };
   try {
     const { run } = await request.definition.load();

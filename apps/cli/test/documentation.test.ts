@@ -3,11 +3,20 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cliSettings } from "@throughline/config";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { createProgram, globalOptions } from "../src/program.ts";
 import { version } from "../src/version.ts";
-import { assistant, binPath, cleanEnvironment, seed, sourceCondition, temporaryDirectory, user } from "./harness.ts";
+import {
+  assistant,
+  binPath,
+  cleanEnvironment,
+  runHere,
+  seed,
+  sourceCondition,
+  temporaryDirectory,
+  user,
+} from "./harness.ts";
 
 const packageRoot = join(import.meta.dirname, "..");
 const reference = readFileSync(join(packageRoot, "../../docs/cli.md"), "utf8");
@@ -26,6 +35,7 @@ function firstCells(text: string): string[] {
   return Array.from(text.matchAll(/^\| `([^`]+)` \|/gm), (match) => match[1] ?? "");
 }
 
+const visible = commandTable.filter(({ isHidden }) => isHidden !== true);
 const program = createProgram({
   version,
   commands: commandTable,
@@ -35,22 +45,19 @@ const program = createProgram({
 });
 
 describe("docs/cli.md", () => {
-  it.each(program.commands.map((command) => command.name()))(
-    "has the options of %s, all of them and no others",
-    (name) => {
-      const text = section(`### ${name}`);
-      expect(text.trim()).not.toBe("");
-      const options = program.commands.find((command) => command.name() === name)?.options ?? [];
-      expect(firstCells(text).toSorted()).toEqual(options.map(({ flags }) => flags).toSorted());
-    },
-  );
+  it.each(visible.map(({ name }) => name))("has the options of %s, all of them and no others", (name) => {
+    const text = section(`### ${name}`);
+    expect(text.trim()).not.toBe("");
+    const options = program.commands.find((command) => command.name() === name)?.options ?? [];
+    expect(firstCells(text).toSorted()).toEqual(options.map(({ flags }) => flags).toSorted());
+  });
 
   it("has the global options, the settings and no command that is not there", () => {
     const flags = [...globalOptions.map((option) => option.flags), "--version"];
     expect(firstCells(section("## Global options")).toSorted()).toEqual(flags.toSorted());
     expect(firstCells(section("## Settings"))).toEqual(cliSettings.settings.map(({ key }) => key));
     const headings = Array.from(section("## Commands").matchAll(/^### (.+)$/gm), (match) => match[1]);
-    expect(headings).toEqual(commandTable.map(({ name }) => name));
+    expect(headings).toEqual(visible.map(({ name }) => name));
   });
 
   it("names flag and variable of every setting", () => {
@@ -67,7 +74,7 @@ describe("docs/cli.md", () => {
 describe("help", () => {
   it("does not speak of commands that are not there", () => {
     const help = program.helpInformation();
-    for (const name of ["chat", "explain", "compact", "serve", "watch", "postgres"]) expect(help).not.toContain(name);
+    for (const name of ["compact", "serve", "policy", "prune", "__complete"]) expect(help).not.toContain(name);
   });
 
   it("knows the version of the package", () => {
@@ -79,20 +86,28 @@ describe("help", () => {
 });
 
 describe("the examples of the help", () => {
-  const directory = temporaryDirectory();
-  const home = directory.path;
+  let directory = temporaryDirectory();
 
-  beforeAll(async () => {
+  /** What the examples speak of. Each command finds it as it was: some of them take it away. */
+  beforeEach(async () => {
+    directory = temporaryDirectory();
+    const home = directory.path;
+    const second = "agent:main:cli:direct:second";
     await seed(home, [
       { key: "notes", entry: { label: "Notes" }, drafts: [user("the harbour lights"), assistant("are lit")] },
+      { key: "archived", entry: { sessionId: "id-archived" }, drafts: [user("old")] },
+      { key: "archived-2", entry: { sessionId: "id-archived-2" }, drafts: [user("older")] },
+      { key: second, drafts: [user("second")] },
+      { key: "agent:main:cli:direct:notes-fork", drafts: [user("fork")] },
     ]);
+    for (const key of ["archived", "archived-2"]) await runHere(home, ["delete", key]);
     writeFileSync(join(home, "drafts.jsonl"), `${JSON.stringify(user("one"))}\n${JSON.stringify(user("two"))}\n`);
     const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
     const message =
       '{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi"}}';
     writeFileSync(join(home, "session.jsonl"), `${header}\n${message}\n`);
   });
-  afterAll(() => directory.remove());
+  afterEach(() => directory.remove());
 
   // The two of demo are the whole demonstration, which the test of shapes runs.
   const examples = commandTable
@@ -100,6 +115,7 @@ describe("the examples of the help", () => {
     .map(({ name, examples: texts }) => [name, texts] as const);
 
   it.each(examples)("of %s can be run as they stand", async (_, texts) => {
+    const home = directory.path;
     const shim = `throughline() { "${process.execPath}" ${sourceCondition} "${binPath}" "$@"; }`;
     const script = [shim, "set -e", ...texts.map((text) => `throughline ${text}`)].join("\n");
     await promisify(execFile)("bash", ["-c", script], { cwd: home, env: cleanEnvironment(home) });

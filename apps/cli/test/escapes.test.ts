@@ -113,6 +113,43 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["config", "--agent", attack],
   ],
   demo: [[`demo${attack}`]],
+  new: [
+    ["new", attack],
+    ["new", "--key", attack],
+  ],
+  rename: [
+    ["rename", evilKey, "--label", attack],
+    ["rename", `x${attack}`, attack],
+  ],
+  reset: [["reset", `x${attack}`]],
+  fork: [
+    ["fork", evilKey, "--label", attack],
+    ["fork", evilKey, "--at", attack],
+  ],
+  rewind: [["rewind", evilKey, "--to", attack]],
+  delete: [
+    ["delete", `x${attack}`],
+    ["delete", evilKey, "--purge"],
+  ],
+  restore: [["restore", "--archive", attack]],
+  redact: [
+    ["redact", evilKey, attack, "--yes"],
+    ["redact", evilKey, "1"],
+  ],
+  entry: [
+    ["entry", evilKey],
+    ["entry", evilKey, "get", "label"],
+    ["entry", evilKey, attack],
+  ],
+  watch: [["watch", "evil", "--after-seq", "0", "--limit", "7"]],
+  verify: [["verify"], ["verify", "--store", `sqlite:${attack}`]],
+  stats: [["stats"]],
+  diagnose: [["diagnose"]],
+  completion: [
+    ["completion", attack],
+    ["completion", "bash"],
+  ],
+  __complete: [["__complete", "--", "show", ""]],
 };
 
 describe("what stands in transcripts, keys and file names", () => {
@@ -122,7 +159,8 @@ describe("what stands in transcripts, keys and file names", () => {
 
   it.each(all)("does nothing to a terminal: $command $index", async ({ args }) => {
     for (const isTerminal of [true, false]) {
-      const { stdout, stderr } = await runHere(home, args, { isTerminal, environment: { NO_COLOR: "1" } });
+      const options = { isTerminal, environment: { NO_COLOR: "1" }, stdin: args[0] === "diagnose" ? attack : "" };
+      const { stdout, stderr } = await runHere(home, args, options);
       // A refused export to a terminal says so on stderr; in a pipe the bytes are nobody's business but the file's.
       if (!(args[0] === "export" && !isTerminal)) expect(active.exec(stdout)?.[0]).toBeUndefined();
       expect(active.exec(stderr.replaceAll("\r\u001b[K", ""))?.[0]).toBeUndefined();

@@ -184,6 +184,39 @@ const shapes: Readonly<Record<string, Shape>> = {
     steps: listOf({ name: text, ok: flag, summary: text, figures: anything }),
   },
   note: { ...kind, message: text },
+  removed: { ...kind, agentId: text, key: text, sessionId: text },
+  redaction: { ...kind, key: text, sessionId: text, ids: list, seqs: list, reason: text },
+  entry: { ...kind, key: text, sessionId: text, revision: count, entry: anything },
+  backup: { ...kind, path: text, sizeBytes: count },
+  restored: { ...kind, path: text, backup: text, sessions: count },
+  stats: {
+    ...kind,
+    store: text,
+    storeName: text,
+    defaultDurability: one("none", "process", "disk"),
+    agents: count,
+    sessions: count,
+    archivedSessions: count,
+    records: count,
+    messages: count,
+    firstAtMs: or(count),
+    lastAtMs: or(count),
+    sizeBytes: or(count),
+    searchLag: or(count),
+  },
+  diagnosis: {
+    ...kind,
+    overflow: flag,
+    overflowKind: or(one("input", "io", "bytes", "item", "ceiling")),
+    category: text,
+    inputTokens: or(count),
+    limitTokens: or(count),
+    maxOutputTokens: or(count),
+    retryAfterMs: or(count),
+    rule: text,
+    action: text,
+  },
+  completion: { ...kind, shell: one("bash", "zsh", "fish"), script: text },
 };
 
 /** Every line of both streams is an object of a known shape; gives their kinds. */
@@ -277,6 +310,23 @@ const cases: readonly Case[] = [
   { command: "doctor", args: ["broken.jsonl", "--repair"], code: 3, stdout: ["finding", "end"], stderr: ["note"] },
   { command: "config", args: [], stdout: ["setting", "end"] },
   { command: "demo", args: [], stdout: ["demo"] },
+  { command: "new", args: ["Harbour", "plans"], stdout: ["session"] },
+  { command: "rename", args: ["agent:main:cli:direct:harbour-plans", "plans", "--label", "P"], stdout: ["session"] },
+  { command: "fork", args: ["plans"], stdout: ["session"], stderr: ["note"] },
+  { command: "rewind", args: ["new", "--to", "start"], stdout: ["session"], stderr: ["note"] },
+  { command: "redact", args: ["new", "1", "--yes"], stdout: ["redaction"] },
+  { command: "reset", args: ["plans"], stdout: ["session"], stderr: ["note"] },
+  { command: "entry", args: ["notes"], stdout: ["entry"] },
+  { command: "entry", args: ["plans", "set", "sendPolicy", "deny"], stdout: ["entry"], stderr: ["note"] },
+  { command: "delete", args: ["plans"], stdout: ["session"], stderr: ["note"] },
+  { command: "delete", args: ["plans-fork", "--purge", "--yes"], stdout: ["removed"] },
+  { command: "delete", args: ["notes", "--purge"], code: 2, stdout: [], stderr: ["error"] },
+  { command: "restore", args: ["--archive", "nothing"], code: 1, stdout: [], stderr: ["error"] },
+  { command: "watch", args: ["notes", "--after-seq", "0", "--limit", "2"], stdout: ["record", "end"] },
+  { command: "verify", args: [], stdout: ["finding", "end"], stderr: ["note"] },
+  { command: "stats", args: [], stdout: ["stats"] },
+  { command: "diagnose", args: [], stdin: "prompt is too long: 210000 tokens > 200000 maximum", stdout: ["diagnosis"] },
+  { command: "completion", args: ["zsh"], stdout: ["completion"] },
 ];
 
 describe("--json", () => {
@@ -295,7 +345,9 @@ describe("--json", () => {
   );
 
   it("is checked for every command there is", () => {
-    expect(new Set(cases.map(({ command }) => command))).toEqual(new Set(commandTable.map(({ name }) => name)));
+    expect(new Set(cases.map(({ command }) => command))).toEqual(
+      new Set(commandTable.filter(({ isHidden }) => isHidden !== true).map(({ name }) => name)),
+    );
   });
 
   it("gives the values of a session, a context and a hit", async () => {

@@ -113,6 +113,11 @@ const table = {
     retryable: false,
     remedy: "Use agent:<agentId>:<rest> with at most 512 printable characters.",
   },
+  MODEL_FAILED: {
+    summary: "A model's provider refused a call or did not answer it.",
+    retryable: true,
+    remedy: "Look at the cause and at details.category; the turn is kept as failed, and resume goes on with it.",
+  },
   MODEL_KEY_MISSING: {
     summary: "A model's provider wants a key, and none was given.",
     retryable: false,

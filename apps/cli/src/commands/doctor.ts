@@ -14,7 +14,7 @@ import { nameSessionId } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { findingText } from "../output.ts";
+import { createFindingReport } from "../finding-report.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
 import type { TranscriptFile } from "../transcript-files.ts";
 import { writeNewFile } from "../write-file.ts";
@@ -34,26 +34,13 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       "--repair needs a PATH: it writes clean copies of files, and the store repairs itself when it is opened.",
     );
   }
-  const { output } = context;
-  const findings: Finding[] = [];
-  const report = async (found: readonly Finding[]): Promise<void> => {
-    findings.push(...found);
-    for (const finding of found) {
-      if (output.isJson) await output.object({ kind: "finding", ...finding });
-      else {
-        await output.line(findingText(finding));
-        if (finding.severity !== "info") await output.line({ text: `    ${finding.remedy}`, style: "dim" });
-      }
-    }
-    await output.flush();
-  };
+  const report = createFindingReport(context.output);
   const checked =
     path === undefined
-      ? await checkStore(context, report)
-      : await checkFiles(context, path, options.repair === true, report);
-  if (output.isJson) await output.end(findings.length);
-  else output.note(`${checked} checked, ${countText(findings)}.`);
-  return needsAttention(findings) ? findingsExitCode : 0;
+      ? await checkStore(context, report.add)
+      : await checkFiles(context, path, options.repair === true, report.add);
+  await report.close(checked);
+  return needsAttention(report.findings) ? findingsExitCode : 0;
 }
 
 type Report = (findings: readonly Finding[]) => Promise<void>;
@@ -133,12 +120,4 @@ async function repairFile({ output, signal }: CommandContext, path: string): Pro
     );
     return false;
   }
-}
-
-function countText(findings: readonly Finding[]): string {
-  const counts = (["error", "warning", "info"] as const).map((severity) => {
-    const count = findings.filter((finding) => finding.severity === severity).length;
-    return severity === "info" ? `${count} info` : counted(count, severity);
-  });
-  return counts.join(", ");
 }

@@ -1,0 +1,93 @@
+import type { CommandDefinition } from "../command.ts";
+import { exactKeyArgument, purge } from "../common-options.ts";
+
+/** What makes, moves, changes and removes sessions. They take a key or an id exactly. */
+export const lifeCycleCommands: readonly CommandDefinition[] = [
+  {
+    name: "new",
+    description: "make a further, empty session",
+    arguments: [{ name: "[label...]", description: "what people call it; the key is made from it" }],
+    options: [{ flags: "--key <key>", description: "a key of your own; refused when it is taken" }],
+    examples: ["new Harbour plans", "new --key agent:main:cli:direct:plans --json"],
+    load: () => import("../commands/new.ts"),
+  },
+  {
+    name: "rename",
+    description: "give a session another key or label; its id and records stay",
+    arguments: [exactKeyArgument, { name: "[new-key]", description: "the new key" }],
+    options: [{ flags: "--label <text>", description: 'what people call it; "" takes the label away' }],
+    examples: [
+      "rename notes agent:main:cli:direct:harbour",
+      "rename agent:main:cli:direct:harbour notes --label Notes",
+    ],
+    load: () => import("../commands/rename.ts"),
+  },
+  {
+    name: "reset",
+    description: "begin anew under the key; the old session is archived",
+    arguments: [exactKeyArgument],
+    options: [
+      { flags: "--bare", description: "keep no settings of the old session either" },
+      { ...purge, description: "delete the old session for good instead of archiving it, with --yes" },
+    ],
+    examples: ["reset notes", "reset notes --purge --yes"],
+    load: () => import("../commands/reset.ts"),
+  },
+  {
+    name: "fork",
+    description: "make a session that begins with the records of another",
+    arguments: [exactKeyArgument],
+    options: [
+      { flags: "--at <record>", description: "the last record they share: id or number (default: all of them)" },
+      { flags: "--key <key>", description: "the key of the new one (default: <key>-fork)" },
+      { flags: "--label <text>", description: "what people call it (default: as the other)" },
+    ],
+    examples: ["fork notes --at 1", "fork notes --key agent:main:cli:direct:third --json"],
+    load: () => import("../commands/fork.ts"),
+  },
+  {
+    name: "rewind",
+    description: "go back to an earlier record; what is left behind stays readable",
+    arguments: [exactKeyArgument],
+    options: [{ flags: "--to <record>", description: "the new head: id, number, or start" }],
+    examples: ["rewind notes --to 1", "rewind notes --to start --json"],
+    load: () => import("../commands/rewind.ts"),
+  },
+  {
+    name: "delete",
+    description: "archive a session, or delete it for good with --purge --yes",
+    arguments: [exactKeyArgument],
+    options: [purge],
+    examples: ["delete agent:main:cli:direct:second", "delete agent:main:cli:direct:notes-fork --purge --yes"],
+    load: () => import("../commands/delete.ts"),
+  },
+  {
+    name: "restore",
+    description: "make an archived session the current one of its key again",
+    arguments: [],
+    options: [{ flags: "--archive <id>", description: "its id, as `sessions --archived` shows it" }],
+    examples: ["restore --archive id-archived", "restore --archive id-archived-2 --json"],
+    load: () => import("../commands/restore.ts"),
+  },
+  {
+    name: "redact",
+    description: "take the content of records away for good, with --yes; each leaves a tombstone in its place",
+    arguments: [exactKeyArgument, { name: "<record...>", description: "ids or numbers" }],
+    options: [{ flags: "--reason <text>", description: "what the tombstone says" }],
+    examples: ["redact notes 1 --yes", "redact notes 2 --reason 'a password' --yes --json"],
+    load: () => import("../commands/redact.ts"),
+  },
+  {
+    name: "entry",
+    description: "read and change what is kept of a session besides its records",
+    arguments: [
+      { name: "<key>", description: "key or id; exactly, for a change" },
+      { name: "[action]", description: "get (default), set or unset" },
+      { name: "[field]", description: "the field; without one, get shows all" },
+      { name: "[value]", description: "for set: JSON where it is JSON, else text" },
+    ],
+    options: [{ flags: "--text", description: "the value is text, whatever it looks like" }],
+    examples: ["entry notes get label", "entry notes set sendPolicy deny --json"],
+    load: () => import("../commands/entry.ts"),
+  },
+];

@@ -1,0 +1,53 @@
+import type { CommandDefinition } from "../command.ts";
+
+/** What opens a conversation. */
+export const conversationCommands: readonly CommandDefinition[] = [
+  {
+    name: "demo",
+    description: "show what the store withstands: kill -9, a torn file, another program's transcripts",
+    arguments: [],
+    options: [],
+    examples: ["demo", "demo --json"],
+    load: () => import("../commands/demo.ts"),
+  },
+];
+
+/** The program itself: what it makes of an error, its settings, its shell. */
+export const programCommands: readonly CommandDefinition[] = [
+  {
+    name: "diagnose",
+    description: "read a provider's error from stdin: an overflow or not, its sizes, and what the guard would do",
+    arguments: [],
+    options: [{ flags: "--provider <name>", description: "who answered, when the error does not say" }],
+    examples: [
+      "diagnose <<< 'prompt is too long: 210000 tokens > 200000 maximum'",
+      'diagnose --json <<< \'{"status":429,"message":"Too many tokens per minute"}\'',
+    ],
+    load: () => import("../commands/diagnose.ts"),
+  },
+  {
+    name: "config",
+    description: "print the effective settings and what set each of them",
+    arguments: [],
+    options: [{ flags: "--check", description: "only say whether the configuration is in order" }],
+    examples: ["config", "config --check"],
+    load: () => import("../commands/config.ts"),
+  },
+  {
+    name: "completion",
+    description: "print what makes a shell complete commands, options and keys",
+    arguments: [{ name: "<shell>", description: "bash, zsh or fish" }],
+    options: [],
+    examples: ["completion bash", "completion fish"],
+    load: () => import("../commands/completion.ts"),
+  },
+  {
+    name: "__complete",
+    description: "answers a shell",
+    arguments: [{ name: "[words...]", description: "what was typed, the last one unfinished" }],
+    options: [],
+    isHidden: true,
+    examples: ["__complete -- se", "__complete -- show n"],
+    load: () => import("../commands/complete.ts"),
+  },
+];

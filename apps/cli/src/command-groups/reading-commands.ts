@@ -1,0 +1,83 @@
+import type { CommandDefinition } from "../command.ts";
+import { allAgents, archived, keyArgument, limit, role, since, until } from "../common-options.ts";
+import { parseCount, parseNumber } from "../option-values.ts";
+
+/** What only looks at sessions. */
+export const readingCommands: readonly CommandDefinition[] = [
+  {
+    name: "sessions",
+    description: "list sessions, newest first",
+    arguments: [],
+    options: [
+      limit,
+      { flags: "--cursor <cursor>", description: "go on where a list ended" },
+      since,
+      until,
+      { flags: "--sort <order>", description: "updated or key", choices: ["updated", "key"] },
+      allAgents,
+      archived,
+    ],
+    examples: ["sessions --limit 10 --since 2d", "sessions --all-agents --archived --json"],
+    load: () => import("../commands/sessions.ts"),
+  },
+  {
+    name: "show",
+    description: "show a session's records",
+    arguments: [keyArgument],
+    options: [
+      { flags: "--tail <n>", description: "the last so many only", parse: parseCount },
+      { flags: "--after-seq <n>", description: "records after this sequence number only", parse: parseNumber },
+      role,
+      { flags: "--follow", description: "go on with what is appended, until interrupted" },
+      { flags: "--all", description: "also what compactions left behind" },
+      { flags: "--all-branches", description: "every record, other branches and side records too" },
+      { flags: "--raw", description: "the records as JSON, one a line" },
+    ],
+    examples: ["show notes --tail 5", "show notes --all-branches --raw"],
+    load: () => import("../commands/show.ts"),
+  },
+  {
+    name: "context",
+    description: "show what would be sent to a model now",
+    arguments: [keyArgument],
+    options: [
+      {
+        flags: "--provider <name>",
+        description:
+          "whose messages: neutral, anthropic, openai, openai-responses, ollama, gemini, mistral, bedrock or text (default: neutral)",
+      },
+      { flags: "--model <name>", description: "the model, if not the session's own" },
+      { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
+    ],
+    examples: ["context notes --window 200000", "context notes --provider anthropic --json"],
+    load: () => import("../commands/context.ts"),
+  },
+  {
+    name: "search",
+    description: "find a phrase in the records of every session",
+    arguments: [{ name: "<query...>", description: "the words, in this order" }],
+    options: [
+      limit,
+      since,
+      until,
+      role,
+      { flags: "--session <key>", description: "in this session only" },
+      allAgents,
+      archived,
+    ],
+    examples: ["search harbour lights --limit 5", "search harbour --role user --json"],
+    load: () => import("../commands/search.ts"),
+  },
+  {
+    name: "watch",
+    description: "print every record that is appended from now on, until interrupted",
+    arguments: [keyArgument],
+    options: [
+      { flags: "--after-seq <n>", description: "from the record after this number on", parse: parseNumber },
+      role,
+      { flags: "--limit <n>", description: "end after so many", parse: parseCount },
+    ],
+    examples: ["watch notes --after-seq 0 --limit 1", "watch notes --after-seq 1 --limit 1 --json"],
+    load: () => import("../commands/watch.ts"),
+  },
+];

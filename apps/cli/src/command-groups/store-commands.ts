@@ -1,0 +1,29 @@
+import type { CommandDefinition } from "../command.ts";
+
+/** What looks after the store and its files. */
+export const storeCommands: readonly CommandDefinition[] = [
+  {
+    name: "doctor",
+    description: "say what is wrong with the store, or with transcripts that were not imported",
+    arguments: [{ name: "[path]", description: "a file or directory instead of the store" }],
+    options: [{ flags: "--repair", description: "write a clean copy beside each file that needs one; originals stay" }],
+    examples: ["doctor", "doctor session.jsonl --repair --json"],
+    load: () => import("../commands/doctor.ts"),
+  },
+  {
+    name: "verify",
+    description: "read the whole store and say what cannot be what was written; changes nothing",
+    arguments: [],
+    options: [{ flags: "--full", description: "every record's checksum too, where the store can" }],
+    examples: ["verify", "verify --full --json"],
+    load: () => import("../commands/verify.ts"),
+  },
+  {
+    name: "stats",
+    description: "count what is in the store, from its index",
+    arguments: [],
+    options: [],
+    examples: ["stats", "stats --agent main --json"],
+    load: () => import("../commands/stats.ts"),
+  },
+];

@@ -1,0 +1,74 @@
+import type { CommandDefinition } from "../command.ts";
+import { allAgents, archived, exactKeyArgument, optionalKeyArgument } from "../common-options.ts";
+import { parseCount } from "../option-values.ts";
+
+/** What brings records in and out. */
+export const transferCommands: readonly CommandDefinition[] = [
+  {
+    name: "append",
+    description: "append record drafts from stdin, one JSON object a line; each is acknowledged once durable",
+    arguments: [exactKeyArgument],
+    options: [
+      {
+        flags: "--batch <n>",
+        description: "each so many lines are one append: all or none of them",
+        parse: parseCount,
+      },
+      {
+        flags: "--durability <level>",
+        description: "none, process or disk (default: the store's)",
+        choices: ["none", "process", "disk"],
+      },
+      { flags: "--expect-head <id>", description: 'refuse unless this record is the head; "" means an empty session' },
+      { flags: "--idempotency-key <key>", description: "of the first append; the n-th one gets <key>:<n>" },
+    ],
+    examples: ["append notes < drafts.jsonl", "append notes --batch 2 --durability process --json < drafts.jsonl"],
+    load: () => import("../commands/append.ts"),
+  },
+  {
+    name: "import",
+    description: "import transcripts; the files are never changed, and a second time adds nothing",
+    arguments: [{ name: "<path...>", description: "files or directories" }],
+    options: [
+      {
+        flags: "--from <format>",
+        description: "auto, openclaw, pi, claw0 or jsonl (default: auto)",
+        choices: ["auto", "openclaw", "pi", "claw0", "jsonl"],
+      },
+      { flags: "--key <key>", description: "the key of a single file's session" },
+      { flags: "--dry-run", description: "say what would be done, change nothing" },
+    ],
+    examples: ["import session.jsonl --dry-run", "import session.jsonl --key agent:main:import:direct:example --json"],
+    load: () => import("../commands/import.ts"),
+  },
+  {
+    name: "export",
+    description: "write sessions in a format that other programs read",
+    arguments: [optionalKeyArgument],
+    options: [
+      { flags: "--all", description: "every session of the agent" },
+      {
+        flags: "--to <format>",
+        description: "jsonl, openclaw or pi (default: jsonl)",
+        choices: ["jsonl", "openclaw", "pi"],
+      },
+      { flags: "-o, --output <path>", description: "file, or directory with --all (default: stdout)" },
+      allAgents,
+      archived,
+    ],
+    examples: ["export notes --to pi", "export --all --to openclaw -o exported"],
+    load: () => import("../commands/export.ts"),
+  },
+  {
+    name: "copy",
+    description: "copy sessions to another store; numbers and lines stay as they are",
+    arguments: [optionalKeyArgument],
+    options: [
+      { flags: "--all", description: "every session of the agent" },
+      { flags: "--to-store <url>", description: "the store to copy to; made when it is not there" },
+      allAgents,
+    ],
+    examples: ["copy notes --to-store jsonl:other", "copy --all --to-store jsonl:other --json"],
+    load: () => import("../commands/copy.ts"),
+  },
+];

@@ -1,0 +1,90 @@
+import type { CommandContext, CommandDefinition, CommandInput, OptionDefinition } from "../command.ts";
+import { commandTable } from "../command-table.ts";
+import { openStore } from "../open-store.ts";
+import { globalOptions } from "../program.ts";
+import { listSessions } from "../resolve-session.ts";
+import { sessionLabel } from "../session-row.ts";
+import { terminalSafeLine } from "../terminal-safe.ts";
+
+/** So many sessions are looked at: a shell waits, and nobody reads more. */
+const mostSessions = 500;
+
+/** Prints the words that may stand where the last one is being typed, one a line. Asks the index only, no transcript. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const words = input.arguments;
+  const typed = words.at(-1) ?? "";
+  const before = words.slice(0, -1);
+  const found = await candidates(context, before, typed);
+  for (const word of new Set(found)) if (word.startsWith(typed)) await context.output.line(word);
+  return 0;
+}
+
+async function candidates(
+  context: CommandContext,
+  before: readonly string[],
+  typed: string,
+): Promise<readonly string[]> {
+  const visible = commandTable.filter(({ isHidden }) => isHidden !== true);
+  const command = commandOf(before);
+  const options = [...(command?.options ?? []), ...globalOptions];
+  const asked = options.find((option) => longName(option) === before.at(-1));
+  if (asked !== undefined && takesValue(asked)) return asked.choices ?? [];
+  if (typed.startsWith("-")) return [...options.map(longName), "--help"];
+  if (command === undefined) return visible.map(({ name }) => name);
+  if (command.name === "completion") return ["bash", "zsh", "fish"];
+  if (command.name === "entry" && operandsAfter(before, options) === 1) return ["get", "set", "unset"];
+  const wantsKey = /key/.test(command.arguments[0]?.name ?? "") && operandsAfter(before, options) === 0;
+  if (wantsKey) return await sessionNames(context, before);
+  return command.name === "restore" && asked !== undefined ? await sessionNames(context, before) : [];
+}
+
+function commandOf(words: readonly string[]): CommandDefinition | undefined {
+  return words.flatMap((word) => commandTable.find(({ name }) => name === word) ?? [])[0];
+}
+
+/** How many words that are no options stand after the command. */
+function operandsAfter(words: readonly string[], options: readonly OptionDefinition[]): number {
+  const at = words.findIndex((word) => commandTable.some(({ name }) => name === word));
+  return words.slice(at + 1).filter((word, index, rest) => {
+    const earlier = options.find((option) => longName(option) === rest[index - 1]);
+    return !word.startsWith("-") && !(earlier !== undefined && takesValue(earlier));
+  }).length;
+}
+
+/** Keys and labels, newest first. A store that cannot be read has nothing to offer: a shell is no place for errors. */
+async function sessionNames(context: CommandContext, before: readonly string[]): Promise<readonly string[]> {
+  const { host, scope, signal } = context;
+  const url = before[before.indexOf("--store") + 1];
+  const agentId = before.includes("--agent") ? before[before.indexOf("--agent") + 1] : scope.agentId;
+  const names: string[] = [];
+  const exact: string[] = [];
+  try {
+    const isNamed = before.includes("--store") && url !== undefined;
+    await using own = isNamed ? await openStore(url, { workingDirectory: host.workingDirectory, create: false }) : null;
+    const store = own ?? (await context.openStore("read"));
+    const query = {
+      namespace: scope.namespace,
+      ...(agentId === undefined ? {} : { agentId }),
+      limit: mostSessions,
+      signal,
+    };
+    for await (const { ref, entry } of listSessions(store, query)) {
+      exact.push(terminalSafeLine(ref.key));
+      const label = sessionLabel(entry);
+      // A word of a shell: what has white space or quotes in it would be several, or none.
+      if (label !== null && /^[\p{L}\p{N}._:-]+$/u.test(label)) names.push(label);
+      if (exact.length >= mostSessions) break;
+    }
+  } catch {
+    return [];
+  }
+  return [...exact, ...names];
+}
+
+function longName({ flags }: OptionDefinition): string {
+  return /--[a-z-]+/.exec(flags)?.[0] ?? "";
+}
+
+function takesValue({ flags }: OptionDefinition): boolean {
+  return flags.includes("<");
+}

@@ -1,0 +1,54 @@
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+
+/**
+ * A few lines a shell reads once; every answer comes from the hidden `__complete`, so that they never grow old. Colons
+ * part words in bash and keys are full of them: the line is split at white space instead, and what stands before the
+ * last colon is taken off the answers again.
+ */
+const bash = `_throughline() {
+  local line="\${COMP_LINE:0:COMP_POINT}" words cur reply
+  read -ra words <<< "$line"
+  [[ "$line" == *[[:space:]] ]] && words+=("")
+  cur="\${words[\${#words[@]}-1]}"
+  COMPREPLY=()
+  while IFS= read -r reply; do
+    [[ "$cur" == *:* ]] && reply="\${reply#"\${cur%"\${cur##*:}"}"}"
+    COMPREPLY+=("$reply")
+  done < <(throughline __complete -- "\${words[@]:1}" 2> /dev/null)
+}
+complete -o default -F _throughline throughline
+`;
+
+const zsh = `#compdef throughline
+_throughline() {
+  local -a replies
+  replies=("\${(@f)$(throughline __complete -- "\${(@)words[2,CURRENT]}" 2> /dev/null)}")
+  if [[ -n "$replies" ]]; then compadd -- "\${replies[@]}"; else _files; fi
+}
+compdef _throughline throughline
+`;
+
+const fish = `function __throughline_complete
+  set -l words (commandline -opc)
+  throughline __complete -- $words[2..-1] (commandline -ct) 2> /dev/null
+end
+complete -c throughline -a '(__throughline_complete)'
+`;
+
+const scripts: ReadonlyMap<string, string> = new Map([
+  ["bash", bash],
+  ["zsh", zsh],
+  ["fish", fish],
+]);
+
+/** Prints what a shell has to read once: `throughline completion bash >> ~/.bashrc`. */
+export async function run({ output }: CommandContext, input: CommandInput): Promise<number> {
+  const [shell = ""] = input.arguments;
+  const script = scripts.get(shell);
+  if (script === undefined)
+    throw usageError(`completion knows ${[...scripts.keys()].join(", ")}, not ${JSON.stringify(shell)}.`, { shell });
+  if (output.isJson) await output.object({ kind: "completion", shell, script });
+  else await output.line(script.trimEnd());
+  return 0;
+}

@@ -1,0 +1,32 @@
+import { loadExisting, ThroughlineError } from "@throughline/core";
+import { mainSessionKey } from "@throughline/core/keys";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { showSession } from "../show-session.ts";
+import { waitForTurn } from "../wait-for-turn.ts";
+
+/** Archives a session; with `--purge` deletes it. The main session of an agent is reset, never deleted. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const isPurge = input.options["purge"] === true;
+  const { output, scope, signal } = context;
+  const store = await context.openStore("write");
+  const { ref, sessionId, head, archived } = await resolveSession(store, input.arguments[0] ?? "", scope, {
+    isExact: true,
+    signal,
+  });
+  if (!archived && ref.key === mainSessionKey(ref.agentId))
+    throw new ThroughlineError("SESSION_PROTECTED", `${ref.key} is the main session of agent ${ref.agentId}.`, {
+      outcome: "not-applied",
+      details: { ...ref },
+    });
+  if (isPurge) await context.confirm(`Delete the ${head.lastSeq} records of ${ref.key} (${sessionId}) for good?`);
+  await waitForTurn(store, ref, context);
+  await store.remove(ref, { purge: isPurge });
+  if (!isPurge) {
+    await showSession(context, await loadExisting(store, { ...ref, archiveId: sessionId }), "archived");
+    output.note(`It can be had back: throughline restore --archive ${sessionId}`);
+  } else if (output.isJson) {
+    await output.object({ kind: "removed", agentId: ref.agentId, key: ref.key, sessionId });
+  } else await output.line(`${ref.key}\t${sessionId}\tdeleted`);
+  return 0;
+}

@@ -1,0 +1,63 @@
+import { updateEntry } from "@throughline/core";
+import type { SessionEntry, SessionState } from "@throughline/core";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { jsonLine } from "../terminal-safe.ts";
+
+/** Fields that are no settings: another id would begin another session. */
+const fixed: ReadonlySet<string> = new Set(["sessionId", "__proto__"]);
+
+/** Reads and changes what is kept of a session besides its records. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const [text = "", action = "get", field, ...rest] = input.arguments;
+  const { output, scope, signal } = context;
+  const isChange = action === "set" || action === "unset";
+  if (!isChange && action !== "get") throw usageError(`entry does get, set and unset, not ${JSON.stringify(action)}.`);
+  checkArguments(action, field, rest);
+  const store = await context.openStore(isChange ? "write" : "read");
+  const found = await resolveSession(store, text, scope, { isExact: isChange, signal });
+  const value = rest.length === 0 ? undefined : readValue(rest[0] ?? "", input.options["text"] === true);
+  const state = isChange ? await updateEntry(store, found.ref, (entry) => changed(entry, field ?? "", value)) : found;
+  await print(context, state, action === "get" ? field : undefined);
+  if (isChange) output.note(`Revision ${state.revision}.`);
+  return 0;
+}
+
+function checkArguments(action: string, field: string | undefined, rest: readonly string[]): void {
+  if (action !== "get" && field === undefined) throw usageError(`entry ${action} needs the name of a field.`);
+  if (action === "set" && rest.length !== 1) throw usageError("entry set takes a field and one value.");
+  if (action !== "set" && rest.length > 0) throw usageError(`entry ${action} takes no value.`);
+  if (action !== "get" && field !== undefined && fixed.has(field))
+    throw usageError(`${field} cannot be changed; \`reset\` begins a new session under the key.`);
+}
+
+/** JSON where it is JSON, else the text itself: `true`, `3` and `{"a":1}` are what they look like, `Notes` is text. */
+function readValue(text: string, isText: boolean): unknown {
+  if (isText) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function changed(entry: SessionEntry, field: string, value: unknown): SessionEntry {
+  if (value !== undefined) return { ...entry, [field]: value };
+  if (!Object.hasOwn(entry, field)) return entry;
+  const { [field]: _old, ...kept } = entry;
+  return kept as SessionEntry;
+}
+
+async function print({ output }: CommandContext, state: SessionState, field: string | undefined): Promise<void> {
+  const { entry, ref, sessionId, revision } = state;
+  const shown = field === undefined ? entry : { [field]: Object.hasOwn(entry, field) ? entry[field] : null };
+  if (output.isJson) {
+    await output.object({ kind: "entry", key: ref.key, sessionId, revision, entry: shown });
+    return;
+  }
+  for (const [name, value] of Object.entries(shown)) {
+    const text = typeof value === "string" ? value : jsonLine(value);
+    await output.line(...(field === undefined ? [{ text: name, style: "cyan" } as const, `\t${text}`] : [text]));
+  }
+}

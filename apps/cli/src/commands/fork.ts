@@ -1,0 +1,52 @@
+import { forkByCopy, hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { findRecord } from "../find-record.ts";
+import { freeRef, sessionExists } from "../new-session-key.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { sessionLabel } from "../session-row.ts";
+import { showSession } from "../show-session.ts";
+
+interface ForkOptions {
+  readonly at?: string;
+  readonly key?: string;
+  readonly label?: string;
+}
+
+/** A new session that begins with the records of another; the other stays as it is. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as ForkOptions;
+  const { output, scope, signal } = context;
+  const store = await context.openStore("write");
+  const origin = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
+  const at = options.at === undefined ? null : await findRecord(store, origin.ref, options.at, signal);
+  const { namespace, agentId, key } = origin.ref;
+  const target =
+    options.key === undefined
+      ? await freeRef(store, { namespace, agentId, key: `${key}-fork` }, signal)
+      : sessionRef({ key: options.key, namespace, agentId });
+  const label = options.label ?? sessionLabel(origin.entry);
+  const state = await forkSession(store, origin.ref, target, at?.seq ?? null, signal);
+  const named = label === null ? state : await updateEntry(store, target, (entry) => ({ ...entry, label }));
+  if (store.fork === undefined) output.note("This store shares no records between sessions; they were copied.");
+  await showSession(context, named, `fork of ${key}`);
+  return 0;
+}
+
+async function forkSession(
+  store: SessionStore,
+  origin: SessionRef,
+  target: SessionRef,
+  atSeq: number | null,
+  signal: AbortSignal,
+): Promise<SessionState> {
+  const sessionId = systemRandom.uuid();
+  const until = atSeq === null ? {} : { atSeq };
+  try {
+    if (store.fork !== undefined) return await store.fork.fork(origin, target, { ...until, sessionId });
+    return await forkByCopy({ store, ref: origin }, { store, ref: target }, { ...until, sessionId, signal });
+  } catch (error) {
+    throw hasErrorCode(error, "REVISION_CONFLICT") ? sessionExists(target) : error;
+  }
+}

@@ -1,0 +1,19 @@
+import { systemRandom } from "@throughline/core/node";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { createSession } from "../new-session-key.ts";
+import { showSession } from "../show-session.ts";
+
+/** Makes a further session and prints its id. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const label = input.arguments.join(" ").trim();
+  const key = input.options["key"] as string | undefined;
+  const store = await context.openStore("write");
+  const state = await createSession(store, context.scope, {
+    label: label === "" ? null : label,
+    key: key ?? null,
+    sessionId: systemRandom.uuid(),
+    signal: context.signal,
+  });
+  await showSession(context, state, "new session");
+  return 0;
+}

@@ -1,0 +1,37 @@
+import { resetSession, ThroughlineError } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { carriedFields } from "../carried-fields.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { showSession } from "../show-session.ts";
+import { waitForTurn } from "../wait-for-turn.ts";
+
+interface ResetOptions {
+  readonly bare?: boolean;
+  readonly purge?: boolean;
+}
+
+/** Begins a new session under the key. The old one is archived, or deleted when that was said twice. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as ResetOptions;
+  const { scope, signal } = context;
+  const store = await context.openStore("write");
+  const old = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
+  if (old.archived)
+    throw new ThroughlineError("SESSION_ARCHIVED", `The session ${old.sessionId} is archived already.`, {
+      outcome: "not-applied",
+      details: { ...old.ref },
+    });
+  if (options.purge === true)
+    await context.confirm(`Reset ${old.ref.key} and delete its ${old.head.lastSeq} records for good?`);
+  await waitForTurn(store, old.ref, context);
+  const state = await resetSession(store, old.ref, {
+    random: systemRandom,
+    ...(options.bare === true ? {} : { keep: carriedFields }),
+  });
+  const archived = { ...old.ref, archiveId: old.sessionId };
+  if (options.purge === true) await store.remove(archived, { purge: true });
+  else context.output.note(`The old session is archived: throughline restore --archive ${old.sessionId}`);
+  await showSession(context, state, "reset");
+  return 0;
+}

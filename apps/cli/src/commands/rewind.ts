@@ -1,0 +1,26 @@
+import { loadExisting } from "@throughline/core";
+import { planRewind } from "@throughline/history/branches";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
+import { usageError } from "../error-report.ts";
+import { findRecord } from "../find-record.ts";
+import { readRecords } from "../read-records.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { showSession } from "../show-session.ts";
+
+/** Moves the head to an earlier record, or to one of another branch. What is left behind stays readable. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const to = input.options["to"] as string | undefined;
+  if (to === undefined) throw usageError("rewind needs --to RECORD: an id, a number, or start.");
+  const { output, scope, signal } = context;
+  const store = await context.openStore("write");
+  const { ref, head } = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
+  const targetId = to === "start" ? null : (await findRecord(store, ref, to, signal)).id;
+  const { drafts, options, leftIds } = planRewind(await readRecords(store, ref, signal), head.headId, targetId);
+  await store.append(ref, drafts, { ...options, signal });
+  output.note(
+    `${counted(leftIds.length, "record")} left behind; \`show ${ref.key} --all-branches\` still shows them, and rewind leads back.`,
+  );
+  await showSession(context, await loadExisting(store, ref), `head at ${targetId ?? "the start"}`);
+  return 0;
+}

@@ -1,0 +1,39 @@
+import type { OptionDefinition } from "./command.ts";
+import { parseLimit, parseTime } from "./option-values.ts";
+
+type Parameter = { readonly name: string; readonly description: string };
+
+/** For commands that only read. */
+export const keyArgument: Parameter = { name: "<key>", description: "key, id, or the beginning of a key, id or label" };
+/** For commands that change or remove. */
+export const exactKeyArgument: Parameter = { name: "<key>", description: "key or id, exactly" };
+export const optionalKeyArgument: Parameter = {
+  name: "[key]",
+  description: "key, id, or the beginning of a key, id or label",
+};
+
+export const limit: OptionDefinition = {
+  flags: "--limit <n>",
+  description: "at most so many, or all",
+  parse: parseLimit,
+};
+export const since: OptionDefinition = {
+  flags: "--since <time>",
+  description: "from this time on: ISO, or an age such as 2d",
+  parse: parseTime,
+};
+export const until: OptionDefinition = {
+  flags: "--until <time>",
+  description: "before this time: ISO, or an age such as 2d",
+  parse: parseTime,
+};
+export const allAgents: OptionDefinition = { flags: "--all-agents", description: "the sessions of every agent" };
+export const archived: OptionDefinition = { flags: "--archived", description: "archived sessions too" };
+export const role: OptionDefinition = {
+  flags: "--role <role>",
+  description: "messages of this role only: user, assistant, toolResult, …",
+};
+export const purge: OptionDefinition = {
+  flags: "--purge",
+  description: "delete every copy of the content for good, with --yes",
+};

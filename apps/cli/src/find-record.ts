@@ -1,0 +1,34 @@
+import { ThroughlineError } from "@throughline/core";
+import type { RecordHead, SessionRef, SessionStore } from "@throughline/core";
+
+/**
+ * The record that a RECORD argument means: its id, or its number with or without `#`.
+ * @throws {ThroughlineError} RECORD_NOT_FOUND
+ */
+export async function findRecord(
+  store: SessionStore,
+  ref: SessionRef,
+  text: string,
+  signal: AbortSignal,
+): Promise<RecordHead> {
+  const seq = /^#?(\d{1,15})$/.exec(text)?.[1];
+  for await (const { records } of store.read(ref, { payload: "head", signal })) {
+    const found = records.find((record) => record.id === text);
+    if (found !== undefined) return found;
+  }
+  // An id of digits only is an id first; then the number is what was meant.
+  if (seq !== undefined) {
+    const afterSeq = Number(seq) - 1;
+    for await (const { records } of store.read(ref, { payload: "head", afterSeq, limit: 1, signal })) {
+      if (records[0] !== undefined && records[0].seq === Number(seq)) return records[0];
+    }
+  }
+  throw new ThroughlineError(
+    "RECORD_NOT_FOUND",
+    `${JSON.stringify(ref.key)} holds no record ${JSON.stringify(text)}.`,
+    {
+      outcome: "not-applied",
+      details: { ...ref, record: text },
+    },
+  );
+}

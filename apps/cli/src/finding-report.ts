@@ -1,0 +1,42 @@
+import type { Finding } from "@throughline/core";
+import { counted } from "./counted.ts";
+import { findingText } from "./output.ts";
+import type { Output } from "./output.ts";
+
+/** Findings are the result of a command: printed as they come, each once, and kept for the end. */
+export interface FindingReport {
+  readonly findings: readonly Finding[];
+  add(found: readonly Finding[]): Promise<void>;
+  /** Closes the list; says what was checked and how much was found. */
+  close(checked: string): Promise<void>;
+}
+
+export function createFindingReport(output: Output): FindingReport {
+  const findings: Finding[] = [];
+  return {
+    findings,
+    add: async (found) => {
+      findings.push(...found);
+      for (const finding of found) {
+        if (output.isJson) await output.object({ kind: "finding", ...finding });
+        else {
+          await output.line(findingText(finding));
+          if (finding.severity !== "info") await output.line({ text: `    ${finding.remedy}`, style: "dim" });
+        }
+      }
+      await output.flush();
+    },
+    close: async (checked) => {
+      if (output.isJson) await output.end(findings.length);
+      else output.note(`${checked} checked, ${countText(findings)}.`);
+    },
+  };
+}
+
+function countText(findings: readonly Finding[]): string {
+  const counts = (["error", "warning", "info"] as const).map((severity) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return severity === "info" ? `${count} info` : counted(count, severity);
+  });
+  return counts.join(", ");
+}

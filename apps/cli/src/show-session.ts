@@ -1,0 +1,18 @@
+import type { SessionState } from "@throughline/core";
+import type { CommandContext } from "./command.ts";
+import { sessionRow } from "./session-row.ts";
+
+/** What became of a session: the whole row as JSON, or key and id with a word. */
+export async function showSession({ output }: CommandContext, state: SessionState, what: string): Promise<void> {
+  if (output.isJson) {
+    await output.object(sessionRow(state));
+    return;
+  }
+  const { label } = sessionRow(state);
+  await output.line(
+    { text: state.ref.key, style: "bold" },
+    `\t${state.sessionId}`,
+    label === null ? "" : `\t${label}`,
+    { text: `\t${what}`, style: "dim" },
+  );
+}

@@ -1,0 +1,79 @@
+import { spawn } from "@lydell/node-pty";
+import { binPath, cleanEnvironment, sourceCondition } from "./harness.ts";
+
+/** The command line in a real terminal. */
+export interface Terminal extends AsyncDisposable {
+  /** Everything that was written so far, as it came. */
+  readonly raw: () => string;
+  /** The same without what moves the cursor and colours. */
+  readonly text: () => string;
+  write(keys: string): void;
+  resize(columns: number, rows: number): void;
+  /** Waits until the text holds this after what was waited for last. */
+  waitFor(wanted: string | RegExp, timeoutMs?: number): Promise<void>;
+  exitCode(): Promise<number>;
+  kill(signal?: string): void;
+}
+
+export interface TerminalOptions {
+  readonly columns?: number;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export function runInTerminal(home: string, args: readonly string[], options: TerminalOptions = {}): Terminal {
+  const child = spawn(process.execPath, [sourceCondition, binPath, ...args], {
+    name: options.environment?.["TERM"] ?? "xterm-256color",
+    cols: options.columns ?? 80,
+    rows: 24,
+    cwd: home,
+    env: cleanEnvironment(home, options.environment),
+  });
+  let raw = "";
+  let seen = 0;
+  let hasExited = false;
+  const exited = new Promise<number>((resolve) =>
+    child.onExit(({ exitCode }) => {
+      hasExited = true;
+      resolve(exitCode);
+    }),
+  );
+  child.onData((data) => (raw += data));
+  const text = (): string => plain(raw);
+  return {
+    raw: () => raw,
+    text,
+    write: (keys) => child.write(keys),
+    resize: (columns, rows) => child.resize(columns, rows),
+    waitFor: async (wanted, timeoutMs = 20_000) => {
+      const untilMs = Date.now() + timeoutMs;
+      for (;;) {
+        const rest = text().slice(seen);
+        const match = typeof wanted === "string" ? rest.indexOf(wanted) : (wanted.exec(rest)?.index ?? -1);
+        if (match >= 0) {
+          const length = typeof wanted === "string" ? wanted.length : (wanted.exec(rest)?.[0].length ?? 0);
+          seen += match + length;
+          return;
+        }
+        if (Date.now() > untilMs || hasExited)
+          throw new Error(
+            `${String(wanted)} did not come${hasExited ? " before the end" : ""}; after what was seen: ${JSON.stringify(rest.slice(-2000))}`,
+          );
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    exitCode: () => exited,
+    kill: (signal) => child.kill(signal),
+    [Symbol.asyncDispose]: async () => {
+      if (!hasExited) child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+/** Without sequences, and with what a carriage return or an erase has overwritten left as it was written. */
+// oxlint-disable-next-line no-control-regex -- sequences are what it takes out
+const sequence = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b\[[0-?]*[ -/]*[@-~]|\u001b[ -/]*[0-~]/g;
+
+function plain(raw: string): string {
+  return raw.replace(sequence, "").replaceAll("\r\n", "\n");
+}
