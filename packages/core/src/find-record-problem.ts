@@ -75,8 +75,8 @@ function content(value: unknown, path: string): RecordProblem | null {
   if (typeof value === "string") return null;
   if (!Array.isArray(value)) return problem(path, "is neither text nor a list of blocks");
   for (let index = 0; index < value.length; index++) {
-    const found = block(value[index], `${path}.${index}`);
-    if (found !== null) return found;
+    // The path is made for the one block that has a problem: of thousands the text alone is felt.
+    if (block(value[index], "") !== null) return block(value[index], `${path}.${index}`);
   }
   return null;
 }

@@ -139,7 +139,10 @@ export interface RecordFields {
     readonly tokensAfter?: number;
     readonly details?: unknown;
     readonly fromHook?: boolean;
-    readonly fromCheckpoint?: string;
+    /** True when a checkpoint supplied the summary; some writers put its id here. */
+    readonly fromCheckpoint?: boolean | string;
+    readonly checkpointId?: string;
+    readonly messagesRemoved?: number;
   };
   readonly branch_summary: { readonly fromId: string; readonly summary: string; readonly details?: unknown };
   readonly custom: { readonly customType: string; readonly data?: unknown };

@@ -50,6 +50,8 @@ export interface SearchFacet {
   search(query: SearchQuery): AsyncIterable<SearchHit>;
   /** Records not yet in the index. */
   lag(): Promise<number>;
+  /** Makes the index anew from the records. Absent where there is nothing to make. */
+  rebuild?(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
 /** Follows a session from a seq on: every record once, in order, until the signal. */

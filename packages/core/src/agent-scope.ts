@@ -1,0 +1,73 @@
+import { assertAgentId, assertNamespace, quote } from "./session-id.ts";
+import { parseSessionKey } from "./session-key.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { ListQuery, SessionStore } from "./session-store.ts";
+import type { SearchQuery } from "./store-facets.ts";
+import { refused } from "./refused.ts";
+
+export interface AgentScopeOptions {
+  readonly agentId: string;
+  /** @default "" */
+  readonly namespace?: string;
+}
+
+/**
+ * A store in which only one agent's sessions exist. Whatever is asked of another's, by address, by query, by a key that
+ * names it or by a new key, is refused before the store hears of it; lists and searches never leave the agent. Checking
+ * and repairing concern every session of a store, so a scope has no `maintenance`. Closing it closes the store.
+ * @throws {ThroughlineError} AGENT_ID_INVALID, NAMESPACE_INVALID; every operation: KEY_AGENT_MISMATCH
+ */
+export function createAgentScope(store: SessionStore, options: AgentScopeOptions): SessionStore {
+  const { agentId, namespace = "" } = options;
+  assertAgentId(agentId);
+  assertNamespace(namespace);
+  const inScope = (ref: SessionRef): SessionRef => {
+    if (ref.agentId !== agentId || ref.namespace !== namespace) {
+      throw outside(agentId, { agentId: ref.agentId, namespace: ref.namespace, key: ref.key });
+    }
+    assertKey(ref.key);
+    return ref;
+  };
+  const assertKey = (key: string): void => {
+    const named = parseSessionKey(key).agentId;
+    if (named !== null && named !== agentId) throw outside(agentId, { agentId: named, key });
+  };
+  const scoped = <Query extends ListQuery | SearchQuery>(query: Query): Query => {
+    const isOther = query.agentId !== undefined && query.agentId !== agentId;
+    if (isOther || (query.namespace ?? namespace) !== namespace) throw outside(agentId, { ...query });
+    return { ...query, agentId, namespace };
+  };
+  const { search, watch, fork } = store;
+  return {
+    capabilities: Object.freeze({ ...store.capabilities, maintenance: false }),
+    ...(search === undefined
+      ? {}
+      : { search: { search: (query) => search.search(scoped(query)), lag: () => search.lag() } }),
+    ...(watch === undefined ? {} : { watch: { watch: (ref, given) => watch.watch(inScope(ref), given) } }),
+    ...(fork === undefined
+      ? {}
+      : { fork: { fork: async (ref, target, given) => fork.fork(inScope(ref), inScope(target), given) } }),
+    // Async: a refusal is a rejection like every other, and not thrown past the caller's `catch`.
+    append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
+    read: (ref, given) => store.read(inScope(ref), given),
+    load: async (ref, given) => store.load(inScope(ref), given),
+    save: async (ref, entry, given) => store.save(inScope(ref), entry, given),
+    list: async (query = {}) => store.list(scoped(query)),
+    move: async (ref, action) => {
+      if (action.kind === "rename") assertKey(action.key);
+      return store.move(inScope(ref), action);
+    },
+    remove: async (ref, given) => store.remove(inScope(ref), given),
+    redact: async (ref, ids, given) => store.redact(inScope(ref), ids, given),
+    close: () => store.close(),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+function outside(agentId: string, asked: Readonly<Record<string, unknown>>): Error {
+  const what = asked["key"] === undefined ? "sessions" : `the session ${quote(asked["key"])}`;
+  return refused("KEY_AGENT_MISMATCH", `Agent ${quote(agentId)} may not reach ${what} of another agent.`, {
+    scope: agentId,
+    ...asked,
+  });
+}

@@ -1,0 +1,86 @@
+import { applyRoute } from "./delivery.ts";
+import { mergeEntry, statedFields } from "./merge-entry.ts";
+import type { Clock, RandomSource } from "./ports.ts";
+import { loadExisting, openSession, updateEntry } from "./open-session.ts";
+import type { DeliveryContext, SessionEntry, SessionOrigin } from "./session-entry.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { SessionState, SessionStore } from "./session-store.ts";
+
+/** What a channel knows of a message that came in. Every field may be missing; an empty one says nothing. */
+export interface InboundMessage {
+  readonly provider?: string;
+  readonly surface?: string;
+  readonly channel?: string;
+  /** `direct`, `group` or `channel`; `dm` is read as `direct`. */
+  readonly chatType?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly accountId?: string;
+  readonly threadId?: string | number;
+  /** The sender's or conversation's name. */
+  readonly label?: string;
+  readonly groupId?: string;
+  readonly subject?: string;
+  readonly groupChannel?: string;
+  readonly space?: string;
+}
+
+/** The fields of an entry that a message states: its origin, and what group it came from. */
+export function inboundFields(message: InboundMessage, entry: SessionEntry | null): Readonly<Record<string, unknown>> {
+  const chatType = message.chatType?.toLowerCase() === "dm" ? "direct" : message.chatType;
+  const { label, provider, surface, from, to, accountId, threadId } = message;
+  const stated: SessionOrigin = statedFields({ label, provider, surface, chatType, from, to, accountId, threadId });
+  const origin = { ...entry?.origin, ...stated };
+  const { groupId, subject, groupChannel, space, channel } = message;
+  const isGroup = chatType === "group" || chatType === "channel";
+  const group = isGroup ? statedFields({ groupId, subject, groupChannel, space }) : {};
+  const displayName = isGroup ? statedFields({ displayName: subject ?? label }) : {};
+  return statedFields({
+    ...group,
+    // A name somebody gave is not replaced by one a channel states.
+    ...(entry?.displayName === undefined ? displayName : {}),
+    chatType,
+    channel,
+    origin: Object.keys(origin).length === 0 ? undefined : origin,
+  });
+}
+
+export interface RecordInboundOptions {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** @default true */
+  readonly createIfMissing?: boolean;
+}
+
+/**
+ * Keeps what an inbound message says of its session. Creates the session at its first message. Null when there is none
+ * and none was to be created. It describes and is no activity: `updatedAt` stays.
+ */
+export async function recordInbound(
+  store: SessionStore,
+  ref: SessionRef,
+  message: InboundMessage,
+  { clock, random, createIfMissing = true }: RecordInboundOptions,
+): Promise<SessionState | null> {
+  if (createIfMissing) {
+    const fields = inboundFields(message, null);
+    const entry = { ...fields, updatedAt: clock.nowMs() };
+    const opened = await openSession(store, ref, { random, entry });
+    if (opened.isNew) return opened.state;
+  } else if ((await store.load(ref)) === null) return null;
+  return updateEntry(store, ref, (entry) => {
+    const merged = mergeEntry(entry, inboundFields(message, entry), { nowMs: clock.nowMs(), activity: "preserve" });
+    return JSON.stringify(merged) === JSON.stringify(entry) ? entry : merged;
+  });
+}
+
+/** Sets where replies go: delivery context and last route in one commit; a route without a thread leaves the old one. */
+export async function updateRoute(
+  store: SessionStore,
+  ref: SessionRef,
+  route: DeliveryContext,
+  { clock }: { readonly clock: Clock },
+): Promise<SessionState> {
+  await loadExisting(store, ref);
+  return updateEntry(store, ref, (entry) => mergeEntry(applyRoute(entry, route), {}, { nowMs: clock.nowMs() }));
+}

@@ -1,0 +1,129 @@
+import { normalizeDelivery } from "./delivery.ts";
+import { patchEntry, type SessionEntry } from "./session-entry.ts";
+
+export interface MergeEntryOptions {
+  /** UTC milliseconds. */
+  readonly nowMs: number;
+  /**
+   * `touch`: the session was active; `updatedAt` becomes the newest of the old one, the patch's and now. `preserve`: what
+   * merely describes the session leaves its activity alone. @default "touch"
+   */
+  readonly activity?: "touch" | "preserve";
+}
+
+/**
+ * An entry with a patch laid over it, by the rules programs agree on: fields nobody named stay; a field set to
+ * `undefined` goes; another model without its provider takes the old provider away, because it belonged to the old
+ * model; activity never goes back; delivery context and last route say the same afterwards.
+ */
+export function mergeEntry(
+  entry: SessionEntry,
+  patch: Readonly<Record<string, unknown>>,
+  { nowMs, activity = "touch" }: MergeEntryOptions,
+): SessionEntry {
+  const { updatedAt: claimed, ...fields } = patch;
+  const isOtherModel = typeof fields["model"] === "string" && fields["model"] !== entry.model;
+  const provider = isOtherModel && !Object.hasOwn(fields, "modelProvider") ? { modelProvider: undefined } : {};
+  const times = [entry.updatedAt, activity === "touch" ? claimed : undefined, activity === "touch" ? nowMs : undefined];
+  const known = times.filter((time): time is number => typeof time === "number" && Number.isFinite(time));
+  const updatedAt = known.length === 0 ? {} : { updatedAt: Math.max(...known) };
+  const merged = patchEntry(entry, { ...provider, ...fields, ...updatedAt });
+  const concernsRoute = routeFields.some((field) => Object.hasOwn(fields, field));
+  return concernsRoute ? normalizeDelivery(withPatchedRoute(merged, fields)) : merged;
+}
+
+const routeFields = ["deliveryContext", "lastChannel", "lastTo", "lastAccountId", "lastThreadId", "channel"] as const;
+
+/** Where a patch names a last* field and not the context, it means the context too: what is new wins. */
+function withPatchedRoute(entry: SessionEntry, fields: Readonly<Record<string, unknown>>): SessionEntry {
+  if (Object.hasOwn(fields, "deliveryContext")) {
+    return patchEntry(entry, {
+      lastChannel: undefined,
+      lastTo: undefined,
+      lastAccountId: undefined,
+      lastThreadId: undefined,
+    });
+  }
+  const stated: Record<string, unknown> = {};
+  for (const [field, name] of [
+    ["lastChannel", "channel"],
+    ["lastTo", "to"],
+    ["lastAccountId", "accountId"],
+    ["lastThreadId", "threadId"],
+  ] as const) {
+    if (Object.hasOwn(fields, field)) stated[name] = fields[field];
+  }
+  const context = Object.fromEntries(
+    Object.entries({ ...entry.deliveryContext, ...stated }).filter(([, value]) => value !== undefined),
+  );
+  return patchEntry(entry, { deliveryContext: context });
+}
+
+/**
+ * Only the fields of a description that say something: an empty text, an empty list, null or `undefined` never erase
+ * what is known.
+ */
+export function statedFields(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => saysSomething(value)));
+}
+
+function saysSomething(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value === "string") return value.trim() !== "";
+  return !Array.isArray(value) || value.length > 0;
+}
+
+/** What a session keeps when it is reset: how its people set it up and where it speaks, and nothing it counted. */
+const keptFields = [
+  "label",
+  "displayName",
+  "chatType",
+  "groupId",
+  "subject",
+  "groupChannel",
+  "space",
+  "channel",
+  "lastChannel",
+  "lastTo",
+  "lastAccountId",
+  "lastThreadId",
+  "deliveryContext",
+  "origin",
+  "sendPolicy",
+  "groupActivation",
+  "groupActivationNeedsSystemIntro",
+  "thinkingLevel",
+  "fastMode",
+  "verboseLevel",
+  "reasoningLevel",
+  "elevatedLevel",
+  "responseUsage",
+  "ttsAuto",
+  "providerOverride",
+  "modelOverride",
+  "modelProvider",
+  "model",
+  "authProfileOverride",
+  "authProfileOverrideSource",
+  "execHost",
+  "execSecurity",
+  "execAsk",
+  "execNode",
+  "queueMode",
+  "queueDebounceMs",
+  "queueCap",
+  "queueDrop",
+  "spawnedBy",
+  "spawnDepth",
+  "parentSessionKey",
+] as const;
+
+/**
+ * The fields of an entry that go over to the session that follows it at a reset, for `resetSession`'s `keep`. Counters,
+ * the SDK's session ids, flush marks and everything unknown stay with the old session, which is archived.
+ */
+export function keptOnReset(entry: SessionEntry): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    keptFields.flatMap((field) => (Object.hasOwn(entry, field) ? [[field, entry[field]]] : [])),
+  );
+}
