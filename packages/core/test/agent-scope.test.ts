@@ -44,8 +44,8 @@ const attempts: Readonly<Record<string, ((scope: SessionStore, ref: SessionRef) 
         Array.fromAsync(scope.watch?.watch(ref, { afterSeq: 0, signal: AbortSignal.abort() }) ?? refuse()),
     ],
     fork: [
-      async async (scope, ref) => scope.fork?.fork(ref, { ...own, key: "agent:main:stolen" }, { sessionId: "f" }) ?? refuse(),
-      async async (scope, ref) =>
+      async (scope, ref) => scope.fork?.fork(ref, { ...own, key: "agent:main:stolen" }, { sessionId: "f" }) ?? refuse(),
+      async (scope, ref) =>
         scope.fork?.fork(own, { ...ref, key: "agent:codex:planted" }, { sessionId: "f" }) ?? refuse(),
     ],
     close: "harmless",
