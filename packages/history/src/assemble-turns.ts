@@ -222,12 +222,11 @@ export class TurnAssembly {
     this.open = null;
     this.dropLastThinking(open.turn, open.last);
     if (open.calls.length === 0) return;
-    const turn: UserTurn = { role: "user", results: [], blocks: [] };
-    this.ownTurns.push(turn);
-    for (const call of this.inOrder(open.calls)) {
-      if (call.site.result === null) turn.results.push(this.synthesize(call));
-      else this.addResult(turn, call, call.site.result);
-    }
+    const blocks: ReplayUserBlock[] = [];
+    const results = this.inOrder(open.calls).map((call) =>
+      call.site.result === null ? this.synthesize(call) : this.resultOf(call, call.site.result, blocks),
+    );
+    this.ownTurns.push({ role: "user", results, blocks });
   }
 
   /** In the order the results came in, and what never came last; or as the calls stand. */
@@ -245,13 +244,14 @@ export class TurnAssembly {
     }
   }
 
-  private addResult(turn: UserTurn, call: OpenReply["calls"][number], item: ResultItem): void {
+  /** @param after gets what the result may not hold and what follows the results then */
+  private resultOf(call: OpenReply["calls"][number], item: ResultItem, after: ReplayUserBlock[]): ReplayResult {
     const { resultImages, emptyResults } = this.rules;
     const takesImages = resultImages === "inside" || (resultImages === "inside-unless-error" && !item.isError);
     let inside = item.content;
     if (!takesImages && inside.some((block) => block.type !== "text")) {
       this.report("image-moved", item, "tool_result", "message");
-      for (const block of inside) if (block.type !== "text") turn.blocks.push(block);
+      for (const block of inside) if (block.type !== "text") after.push(block);
       inside = inside.filter((block) => block.type === "text");
     }
     if (inside.length === 0 && (emptyResults === "never" || (item.isError && emptyResults === "not-in-errors"))) {
@@ -259,7 +259,7 @@ export class TurnAssembly {
       this.report("empty-result-filled", item, null, text);
       inside = [{ type: "text", text }];
     }
-    turn.results.push({ callId: call.id, name: call.name, content: inside, isError: item.isError });
+    return { callId: call.id, name: call.name, content: inside, isError: item.isError };
   }
 
   private synthesize({ site, id, name }: OpenReply["calls"][number]): ReplayResult {

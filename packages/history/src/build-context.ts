@@ -68,8 +68,7 @@ export function buildContextState(
   const edits = collectEdits(path, findings);
   const collected = collectMessages({ records, path, boundary, edits, findings });
   const omitted = new OmittedRanges();
-  const fates = fatesOf(records, indexes, collected.fates);
-  for (const [index, { seq }] of records.entries()) omitted.add(seq, fates[index]);
+  addFates(omitted, records, indexes, collected.fates);
   const context: Context = {
     headId: path.at(-1)?.id ?? null,
     messages: collected.messages,
@@ -134,7 +133,18 @@ export function modelOf({ type, record }: StoredRecord): Context["model"] {
   return typeof provider === "string" && typeof model === "string" ? { provider, modelId: model } : null;
 }
 
-/** The fates by position in the log; what is not on the path lies on another branch. */
+/** In the order of the log; what is not on the path lies on another branch. */
+function addFates(
+  omitted: OmittedRanges,
+  records: readonly StoredRecord[],
+  indexes: readonly number[],
+  pathFates: readonly RecordFate[],
+): void {
+  const isWhole = indexes.length === records.length && indexes.every((index, at) => index === at);
+  const fates = isWhole ? pathFates : fatesOf(records, indexes, pathFates);
+  for (let at = 0; at < records.length; at++) omitted.add((records[at] as StoredRecord).seq, fates[at]);
+}
+
 function fatesOf(
   records: readonly StoredRecord[],
   indexes: readonly number[],

@@ -6,11 +6,13 @@ export class CallHistory {
   resultCount = 0;
   /** Whether a further result under the id would change what was decided about an earlier call. */
   isUndecided = false;
-  private sites: CallSite[] = [];
+  /** Null for none, alone while there is one: of thousands of ids nearly every one is called once. */
+  private sites: CallSite | CallSite[] | null = null;
   private wasCalled = false;
   private readonly base: CallHistory | null;
   /** Calls of the newest span that have no result yet; those of failed replies apart. */
   private span = -1;
+  private openSite: CallSite | null = null;
   private openSites: Queue<CallSite> | null = null;
   private openFailedSites: Queue<CallSite> | null = null;
   /** The calls of the newest turn by what they ask. The first one waits: most ids never come twice. */
@@ -70,19 +72,25 @@ export class CallHistory {
   open(site: CallSite, span: number): void {
     if (span !== this.span) {
       this.span = span;
+      this.openSite = null;
       this.openSites = null;
       this.openFailedSites = null;
     }
-    this.sites.push(site);
+    if (this.sites === null) this.sites = site;
+    else if (Array.isArray(this.sites)) this.sites.push(site);
+    else this.sites = [this.sites, site];
     this.wasCalled = true;
     if (site.owner.isFailed) (this.openFailedSites ??= new Queue()).push(site);
+    else if (this.openSite === null && this.openSites === null) this.openSite = site;
     else (this.openSites ??= new Queue()).push(site);
   }
 
   /** The first open call of the span. A reply that was made anew after it failed has the better claim. */
   takeOpen(span: number): CallSite | null {
     if (span !== this.span) return null;
-    return this.openSites?.shift() ?? this.openFailedSites?.shift() ?? null;
+    const { openSite } = this;
+    this.openSite = null;
+    return openSite ?? this.openSites?.shift() ?? this.openFailedSites?.shift() ?? null;
   }
 
   isKnown(): boolean {
@@ -91,16 +99,27 @@ export class CallHistory {
 
   /** Forgets the calls that have their result: nothing can happen to them any more. */
   settle(): void {
-    this.sites = this.sites.filter((site) => site.result === null);
+    const open = this.unansweredSites();
+    this.sites = open.length === 0 ? null : [...open];
   }
 
   /** All calls without a result; those of failed replies only when there are no others. */
   unanswered(): readonly CallSite[] {
-    const open = this.sites.filter((site) => site.result === null);
+    const open = this.unansweredSites();
+    if (open.length === 0) return open;
     const valid = open.filter((site) => !site.owner.isFailed);
     return valid.length > 0 ? valid : open;
   }
+
+  private unansweredSites(): readonly CallSite[] {
+    const { sites } = this;
+    if (sites === null) return none;
+    if (Array.isArray(sites)) return sites.filter((site) => site.result === null);
+    return sites.result === null ? [sites] : none;
+  }
 }
+
+const none: readonly CallSite[] = [];
 
 /** Array.shift moves every element; this does not. */
 class Queue<Item> {

@@ -16,7 +16,6 @@ export function cleanReply(
 ): AssistantItem | null {
   const { recordId, isFragment, responseId, stopReason } = message;
   const isFailed = failedReasons.has(stopReason);
-  const blocks: AssistantItemBlock[] = [];
   const item: AssistantItem = {
     kind: "assistant",
     recordId,
@@ -25,17 +24,16 @@ export function cleanReply(
     isFragment,
     responseId,
     stopReason,
-    blocks,
-    kept: blocks,
+    blocks: [],
+    kept: [],
   };
   if (isFailed) report("failed-turn-dropped", item, spoken(message));
   const cleaner = new ReplyCleaner(message, item, rules, isFailed ? () => undefined : report);
-  for (const block of message.content) {
-    const clean = cleaner.clean(block);
-    if (clean !== null) blocks.push(clean);
-  }
+  const blocks = message.content.map((block) => cleaner.clean(block));
+  item.blocks = blocks.includes(null) ? blocks.filter((block) => block !== null) : (blocks as AssistantItemBlock[]);
+  item.kept = item.blocks;
   // A reply that holds nothing but thinking is no message to any provider.
-  if (isFailed || blocks.some((block) => block.type !== "thinking")) return item;
+  if (isFailed || item.blocks.some((block) => block.type !== "thinking")) return item;
   report("empty-message-removed", item, "assistant");
   return null;
 }
@@ -85,6 +83,7 @@ class ReplyCleaner {
   private text(block: { readonly text: string; readonly signature?: string }): ReplayText | null {
     const text = cleanText(block.text, this.item, this.report);
     if (text === null) return null;
+    if (block.signature === undefined && text === block.text) return block as ReplayText;
     const signature = this.partSignature(block.signature, false);
     return signature === null ? { type: "text", text } : { type: "text", text, signature };
   }

@@ -2,7 +2,7 @@ import { cleanText, cleanUserBlock } from "./clean-blocks.ts";
 import { cleanReply } from "./clean-reply.ts";
 import { branchSummaryText } from "./message-texts.ts";
 import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
-import type { ReportRepair } from "./repair.ts";
+import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayUserBlock } from "./replay-turn.ts";
@@ -19,8 +19,8 @@ export function collectItems(
   report: ReportRepair,
 ): ReplayItem[] {
   const items: ReplayItem[] = [];
-  for (const [index, message] of messages.entries()) {
-    const item = itemOf(message, firstPlace + index, rules, report);
+  for (let index = 0; index < messages.length; index++) {
+    const item = itemOf(messages[index] as NeutralMessage, firstPlace + index, rules, report);
     if (item !== null) items.push(item);
   }
   return items;
@@ -30,17 +30,20 @@ function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, repo
   switch (message.role) {
     case "assistant":
       return cleanReply(message, place, rules, report);
-    case "toolResult":
-      return {
+    case "toolResult": {
+      const item: ResultItem = {
         kind: "result",
         recordId: message.recordId,
         place,
         callId: message.toolCallId,
         toolName: message.toolName,
         isError: message.isError,
-        content: userBlocks(message, place, message.content, rules, report),
+        content: [],
         shownAs: null,
-      } satisfies ResultItem;
+      };
+      item.content = userBlocks(item, "result", message.content, rules, report);
+      return item;
+    }
     case "compactionSummary": {
       const content = wrapped(message, (summary) => `${rules.summaryPrefix}\n${summary}`);
       return userItem(message, place, content, rules, report);
@@ -95,21 +98,25 @@ function userItem(
   report: ReportRepair,
 ): UserItem | null {
   const { recordId, role } = message;
-  const blocks = userBlocks(message, place, content, rules, report);
-  if (blocks.length > 0) return { kind: "user", recordId, place, isSummary: role === "compactionSummary", blocks };
-  report("empty-message-removed", { recordId, place }, role);
+  const item: UserItem = { kind: "user", recordId, place, isSummary: role === "compactionSummary", blocks: [] };
+  item.blocks = userBlocks(item, "user", content, rules, report);
+  if (item.blocks.length > 0) return item;
+  report("empty-message-removed", item, role);
   return null;
 }
 
 function userBlocks(
-  message: NeutralMessage,
-  place: number,
+  item: RepairedItem,
+  side: "user" | "result",
   content: readonly NeutralBlock[],
   rules: ReplayRules,
   report: ReportRepair,
 ): ReplayUserBlock[] {
-  const item = { recordId: message.recordId, place };
-  return content
-    .map((block) => cleanUserBlock(block, message.role === "toolResult" ? "result" : "user", item, rules, report))
-    .filter((block) => block !== null);
+  const [only] = content;
+  // Nearly every message; a list that grows takes room for many.
+  if (content.length === 1 && only !== undefined) {
+    const block = cleanUserBlock(only, side, item, rules, report);
+    return block === null ? [] : [block];
+  }
+  return content.map((block) => cleanUserBlock(block, side, item, rules, report)).filter((block) => block !== null);
 }

@@ -17,6 +17,8 @@ export class GrowingContext {
   private readonly records: StoredRecord[] = [];
   /** Ids, and parents that were named before they came: a record of such an id changes the way to the head. */
   private readonly known = new Set<string>();
+  /** Records whose ids are in it: a session that is only opened and read needs none. */
+  private knownCount = 0;
   private headId: string | null = null;
   private state: ContextState | null = null;
   private messages: NeutralMessage[] = [];
@@ -30,8 +32,6 @@ export class GrowingContext {
     const { state } = this;
     const isPlain = state !== null && this.isPlain(stored, state);
     this.records.push(stored);
-    this.known.add(stored.id);
-    if (stored.parentId !== null) this.known.add(stored.parentId);
     if (!stored.side) this.headId = stored.id;
     if (isPlain) this.add(stored, state);
     else this.state = null;
@@ -83,9 +83,18 @@ export class GrowingContext {
 
   private isPlain(stored: StoredRecord, { edits }: ContextState): boolean {
     const { id, parentId, type, record, side } = stored;
-    if (this.known.has(id) || edits.has(id) || isFromNewerVersion(record)) return false;
+    if (this.isKnown(id) || edits.has(id) || isFromNewerVersion(record)) return false;
     if (changingTypes.has(type) || changingKinds.has(throughlineKind(record))) return false;
     return side || parentId === this.headId;
+  }
+
+  private isKnown(id: string): boolean {
+    for (; this.knownCount < this.records.length; this.knownCount++) {
+      const { id: knownId, parentId } = this.records[this.knownCount] as StoredRecord;
+      this.known.add(knownId);
+      if (parentId !== null) this.known.add(parentId);
+    }
+    return this.known.has(id);
   }
 
   private add(stored: StoredRecord, state: ContextState): void {

@@ -53,6 +53,7 @@ export class GrowingReplay<Message> {
   }
 
   render(): Replay<Message> {
+    this.settleTurns();
     const { settled } = this;
     const tail = this.items.slice(settled.count);
     const log = createRepairLog();
@@ -72,7 +73,17 @@ export class GrowingReplay<Message> {
 
   private mapped(turns: readonly ReplayTurn[]): readonly Message[] {
     this.work.mapped += turns.length;
-    return turns.flatMap(this.map);
+    const messages: Message[] = [];
+    for (const turn of turns) for (const message of this.map(turn)) messages.push(message);
+    return messages;
+  }
+
+  /** Whole turns of a long tail, as a session has it when it is opened, are settled first: the tail is gone over twice. */
+  private settleTurns(): void {
+    const from = this.settled.count;
+    let border = this.items.length - 1;
+    while (border > from && this.items[border]?.kind !== "user") border--;
+    if (border - from >= longTail) this.settleTo(this.items.slice(from, border));
   }
 
   private giveUp(): void {
@@ -82,15 +93,18 @@ export class GrowingReplay<Message> {
 
   /** Moves the border of what is settled up to the last place where that is safe. */
   private settleMore(tail: readonly ReplayItem[]): void {
+    const border = lastBorder(tail, this.settled.pairing);
+    if (border > 0) this.settleTo(tail.slice(0, border));
+  }
+
+  private settleTo(items: readonly ReplayItem[]): void {
     const { settled } = this;
-    const border = lastBorder(tail, settled.pairing);
-    if (border <= 0 || settled.count + border <= this.blockedTo) return;
-    const items = tail.slice(0, border);
+    if (settled.count + items.length <= this.blockedTo) return;
     settled.pairing.takeAll(items);
     settled.pairing.settle(items, settled.undecided);
     settled.assembly.takeAll(items);
     settled.assembly.settle();
-    settled.count += border;
+    settled.count += items.length;
     this.work.paired += items.length;
     const { turns } = settled.assembly.turns();
     // The last settled turn may have grown by a user message.
@@ -98,13 +112,18 @@ export class GrowingReplay<Message> {
     settled.messages.length = settled.lastTurnStart;
     for (let at = from; at < turns.length; at++) {
       settled.lastTurnStart = settled.messages.length;
-      settled.messages.push(...this.mapped([turns[at] as ReplayTurn]));
+      for (const message of this.map(turns[at] as ReplayTurn)) settled.messages.push(message);
+      this.work.mapped++;
     }
     settled.turnCount = turns.length;
-    const isReachedInto = this.items.slice(settled.count).some((item) => reachesInto(item, settled.undecided));
-    if (isReachedInto) this.giveUp();
+    for (let at = settled.count; at < this.items.length; at++) {
+      if (reachesInto(this.items[at] as ReplayItem, settled.undecided)) return this.giveUp();
+    }
   }
 }
+
+/** Items from which on it pays to settle before pairing. */
+const longTail = 16;
 
 interface Settled<Message> {
   /** Items in it. */

@@ -41,7 +41,14 @@ function fromMessage(base: Base, message: Fields): NeutralMessage {
   const role = message["role"] as string;
   switch (role) {
     case "user":
-      return { role, ...base, content: blocks(message["content"]) };
+      return {
+        role,
+        recordId: base.recordId,
+        seq: base.seq,
+        tsMs: base.tsMs,
+        isPrefixChanged: base.isPrefixChanged,
+        content: blocks(message["content"]),
+      };
     case "system":
     case "developer":
       return { role: "system", ...base, content: systemBlocks(message) };
@@ -109,9 +116,11 @@ function systemBlocks(message: Fields): readonly NeutralBlock[] {
 function blocks(content: unknown): readonly NeutralBlock[] {
   if (typeof content === "string") return textBlocks(content);
   if (!Array.isArray(content)) return [];
-  const read: NeutralBlock[] = [];
-  for (const block of content) if (isFields(block)) read.push(fromBlock(block));
-  return read;
+  const given = content as readonly unknown[];
+  const [only] = given;
+  // Nearly every message; a list that grows takes room for many.
+  if (given.length === 1) return isFields(only) ? [fromBlock(only)] : [];
+  return given.filter(isFields).map(fromBlock);
 }
 
 function textBlocks(content: string): readonly NeutralBlock[] {

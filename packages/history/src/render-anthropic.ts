@@ -124,13 +124,14 @@ function opensWithThinking(messages: readonly AnthropicMessage[]): boolean {
 function messageOf(turn: ReplayTurn): AnthropicMessage {
   if (turn.role === "system") return { role: "system", content: [{ type: "text", text: turn.text }] };
   if (turn.role === "assistant") return { role: "assistant", content: turn.blocks.map(assistantBlock) };
+  if (turn.blocks.length === 0) return { role: "user", content: turn.results.map(resultBlock) };
   return { role: "user", content: [...turn.results.map(resultBlock), ...turn.blocks.map(userBlock)] };
 }
 
 function assistantBlock(block: AssistantTurn["blocks"][number]): AnthropicBlock {
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text };
+      return block;
     case "toolCall":
       return { type: "tool_use", id: block.id, name: block.name, input: block.arguments };
     case "thinking": {
@@ -147,7 +148,7 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): AnthropicBlock 
 function userBlock(block: ReplayUserBlock): AnthropicBlock {
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text };
+      return block;
     case "image":
       return { type: "image", source: block.source };
     case "file":
@@ -158,6 +159,9 @@ function userBlock(block: ReplayUserBlock): AnthropicBlock {
 }
 
 function resultBlock(result: ReplayResult): AnthropicBlock {
+  if (result.content.length > 0 && !result.isError) {
+    return { type: "tool_result", tool_use_id: result.callId, content: result.content.map(userBlock) };
+  }
   return {
     type: "tool_result",
     tool_use_id: result.callId,

@@ -85,7 +85,20 @@ function messagesOf(turn: ReplayTurn, systemRole: "system" | "developer"): reado
 
 /** Texts of one message, joined as paragraphs. */
 export function textOf(blocks: readonly (ReplayUserBlock | AssistantTurn["blocks"][number])[]): string {
-  return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+  let text: string | null = null;
+  for (const block of blocks) {
+    if (block.type === "text") text = text === null ? block.text : `${text}\n\n${block.text}`;
+  }
+  return text ?? "";
+}
+
+/** Thinking of one message, joined as paragraphs. */
+export function thinkingOf(blocks: AssistantTurn["blocks"]): string {
+  let text: string | null = null;
+  for (const block of blocks) {
+    if (block.type === "thinking") text = text === null ? block.thinking : `${text}\n\n${block.thinking}`;
+  }
+  return text ?? "";
 }
 
 function userContent(blocks: readonly ReplayUserBlock[]): string | readonly OpenAiChatPart[] {
@@ -112,13 +125,13 @@ export function dataUrl(source: ReplaySource): string {
 
 function assistantMessage(turn: AssistantTurn): OpenAiChatMessage {
   const text = textOf(turn.blocks);
-  const thinking = turn.blocks.flatMap((block) => (block.type === "thinking" ? [block.thinking] : [])).join("\n\n");
-  const calls = turn.blocks.flatMap((block): readonly OpenAiChatCall[] => {
-    if (block.type !== "toolCall") return [];
-    return [
-      { id: block.id, type: "function", function: { name: block.name, arguments: JSON.stringify(block.arguments) } },
-    ];
-  });
+  const thinking = thinkingOf(turn.blocks);
+  const calls: OpenAiChatCall[] = [];
+  for (const block of turn.blocks) {
+    if (block.type !== "toolCall") continue;
+    const { id, name } = block;
+    calls.push({ id, type: "function", function: { name, arguments: JSON.stringify(block.arguments) } });
+  }
   return {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,

@@ -10,7 +10,7 @@ export interface UserItem {
   /** Where its message stands in the context. */
   readonly place: number;
   readonly isSummary: boolean;
-  readonly blocks: readonly ReplayUserBlock[];
+  blocks: readonly ReplayUserBlock[];
 }
 
 export interface SystemItem {
@@ -31,7 +31,7 @@ export interface AssistantItem {
   readonly responseId: string | null;
   readonly stopReason: string | null;
   /** As they are in the log. */
-  readonly blocks: readonly AssistantItemBlock[];
+  blocks: readonly AssistantItemBlock[];
   /** Without calls that turn out to be stored twice. Each pairing writes it anew. */
   kept: readonly AssistantItemBlock[];
 }
@@ -55,7 +55,7 @@ export interface ResultItem {
   readonly callId: string;
   readonly toolName: string | null;
   readonly isError: boolean;
-  readonly content: readonly ReplayUserBlock[];
+  content: readonly ReplayUserBlock[];
   /** Shown as user text where it stands, and why. Each pairing writes it anew. */
   shownAs: "orphan" | "late" | null;
 }
