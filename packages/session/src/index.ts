@@ -1,1 +1,27 @@
-export {};
+export type { CallFacts, CallOutcome } from "./call-record.ts";
+export { createSessions } from "./create-sessions.ts";
+export type {
+  InterruptedTurn,
+  ResumeOptions,
+  RunningTurn,
+  RunTurnOptions,
+  Session,
+  SessionAppendOptions,
+  SessionMessages,
+  Sessions,
+  Turn,
+  TurnOutcome,
+} from "./session.ts";
+export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
+export type {
+  CompactSession,
+  OverflowScene,
+  SessionModel,
+  SessionsOptions,
+  SessionTool,
+  StepScene,
+  SystemPrompt,
+  ToolContext,
+  ToolOutput,
+} from "./session-options.ts";
+export type { TurnOwners } from "./turn-owners.ts";

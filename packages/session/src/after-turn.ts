@@ -1,0 +1,38 @@
+import type { Turn } from "./session.ts";
+import type { Emit } from "./session-event.ts";
+import type { TurnHost } from "./turn-host.ts";
+import type { TurnSettings } from "./turn-settings.ts";
+import { readWindowRecords } from "./window-records.ts";
+
+export interface AfterTurnScene {
+  readonly handle: TurnHost;
+  readonly settings: TurnSettings;
+  readonly turn: Turn;
+  readonly emit: Emit | null;
+}
+
+/** Work in the background once a turn is closed. What it appends hangs beside the branch and breaks no turn. */
+export async function afterTurn({ handle, settings, turn, emit }: AfterTurnScene): Promise<void> {
+  const { log, closing } = handle;
+  for (const step of settings.steps) {
+    if (step.when !== "after-turn" || closing.aborted) continue;
+    emit?.({ name: "step.started", step: step.name });
+    try {
+      await step.run({
+        ref: log.ref,
+        sessionId: log.sessionId,
+        turnId: turn.turnId,
+        model: settings.model,
+        gauge: turn.gauge,
+        signal: closing,
+        records: () => readWindowRecords(log),
+        append: async (drafts, options = {}) => {
+          await log.append(drafts, options);
+        },
+      });
+      emit?.({ name: "step.finished", step: step.name });
+    } catch (cause) {
+      emit?.({ name: "step.failed", step: step.name, cause });
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { hasErrorCode, type AppendResult, type Clock, type OpenTurn, type RecordDraft } from "@throughline/core";
+import type { InterruptedTurn } from "./session.ts";
+import type { Emit } from "./session-event.ts";
+import type { SessionLog } from "./session-log.ts";
+import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
+import type { TurnOwners } from "./turn-owners.ts";
+
+export interface BeginScene {
+  readonly log: SessionLog;
+  readonly clock: Clock;
+  readonly owners: TurnOwners;
+  /** Turns of this process that ended without being closed, by their ids. */
+  readonly abandoned: ReadonlySet<string>;
+  readonly turnId: string;
+  readonly leaseMs: number;
+  /** Made anew for each try, because what is open may have changed. */
+  readonly drafts: () => readonly RecordDraft[];
+  readonly resumes: string | null;
+  readonly idempotencyKey: string | null;
+  readonly signal: AbortSignal | undefined;
+  readonly emit: Emit | null;
+}
+
+export type Beginning =
+  | { readonly kind: "begun"; readonly fence: number; readonly result: AppendResult }
+  /** The key was used before; the log has what came of it. */
+  | { readonly kind: "replayed"; readonly result: AppendResult }
+  | { readonly kind: "busy"; readonly turn: OpenTurn | null; readonly error: unknown };
+
+/** Somebody else may be faster so often before the contention is reported. */
+const maxTries = 64;
+
+/** Opens the turn with its first records, in one append at the head as it is then. */
+export async function beginTurn(scene: BeginScene): Promise<Beginning> {
+  const { log } = scene;
+  for (let tries = 0; ; tries++) {
+    try {
+      await closeGone(scene);
+      return await open(scene);
+    } catch (error) {
+      if (!hasErrorCode(error, "SESSION_BUSY", "TURN_FENCED", "APPEND_CONFLICT") || tries >= maxTries) throw error;
+      await log.catchUp();
+      const turn = log.head.turn;
+      const isRunning = hasErrorCode(error, "SESSION_BUSY") && (turn === null || !isGone(turn, scene));
+      if (isRunning) return { kind: "busy", turn, error };
+    }
+  }
+}
+
+async function open(scene: BeginScene): Promise<Beginning> {
+  const { log, turnId, leaseMs, clock, owners, resumes, idempotencyKey, signal } = scene;
+  const fence = log.head.fence + 1;
+  const leaseUntilMs = clock.nowMs() + leaseMs;
+  const owner = owners.self;
+  const held = idempotencyKey === null ? { owner, leaseUntilMs, fence } : {};
+  const mark: TurnMark = { turnId, state: "open", ...held, ...(resumes === null ? {} : { resumes }) };
+  const left = log.head.turn;
+  const marks = [...(left === null || idempotencyKey !== null ? [] : [endMark(left)]), turnMarkDraft(mark)];
+  const result = await log.append([...marks, ...scene.drafts()], {
+    turn: { action: "open", turnId, owner, leaseUntilMs, fence },
+    ...(signal === undefined ? {} : { signal }),
+    expect: { head: log.head.headId },
+    ...(idempotencyKey === null ? {} : { idempotencyKey: storeKey(idempotencyKey) }),
+  });
+  return result.replayed ? { kind: "replayed", result } : { kind: "begun", fence, result };
+}
+
+function endMark({ turnId }: OpenTurn): RecordDraft {
+  return turnMarkDraft({ turnId, state: "interrupted" });
+}
+
+/** The store keeps a dead owner's lease until it runs out; whoever knows better closes the turn in its place. */
+async function closeGone(scene: BeginScene): Promise<void> {
+  const { log, clock, emit, idempotencyKey } = scene;
+  const { turn } = log.head;
+  if (turn === null) return;
+  const isOver = turn.leaseUntilMs <= clock.nowMs();
+  if (!isOver && !isGone(turn, scene)) return;
+  const interrupted = interruptedTurn(log, turn);
+  if (!isOver || idempotencyKey !== null)
+    await log.append([endMark(turn)], { turn: { action: "close", fence: turn.fence } });
+  emit?.({ name: "turn.interrupted", interrupted });
+}
+
+/** True when nobody can write for the turn any more, lease or not. */
+export function isGone(
+  { turnId, owner }: OpenTurn,
+  { owners, abandoned }: Pick<BeginScene, "owners" | "abandoned">,
+): boolean {
+  return abandoned.has(turnId) || owners.stateOf(owner) === "gone";
+}
+
+export function interruptedTurn(log: SessionLog, { turnId, owner }: OpenTurn): InterruptedTurn {
+  const known = log.facts.turn?.mark.turnId === turnId ? log.facts.turn : null;
+  return { turnId, owner, sinceMs: known?.sinceMs ?? null, text: known?.text ?? null };
+}
+
+/** The same for every try with a key. */
+export function keyedTurnId(sessionId: string, idempotencyKey: string): string {
+  return `key-${digest(`${sessionId} ${idempotencyKey}`)}`;
+}
+
+/** What the store is given; it takes 256 characters. */
+function storeKey(idempotencyKey: string): string {
+  return `turn-${digest(idempotencyKey)}`;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}

@@ -1,0 +1,56 @@
+import {
+  forkByCopy,
+  sessionRef,
+  updateEntry,
+  type RandomSource,
+  type SessionEntry,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { readTurnMark } from "./turn-mark.ts";
+
+export interface BranchOptions {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  readonly random: RandomSource;
+  /** The turn that runs: the branch ends before it. Null for all there is. */
+  readonly beforeTurnId: string | null;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A copy of the session as it was before a turn, under a key of its own. */
+export async function branchSession(options: BranchOptions): Promise<SessionRef> {
+  const { store, ref, random, beforeTurnId } = options;
+  const suffix = `-branch-${random.uint32().toString(16).padStart(8, "0")}`;
+  const target = sessionRef({ ...ref, key: `${ref.key.slice(0, 512 - suffix.length)}${suffix}` });
+  const sessionId = random.uuid();
+  const state = await store.load(ref);
+  const atSeq = beforeTurnId === null ? (state?.head.lastSeq ?? 0) : await seqBefore(options, beforeTurnId);
+  if (store.fork === undefined) {
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
+    await forkByCopy({ store, ref }, { store, ref: target }, { sessionId, atSeq, ...signal });
+  } else {
+    await store.fork.fork(ref, target, { atSeq, sessionId });
+  }
+  const kept = branchEntry(state?.entry ?? { sessionId });
+  await updateEntry(store, target, (entry) => ({ ...kept, ...entry }));
+  return target;
+}
+
+/** The mark of a running turn is near the end: it is looked for from there. */
+async function seqBefore({ store, ref, signal }: BranchOptions, turnId: string): Promise<number> {
+  const options = { order: "descending" as const, ...(signal === undefined ? {} : { signal }) };
+  for await (const page of store.read(ref, options)) {
+    for (const { seq, record } of page.records) {
+      const mark = readTurnMark(record);
+      if (mark?.turnId === turnId && mark.state === "open") return seq - 1;
+    }
+  }
+  return 0;
+}
+
+/** Who the conversation is with, and by which rules, also holds for its branch; what belongs to one session does not. */
+function branchEntry(entry: SessionEntry): Readonly<Record<string, unknown>> {
+  const { sessionId: _id, sessionFile: _file, previousSessionIds: _ids, updatedAt: _at, ...kept } = entry;
+  return kept;
+}

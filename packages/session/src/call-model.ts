@@ -1,0 +1,250 @@
+import type { AssistantMessage, ChatDelta, ChatReply, ToolDefinition } from "@throughline/core";
+import {
+  applyChanges,
+  guardCall,
+  type CompactionRequest,
+  type GuardChange,
+  type GuardedRequest,
+  type GuardEvent,
+  type GuardTurn,
+  type LearnedLimits,
+} from "@throughline/guard";
+import {
+  readUsage,
+  type Actual,
+  type Calibration,
+  type CallUsage,
+  type ContextEstimate,
+  type TokenCounter,
+} from "@throughline/tokens";
+import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
+import { spliceBetween } from "./call-splice.ts";
+import type { Prompt, PromptPrefix } from "./prompt.ts";
+import type { Emit } from "./session-event.ts";
+import type { SessionModel } from "./session-options.ts";
+
+/** What one call of the model needs. */
+export interface CallScene {
+  readonly turnId: string;
+  readonly step: number;
+  readonly model: SessionModel;
+  readonly prefix: PromptPrefix;
+  readonly counter: TokenCounter;
+  readonly calibration: Calibration;
+  readonly limits: LearnedLimits;
+  readonly windowTokens: number | null;
+  readonly actual: Actual | null;
+  readonly keptChanges: readonly GuardChange[];
+  readonly guardTurn: GuardTurn;
+  readonly fromSeq: number;
+  readonly summaryId: () => string | null;
+  /** Makes the window smaller and gives what is to be sent then; null when nothing was compacted. */
+  readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
+  readonly signal: AbortSignal;
+  readonly onDelta: ((delta: ChatDelta) => void) | null;
+  readonly emit: Emit | null;
+  readonly onEstimate: (estimate: ContextEstimate, windowTokens: number | null) => void;
+}
+
+/** What came of it: a message unless nothing arrived, and one call for each attempt. */
+export interface CallResult {
+  readonly message: AssistantMessage | null;
+  readonly calls: readonly CallFacts[];
+  readonly usage: CallUsage | null;
+  readonly limits: LearnedLimits;
+  /** What was counted of the prompt; null when it was changed on the way. */
+  readonly sent: readonly unknown[] | null;
+  /** Why there is no whole answer; null when there is one. */
+  readonly error: unknown;
+}
+
+/** Asks the model once, guarded. Never throws: what happened is in the result, so that it can be kept. */
+export async function callModel(prompt: Prompt, scene: CallScene): Promise<CallResult> {
+  return new ModelCall(prompt, scene).run();
+}
+
+/** One question, with its attempts. */
+class ModelCall {
+  readonly #scene: CallScene;
+  #prompt: Prompt;
+  #partial: AssistantMessage | null = null;
+  #limits: LearnedLimits;
+  /** What was shortened so far, and how much of it an attempt has told of. */
+  readonly #changes: GuardChange[] = [];
+  #toldChanges = 0;
+  #estimatedTokens = 0;
+  readonly #calls: CallFacts[] = [];
+
+  constructor(prompt: Prompt, scene: CallScene) {
+    this.#prompt = prompt;
+    this.#scene = scene;
+    this.#limits = scene.limits;
+  }
+
+  async run(): Promise<CallResult> {
+    const { model, prefix, counter, calibration, windowTokens, actual, keptChanges, guardTurn } = this.#scene;
+    const { chat, modelId, maxOutputTokens } = model;
+    const { system, messages } = this.#prompt;
+    const { countTokens } = chat;
+    try {
+      const outcome = await guardCall<ChatReply>({
+        request: {
+          messages,
+          system,
+          tools: prefix.tools,
+          ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+        },
+        model: { provider: chat.provider, modelId },
+        counter,
+        calibration,
+        actual,
+        windowTokens,
+        keptChanges,
+        limits: this.#limits,
+        turn: guardTurn,
+        signal: this.#scene.signal,
+        compact: this.#scene.compact === null ? null : (request) => this.#compact(request),
+        countTokens: countTokens === undefined ? null : (request) => countTokens.call(chat, this.#chatRequest(request)),
+        readWindow:
+          chat.windowTokens === undefined ? null : () => chat.windowTokens?.(modelId) ?? Promise.resolve(null),
+        onEvent: (event) => this.#onGuard(event),
+        call: (request, { attempt, keep }) => this.#ask(request, attempt, keep),
+      });
+      this.#limits = outcome.limits;
+      const message = outcome.reply?.message ?? brokenOff(this.#partial);
+      return this.#result(message, null);
+    } catch (error) {
+      return this.#result(this.#partial, error);
+    }
+  }
+
+  #result(message: AssistantMessage | null, error: unknown): CallResult {
+    const usage = readUsage(message?.usage);
+    const isWhole = error === null && this.#calls.length === 1 && this.#changes.length === 0;
+    return {
+      message,
+      calls: this.#calls,
+      usage,
+      limits: this.#limits,
+      sent: isWhole ? this.#prompt.messages : null,
+      error,
+    };
+  }
+
+  async #ask(request: GuardedRequest, attempt: number, keep: (partial: unknown) => void): Promise<ChatReply> {
+    const { signal, onDelta, emit, model, step } = this.#scene;
+    const index = this.#calls.push(this.#facts(request, attempt)) - 1;
+    emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
+    this.#partial = null;
+    try {
+      const reply = await model.chat.chat({
+        ...this.#chatRequest(request),
+        ...(onDelta === null ? {} : { onDelta }),
+        onPartial: (partial) => {
+          this.#partial = partial;
+          keep(partial);
+        },
+      });
+      this.#finish(index, "answered", readUsage(reply.usage) ?? readUsage(reply.message.usage));
+      return reply;
+    } catch (error) {
+      this.#finish(index, signal.aborted ? "aborted" : "failed", readUsage(this.#received()?.usage));
+      throw error;
+    }
+  }
+
+  /** What arrived before the call broke off. */
+  #received(): AssistantMessage | null {
+    return this.#partial;
+  }
+
+  #chatRequest(request: GuardedRequest): Parameters<SessionModel["chat"]["chat"]>[0] {
+    const { model, signal, prefix } = this.#scene;
+    const { thinkingLevel, modelId } = model;
+    return {
+      model: modelId,
+      system: request.system,
+      messages: request.messages,
+      maxOutputTokens: request.maxOutputTokens,
+      signal,
+      ...(request.tools === undefined ? {} : { tools: prefix.tools as readonly ToolDefinition[] }),
+      ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
+    };
+  }
+
+  #finish(index: number, outcome: CallOutcome, usage: CallUsage | null): void {
+    const call = this.#calls[index] as CallFacts;
+    const finished = { ...call, outcome, actual: usage === null ? null : actualOf(usage) };
+    this.#calls[index] = finished;
+    this.#scene.emit?.({ name: "call.finished", call: finished });
+  }
+
+  /** What this attempt is given, as the log can tell it again. */
+  #facts(request: GuardedRequest, attempt: number): CallFacts {
+    const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges } = this.#scene;
+    const { toSeq, headId, messages } = this.#prompt;
+    const changes = this.#changes.slice(this.#toldChanges);
+    this.#toldChanges = this.#changes.length;
+    const isAsRendered = request.messages === messages && this.#changes.length === 0;
+    const expected = isAsRendered ? messages : applyChanges(messages, [...keptChanges, ...this.#changes]);
+    return {
+      turnId,
+      step,
+      attempt,
+      provider: model.chat.provider,
+      api: model.chat.api,
+      model: model.modelId,
+      fromSeq,
+      toSeq,
+      headId,
+      summaryId: summaryId(),
+      messageCount: request.messages.length,
+      systemHash: prefix.systemHash,
+      toolsHash: prefix.toolsHash,
+      estimatedTokens: this.#estimatedTokens,
+      maxOutputTokens: request.maxOutputTokens,
+      windowTokens,
+      outcome: "failed",
+      actual: null,
+      changes,
+      splice: isAsRendered ? null : spliceBetween(expected, request.messages),
+    };
+  }
+
+  #onGuard(event: GuardEvent): void {
+    if (event.name === "guard.attempt") {
+      this.#estimatedTokens = event.estimate.tokens;
+      this.#scene.onEstimate(event.estimate, event.windowTokens);
+    } else if (event.name === "guard.shrunk") {
+      this.#changes.push(...event.changes);
+    } else if (event.name === "guard.learned") {
+      this.#limits = event.limits;
+    } else if (event.name === "guard.overflow" && event.attempt !== null) {
+      this.#overflowed();
+    }
+    this.#scene.emit?.(event);
+  }
+
+  /** The guard knows better why an attempt failed, or that an answer of status 200 was none. */
+  #overflowed(): void {
+    const last = this.#calls.at(-1);
+    const outcome = this.#partial === null && last?.outcome !== "answered" ? "overflowed" : "partial";
+    if (last !== undefined) this.#calls[this.#calls.length - 1] = { ...last, outcome };
+  }
+
+  async #compact(request: CompactionRequest): Promise<{ readonly messages: readonly unknown[] } | null> {
+    const compacted = (await this.#scene.compact?.(request)) ?? null;
+    if (compacted === null) return null;
+    this.#prompt = compacted;
+    return { messages: applyChanges(compacted.messages, [...this.#scene.keptChanges, ...this.#changes]) };
+  }
+}
+
+/** What had come before the window was full is an answer of its own, cut off at its length. */
+function brokenOff(partial: AssistantMessage | null): AssistantMessage | null {
+  return partial === null ? null : { ...partial, stopReason: "length" };
+}
+
+function actualOf({ input, output, cacheRead, cacheWrite }: CallUsage): CallActual {
+  return [input, output, cacheRead, cacheWrite];
+}

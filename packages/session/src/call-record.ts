@@ -1,0 +1,162 @@
+import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
+import type { GuardChange } from "@throughline/guard";
+
+/** How one call of the model ended. */
+export type CallOutcome = "answered" | "partial" | "overflowed" | "failed" | "aborted";
+
+/** Tokens of a call as its provider said: input, output, read from the cache, written to it. */
+export type CallActual = readonly [input: number, output: number, cacheRead: number, cacheWrite: number];
+
+/** What is put in place of some of the messages that the log and the changes give. */
+export interface CallSplice {
+  /** So many messages from the beginning and from the end are sent as they are. */
+  readonly keepStart: number;
+  readonly keepEnd: number;
+  readonly insert: readonly unknown[];
+}
+
+/**
+ * What one call of the model was given, and what came of it. Together with the records before it, with system prompt
+ * and tools, it says every byte of the messages that were sent.
+ */
+export interface CallFacts {
+  readonly turnId: string;
+  /** From 1 in each turn. */
+  readonly step: number;
+  /** From 0 in each step: the guard asks again with less. */
+  readonly attempt: number;
+  readonly provider: string;
+  /** The wire shape, by the name of a history target. */
+  readonly api: string;
+  readonly model: string;
+  /** The oldest and the newest record that was looked at, and where the branch ended. */
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly headId: string | null;
+  /** The compaction whose summary came first. */
+  readonly summaryId: string | null;
+  /** Messages in the request, in the provider's shape. */
+  readonly messageCount: number;
+  /** The first 12 hex digits of the SHA-256 of the system prompt and of the tools' JSON; null for none. */
+  readonly systemHash: string | null;
+  readonly toolsHash: string | null;
+  readonly estimatedTokens: number;
+  readonly maxOutputTokens: number | null;
+  readonly windowTokens: number | null;
+  readonly outcome: CallOutcome;
+  /** Null when the provider said nothing. */
+  readonly actual: CallActual | null;
+  /** What was shortened for this call; what was shortened for earlier ones is so here too. */
+  readonly changes: readonly GuardChange[];
+  readonly splice: CallSplice | null;
+}
+
+/** Of the record's line: what does not fit goes into a further record. */
+export const maxCallBytes = 600;
+
+/** The drafts of a call: one, or two when its changes are too long. */
+export function callDrafts(call: CallFacts): readonly RecordDraft[] {
+  const { changes, splice } = call;
+  const hasMore = splice !== null || changes.length > 0;
+  const whole = throughlineDraft("call", { ...briefly(call), ...moreOf(changes, splice) });
+  if (!hasMore || JSON.stringify(whole).length + otherFieldsBytes <= maxCallBytes) return [whole];
+  const { turnId, step, attempt } = call;
+  return [
+    throughlineDraft("call", { ...briefly(call), more: 1 }),
+    throughlineDraft("call", { turnId, step, attempt, part: 2, ...moreOf(changes, splice) }),
+  ];
+}
+
+/** Id, parent and time of a record, which the store adds. */
+const otherFieldsBytes = 120;
+
+function moreOf(changes: readonly GuardChange[], splice: CallSplice | null): Readonly<Record<string, unknown>> {
+  return { ...(changes.length === 0 ? {} : { changes }), ...(splice === null ? {} : { splice }) };
+}
+
+/** Short names, and nothing that is as usual: there is one of these for every call. */
+function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
+  return {
+    turnId: call.turnId,
+    step: call.step,
+    ...(call.attempt === 0 ? {} : { attempt: call.attempt }),
+    provider: call.provider,
+    ...(call.api === call.provider ? {} : { api: call.api }),
+    model: call.model,
+    ...(call.fromSeq === 1 ? {} : { fromSeq: call.fromSeq }),
+    toSeq: call.toSeq,
+    headId: call.headId,
+    ...(call.summaryId === null ? {} : { summaryId: call.summaryId }),
+    messages: call.messageCount,
+    ...(call.systemHash === null ? {} : { system: call.systemHash }),
+    ...(call.toolsHash === null ? {} : { tools: call.toolsHash }),
+    estimate: call.estimatedTokens,
+    ...(call.maxOutputTokens === null ? {} : { maxOutput: call.maxOutputTokens }),
+    ...(call.windowTokens === null ? {} : { window: call.windowTokens }),
+    outcome: call.outcome,
+    ...(call.actual === null ? {} : { actual: call.actual }),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A record of a call: the call, or the further part of one. */
+export type CallPart =
+  | { readonly part: 1; readonly call: CallFacts; readonly hasMore: boolean }
+  | {
+      readonly part: 2;
+      readonly turnId: string;
+      readonly step: number;
+      readonly attempt: number;
+      readonly changes: readonly GuardChange[];
+      readonly splice: CallSplice | null;
+    };
+
+/** Reads a record of a call; null for every other record, and for one that is not as we write them. */
+export function readCallPart(record: SessionRecord): CallPart | null {
+  if (throughlineKind(record) !== "call" || !isFields(record["data"])) return null;
+  const { data } = record;
+  const { turnId, step } = data;
+  if (typeof turnId !== "string" || typeof step !== "number") return null;
+  const attempt = numberOr(data["attempt"], 0);
+  const changes = Array.isArray(data["changes"]) ? (data["changes"] as readonly GuardChange[]) : [];
+  const splice = isFields(data["splice"]) ? (data["splice"] as unknown as CallSplice) : null;
+  if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, splice };
+  const { provider, model, toSeq, outcome } = data;
+  if (typeof provider !== "string" || typeof model !== "string" || typeof toSeq !== "number") return null;
+  const call: CallFacts = {
+    turnId,
+    step,
+    attempt,
+    provider,
+    api: textOr(data["api"], provider),
+    model,
+    fromSeq: numberOr(data["fromSeq"], 1),
+    toSeq,
+    headId: textOr(data["headId"], null),
+    summaryId: textOr(data["summaryId"], null),
+    messageCount: numberOr(data["messages"], 0),
+    systemHash: textOr(data["system"], null),
+    toolsHash: textOr(data["tools"], null),
+    estimatedTokens: numberOr(data["estimate"], 0),
+    maxOutputTokens: numberOr(data["maxOutput"], null),
+    windowTokens: numberOr(data["window"], null),
+    outcome: outcome as CallOutcome,
+    actual: Array.isArray(data["actual"]) ? (data["actual"] as unknown as CallActual) : null,
+    changes,
+    splice,
+  };
+  return { part: 1, call, hasMore: data["more"] === 1 };
+}
+
+function numberOr<Other>(value: unknown, other: Other): number | Other {
+  return typeof value === "number" ? value : other;
+}
+
+function textOr<Other>(value: unknown, other: Other): string | Other {
+  return typeof value === "string" ? value : other;
+}

@@ -1,0 +1,72 @@
+import { openSession, sessionRef, ThroughlineError, type SessionRef } from "@throughline/core";
+import { parseSessionKey } from "@throughline/core/keys";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { createTokenEstimator } from "@throughline/tokens";
+import { processOwners } from "./process-owners.ts";
+import type { Session, Sessions } from "./session.ts";
+import { SessionHandle } from "./session-handle.ts";
+import { historyTarget } from "./session-log.ts";
+import type { SessionsOptions } from "./session-options.ts";
+import { SharedParts } from "./shared-parts.ts";
+
+/**
+ * Sessions over a store: every turn is kept before a model sees it, and survives whatever happens to the process.
+ * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
+ */
+export function createSessions(options: SessionsOptions): Sessions {
+  historyTarget(options.model.chat.api);
+  return new OpenSessions(options);
+}
+
+class OpenSessions implements Sessions {
+  readonly #options: SessionsOptions;
+  readonly #shared: SharedParts;
+  readonly #open = new Set<SessionHandle>();
+  #isClosed = false;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#shared = new SharedParts({
+      clock: options.clock ?? systemClock,
+      random: options.random ?? systemRandom,
+      estimator: options.estimator ?? createTokenEstimator(),
+      owners: options.owners ?? processOwners(),
+    });
+  }
+
+  async open(address: string | SessionRef, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
+    if (this.#isClosed) throw new ThroughlineError("INPUT_INVALID", "These sessions were closed.");
+    const ref = typeof address === "string" ? this.#refOf(address) : sessionRef(address);
+    if (ref.archiveId !== undefined)
+      throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
+    const { store } = this.#options;
+    await openSession(store, ref, { random: this.#shared.random });
+    const parts = {
+      options: this.#options,
+      shared: this.#shared,
+      onClose: (handle: SessionHandle) => void this.#open.delete(handle),
+    };
+    const handle = await SessionHandle.open(ref, parts, signal);
+    this.#open.add(handle);
+    return handle;
+  }
+
+  #refOf(key: string): SessionRef {
+    const { agentId, namespace } = this.#options;
+    const named = parseSessionKey(key).agentId;
+    return sessionRef({
+      key,
+      ...(agentId === undefined || named !== null ? {} : { agentId }),
+      ...(namespace === undefined ? {} : { namespace }),
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#open].map((handle) => handle.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

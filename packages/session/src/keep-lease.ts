@@ -1,0 +1,52 @@
+import { hasErrorCode, type Clock } from "@throughline/core";
+import type { Emit } from "./session-event.ts";
+import type { SessionLog } from "./session-log.ts";
+
+export interface LeaseScene {
+  readonly log: SessionLog;
+  readonly clock: Clock;
+  readonly fence: number;
+  readonly leaseMs: number;
+  readonly emit: Emit | null;
+  /** The turn is another's now. */
+  readonly onLost: (cause: unknown) => void;
+}
+
+/** Renews the lease at a third of its length until it is told to stop, or the turn is lost. */
+export function keepLease(scene: LeaseScene): () => void {
+  const stopping = new AbortController();
+  void renewAgain(scene, stopping.signal);
+  return () => stopping.abort();
+}
+
+async function renewAgain(scene: LeaseScene, signal: AbortSignal): Promise<void> {
+  const { log, clock, fence, leaseMs, emit } = scene;
+  while (await slept(clock, leaseMs / 3, signal)) {
+    const leaseUntilMs = clock.nowMs() + leaseMs;
+    // A lease that a power cut takes is a lease of a process that is gone.
+    const durability = log.store.capabilities.durabilities[0];
+    try {
+      await log.append([], {
+        turn: { action: "renew", fence, leaseUntilMs },
+        ...(durability === undefined ? {} : { durability }),
+      });
+      emit?.({ name: "lease.renewed", leaseUntilMs });
+    } catch (cause) {
+      if (signal.aborted) return;
+      if (hasErrorCode(cause, "TURN_FENCED", "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "STORE_CLOSED")) {
+        scene.onLost(cause);
+        return;
+      }
+      emit?.({ name: "lease.delayed", cause });
+    }
+  }
+}
+
+async function slept(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(delayMs, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return !signal.aborted;
+}

@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import type { ToolDefinition } from "@throughline/core";
+import { estimateContext, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
+import type { Rendering } from "@throughline/history";
+import type { Calibration } from "@throughline/tokens";
+import type { SessionLog } from "./session-log.ts";
+import { historyTarget } from "./session-log.ts";
+
+/** System prompt and tools: what every request of a turn begins with. */
+export interface PromptPrefix {
+  readonly system: string | null;
+  readonly tools: readonly ToolDefinition[];
+  readonly systemHash: string | null;
+  readonly toolsHash: string | null;
+}
+
+/** The messages of the log with the system prompt where the provider wants it. */
+export interface Prompt {
+  /** For the request's own field. */
+  readonly system: string | null;
+  readonly messages: readonly unknown[];
+  readonly rendering: Rendering<unknown>;
+  /** The last record that was looked at, and the head. */
+  readonly toSeq: number;
+  readonly headId: string | null;
+}
+
+/** Puts the system prompt to what the log gives. */
+export function promptOf(log: SessionLog, system: string | null): Prompt {
+  const rendering = log.history.render();
+  const { lastSeq: toSeq, headId } = log.head;
+  return { ...withSystem(log.target.api, rendering.messages, system), rendering, toSeq, headId };
+}
+
+/** Where a provider wants the system prompt: in a field of its own, or before the messages. */
+export function withSystem(
+  api: string,
+  messages: readonly unknown[],
+  system: string | null,
+): { readonly system: string | null; readonly messages: readonly unknown[] } {
+  if (system === null || messages.length === 0) return { system, messages };
+  const { field, first } = historyTarget(api).mapping.system(system);
+  return { system: field, messages: first.length === 0 ? messages : [...first, ...messages] };
+}
+
+const hashes = new WeakMap<readonly ToolDefinition[], string>();
+let lastSystem: { readonly text: string; readonly hash: string } | null = null;
+
+/** The same prompt comes call after call: its hash is made once. */
+export function prefixOf(system: string | null, tools: readonly ToolDefinition[]): PromptPrefix {
+  if (system !== null && lastSystem?.text !== system) lastSystem = { text: system, hash: shortHash(system) };
+  const systemHash = system === null ? null : (lastSystem?.hash ?? null);
+  return { system, tools, systemHash, toolsHash: toolsHashOf(tools) };
+}
+
+export function toolsHashOf(tools: readonly ToolDefinition[]): string | null {
+  if (tools.length === 0) return null;
+  const known = hashes.get(tools) ?? shortHash(JSON.stringify(tools));
+  hashes.set(tools, known);
+  return known;
+}
+
+export function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+}
+
+/** Estimates a prompt by the last call that was measured, if that still says something of it. */
+export class PromptGauge {
+  /** The prefix of the last call of this handle, to be counted when another one takes its place. */
+  #measuredPrefix: PromptPrefix | null = null;
+
+  measuredWith(prefix: PromptPrefix): void {
+    this.#measuredPrefix = prefix;
+  }
+
+  /** The measured size and how many messages of the request it covers; null when everything has to be counted. */
+  actual(log: SessionLog, messages: readonly unknown[], prefix: PromptPrefix, counter: TokenCounter): Actual | null {
+    const { measured } = log.facts;
+    if (measured === null) return null;
+    const { call, occupancyTokens } = measured;
+    const { api, provider, modelId } = log.target;
+    if (call.api !== api || call.provider !== provider || call.model !== modelId) return null;
+    const coversMessages = endOfReply(messages, call.messageCount);
+    if (coversMessages === call.messageCount) return null;
+    const isSamePrefix = call.systemHash === prefix.systemHash && call.toolsHash === prefix.toolsHash;
+    if (isSamePrefix) return { tokens: occupancyTokens, coversMessages };
+    const before = this.#measuredPrefix;
+    if (before?.systemHash !== call.systemHash || before.toolsHash !== call.toolsHash) return null;
+    const changed = prefixTokens(prefix, counter) - prefixTokens(before, counter);
+    return { tokens: Math.max(0, occupancyTokens + changed), coversMessages };
+  }
+}
+
+/** By the tokenizer, corrected as the model is known to differ from it. */
+function prefixTokens({ system, tools }: PromptPrefix, counter: TokenCounter): number {
+  const bare = (system === null ? 0 : counter.countText(system)) + counter.countTools(tools).bareTokens;
+  return Math.round(bare * counter.profile.factor);
+}
+
+/** The reply to the first `from` messages ends before the first message that no model wrote. */
+function endOfReply(messages: readonly unknown[], from: number): number {
+  let end = from;
+  while (end < messages.length && isOfModel(messages[end])) end += 1;
+  return end;
+}
+
+function isOfModel(message: unknown): boolean {
+  const { role, type } = message as { readonly role?: unknown; readonly type?: unknown };
+  return role === undefined ? type !== "function_call_output" : role === "assistant" || role === "model";
+}
+
+export interface EstimateScene {
+  readonly counter: TokenCounter;
+  readonly calibration: Calibration;
+  readonly actual: Actual | null;
+}
+
+export function estimatePrompt(
+  prompt: Pick<Prompt, "system" | "messages">,
+  tools: readonly ToolDefinition[],
+  scene: EstimateScene,
+): ContextEstimate {
+  const { system, messages } = prompt;
+  return estimateContext({ messages: messages as readonly object[], system, tools }, scene);
+}

@@ -1,0 +1,96 @@
+import type { Turn, RunTurnOptions } from "./session.ts";
+import { afterTurn } from "./after-turn.ts";
+import { finishedTurn } from "./finished-turn.ts";
+import { keepLease } from "./keep-lease.ts";
+import type { Emit } from "./session-event.ts";
+import type { TurnHost } from "./turn-host.ts";
+import { TurnLedger } from "./turn-ledger.ts";
+import { TurnRun, type TurnEnd } from "./turn-run.ts";
+import type { TurnSettings } from "./turn-settings.ts";
+import { forward } from "./turn-wait.ts";
+
+export interface RunScene {
+  readonly handle: TurnHost;
+  readonly options: RunTurnOptions;
+  readonly turnId: string;
+  readonly emit: Emit | null;
+  readonly settings: TurnSettings;
+  readonly fence: number;
+  readonly controller: AbortController;
+  /** Collects what the turn appends. */
+  readonly messages: Turn["messages"];
+}
+
+/** Keeps the lease of an open turn while it runs, and sees to it that it ends. */
+export async function runOpenTurn(scene: RunScene): Promise<Turn> {
+  const { handle, options, settings, turnId, fence, emit, controller } = scene;
+  const { log, shared } = handle;
+  const ledger = new TurnLedger(log);
+  let lost: unknown = null;
+  const onLost = (cause: unknown): void => {
+    if (lost !== null) return;
+    lost = cause;
+    emit?.({ name: "lease.lost", cause });
+    controller.abort(cause);
+  };
+  const endForwarding = forward([options.signal, handle.closing], controller);
+  const stopLease = keepLease({ log, clock: shared.clock, fence, leaseMs: settings.leaseMs, emit, onLost });
+  const model = { provider: settings.model.chat.provider, modelId: settings.model.modelId };
+  let run: TurnRun | null = null;
+  try {
+    const counter = await shared.estimator.counterFor(model);
+    ledger.windowTokens = await shared.windowOf(settings.model, emit);
+    run = new TurnRun({
+      log,
+      ledger,
+      settings,
+      counter,
+      promptGauge: handle.promptGauge,
+      clock: shared.clock,
+      turnId,
+      fence,
+      signal: controller.signal,
+      lostBecause: () => lost,
+      onLost,
+      summaryId: () => handle.summaryId(),
+      onDelta: options.onDelta ?? null,
+      emit,
+    });
+    const end = await run.run();
+    return ended(scene, end, ledger);
+  } catch (error) {
+    if (lost === null) await settle(scene, run, error);
+    throw lost ?? error;
+  } finally {
+    stopLease();
+    endForwarding();
+  }
+}
+
+function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger): Turn {
+  const { handle, turnId, emit, messages, settings } = scene;
+  emit?.({ name: "turn.closed", outcome: end.outcome });
+  const turn = finishedTurn({
+    turnId,
+    ref: handle.ref,
+    outcome: end.outcome,
+    messages,
+    calls: end.calls,
+    usage: ledger.used,
+    gauge: ledger.now(),
+    replayed: false,
+  });
+  handle.track(afterTurn({ handle, settings, turn, emit }));
+  return turn;
+}
+
+/** A turn that failed is closed as such; when even that fails, whoever comes next knows that nobody is at it. */
+async function settle({ handle, turnId, emit }: RunScene, run: TurnRun | null, error: unknown): Promise<void> {
+  try {
+    if (run?.isClosed !== true) await run?.closeFailed(error);
+  } catch (cause) {
+    emit?.({ name: "step.failed", step: "close", cause });
+  }
+  if (run?.isClosed !== true) handle.shared.abandoned.add(turnId);
+  emit?.({ name: "turn.closed", outcome: "failed" });
+}

@@ -1,0 +1,137 @@
+import { hasErrorCode, type RecordDraft, type SessionRef, type ToolCallBlock } from "@throughline/core";
+import { argumentProblem } from "./check-arguments.ts";
+import type { Emit } from "./session-event.ts";
+import type { SessionTool, ToolOutput } from "./session-options.ts";
+
+export interface ToolsScene {
+  readonly ref: SessionRef;
+  readonly turnId: string;
+  readonly tools: ReadonlyMap<string, SessionTool>;
+  readonly isParallel: boolean;
+  readonly signal: AbortSignal;
+  readonly emit: Emit | null;
+  readonly append: (drafts: readonly RecordDraft[]) => Promise<unknown>;
+}
+
+/** Calls of a reply, and whether its last one may be incomplete. */
+export interface RequestedCalls {
+  readonly calls: readonly ToolCallBlock[];
+  readonly isCutOff: boolean;
+}
+
+interface Result {
+  readonly content: ToolOutput;
+  readonly isError: boolean;
+}
+
+const failed = (text: string): Result => ({ content: text, isError: true });
+const notRun = "The turn was aborted before this call was run.";
+const mayHaveRun = "The turn was aborted while this call ran. It may have had its effect, in part or whole.";
+
+/**
+ * Runs the calls of a reply and appends each result as it comes: exactly one for every call, whatever happens to the
+ * tool. Results that come while one is being written are written together.
+ */
+export async function runTools({ calls, isCutOff }: RequestedCalls, scene: ToolsScene): Promise<void> {
+  const finished: RecordDraft[] = [];
+  let writing: Promise<void> | null = null;
+  const write = async (): Promise<void> => {
+    while (finished.length > 0) await appendResults(finished.splice(0), scene);
+    writing = null;
+  };
+  const runOne = async (call: ToolCallBlock, index: number): Promise<void> => {
+    const isIncomplete = isCutOff && index === calls.length - 1;
+    const result = isIncomplete
+      ? failed("The reply reached its length limit in this call. It was not run; make it again, shorter.")
+      : await resultOf(call, scene);
+    finished.push(resultDraft(call.id, call.name, result));
+    await (writing ??= write());
+  };
+  if (scene.isParallel) {
+    const outcomes = await Promise.allSettled(calls.map(runOne));
+    const problem = outcomes.find((outcome) => outcome.status === "rejected");
+    if (problem !== undefined) throw problem.reason;
+  } else {
+    for (const [index, call] of calls.entries()) await runOne(call, index);
+  }
+}
+
+async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result> {
+  const { signal, emit } = scene;
+  const { id: callId, name: toolName } = call;
+  if (signal.aborted) return failed(notRun);
+  const tool = scene.tools.get(toolName);
+  if (tool === undefined) return failed(`There is no tool ${JSON.stringify(toolName)}.${namesOf(scene.tools)}`);
+  const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
+  if (problem !== null) return failed(`The call was not run: ${problem}.`);
+  emit?.({ name: "tool.started", callId, toolName });
+  const result = await orAborted(runTool(tool, call, scene), signal);
+  emit?.({ name: "tool.finished", callId, toolName, isError: result.isError });
+  return result;
+}
+
+async function runTool(tool: SessionTool, call: ToolCallBlock, { signal, turnId, ref }: ToolsScene): Promise<Result> {
+  // A tool that changes its arguments must not change what the log and the next request say of the call.
+  const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
+  try {
+    const content = await tool.run(args, { signal, callId: call.id, turnId, ref });
+    return { content, isError: typeof content === "object" && content.isError === true };
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return failed(text === "" ? "The tool failed." : text);
+  }
+}
+
+/** A tool that pays no heed to the signal must not hold up the turn. */
+function orAborted(running: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve) => {
+    const abort = (): void => resolve(failed(mayHaveRun));
+    signal.addEventListener("abort", abort, { once: true });
+    void running.then((result) => {
+      signal.removeEventListener("abort", abort);
+      resolve(result);
+    });
+  });
+}
+
+function namesOf(tools: ReadonlyMap<string, SessionTool>): string {
+  return tools.size === 0 ? "" : ` There are: ${[...tools.keys()].join(", ")}.`;
+}
+
+/** The record of a call's result. */
+export function resultDraft(toolCallId: string, toolName: string, { content: output, isError }: Result): RecordDraft {
+  const { content, details } = typeof output === "string" ? { content: output, details: undefined } : output;
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return {
+    type: "message",
+    message: {
+      role: "toolResult",
+      toolCallId,
+      toolName,
+      content: blocks,
+      isError,
+      ...(details === undefined ? {} : { details }),
+    },
+  };
+}
+
+/** A result the store cannot take is replaced by one that says so: the call must not be left without. */
+async function appendResults(drafts: readonly RecordDraft[], scene: ToolsScene): Promise<void> {
+  try {
+    await scene.append(drafts);
+  } catch (error) {
+    if (!hasErrorCode(error, "RECORD_TOO_LARGE", "BATCH_TOO_LARGE", "RECORD_INVALID")) throw error;
+    const [first] = drafts;
+    if (drafts.length > 1) {
+      for (const draft of drafts) await appendResults([draft], scene);
+    } else if (first !== undefined) {
+      const { toolCallId, toolName } = first["message"] as { readonly toolCallId: string; readonly toolName: string };
+      await scene.append([resultDraft(toolCallId, toolName, failed(`The result could not be kept: ${error.message}`))]);
+    }
+  }
+}
+
+/** The record for a call that a turn left without a result when its process ended. */
+export function interruptedResult(toolCallId: string, toolName: string): RecordDraft {
+  return resultDraft(toolCallId, toolName, failed("The process ended while this call was under way. It may have run."));
+}

@@ -1,0 +1,61 @@
+import type { SessionRef, StoredRecord } from "@throughline/core";
+import type { GuardEvent } from "@throughline/guard";
+import type { Gauge } from "@throughline/tokens";
+import type { CallFacts } from "./call-record.ts";
+import type { InterruptedTurn, TurnOutcome } from "./session.ts";
+
+/** Of which session and turn an event speaks. */
+interface EventPlace {
+  readonly ref: SessionRef;
+  /** Null outside of turns. */
+  readonly turnId: string | null;
+}
+
+type Happening =
+  /** The turn waits for the one that runs. `owner` is null for one of this `Sessions`. */
+  | { readonly name: "turn.queued"; readonly owner: string | null; readonly leaseUntilMs: number | null }
+  /** The session is busy: the turn goes on in a copy. */
+  | { readonly name: "turn.branched"; readonly from: SessionRef }
+  | { readonly name: "turn.interrupted"; readonly interrupted: InterruptedTurn }
+  | { readonly name: "turn.opened"; readonly fence: number; readonly resumes: string | null }
+  | { readonly name: "turn.closed"; readonly outcome: TurnOutcome }
+  | { readonly name: "record.appended"; readonly record: StoredRecord }
+  | { readonly name: "call.started"; readonly step: number; readonly attempt: number; readonly estimatedTokens: number }
+  | { readonly name: "call.finished"; readonly call: CallFacts }
+  | { readonly name: "tool.started"; readonly callId: string; readonly toolName: string }
+  | { readonly name: "tool.finished"; readonly callId: string; readonly toolName: string; readonly isError: boolean }
+  | { readonly name: "step.started"; readonly step: string }
+  | { readonly name: "step.finished"; readonly step: string }
+  | { readonly name: "step.failed"; readonly step: string; readonly cause: unknown }
+  /** The prompt that is about to be sent fills so much of the window, for the first time in this cycle. */
+  | { readonly name: "threshold.crossed"; readonly percent: number; readonly gauge: Gauge }
+  | { readonly name: "lease.renewed"; readonly leaseUntilMs: number }
+  /** Renewing failed for another reason than a takeover; it is tried again. */
+  | { readonly name: "lease.delayed"; readonly cause: unknown }
+  /** Another turn took over: this one stops and writes nothing more. */
+  | { readonly name: "lease.lost"; readonly cause: unknown }
+  | { readonly name: "window.unread"; readonly cause: unknown }
+  | GuardEvent;
+
+/** What happens in a session, for those who watch. Events inform and decide nothing; a listener that throws disturbs nothing. */
+export type SessionTurnEvent = Happening & EventPlace;
+
+export type SessionEventListener = (event: SessionTurnEvent) => void;
+
+export type Emit = (event: Happening) => void;
+
+/** Tells all listeners; null when there are none, so that no event is made for nobody. */
+export function createEmit(place: EventPlace, listeners: readonly (SessionEventListener | undefined)[]): Emit | null {
+  const present = listeners.filter((listener) => listener !== undefined);
+  if (present.length === 0) return null;
+  return (event) => {
+    const placed = { ...event, ...place };
+    for (const listener of present) {
+      try {
+        listener(placed);
+      } catch {
+        // Whoever watches must not be able to break a turn; what it threw is its own to handle.
+      }
+    }
+  };
+}

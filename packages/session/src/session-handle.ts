@@ -1,0 +1,255 @@
+import {
+  resetSession,
+  ThroughlineError,
+  type AppendResult,
+  type Message,
+  type OpenTurn,
+  type RecordDraft,
+  type SessionEntry,
+  type SessionHead,
+  type SessionRef,
+  type StoredRecord,
+} from "@throughline/core";
+import { gaugeOf } from "@throughline/tokens";
+import { interruptedTurn, isGone } from "./begin-turn.ts";
+import { estimatePrompt, prefixOf, promptOf, PromptGauge } from "./prompt.ts";
+import { resetEntry } from "./reset-entry.ts";
+import type {
+  InterruptedTurn,
+  ResumeOptions,
+  RunningTurn,
+  RunTurnOptions,
+  Session,
+  SessionAppendOptions,
+  SessionMessages,
+  Turn,
+} from "./session.ts";
+import { createEmit, type Emit } from "./session-event.ts";
+import { readLearning } from "./session-learning.ts";
+import { historyTarget, SessionLog, targetOf } from "./session-log.ts";
+import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
+import type { SharedParts } from "./shared-parts.ts";
+import { messageDraft } from "./turn-run.ts";
+import { takeTurn } from "./take-turn.ts";
+import type { TurnHost } from "./turn-host.ts";
+import { toolSet, turnSettings } from "./turn-settings.ts";
+
+/** One open session. What a turn does is in `take-turn.ts`; here is what lasts longer than one. */
+export class SessionHandle implements Session, TurnHost {
+  readonly restored: { readonly turns: number; readonly messages: number };
+  readonly promptGauge: PromptGauge = new PromptGauge();
+  readonly log: SessionLog;
+  readonly options: SessionsOptions;
+  readonly shared: SharedParts;
+  readonly #emit: Emit | null;
+  #model: SessionModel;
+  /** The turn that runs here. */
+  #current: { readonly emit: Emit | null; readonly messages: Message[] } | null = null;
+  readonly #work = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+  readonly #onClose: (handle: SessionHandle) => void;
+  #summary: { readonly changes: number; readonly id: string | null } | null = null;
+
+  private constructor(parts: OpenParts, log: SessionLog) {
+    this.log = log;
+    this.options = parts.options;
+    this.shared = parts.shared;
+    this.#model = parts.options.model;
+    this.#onClose = parts.onClose;
+    this.#emit = createEmit({ ref: log.ref, turnId: null }, [parts.options.onEvent]);
+    this.restored = { turns: log.facts.userMessages, messages: log.messageCount };
+  }
+
+  static async open(ref: SessionRef, parts: OpenParts, signal?: AbortSignal): Promise<SessionHandle> {
+    const { store, model, redactBeforeAppend } = parts.options;
+    let handle: SessionHandle | null = null;
+    const log = await SessionLog.load(
+      {
+        store,
+        ref,
+        target: targetOf(model),
+        redact: redactBeforeAppend ?? null,
+        onRecord: (stored) => handle?.onRecord(stored),
+      },
+      signal,
+    );
+    handle = new SessionHandle(parts, log);
+    return handle;
+  }
+
+  get ref(): SessionRef {
+    return this.log.ref;
+  }
+
+  get key(): string {
+    return this.log.ref.key;
+  }
+
+  get sessionId(): string {
+    return this.log.sessionId;
+  }
+
+  get entry(): SessionEntry {
+    return this.log.entry;
+  }
+
+  get head(): SessionHead {
+    return this.log.head;
+  }
+
+  get model(): SessionModel {
+    return this.#model;
+  }
+
+  get interrupted(): InterruptedTurn | null {
+    const turn = this.#openTurn();
+    return turn === null || this.#isRunning(turn) ? null : interruptedTurn(this.log, turn);
+  }
+
+  get running(): RunningTurn | null {
+    const turn = this.#openTurn();
+    if (turn === null || !this.#isRunning(turn)) return null;
+    const { turnId, owner, leaseUntilMs } = turn;
+    return { turnId, owner, leaseUntilMs };
+  }
+
+  /** The open turn of the log, unless it is the one of this handle. */
+  #openTurn(): OpenTurn | null {
+    return this.#current === null ? this.log.head.turn : null;
+  }
+
+  #isRunning(turn: OpenTurn): boolean {
+    return turn.leaseUntilMs > this.shared.clock.nowMs() && !isGone(turn, this.shared);
+  }
+
+  async runTurn(input: SessionContent, options: RunTurnOptions = {}): Promise<Turn> {
+    const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
+    const { idempotencyKey = null } = options;
+    return this.#track(takeTurn(this, { drafts, resumes: null, idempotencyKey }, options));
+  }
+
+  async resume(options: ResumeOptions = {}): Promise<Turn> {
+    return this.#track(takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null }, options));
+  }
+
+  async append(drafts: readonly RecordDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {
+    this.assertOpen();
+    const { expectHead, ...rest } = options;
+    return this.log.append(drafts, { ...rest, ...(expectHead === undefined ? {} : { expect: { head: expectHead } }) });
+  }
+
+  async messages(api: string = this.#model.chat.api): Promise<SessionMessages> {
+    this.assertOpen();
+    const { log, options, shared } = this;
+    await log.retarget(targetOf(this.#model));
+    const model = { provider: this.#model.chat.provider, modelId: this.#model.modelId };
+    const settings = turnSettings(this.#model, options, {});
+    const counter = await shared.estimator.counterFor(model);
+    const windowTokens = await shared.windowOf(this.#model, null);
+    const { calibration } = readLearning(log.entry);
+    const measure = (text: string | null): Omit<SessionMessages, "api"> => {
+      const prefix = prefixOf(text, toolSet(options.tools).definitions);
+      const prompt = promptOf(log, text);
+      const actual = this.promptGauge.actual(log, prompt.messages, prefix, counter);
+      const estimate = estimatePrompt(prompt, prefix.tools, { counter, calibration, actual });
+      const gauge = gaugeOf(estimate, { windowTokens });
+      return { system: prompt.system, messages: prompt.messages, repairs: prompt.rendering.repairs, gauge };
+    };
+    const { system } = settings;
+    const text =
+      typeof system === "function" ? system({ ref: log.ref, turnId: null, gauge: measure(null).gauge }) : system;
+    if (api === this.#model.chat.api) return { api, ...measure(text) };
+    const { gauge } = measure(text);
+    const other = historyTarget(api).render(log.history.context(), { system: text });
+    return { api, system: other.system, messages: other.messages, repairs: other.repairs, gauge };
+  }
+
+  async setModel(model: SessionModel): Promise<void> {
+    this.assertOpen();
+    historyTarget(model.chat.api);
+    this.#model = model;
+    if (this.#current === null) await this.log.retarget(targetOf(model));
+  }
+
+  async refresh(): Promise<void> {
+    this.assertOpen();
+    await this.log.reload();
+  }
+
+  async reset(): Promise<void> {
+    this.assertOpen();
+    const { store } = this.log;
+    await resetSession(store, this.ref, { random: this.shared.random, keep: resetEntry });
+    await this.log.reload();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new ThroughlineError("ABORTED", "The session was closed."));
+    await Promise.allSettled(this.#work);
+    this.#onClose(this);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  assertOpen(): void {
+    if (this.#closing.signal.aborted) throw new ThroughlineError("INPUT_INVALID", "The session was closed.");
+  }
+
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  enterTurn(emit: Emit | null): Message[] {
+    const messages: Message[] = [];
+    this.#current = { emit, messages };
+    return messages;
+  }
+
+  leaveTurn(): void {
+    this.#current = null;
+  }
+
+  track(work: Promise<unknown>): void {
+    const tracked = work.finally(() => this.#work.delete(tracked));
+    this.#work.add(tracked);
+  }
+
+  #track<Result>(work: Promise<Result>): Promise<Result> {
+    const settled = work.then(
+      () => null,
+      () => null,
+    );
+    this.track(settled);
+    return work;
+  }
+
+  async openOther(ref: SessionRef, signal?: AbortSignal): Promise<SessionHandle> {
+    const { options, shared } = this;
+    const other = await SessionHandle.open(ref, { options, shared, onClose: () => {} }, signal);
+    await other.setModel(this.#model);
+    return other;
+  }
+
+  /** Looked up again only when it may have changed. */
+  summaryId(): string | null {
+    const { changes } = this.log.facts;
+    if (changes === 0) return null;
+    if (this.#summary?.changes !== changes) this.#summary = { changes, id: this.log.history.context().summaryId };
+    return this.#summary.id;
+  }
+
+  onRecord(record: StoredRecord): void {
+    const current = this.#current;
+    if (current !== null && record.type === "message" && !record.side)
+      current.messages.push(record.record["message"] as Message);
+    (current?.emit ?? this.#emit)?.({ name: "record.appended", record });
+  }
+}
+
+export interface OpenParts {
+  readonly options: SessionsOptions;
+  readonly shared: SharedParts;
+  readonly onClose: (handle: SessionHandle) => void;
+}

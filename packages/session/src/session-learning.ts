@@ -1,0 +1,68 @@
+import type { SessionEntry } from "@throughline/core";
+import { nothingLearned, readLimits, type LearnedLimits } from "@throughline/guard";
+import {
+  addSpend,
+  costOf,
+  emptyCalibration,
+  freshThresholds,
+  nothingSpent,
+  readCalibration,
+  readThresholds,
+  type Calibration,
+  type CallUsage,
+  type ModelName,
+  type Spend,
+  type ThresholdState,
+} from "@throughline/tokens";
+
+/** What a session has learned and spent: kept in its entry, under `throughline`, so that a restart forgets nothing. */
+export interface SessionLearning {
+  readonly calibration: Calibration;
+  readonly limits: LearnedLimits;
+  readonly thresholds: ThresholdState;
+  readonly spend: Spend;
+}
+
+const nothing: SessionLearning = {
+  calibration: emptyCalibration,
+  limits: nothingLearned,
+  thresholds: freshThresholds,
+  spend: nothingSpent,
+};
+
+/** What cannot be read was not written by us, and is begun anew. */
+export function readLearning(entry: SessionEntry): SessionLearning {
+  const kept = entry["throughline"];
+  if (typeof kept !== "object" || kept === null) return nothing;
+  const { calibration, limits, thresholds, spend } = kept as Readonly<Record<string, unknown>>;
+  return {
+    calibration: readCalibration(calibration) ?? emptyCalibration,
+    limits: readLimits(limits) ?? nothingLearned,
+    thresholds: readThresholds(thresholds) ?? freshThresholds,
+    spend: readSpend(spend),
+  };
+}
+
+/** As the entry keeps it: without what is empty. */
+export function keptLearning({ calibration, limits, thresholds, spend }: SessionLearning): object {
+  return {
+    v: 1,
+    spend,
+    ...(calibration === emptyCalibration ? {} : { calibration }),
+    ...(limits === nothingLearned ? {} : { limits }),
+    ...(thresholds === freshThresholds ? {} : { thresholds }),
+  };
+}
+
+export function spendMore(spend: Spend, usage: CallUsage, model: ModelName): Spend {
+  return addSpend(spend, usage, costOf(usage, model));
+}
+
+function readSpend(value: unknown): Spend {
+  if (typeof value !== "object" || value === null) return nothingSpent;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const isNumber = (field: string): boolean => typeof fields[field] === "number" && Number.isFinite(fields[field]);
+  const counts = ["calls", "input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning"];
+  const isRead = counts.every(isNumber) && (fields["costUsd"] === null || isNumber("costUsd"));
+  return isRead ? (value as Spend) : nothingSpent;
+}

@@ -1,0 +1,229 @@
+import {
+  loadExisting,
+  readWindow,
+  type AppendOptions,
+  type AppendResult,
+  type RecordDraft,
+  type SessionEntry,
+  type SessionHead,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+  type StoredRecord,
+  ThroughlineError,
+} from "@throughline/core";
+import { createHistory, type History } from "@throughline/history/incremental";
+import { historyTargets, type HistoryTarget, type TargetName } from "@throughline/history/targets";
+import { storedRecord } from "./stored-record.ts";
+import type { RedactDraft, SessionModel } from "./session-options.ts";
+import { WindowFacts } from "./window-facts.ts";
+
+/** Which model the messages are for. */
+export interface LogTarget {
+  readonly api: string;
+  readonly provider: string;
+  readonly modelId: string;
+}
+
+export interface SessionLogOptions {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  readonly target: LogTarget;
+  readonly redact: RedactDraft | null;
+  /** Told of each record in order of seq, whoever wrote it. */
+  readonly onRecord: (stored: StoredRecord) => void;
+}
+
+/**
+ * A session as this handle knows it: the end of its log, the messages made of it, and where it stands. What is appended
+ * here is taken in without reading it back; what others appended is read when it shows.
+ */
+export class SessionLog {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  facts: WindowFacts = new WindowFacts();
+  /** The seq of the oldest record that was read. */
+  fromSeq = 1;
+  /** Records taken in, and reads of the store, for tests that count. */
+  readonly work: { recordsTaken: number; reads: number } = { recordsTaken: 0, reads: 0 };
+  #history: History;
+  #target: LogTarget;
+  #state: SessionState;
+  #entry: SessionEntry;
+  #head: SessionHead;
+  #lastMainId: string | null = null;
+  readonly #redact: RedactDraft | null;
+  readonly #onRecord: (stored: StoredRecord) => void;
+  #tail: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: SessionLogOptions, state: SessionState) {
+    this.store = options.store;
+    this.ref = options.ref;
+    this.#redact = options.redact;
+    this.#onRecord = options.onRecord;
+    this.#target = options.target;
+    this.#state = state;
+    this.#entry = state.entry;
+    this.#head = state.head;
+    this.#history = createHistory(historyTarget(options.target.api), { target: options.target });
+  }
+
+  /** Reads the window. @throws {ThroughlineError} SESSION_NOT_FOUND */
+  static async load(options: SessionLogOptions, signal?: AbortSignal): Promise<SessionLog> {
+    const log = new SessionLog(options, await loadExisting(options.store, options.ref));
+    await log.#reload(signal);
+    return log;
+  }
+
+  get sessionId(): string {
+    return this.#head.sessionId;
+  }
+
+  get head(): SessionHead {
+    return this.#head;
+  }
+
+  get entry(): SessionEntry {
+    return this.#entry;
+  }
+
+  /** As it was when the log was read last. */
+  get messageCount(): number {
+    return this.#state.messageCount;
+  }
+
+  get history(): History {
+    return this.#history;
+  }
+
+  get target(): LogTarget {
+    return this.#target;
+  }
+
+  /** Makes the messages for another model; reads the window again, because what was kept is in the other's shapes. */
+  async retarget(target: LogTarget): Promise<void> {
+    const { api, provider, modelId } = this.#target;
+    if (target.api === api && target.provider === provider && target.modelId === modelId) return;
+    historyTarget(target.api);
+    this.#target = target;
+    await this.reload();
+  }
+
+  /** Appends, one at a time, and takes in what was written. */
+  append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
+    return this.#exclusively(async () => {
+      const redact = this.#redact;
+      const written = redact === null ? drafts : drafts.map((draft) => redact(draft));
+      const result = await this.store.append(this.ref, written, options);
+      await this.#takeAppended(written, result, options);
+      return result;
+    });
+  }
+
+  /** Takes in what others appended. */
+  catchUp(): Promise<void> {
+    return this.#exclusively(() => this.#catchUp());
+  }
+
+  /** Reads the window again. */
+  reload(): Promise<void> {
+    return this.#exclusively(() => this.#reload());
+  }
+
+  #exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#tail.then(work);
+    this.#tail = done.catch(() => null);
+    return done;
+  }
+
+  async #reload(signal?: AbortSignal): Promise<void> {
+    this.work.reads += 1;
+    const { state, records } = await readWindow(this.store, this.ref, signal === undefined ? {} : { signal });
+    this.facts = new WindowFacts();
+    this.#history = createHistory(historyTarget(this.#target.api), { target: this.#target });
+    this.fromSeq = records[0]?.seq ?? state.head.lastSeq + 1;
+    this.#lastMainId = null;
+    for (const record of records) this.#take(record);
+    this.#accept(state);
+    // Written while it was read.
+    const lastSeq = Math.max(state.head.lastSeq, records.at(-1)?.seq ?? 0);
+    this.#head = { ...state.head, lastSeq };
+  }
+
+  async #catchUp(): Promise<void> {
+    const state = await loadExisting(this.store, this.ref);
+    if (state.sessionId !== this.sessionId) return this.#reload();
+    await this.#readFrom(this.#head.lastSeq, state.head.lastSeq);
+    this.#accept(state);
+  }
+
+  #accept(state: SessionState): void {
+    this.#state = state;
+    this.#entry = state.entry;
+    this.#head = state.head;
+    this.#followHead(state.head.headId);
+  }
+
+  /** A rewind puts the head elsewhere than on the newest record. */
+  #followHead(headId: string | null): void {
+    if (headId === this.#lastMainId) return;
+    this.#history.moveHead(headId);
+    this.#lastMainId = headId;
+    this.facts.measured = null;
+    this.facts.changes += 1;
+  }
+
+  async #readFrom(afterSeq: number, lastSeq: number): Promise<void> {
+    if (lastSeq <= afterSeq) return;
+    this.work.reads += 1;
+    for await (const page of this.store.read(this.ref, { afterSeq, beforeSeq: lastSeq + 1 }))
+      for (const record of page.records) this.#take(record);
+  }
+
+  async #takeAppended(drafts: readonly RecordDraft[], result: AppendResult, { entry }: AppendOptions): Promise<void> {
+    const { head, records } = result;
+    // Somebody began the session anew, or this was written before.
+    if (head.sessionId !== this.sessionId || result.replayed) return this.#catchUp();
+    const first = records[0]?.seq ?? head.lastSeq + 1;
+    await this.#readFrom(this.#head.lastSeq, first - 1);
+    for (const [index, place] of records.entries()) this.#take(storedRecord(drafts[index] as RecordDraft, place));
+    this.#head = head;
+    if (entry !== undefined) this.#entry = patched(this.#entry, entry);
+    this.#followHead(head.headId);
+  }
+
+  #take(stored: StoredRecord): void {
+    this.work.recordsTaken += 1;
+    this.#history.append([stored]);
+    if (!stored.side) this.#lastMainId = stored.id;
+    this.facts.take(stored);
+    this.#onRecord(stored);
+  }
+}
+
+export function targetOf({ chat, modelId }: SessionModel): LogTarget {
+  return { api: chat.api, provider: chat.provider, modelId };
+}
+
+/** @throws {ThroughlineError} CAPABILITY_UNSUPPORTED */
+export function historyTarget(api: string): HistoryTarget {
+  const target = historyTargets.get(api as TargetName);
+  if (target !== undefined) return target;
+  const known = [...historyTargets.keys()].join(", ");
+  throw new ThroughlineError(
+    "CAPABILITY_UNSUPPORTED",
+    `No messages can be made for the API ${api}, only for ${known}.`,
+    {
+      details: { api },
+    },
+  );
+}
+
+function patched(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
+  const next: Record<string, unknown> = { ...entry };
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === undefined) delete next[field];
+    else next[field] = value;
+  }
+  return next as SessionEntry;
+}

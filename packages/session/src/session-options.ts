@@ -1,0 +1,152 @@
+import type {
+  ChatModel,
+  Clock,
+  ImageBlock,
+  RandomSource,
+  RecordDraft,
+  SessionRef,
+  SessionStore,
+  StoredRecord,
+  TextBlock,
+  ToolDefinition,
+  UnknownBlock,
+} from "@throughline/core";
+import type { ContextEstimate, Gauge, TokenEstimator } from "@throughline/tokens";
+import type { OverflowKind } from "@throughline/guard";
+import type { SessionEventListener } from "./session-event.ts";
+import type { TurnOwners } from "./turn-owners.ts";
+
+/** The model that answers. */
+export interface SessionModel {
+  readonly chat: ChatModel;
+  readonly modelId: string;
+  /** Null stands for unknown. @default what the provider states, else what its errors have told */
+  readonly windowTokens?: number | null;
+  /** Room for each answer; null leaves it to the provider. @default 8192 */
+  readonly maxOutputTokens?: number | null;
+  /** @default "off" */
+  readonly thinkingLevel?: string;
+}
+
+/** What a user message or a tool's result is made of. */
+export type SessionContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+
+/** What a tool is told beside its arguments. */
+export interface ToolContext {
+  /** Aborted with the turn, and when the turn was taken over. */
+  readonly signal: AbortSignal;
+  readonly callId: string;
+  readonly turnId: string;
+  readonly ref: SessionRef;
+}
+
+export type ToolOutput =
+  | string
+  | {
+      readonly content: SessionContent;
+      readonly isError?: boolean;
+      /** Kept with the result for people and programs; no model sees it. */
+      readonly details?: unknown;
+    };
+
+/** Something the model can have done. A tool that throws has failed, and the model is told so. */
+export interface SessionTool {
+  readonly definition: ToolDefinition;
+  /** `args` is the tool's own copy, and fits the definition's schema. */
+  run(args: Readonly<Record<string, unknown>>, context: ToolContext): ToolOutput | Promise<ToolOutput>;
+}
+
+/** What is known when the system prompt of a call is made. */
+export interface SystemFacts {
+  readonly ref: SessionRef;
+  readonly turnId: string | null;
+  /** Before the call; of the prompt without the system prompt that is being made. */
+  readonly gauge: Gauge;
+}
+
+export type SystemPrompt = string | null | ((facts: SystemFacts) => string | null);
+
+/** What work around a turn has at hand. */
+export interface StepScene {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly model: SessionModel;
+  /** Of the prompt as it stands. */
+  readonly gauge: Gauge;
+  readonly signal: AbortSignal;
+  /** The records of the window, in order of seq. Read when it is called. */
+  records(): Promise<readonly StoredRecord[]>;
+  /** Appends as part of the turn, and everything that is sent from then on knows of it. */
+  append(drafts: readonly RecordDraft[], options?: StepAppendOptions): Promise<void>;
+}
+
+export interface StepAppendOptions {
+  readonly entry?: Readonly<Record<string, unknown>>;
+  /** The oldest seq a context still needs. */
+  readonly windowFromSeq?: number;
+}
+
+/** Work that a turn does beside asking the model. Steps run in the order they are given. */
+export interface TurnStep {
+  /** For events: `compaction`, `memory-flush`, … */
+  readonly name: string;
+  /**
+   * `before-call`: before each call; one that throws fails the turn. `after-turn`: in the background, after the turn was
+   * closed; `append` then takes side records only, and one that throws is an event.
+   */
+  readonly when: "before-call" | "after-turn";
+  run(scene: StepScene): Promise<void>;
+}
+
+/** A request does not fit: what the compaction is told beside the scene. */
+export interface OverflowScene extends StepScene {
+  readonly reason: OverflowKind;
+  /** What system, tools and messages may have; null when no window is known. */
+  readonly targetTokens: number | null;
+  /** What the provider said the request has; null when it did not. */
+  readonly observedTokens: number | null;
+  readonly estimate: ContextEstimate;
+}
+
+/** Makes the window smaller by appending a compaction through the scene. False when there is nothing to compact. */
+export type CompactSession = (scene: OverflowScene) => Promise<boolean>;
+
+/** Changes a record before it is stored and before any model sees it. Pure and synchronous. */
+export type RedactDraft = (draft: RecordDraft) => RecordDraft;
+
+export interface SessionsOptions {
+  /** Stays the caller's to close. */
+  readonly store: SessionStore;
+  readonly model: SessionModel;
+  /** @default null */
+  readonly system?: SystemPrompt;
+  /** @default [] */
+  readonly tools?: readonly SessionTool[];
+  /** The agent of keys that name none. @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** Model calls in one turn. @default 50 */
+  readonly maxSteps?: number;
+  /** Whether the calls of one reply run at the same time. @default true */
+  readonly parallelTools?: boolean;
+  /** How long a turn may go without a sign of life; renewed at a third of it. @default 30000 */
+  readonly leaseMs?: number;
+  /** Work around the calls, in order. @default [] */
+  readonly steps?: readonly TurnStep[];
+  /** What is done when a request does not fit and shortening tool results is not enough. @default the guard's own ways */
+  readonly compact?: CompactSession;
+  /** Percentages of the window at which a prompt is announced before it is sent, once a cycle. @default [90] */
+  readonly warnAtPercents?: readonly number[];
+  readonly redactBeforeAppend?: RedactDraft;
+  readonly onEvent?: SessionEventListener;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+  /** @default one of its own */
+  readonly estimator?: TokenEstimator;
+  /** Names this process as the owner of turns and tells which other owners are gone. @default by the operating system */
+  readonly owners?: TurnOwners;
+}

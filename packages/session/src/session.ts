@@ -1,0 +1,159 @@
+import type {
+  AppendResult,
+  ChatDelta,
+  Message,
+  RecordDraft,
+  SessionEntry,
+  SessionHead,
+  SessionRef,
+  Usage,
+} from "@throughline/core";
+import type { Repair } from "@throughline/history";
+import type { Gauge } from "@throughline/tokens";
+import type { CallFacts } from "./call-record.ts";
+import type { SessionEventListener } from "./session-event.ts";
+import type { SessionContent, SessionModel, SessionTool, SystemPrompt } from "./session-options.ts";
+
+/** How a turn ended. `failed` ones are thrown, with the outcome in the log. */
+export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit";
+
+/** A turn that is over. */
+export interface Turn {
+  readonly turnId: string;
+  readonly outcome: Exclude<TurnOutcome, "failed">;
+  /** What the model said last; of an aborted turn what had come. */
+  readonly text: string;
+  /** Why its last reply ended, in the words of records: `stop`, `length`, `aborted`, …; null without a reply. */
+  readonly stopReason: string | null;
+  /** Everything the turn put into the session: user, replies, results, in order. */
+  readonly messages: readonly Message[];
+  /** Of all calls together; null when no provider said anything. */
+  readonly usage: Usage | null;
+  /** After the turn. */
+  readonly gauge: Gauge;
+  /** One for each call of the model, failed ones too. */
+  readonly calls: readonly CallFacts[];
+  /** Where it took place: the session's own, or the branch's. */
+  readonly ref: SessionRef;
+  /** True when a turn with this idempotency key was done before and this is what came of it. */
+  readonly replayed: boolean;
+}
+
+/** What a process left behind that ended in the middle of a turn. */
+export interface InterruptedTurn {
+  readonly turnId: string;
+  readonly owner: string;
+  /** When it began, by its writer's clock; null when the mark lies before the window. */
+  readonly sinceMs: number | null;
+  /** What the user had said; null when the turn was resumed, or the text lies before the window. */
+  readonly text: string | null;
+}
+
+/** A turn that runs somewhere else. */
+export interface RunningTurn {
+  readonly turnId: string;
+  readonly owner: string;
+  readonly leaseUntilMs: number;
+}
+
+export interface RunTurnOptions {
+  /** Ends the turn; what was received is kept. */
+  readonly signal?: AbortSignal;
+  /** Given, answers are streamed. */
+  readonly onDelta?: (delta: ChatDelta) => void;
+  readonly onEvent?: SessionEventListener;
+  /**
+   * When another turn is open: wait for it, throw SESSION_BUSY, or go on in a copy of the session as it was before that
+   * turn. @default waits for turns of this process, throws for those of others
+   */
+  readonly whenBusy?: "queue" | "reject" | "branch";
+  /** How long to wait at most; then SESSION_BUSY. @default 600000 */
+  readonly waitMs?: number;
+  /** @default the session's */
+  readonly model?: SessionModel;
+  /** @default the session's */
+  readonly system?: SystemPrompt;
+  /** @default the session's */
+  readonly tools?: readonly SessionTool[];
+  /** @default the session's */
+  readonly maxSteps?: number;
+  /** @default the session's */
+  readonly leaseMs?: number;
+  /** A turn with the same key and input is done once: later ones go on with it, or give what came of it. */
+  readonly idempotencyKey?: string;
+}
+
+export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey">;
+
+/** What would be sent. */
+export interface SessionMessages {
+  /** The shape, by the name of a history target. */
+  readonly api: string;
+  /** For the request's own field; null where it is among the messages, or there is none. */
+  readonly system: string | null;
+  readonly messages: readonly unknown[];
+  readonly repairs: readonly Repair[];
+  readonly gauge: Gauge;
+}
+
+export interface SessionAppendOptions {
+  /** Refuses the append unless the head is this record. @default any head */
+  readonly expectHead?: string | null;
+  readonly idempotencyKey?: string;
+  /** Fields to set in the entry in the same commit. */
+  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal;
+}
+
+/** One conversation. Handles of one session, in one process or in several, may be used at once. */
+export interface Session extends AsyncDisposable {
+  readonly ref: SessionRef;
+  readonly key: string;
+  readonly sessionId: string;
+  /** What there was when the session was opened: user messages of the window, and messages of the session. */
+  readonly restored: { readonly turns: number; readonly messages: number };
+  /** What a process that is gone left open; null when there is nothing. */
+  readonly interrupted: InterruptedTurn | null;
+  /** A turn that another handle or process runs, as far as is known; null when there is none. */
+  readonly running: RunningTurn | null;
+  /** As it was last seen. */
+  readonly entry: SessionEntry;
+  readonly head: SessionHead;
+  readonly model: SessionModel;
+  /**
+   * One turn: the user's words are kept, the model asked, tools run, and every record kept as it happens. Resolves when
+   * the turn is closed; an aborted one resolves too.
+   * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, CONTEXT_OVERFLOW, MODEL_FAILED, ABORTED (before it began), and
+   *   what the store says
+   */
+  runTurn(input: SessionContent, options?: RunTurnOptions): Promise<Turn>;
+  /**
+   * Goes on with the last turn, which was interrupted, failed, aborted or stopped at its limit: without a word from the
+   * user. Calls of tools that have no result are answered as interrupted.
+   * @throws {ThroughlineError} INPUT_INVALID when there is nothing to go on with, and as `runTurn`
+   */
+  resume(options?: ResumeOptions): Promise<Turn>;
+  /** Appends records outside of a turn. */
+  append(drafts: readonly RecordDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
+  /** What would be sent to the session's model now, or to a model of another provider. */
+  messages(api?: string): Promise<SessionMessages>;
+  /** Another model from now on. The window is read again where the provider differs. */
+  setModel(model: SessionModel): Promise<void>;
+  /** Takes in what others appended. */
+  refresh(): Promise<void>;
+  /** Begins a new session under the key; the old one is archived. */
+  reset(): Promise<void>;
+  /** Aborts a turn of this handle that runs, waits for it and for work in the background. May be called again. */
+  close(): Promise<void>;
+}
+
+/** Opens sessions of one store. */
+export interface Sessions extends AsyncDisposable {
+  /**
+   * Loads or creates. Reads the window and nothing before it.
+   * @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, KEY_AGENT_MISMATCH, SESSION_ARCHIVED, and what the store says
+   */
+  open(address: string | SessionRef, options?: { readonly signal?: AbortSignal }): Promise<Session>;
+  /** Closes the sessions that are open; the store stays. */
+  close(): Promise<void>;
+}

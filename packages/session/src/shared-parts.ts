@@ -1,0 +1,53 @@
+import type { ChatModel, Clock, RandomSource, SessionRef } from "@throughline/core";
+import type { TokenEstimator } from "@throughline/tokens";
+import type { Emit } from "./session-event.ts";
+import type { SessionModel } from "./session-options.ts";
+import type { TurnOwners } from "./turn-owners.ts";
+import { TurnQueue } from "./turn-queue.ts";
+
+/** What the sessions of one `Sessions` have in common. */
+export class SharedParts {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly estimator: TokenEstimator;
+  readonly owners: TurnOwners;
+  /** Turns that ended here without the log knowing: the store failed. */
+  readonly abandoned: Set<string> = new Set();
+  readonly #queues = new Map<string, TurnQueue>();
+  readonly #windows = new WeakMap<ChatModel, Map<string, number | null>>();
+
+  constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners">) {
+    this.clock = parts.clock;
+    this.random = parts.random;
+    this.estimator = parts.estimator;
+    this.owners = parts.owners;
+  }
+
+  queueOf({ namespace, agentId, key }: SessionRef): TurnQueue {
+    const name = JSON.stringify([namespace, agentId, key]);
+    const known = this.#queues.get(name);
+    if (known !== undefined) return known;
+    // A queue that nobody stands in is of no use: long-lived processes see many sessions.
+    for (const [other, queue] of this.#queues) if (queue.isIdle) this.#queues.delete(other);
+    const queue = new TurnQueue();
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  /** The window as stated in the options, or by the provider, who is asked once; null when nobody knows. */
+  async windowOf({ chat, modelId, windowTokens }: SessionModel, emit: Emit | null): Promise<number | null> {
+    if (windowTokens !== undefined || chat.windowTokens === undefined) return windowTokens ?? null;
+    const windows = this.#windows.get(chat) ?? new Map<string, number | null>();
+    this.#windows.set(chat, windows);
+    const known = windows.get(modelId);
+    if (known !== undefined) return known;
+    try {
+      const stated = await chat.windowTokens(modelId);
+      windows.set(modelId, stated);
+      return stated;
+    } catch (cause) {
+      emit?.({ name: "window.unread", cause });
+      return null;
+    }
+  }
+}

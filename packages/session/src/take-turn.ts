@@ -1,0 +1,174 @@
+import { ThroughlineError, type OpenTurn, type RecordDraft, type SessionRef } from "@throughline/core";
+import { beginTurn, interruptedTurn, isGone, keyedTurnId, type Beginning, type BeginScene } from "./begin-turn.ts";
+import { branchSession } from "./branch-session.ts";
+import { findKeyedTurn } from "./finished-turn.ts";
+import { runOpenTurn } from "./run-open-turn.ts";
+import { interruptedResult } from "./run-tools.ts";
+import type { RunTurnOptions, Turn } from "./session.ts";
+import { createEmit, type Emit } from "./session-event.ts";
+import { targetOf } from "./session-log.ts";
+import type { TurnHost, TurnInput } from "./turn-host.ts";
+import { turnSettings } from "./turn-settings.ts";
+import { abortedBefore, busyHere, TurnWait } from "./turn-wait.ts";
+
+/** One turn, from the queue to its end. */
+export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunTurnOptions): Promise<Turn> {
+  handle.assertOpen();
+  if (options.signal?.aborted === true) throw abortedBefore(options.signal);
+  const { shared, ref, log } = handle;
+  const queue = shared.queueOf(ref);
+  const turnId =
+    input.idempotencyKey === null ? shared.random.uuid() : keyedTurnId(handle.sessionId, input.idempotencyKey);
+  const emit = createEmit({ ref, turnId }, [handle.options.onEvent, options.onEvent]);
+  const wait = new TurnWait(handle, options);
+  if (queue.holder !== null) {
+    if (options.whenBusy === "reject") throw busyHere(queue.holder, shared.owners.self);
+    if (options.whenBusy === "branch") {
+      await log.catchUp();
+      return branchOff(handle, input, options, emit);
+    }
+    emit?.({ name: "turn.queued", owner: null, leaseUntilMs: null });
+  }
+  try {
+    const leave = await wait.bounded((signal) => queue.enter({ turnId, sinceMs: shared.clock.nowMs() }, signal));
+    try {
+      return await openTurn({ handle, input, options, turnId, emit, wait });
+    } catch (error) {
+      if (!(error instanceof BranchOff)) throw error;
+    } finally {
+      leave();
+    }
+    return await branchOff(handle, input, options, emit);
+  } finally {
+    wait.end();
+  }
+}
+
+interface OpenScene {
+  readonly handle: TurnHost;
+  readonly input: TurnInput;
+  readonly options: RunTurnOptions;
+  readonly turnId: string;
+  readonly emit: Emit | null;
+  readonly wait: TurnWait;
+}
+
+/** Tells that the turn has to go on elsewhere, once the queue is left. */
+class BranchOff extends Error {}
+
+async function openTurn(scene: OpenScene): Promise<Turn> {
+  const { handle, input, options, turnId, emit } = scene;
+  handle.assertOpen();
+  const { log, shared } = handle;
+  const settings = turnSettings(handle.model, handle.options, options);
+  await log.retarget(targetOf(settings.model));
+  if (input.drafts === null) await log.catchUp();
+  // Records of the opening append are the turn's first.
+  const controller = new AbortController();
+  const messages = handle.enterTurn(emit);
+  try {
+    const resumes = input.drafts === null ? (input.resumes ?? lastTurnId(handle)) : null;
+    const beginning = await begun(scene, {
+      log,
+      clock: shared.clock,
+      owners: shared.owners,
+      abandoned: shared.abandoned,
+      turnId,
+      leaseMs: settings.leaseMs,
+      drafts: input.drafts ?? (() => openResults(handle)),
+      resumes,
+      idempotencyKey: input.idempotencyKey,
+      signal: options.signal,
+      emit,
+    });
+    if (beginning.kind === "replayed") {
+      handle.leaveTurn();
+      return await goOn(scene, beginning);
+    }
+    const { fence } = beginning;
+    emit?.({ name: "turn.opened", fence, resumes });
+    return await runOpenTurn({ ...scene, settings, fence, controller, messages });
+  } finally {
+    handle.leaveTurn();
+  }
+}
+
+/** Opens the turn, waiting for the one of another process when that is wanted. */
+async function begun(
+  { options, emit, wait, handle }: OpenScene,
+  scene: BeginScene,
+): Promise<Exclude<Beginning, { kind: "busy" }>> {
+  let isTold = false;
+  for (;;) {
+    const beginning = await beginTurn(scene);
+    if (beginning.kind !== "busy") return beginning;
+    const { turn, error } = beginning;
+    const isOwn = turn !== null && handle.shared.owners.stateOf(turn.owner) === "self";
+    if (options.whenBusy === "branch") throw new BranchOff();
+    if (options.whenBusy === "reject" || (options.whenBusy === undefined && !isOwn)) throw error;
+    if (!isTold) emit?.({ name: "turn.queued", owner: turn?.owner ?? null, leaseUntilMs: turn?.leaseUntilMs ?? null });
+    isTold = true;
+    await wait.pause(turn, error);
+  }
+}
+
+/** A turn with this key was begun before: what came of it is given, or it is gone on with. */
+async function goOn({ handle, input, options, turnId, emit }: OpenScene, beginning: Beginning): Promise<Turn> {
+  const { log } = handle;
+  const firstSeq = beginning.kind === "replayed" ? (beginning.result.records[0]?.seq ?? 1) : 1;
+  const known = await findKeyedTurn(log, turnId, firstSeq);
+  if (known.turn !== null) return known.turn;
+  const running = log.head.turn;
+  if (running !== null && known.turnIds.has(running.turnId) && !isGone(running, handle.shared)) {
+    const isOver = running.leaseUntilMs <= handle.shared.clock.nowMs();
+    if (!isOver) throw busyElsewhere(running);
+  }
+  const next = handle.shared.random.uuid();
+  const again: TurnInput = { ...input, drafts: null, resumes: turnId, idempotencyKey: null };
+  return openTurn({ handle, input: again, options, turnId: next, emit, wait: new TurnWait(handle, options) });
+}
+
+async function branchOff(
+  handle: TurnHost,
+  input: TurnInput,
+  options: RunTurnOptions,
+  emit: Emit | null,
+): Promise<Turn> {
+  const { log, shared, ref } = handle;
+  const { turn } = log.head;
+  const target: SessionRef = await branchSession({
+    store: log.store,
+    ref,
+    random: shared.random,
+    beforeTurnId: turn?.turnId ?? null,
+    signal: options.signal,
+  });
+  emit?.({ name: "turn.branched", from: ref });
+  const branch = await handle.openOther(target, options.signal);
+  try {
+    return await takeTurn(branch, input, { ...options, whenBusy: "reject" });
+  } finally {
+    await branch.close();
+  }
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID when the last turn is done, or there is none */
+function lastTurnId({ log }: TurnHost): string {
+  const { turn } = log.facts;
+  const open = log.head.turn;
+  if (open !== null) return interruptedTurn(log, open).turnId;
+  if (turn !== null && turn.mark.state !== "done") return turn.mark.turnId;
+  throw new ThroughlineError("INPUT_INVALID", "There is no turn to go on with: the last one is done.");
+}
+
+/** Calls whose results nobody wrote: the model is told that they may have run. */
+function openResults({ log }: TurnHost): readonly RecordDraft[] {
+  return [...log.facts.openCalls].map(([callId, toolName]) => interruptedResult(callId, toolName));
+}
+
+function busyElsewhere(turn: OpenTurn): ThroughlineError {
+  return new ThroughlineError("SESSION_BUSY", `Turn ${turn.turnId} of ${turn.owner} goes on with it.`, {
+    outcome: "not-applied",
+    details: { ...turn },
+  });
+}

@@ -1,0 +1,39 @@
+import type { Message, RecordDraft, SessionRef } from "@throughline/core";
+import type { PromptGauge } from "./prompt.ts";
+import type { Emit } from "./session-event.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { SessionModel, SessionsOptions } from "./session-options.ts";
+import type { SharedParts } from "./shared-parts.ts";
+
+/** What a turn begins with: the user's words, or the last turn to go on with. */
+export interface TurnInput {
+  /** Null to resume. */
+  readonly drafts: (() => readonly RecordDraft[]) | null;
+  /** The turn to go on with. @default the last one of the log */
+  readonly resumes: string | null;
+  readonly idempotencyKey: string | null;
+}
+
+/** What a turn needs of the session it runs in. */
+export interface TurnHost {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly model: SessionModel;
+  readonly log: SessionLog;
+  readonly options: SessionsOptions;
+  readonly shared: SharedParts;
+  readonly promptGauge: PromptGauge;
+  /** Aborted when the session is closed. */
+  readonly closing: AbortSignal;
+  /** @throws {ThroughlineError} INPUT_INVALID */
+  assertOpen(): void;
+  /** A turn begins to run here: its messages are collected and its events told. */
+  enterTurn(emit: Emit | null): Message[];
+  leaveTurn(): void;
+  /** Work in the background that closing waits for. */
+  track(work: Promise<unknown>): void;
+  /** The compaction whose summary comes first. */
+  summaryId(): string | null;
+  /** Another session with the same model and options. */
+  openOther(ref: SessionRef, signal?: AbortSignal): Promise<TurnHost & { close(): Promise<void> }>;
+}

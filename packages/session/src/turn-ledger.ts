@@ -1,0 +1,148 @@
+import type { SessionEntry, Usage } from "@throughline/core";
+import type { LearnedLimits } from "@throughline/guard";
+import {
+  beginCycle,
+  crossThresholds,
+  gaugeOf,
+  observe,
+  type Actual,
+  type CallUsage,
+  type ContextEstimate,
+  type Gauge,
+  type TokenCounter,
+} from "@throughline/tokens";
+import type { SessionLog } from "./session-log.ts";
+import { keptLearning, readLearning, spendMore, type SessionLearning } from "./session-learning.ts";
+import type { PromptPrefix } from "./prompt.ts";
+
+/** An answered call, with what is needed to learn from it. */
+export interface AnsweredCall {
+  readonly usage: CallUsage;
+  readonly limits: LearnedLimits;
+  readonly counter: TokenCounter;
+  /** Before the call. */
+  readonly actual: Actual | null;
+  /** Null when what was sent is not what was estimated. */
+  readonly sent: readonly unknown[] | null;
+  readonly prefix: PromptPrefix;
+}
+
+/** Counts what a session uses and learns, and says what of it has to go into the entry. */
+export class TurnLedger {
+  learning: SessionLearning;
+  windowTokens: number | null = null;
+  #estimate: ContextEstimate = { tokens: 0, lowTokens: 0, highTokens: 0, source: "heuristic" };
+  readonly #log: SessionLog;
+  #cycle: number;
+  #kept: SessionLearning;
+  #used: Usage | null = null;
+
+  constructor(log: SessionLog) {
+    this.#log = log;
+    this.learning = readLearning(log.entry);
+    this.#kept = this.learning;
+    this.#cycle = log.facts.cycle;
+  }
+
+  /** Of all calls of this turn. */
+  get used(): Usage | null {
+    return this.#used;
+  }
+
+  /** A call is about to be made. Gives the threshold that its prompt crosses for the first time in this cycle. */
+  estimated(estimate: ContextEstimate, windowTokens: number | null, thresholds: readonly number[]): number | null {
+    this.#estimate = estimate;
+    this.windowTokens = windowTokens;
+    this.#followCycle();
+    const { state, firedPercent } = crossThresholds(this.learning.thresholds, this.prompt().percent, thresholds);
+    if (firedPercent !== null) this.learning = { ...this.learning, thresholds: state };
+    return firedPercent;
+  }
+
+  /** Of the prompt that was estimated last. */
+  prompt(): Gauge {
+    return gaugeOf(this.#estimate, { windowTokens: this.windowTokens });
+  }
+
+  /** Of what there is now: as measured by the newest call if it still holds. */
+  now(): Gauge {
+    const { measured } = this.#log.facts;
+    if (measured === null) return this.prompt();
+    const { occupancyTokens: tokens } = measured;
+    const estimate: ContextEstimate = { tokens, lowTokens: tokens, highTokens: tokens, source: "actual" };
+    return gaugeOf(estimate, { windowTokens: this.windowTokens });
+  }
+
+  /** A compaction or a reset begins a new cycle, whoever made it. */
+  #followCycle(): void {
+    const { cycle } = this.#log.facts;
+    if (cycle === this.#cycle) return;
+    this.#cycle = cycle;
+    this.learning = { ...this.learning, thresholds: beginCycle(this.learning.thresholds) };
+  }
+
+  learned(limits: LearnedLimits): void {
+    if (limits !== this.learning.limits) this.learning = { ...this.learning, limits };
+  }
+
+  answered(call: AnsweredCall): void {
+    const { usage, counter } = call;
+    this.#used = addUsage(this.#used, usage);
+    const spend = spendMore(this.learning.spend, usage, counter.model);
+    this.learning = { ...this.learning, spend, calibration: this.#observed(call) };
+  }
+
+  #observed({ usage, counter, actual, sent, prefix }: AnsweredCall): SessionLearning["calibration"] {
+    const { calibration } = this.learning;
+    const observedTokens = usage.promptTokens - (actual?.tokens ?? 0);
+    // Too little to learn from: not worth counting.
+    if (sent === null || observedTokens < 300) return calibration;
+    const counted = counter.countMessages(sent.slice(actual?.coversMessages ?? 0) as readonly object[]);
+    if (actual !== null) return observe(calibration, { counter, counted, observedTokens });
+    const tools = counter.countTools(prefix.tools);
+    const systemTokens = prefix.system === null ? 0 : counter.countText(prefix.system);
+    const all = {
+      bareTokens: counted.bareTokens + tools.bareTokens + systemTokens,
+      fixedTokens: counted.fixedTokens + tools.fixedTokens,
+      messages: counted.messages,
+    };
+    return observe(calibration, { counter, counted: all, observedTokens });
+  }
+
+  /** The fields of the entry that a call or the end of a turn changes; undefined when it changes none. */
+  patch(facts: {
+    readonly nowMs: number;
+    readonly model: { readonly provider: string; readonly modelId: string };
+    readonly usage: CallUsage | null;
+  }): Readonly<Record<string, unknown>> {
+    const { spend } = this.learning;
+    const { usage, model, nowMs } = facts;
+    const wanted: Record<string, unknown> = { modelProvider: model.provider, model: model.modelId };
+    if (this.windowTokens !== null) wanted["contextTokens"] = this.windowTokens;
+    if (usage !== null) {
+      wanted["inputTokens"] = spend.input;
+      wanted["outputTokens"] = spend.output;
+      wanted["totalTokens"] = usage.occupancyTokens;
+      wanted["totalTokensFresh"] = true;
+    }
+    if (this.learning !== this.#kept) wanted["throughline"] = keptLearning(this.learning);
+    this.#kept = this.learning;
+    return { updatedAt: nowMs, ...changed(wanted, this.#log.entry) };
+  }
+}
+
+function changed(wanted: Readonly<Record<string, unknown>>, entry: SessionEntry): Record<string, unknown> {
+  const patch: Record<string, unknown> = {};
+  for (const field in wanted) if (wanted[field] !== entry[field]) patch[field] = wanted[field];
+  return patch;
+}
+
+function addUsage(sum: Usage | null, { input, output, cacheRead, cacheWrite, reasoning }: CallUsage): Usage {
+  return {
+    input: (sum?.input ?? 0) + input,
+    output: (sum?.output ?? 0) + output,
+    cacheRead: (sum?.cacheRead ?? 0) + cacheRead,
+    cacheWrite: (sum?.cacheWrite ?? 0) + cacheWrite,
+    reasoning: (sum?.reasoning ?? 0) + reasoning,
+  };
+}

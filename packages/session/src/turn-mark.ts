@@ -1,0 +1,33 @@
+import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
+
+/** `open` begins a turn; every other state ends it. */
+export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "interrupted";
+
+/** A side record at the beginning and at the end of a turn. */
+export interface TurnMark {
+  readonly turnId: string;
+  readonly state: TurnMarkState;
+  /** Of an open mark: as the store was told. Absent with an idempotency key, which wants the same record again. */
+  readonly owner?: string;
+  readonly leaseUntilMs?: number;
+  readonly fence?: number;
+  /** Of an open mark: the turn that this one goes on with. */
+  readonly resumes?: string;
+  /** Of a failed turn: why. */
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+const states: ReadonlySet<unknown> = new Set(["open", "done", "aborted", "failed", "step-limit", "interrupted"]);
+
+/** What counts of owner and lease is what the store says: it changes while the turn runs. */
+export function turnMarkDraft(mark: TurnMark): RecordDraft {
+  return throughlineDraft("turn", { ...mark });
+}
+
+/** Null for every other record, and for marks this build does not know. */
+export function readTurnMark(record: SessionRecord): TurnMark | null {
+  if (throughlineKind(record) !== "turn") return null;
+  const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
+  if (typeof data?.["turnId"] !== "string" || !states.has(data["state"])) return null;
+  return data as unknown as TurnMark;
+}

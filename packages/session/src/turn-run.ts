@@ -1,0 +1,287 @@
+import {
+  ThroughlineError,
+  type AppendOptions,
+  type AppendResult,
+  type AssistantMessage,
+  type ChatDelta,
+  type Clock,
+  type Message,
+  type RecordDraft,
+  type ToolCallBlock,
+} from "@throughline/core";
+import { classifyOverflow, createGuardTurn, type CompactionRequest } from "@throughline/guard";
+import type { Actual, TokenCounter } from "@throughline/tokens";
+import { callModel, type CallResult, type CallScene } from "./call-model.ts";
+import { callDrafts, type CallFacts } from "./call-record.ts";
+import { estimatePrompt, prefixOf, promptOf, type Prompt, type PromptGauge, type PromptPrefix } from "./prompt.ts";
+import { resultDraft, runTools } from "./run-tools.ts";
+import type { Emit } from "./session-event.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { StepScene } from "./session-options.ts";
+import type { TurnLedger } from "./turn-ledger.ts";
+import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
+import type { TurnSettings } from "./turn-settings.ts";
+import { readWindowRecords } from "./window-records.ts";
+
+export interface TurnRunOptions {
+  readonly log: SessionLog;
+  readonly ledger: TurnLedger;
+  readonly settings: TurnSettings;
+  readonly counter: TokenCounter;
+  readonly promptGauge: PromptGauge;
+  readonly clock: Clock;
+  readonly turnId: string;
+  readonly fence: number;
+  /** Aborted by the user, by closing the session, or because the turn was lost. */
+  readonly signal: AbortSignal;
+  /** Why the turn was lost; null while it is ours. */
+  readonly lostBecause: () => unknown;
+  readonly onLost: (cause: unknown) => void;
+  readonly summaryId: () => string | null;
+  readonly onDelta: ((delta: ChatDelta) => void) | null;
+  readonly emit: Emit | null;
+}
+
+/** How an open turn ended, and with what. */
+export interface TurnEnd {
+  readonly outcome: "done" | "aborted" | "step-limit";
+  readonly reply: AssistantMessage | null;
+  readonly calls: readonly CallFacts[];
+}
+
+/** An open turn: asks the model and runs tools until the model has no more calls, and closes it. */
+export class TurnRun {
+  readonly #options: TurnRunOptions;
+  readonly #calls: CallFacts[] = [];
+  readonly #guardTurn = createGuardTurn();
+  #step = 0;
+  /** True once the log says how the turn ended. */
+  isClosed = false;
+
+  constructor(options: TurnRunOptions) {
+    this.#options = options;
+  }
+
+  /** @throws what ended it; the log says so unless the turn was lost or the store fails */
+  async run(): Promise<TurnEnd> {
+    const { settings, signal } = this.#options;
+    for (;;) {
+      if (signal.aborted) return this.#abort(null, []);
+      this.#step += 1;
+      const { result, ask } = await this.#ask();
+      const message = result.message;
+      if (signal.aborted) return this.#abort(message, result.calls);
+      if (result.error !== null) throw await this.#fail(result);
+      if (message === null) throw await this.#fail({ ...result, error: new TypeError("The model gave no reply.") });
+      if (result.usage !== null) this.#options.ledger.answered({ ...ask, ...result, usage: result.usage });
+      const drafts = [messageDraft(message), ...result.calls.flatMap(callDrafts)];
+      const calls = toolCallsOf(message);
+      if (calls.length === 0) {
+        await this.#close(drafts, { state: "done" }, result);
+        return { outcome: "done", reply: message, calls: this.#calls };
+      }
+      await this.#append(drafts, { entry: this.#patch(result) });
+      await this.#runTools(message, calls);
+      if (this.#step < settings.maxSteps || signal.aborted) continue;
+      await this.#close([], { state: "step-limit" }, null);
+      return { outcome: "step-limit", reply: message, calls: this.#calls };
+    }
+  }
+
+  async #ask(): Promise<{
+    readonly result: CallResult;
+    readonly ask: { readonly counter: TokenCounter; readonly actual: Actual | null; readonly prefix: PromptPrefix };
+  }> {
+    const { log, settings, ledger, counter, promptGauge, signal, onDelta, emit, turnId } = this.#options;
+    await this.#runSteps();
+    const { prompt, prefix, actual } = this.#prompt();
+    const scene: CallScene = {
+      turnId,
+      step: this.#step,
+      model: settings.model,
+      prefix,
+      counter,
+      calibration: ledger.learning.calibration,
+      limits: ledger.learning.limits,
+      windowTokens: ledger.windowTokens,
+      actual,
+      keptChanges: log.facts.keptChanges,
+      guardTurn: this.#guardTurn,
+      fromSeq: log.fromSeq,
+      summaryId: this.#options.summaryId,
+      compact: settings.compact === null ? null : (request) => this.#compact(request, prefix),
+      signal,
+      onDelta,
+      emit,
+      onEstimate: (estimate, windowTokens) => {
+        const percent = ledger.estimated(estimate, windowTokens, settings.warnAtPercents);
+        if (percent !== null) emit?.({ name: "threshold.crossed", percent, gauge: ledger.prompt() });
+      },
+    };
+    const result = await callModel(prompt, scene);
+    promptGauge.measuredWith(prefix);
+    ledger.learned(result.limits);
+    this.#calls.push(...result.calls);
+    return { result, ask: { counter, actual, prefix } };
+  }
+
+  /** What would be sent now. A system prompt that is made for the call is told the size of the rest. */
+  #prompt(): { readonly prompt: Prompt; readonly prefix: PromptPrefix; readonly actual: Actual | null } {
+    const { log, settings, counter, promptGauge, turnId, ledger } = this.#options;
+    const { system, tools } = settings;
+    if (typeof system === "function") this.#estimate();
+    const text = typeof system === "function" ? system({ ref: log.ref, turnId, gauge: ledger.prompt() }) : system;
+    const prefix = prefixOf(text, tools.definitions);
+    const prompt = promptOf(log, text);
+    return { prompt, prefix, actual: promptGauge.actual(log, prompt.messages, prefix, counter) };
+  }
+
+  #estimate(): void {
+    const { log, settings, counter, promptGauge, ledger } = this.#options;
+    const { system } = settings;
+    const prefix = prefixOf(typeof system === "string" ? system : null, settings.tools.definitions);
+    const prompt = promptOf(log, prefix.system);
+    const actual = promptGauge.actual(log, prompt.messages, prefix, counter);
+    const { calibration } = ledger.learning;
+    ledger.estimated(estimatePrompt(prompt, prefix.tools, { counter, calibration, actual }), ledger.windowTokens, []);
+  }
+
+  async #runSteps(): Promise<void> {
+    const { settings, emit, signal } = this.#options;
+    for (const step of settings.steps) {
+      if (step.when !== "before-call" || signal.aborted) continue;
+      this.#estimate();
+      emit?.({ name: "step.started", step: step.name });
+      await step.run(this.#stepScene());
+      emit?.({ name: "step.finished", step: step.name });
+    }
+  }
+
+  #stepScene(): StepScene {
+    const { log, settings, ledger, signal, turnId } = this.#options;
+    return {
+      ref: log.ref,
+      sessionId: log.sessionId,
+      turnId,
+      model: settings.model,
+      gauge: ledger.prompt(),
+      signal,
+      records: () => readWindowRecords(log),
+      append: async (drafts, options = {}) => {
+        await this.#append(drafts, options);
+      },
+    };
+  }
+
+  async #compact(request: CompactionRequest, prefix: PromptPrefix): Promise<Prompt | null> {
+    const { settings, log } = this.#options;
+    const { reason, targetTokens, observedTokens } = request;
+    const { tokens, lowTokens, highTokens, source } = this.#options.ledger.prompt();
+    const estimate = { tokens, lowTokens, highTokens, source };
+    const scene = { ...this.#stepScene(), reason, targetTokens, observedTokens, estimate };
+    const isCompacted = (await settings.compact?.(scene)) ?? false;
+    return isCompacted ? promptOf(log, prefix.system) : null;
+  }
+
+  async #runTools(message: AssistantMessage, calls: readonly ToolCallBlock[]): Promise<void> {
+    const { log, settings, signal, emit, turnId } = this.#options;
+    const last = Array.isArray(message.content) ? message.content.at(-1) : null;
+    const isCutOff = message.stopReason === "length" && last === calls.at(-1);
+    await runTools(
+      { calls, isCutOff },
+      {
+        ref: log.ref,
+        turnId,
+        tools: settings.tools.byName,
+        isParallel: settings.isParallel,
+        signal,
+        emit,
+        append: (drafts) => this.#append(drafts, {}),
+      },
+    );
+  }
+
+  /** What was received is kept, its calls are answered, and the turn is closed. */
+  async #abort(message: AssistantMessage | null, calls: readonly CallFacts[]): Promise<TurnEnd> {
+    this.#assertOurs();
+    const reply = message === null ? null : { ...message, stopReason: "aborted" };
+    const results = reply === null ? [] : toolCallsOf(reply).map(({ id, name }) => abortedResult(id, name));
+    const drafts = [...(reply === null ? [] : [messageDraft(reply)]), ...results, ...calls.flatMap(callDrafts)];
+    await this.#close(drafts, { state: "aborted" }, null);
+    return { outcome: "aborted", reply, calls: this.#calls };
+  }
+
+  async #fail({ message, calls, error }: CallResult): Promise<unknown> {
+    this.#assertOurs();
+    const reason = typed(error);
+    const drafts = [...(message === null ? [] : [messageDraft(message)]), ...calls.flatMap(callDrafts)];
+    const problem = { code: reason.code, message: reason.message.slice(0, 300) };
+    await this.#close(drafts, { state: "failed", error: problem }, null);
+    return reason;
+  }
+
+  /** Closes a turn that something else than the model ended. */
+  async closeFailed(error: unknown): Promise<void> {
+    const { code, message } = ThroughlineError.isInstance(error)
+      ? error
+      : { code: "INTERNAL", message: error instanceof Error ? error.message : String(error) };
+    await this.#close([], { state: "failed", error: { code, message: message.slice(0, 300) } }, null);
+  }
+
+  async #close(
+    drafts: readonly RecordDraft[],
+    mark: Omit<TurnMark, "turnId">,
+    result: CallResult | null,
+  ): Promise<void> {
+    const { turnId, fence } = this.#options;
+    await this.#append([...drafts, turnMarkDraft({ turnId, ...mark })], {
+      entry: this.#patch(result),
+      turn: { action: "close", fence },
+    });
+    this.isClosed = true;
+  }
+
+  #patch(result: CallResult | null): Readonly<Record<string, unknown>> {
+    const { ledger, clock, log } = this.#options;
+    return ledger.patch({ nowMs: clock.nowMs(), model: log.target, usage: result?.usage ?? null });
+  }
+
+  async #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
+    this.#assertOurs();
+    const { log, fence, onLost } = this.#options;
+    try {
+      return await log.append(drafts, { turn: { action: "within", fence }, ...options });
+    } catch (error) {
+      if (ThroughlineError.isInstance(error) && error.code === "TURN_FENCED") onLost(error);
+      throw error;
+    }
+  }
+
+  #assertOurs(): void {
+    const cause = this.#options.lostBecause();
+    if (cause !== null) throw cause;
+  }
+}
+
+export function messageDraft(message: Message): RecordDraft {
+  return { type: "message", message };
+}
+
+export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
+  return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
+}
+
+function abortedResult(id: string, name: string): RecordDraft {
+  return resultDraft(id, name, { content: "The turn was aborted before this call was run.", isError: true });
+}
+
+/** An error of the provider's SDK, in our terms; one of ours as it is. */
+function typed(error: unknown): ThroughlineError {
+  if (ThroughlineError.isInstance(error)) return error;
+  const { category, retryAfterMs } = classifyOverflow(error);
+  const text = error instanceof Error ? error.message : String(error);
+  return new ThroughlineError("MODEL_FAILED", `The model could not be asked: ${text}`, {
+    cause: error,
+    details: { category, retryAfterMs },
+  });
+}

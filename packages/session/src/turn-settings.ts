@@ -1,0 +1,61 @@
+import type { ToolDefinition } from "@throughline/core";
+import type { RunTurnOptions } from "./session.ts";
+import type {
+  CompactSession,
+  SessionModel,
+  SessionsOptions,
+  SessionTool,
+  SystemPrompt,
+  TurnStep,
+} from "./session-options.ts";
+
+/** The tools of a turn, by name and as the model is told of them. */
+export interface ToolSet {
+  readonly byName: ReadonlyMap<string, SessionTool>;
+  readonly definitions: readonly ToolDefinition[];
+}
+
+/** The options of a turn with all defaults in their places. */
+export interface TurnSettings {
+  readonly model: SessionModel;
+  readonly system: SystemPrompt;
+  readonly tools: ToolSet;
+  readonly maxSteps: number;
+  readonly isParallel: boolean;
+  readonly leaseMs: number;
+  readonly steps: readonly TurnStep[];
+  readonly compact: CompactSession | null;
+  readonly warnAtPercents: readonly number[];
+}
+
+const sets = new WeakMap<readonly SessionTool[], ToolSet>();
+const none: ToolSet = { byName: new Map(), definitions: [] };
+
+/** The same list of tools gives the same set, so that its hash is made once. */
+export function toolSet(tools: readonly SessionTool[] | undefined): ToolSet {
+  if (tools === undefined || tools.length === 0) return none;
+  const known = sets.get(tools);
+  if (known !== undefined) return known;
+  const made: ToolSet = {
+    byName: new Map(tools.map((tool) => [tool.definition.name, tool])),
+    definitions: tools.map(({ definition }) => definition),
+  };
+  sets.set(tools, made);
+  return made;
+}
+
+const usualWarnings: readonly number[] = [90];
+
+export function turnSettings(model: SessionModel, options: SessionsOptions, turn: RunTurnOptions): TurnSettings {
+  return {
+    model: turn.model ?? model,
+    system: turn.system === undefined ? (options.system ?? null) : turn.system,
+    tools: toolSet(turn.tools ?? options.tools),
+    maxSteps: turn.maxSteps ?? options.maxSteps ?? 50,
+    isParallel: options.parallelTools ?? true,
+    leaseMs: turn.leaseMs ?? options.leaseMs ?? 30_000,
+    steps: options.steps ?? [],
+    compact: options.compact ?? null,
+    warnAtPercents: options.warnAtPercents ?? usualWarnings,
+  };
+}

@@ -1,0 +1,114 @@
+import type { StoredRecord } from "@throughline/core";
+import type { GuardChange } from "@throughline/guard";
+import { readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
+import { readTurnMark, type TurnMark } from "./turn-mark.ts";
+
+/** The newest call whose size a provider measured, while nothing that was in it has changed. */
+export interface MeasuredCall {
+  readonly call: CallFacts;
+  /** What the window held after it. */
+  readonly occupancyTokens: number;
+}
+
+/** The newest turn of the window. */
+export interface WindowTurn {
+  readonly mark: TurnMark;
+  /** Of its first mark. */
+  readonly seq: number;
+  readonly sinceMs: number | null;
+  readonly text: string | null;
+}
+
+/** Records after which what was measured does not hold any more. */
+const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit", "leaf"]);
+const changingKinds: ReadonlySet<unknown> = new Set(["throughline.edit", "throughline.redaction", "throughline.note"]);
+/** Records that begin the window anew. */
+const cycleTypes: ReadonlySet<string> = new Set(["compaction", "reset"]);
+
+/** What the session has to know of its window beside the messages, kept up record by record. */
+export class WindowFacts {
+  /** What the guard shortened, in the order it did. */
+  readonly keptChanges: GuardChange[] = [];
+  measured: MeasuredCall | null = null;
+  turn: WindowTurn | null = null;
+  userMessages = 0;
+  /** Calls of the newest reply that have no result yet: names by id. */
+  openCalls: ReadonlyMap<string, string> = new Map();
+  /** Grows with every compaction and reset. */
+  cycle = 0;
+  /** Grows whenever the way to the summary may have changed. */
+  changes = 0;
+  #changedBy: CallFacts | null = null;
+
+  take(stored: StoredRecord): void {
+    const { type, record } = stored;
+    if (type === "message") this.#takeMessage(record["message"]);
+    else if (type === "custom") this.#takeCustom(stored);
+    if (changingTypes.has(type) || changingKinds.has(record["customType"])) {
+      this.measured = null;
+      this.changes += 1;
+    }
+    if (cycleTypes.has(type)) this.cycle += 1;
+  }
+
+  #takeMessage(message: unknown): void {
+    const { role, content, toolCallId } = message as Readonly<Record<string, unknown>>;
+    if (role === "assistant") this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
+    if (role === "toolResult" && this.openCalls.has(toolCallId as string))
+      this.openCalls = new Map([...this.openCalls].filter(([id]) => id !== toolCallId));
+    if (role !== "user") return;
+    this.userMessages += 1;
+    this.openCalls = new Map();
+    const { turn } = this;
+    if (turn?.mark.state === "open" && turn.text === null) this.turn = { ...turn, text: textOfContent(content) };
+  }
+
+  #takeCustom(stored: StoredRecord): void {
+    const part = readCallPart(stored.record);
+    if (part !== null) {
+      this.#takeCall(part);
+      return;
+    }
+    const mark = readTurnMark(stored.record);
+    if (mark === null) return;
+    const goesOn = mark.state !== "open" && this.turn?.mark.turnId === mark.turnId ? this.turn : null;
+    const { seq, tsMs: sinceMs } = stored;
+    this.turn = goesOn === null ? { mark, seq, sinceMs, text: null } : { ...goesOn, mark };
+  }
+
+  #takeCall(part: CallPart): void {
+    if (part.part === 2) {
+      // The first part has set it; what was put in place of messages is not what the log gives.
+      this.keptChanges.push(...part.changes);
+      if (part.splice !== null && this.#changedBy?.turnId === part.turnId) this.measured = null;
+      return;
+    }
+    const { call } = part;
+    this.keptChanges.push(...call.changes);
+    this.#changedBy = call;
+    if (call.outcome !== "answered" || call.actual === null) return;
+    const occupancyTokens = call.actual.reduce((sum, tokens) => sum + tokens, 0);
+    this.measured = call.splice === null ? { call, occupancyTokens } : null;
+  }
+}
+
+/** A reply that broke off is not sent again, and neither are its calls. */
+function callsOf({ content, stopReason }: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
+  if (!Array.isArray(content) || stopReason === "aborted" || stopReason === "error") return new Map();
+  return new Map(
+    content.flatMap((block: Readonly<Record<string, unknown>> | null) =>
+      block?.["type"] === "toolCall" ? [[block["id"] as string, block["name"] as string] as const] : [],
+    ),
+  );
+}
+
+/** The texts of a message's content. */
+export function textOfContent(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .flatMap((block: { readonly type?: unknown; readonly text?: unknown } | null) =>
+      block?.type === "text" && typeof block.text === "string" ? [block.text] : [],
+    )
+    .join("\n");
+}

@@ -1,0 +1,95 @@
+import {
+  ThroughlineError,
+  type AssistantMessage,
+  type ChatModel,
+  type ChatRequest,
+  type Usage,
+} from "@throughline/core";
+import { historyTargets } from "@throughline/history/targets";
+
+/** What a scripted model answers. */
+export interface ScriptedReply {
+  readonly text?: string;
+  readonly calls?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly arguments: Record<string, unknown>;
+  }[];
+  readonly usage?: Usage;
+  readonly stopReason?: string;
+  /** Rejects with this, after `text` has arrived when there is one. */
+  readonly error?: unknown;
+  /** Stops after the text until it is aborted. */
+  readonly hangs?: boolean;
+  /** Resolves before the answer. */
+  readonly after?: Promise<unknown>;
+}
+
+export interface ScriptedModel extends ChatModel {
+  /** As they came, in copies. */
+  readonly requests: {
+    readonly system: string | null;
+    readonly messages: readonly unknown[];
+    readonly tools: unknown;
+  }[];
+  push(...replies: readonly (ScriptedReply | string | ((request: ChatRequest) => ScriptedReply))[]): void;
+}
+
+/** A model that answers by script, and refuses what Anthropic would refuse. */
+export function createScriptedModel(
+  ...script: (ScriptedReply | string | ((request: ChatRequest) => ScriptedReply))[]
+): ScriptedModel {
+  const requests: ScriptedModel["requests"] = [];
+  return {
+    provider: "anthropic",
+    api: "anthropic",
+    requests,
+    push: (...replies) => void script.push(...replies),
+    async chat(request) {
+      const { system, messages, tools } = structuredClone({ ...request, signal: null, onDelta: null, onPartial: null });
+      requests.push({ system, messages, tools });
+      const violations = historyTargets.get("anthropic")?.validate(messages, request.model) ?? [];
+      if (violations.length > 0) throw new Error(`the script refuses: ${JSON.stringify(violations)}`);
+      const next = script.shift() ?? "ok";
+      const reply = typeof next === "string" ? { text: next } : typeof next === "function" ? next(request) : next;
+      await reply.after;
+      const message = messageOf(reply, request.model);
+      if (reply.text !== undefined) request.onDelta?.({ type: "text", text: reply.text });
+      if (reply.hangs === true) {
+        await aborted(request.signal);
+        if (reply.text !== undefined || reply.calls !== undefined)
+          request.onPartial?.({ ...message, stopReason: "aborted" });
+        throw new ThroughlineError("ABORTED", "The call was aborted.");
+      }
+      if (reply.error !== undefined) {
+        if (reply.text !== undefined) request.onPartial?.({ ...message, stopReason: "error" });
+        throw reply.error;
+      }
+      return { message, stopReason: message.stopReason ?? "stop", usage: { ...message.usage } };
+    },
+  };
+}
+
+function messageOf(reply: ScriptedReply, model: string): AssistantMessage {
+  const { text, calls = [], stopReason = calls.length > 0 ? "toolUse" : "stop" } = reply;
+  const usage = reply.usage ?? { input: 10, output: 5, cacheRead: 0, cacheWrite: 0 };
+  return {
+    role: "assistant",
+    content: [
+      ...(text === undefined ? [] : [{ type: "text" as const, text }]),
+      ...calls.map((call) => ({ type: "toolCall" as const, ...call })),
+    ],
+    api: "anthropic-messages",
+    provider: "anthropic",
+    model,
+    usage,
+    stopReason,
+  };
+}
+
+function aborted(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) resolve();
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
