@@ -1,1 +1,28 @@
-export {};
+export { compactionNeed, settingsForWindow } from "./compaction-settings.ts";
+export type { CompactionNeed, CompactionSettings, EffectiveSettings, SettingRepair } from "./compaction-settings.ts";
+export { readCompactionDetails } from "./compaction-details.ts";
+export type { CompactionDetails, ExtractedDetails, SummarySource } from "./compaction-details.ts";
+export { planCompaction } from "./plan-compaction.ts";
+export type {
+  CompactionInput,
+  CompactionPlan,
+  NothingReason,
+  NothingToCompact,
+  PreviousSummary,
+} from "./plan-compaction.ts";
+export { extractDetails } from "./extract-details.ts";
+export type { ExtractOptions } from "./extract-details.ts";
+export { proseOf, summaryText } from "./summary-text.ts";
+export type { SummaryTextOptions } from "./summary-text.ts";
+export { auditSummary } from "./audit-summary.ts";
+export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
+export { applyCompaction } from "./apply-compaction.ts";
+export type { ApplyOptions, ApplyOutcome } from "./apply-compaction.ts";
+export type { PreparedCompaction } from "./prepare-compaction.ts";
+export type { BackgroundCompaction, CompactionResult } from "./background-compaction.ts";
+export type { CompactionEvent, CompactionListener } from "./compaction-event.ts";
+export type { CompactionState } from "./compaction-steps.ts";
+export type { FailedRung } from "./find-summary.ts";
+export { createCompactor, tokenMeasure } from "./compactor.ts";
+export type { CompactionRequest, Compactor, CompactorOptions } from "./compactor.ts";
+export type { TokenMeasure } from "./compaction-work.ts";

@@ -1,0 +1,43 @@
+export type AuditProblem =
+  | "empty"
+  /** The writer declined, or asked for the conversation. */
+  | "refusal"
+  /** It ends in the middle of a sentence, and at its limit. */
+  | "cut-off"
+  /** It holds a call of a tool instead of, or within, a text. */
+  | "tool-call"
+  /** It has as many tokens as what it replaces, or more. */
+  | "too-large";
+
+export interface AuditOptions {
+  /** Tokens of what it replaces. @default no limit */
+  readonly replacedTokens?: number;
+  /** What the writer was allowed. A text that reaches it is looked at for a broken end. @default no limit */
+  readonly maxOutputTokens?: number;
+  /** @default a token for four characters */
+  readonly countText?: (text: string) => number;
+}
+
+const refusalPattern =
+  /^(?:i(?:'m| am) (?:sorry|unable|not able)|sorry[,.!]|i (?:can(?:no|')t|cannot|won't|will not) (?:help|assist|comply|provide|summari[sz]e|do that)|as an ai\b|(?:please )?(?:provide|share|paste) (?:me )?(?:with )?the (?:conversation|text)|there is no (?:conversation|text) to)/i;
+/** A refusal is short; a long text that begins with an apology is one that quotes somebody. */
+const longestRefusal = 600;
+const toolCallPattern =
+  /<(?:tool_call|function_calls?|invoke)\b|<\|(?:tool|python_tag)|^\s*\{\s*"(?:name|tool|function)"\s*:[\s\S]*"(?:arguments|parameters|input)"\s*:[\s\S]*\}\s*$/;
+const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
+
+/**
+ * What is wrong with a summary; null when it may take the place of what it summarises. A summary that fails is a
+ * failure of its writer: the next one is asked.
+ */
+export function auditSummary(summary: string, options: AuditOptions = {}): AuditProblem | null {
+  const text = summary.trim();
+  const countText = options.countText ?? ((body: string): number => Math.ceil(body.length / 4));
+  if (!/[\p{L}\p{N}]/u.test(text)) return "empty";
+  if (toolCallPattern.test(text)) return "tool-call";
+  if (text.length <= longestRefusal && refusalPattern.test(text)) return "refusal";
+  const tokens = countText(text);
+  if (options.replacedTokens !== undefined && tokens >= options.replacedTokens) return "too-large";
+  const isAtLimit = options.maxOutputTokens !== undefined && tokens >= options.maxOutputTokens * 0.95;
+  return isAtLimit && !sentenceEnd.test(text) ? "cut-off" : null;
+}

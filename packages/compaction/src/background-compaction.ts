@@ -1,0 +1,132 @@
+import { ThroughlineError, type AppendResult } from "@throughline/core";
+import { applyCompaction, type ApplyOptions } from "./apply-compaction.ts";
+import { tell } from "./compaction-event.ts";
+import { compactionSteps, stepFrom, type CompactionState, type CompactionStep } from "./compaction-steps.ts";
+import type { SummarySource } from "./compaction-details.ts";
+import type { CompactionWork } from "./compaction-work.ts";
+import { prepareOnce } from "./compaction-work.ts";
+import type { NothingReason } from "./plan-compaction.ts";
+import type { PreparedCompaction } from "./prepare-compaction.ts";
+
+/** How a compaction ended. */
+export type CompactionResult =
+  | {
+      readonly kind: "compacted";
+      readonly recordId: string;
+      readonly source: SummarySource;
+      readonly provider: string | null;
+      readonly needsRetry: boolean;
+      readonly tokensBefore: number;
+      /** Estimated: nothing was sent yet. */
+      readonly tokensAfter: number;
+      readonly messagesRemoved: number;
+      readonly firstKeptId: string;
+      /** What was appended; a live session reads it like any other record. */
+      readonly appended: AppendResult;
+    }
+  | { readonly kind: "nothing"; readonly reason: NothingReason }
+  | { readonly kind: "superseded" }
+  /** Only in the background: the summary is ready, and a turn is open. */
+  | { readonly kind: "busy" };
+
+/** A compaction whose summary is made while the conversation goes on. */
+export interface BackgroundCompaction {
+  readonly state: CompactionState;
+  /** Resolves when a summary is in hand or there is nothing to do. Rejects with ABORTED after `stop`. */
+  readonly ready: Promise<CompactionState>;
+  /**
+   * Swaps exactly what was summarised for the summary; what came since stays. Waits until it is ready. `busy` while a
+   * turn is open whose fence is not given.
+   */
+  apply(options?: ApplyOptions): Promise<CompactionResult>;
+  /** Ends the work; nothing is written. */
+  stop(): void;
+}
+
+/** What was planned is made anew so often when it changes under the work. */
+const mostPlans = 3;
+
+/** One compaction from its plan to its end. Its states are those of SPEC.md. */
+export class CompactionRun implements BackgroundCompaction {
+  state: CompactionState = "planning";
+  ready: Promise<CompactionState>;
+  private readonly work: CompactionWork;
+  private readonly stopping = new AbortController();
+  private prepared: PreparedCompaction | null = null;
+  private reason: NothingReason = "no-gain";
+  private plans = 0;
+
+  constructor(work: CompactionWork) {
+    const { signal } = this.stopping;
+    this.work = { ...work, signal: work.signal === null ? signal : AbortSignal.any([work.signal, signal]) };
+    this.ready = this.prepare();
+    // Whoever never asks must not end the process.
+    this.ready.catch(() => {});
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  async apply(options: ApplyOptions = {}): Promise<CompactionResult> {
+    await this.ready;
+    while (this.state === "ready" && this.prepared !== null) {
+      const outcome = await applyCompaction(this.work.store, this.work.ref, this.prepared, options);
+      if (outcome.kind === "applied") return this.applied(this.prepared, outcome.result);
+      if (outcome.kind === "busy") {
+        this.step("busy");
+        return { kind: "busy" };
+      }
+      if (outcome.kind === "overtaken" || this.plans >= mostPlans) {
+        this.step("overtaken");
+        break;
+      }
+      this.step("outdated");
+      this.ready = this.prepare();
+      await this.ready;
+    }
+    if (this.state === "nothing") return { kind: "nothing", reason: this.reason };
+    tell(this.work.onEvent, { name: "compaction.superseded", ref: this.work.ref });
+    return { kind: "superseded" };
+  }
+
+  private async prepare(): Promise<CompactionState> {
+    this.plans++;
+    try {
+      const outcome = await prepareOnce(this.work, () => this.step("planned"));
+      if ("reason" in outcome) {
+        this.reason = outcome.reason;
+        this.step("no-gain");
+        tell(this.work.onEvent, { name: "compaction.nothing", ref: this.work.ref, reason: outcome.reason });
+      } else {
+        this.prepared = outcome;
+        this.step("written");
+      }
+      return this.state;
+    } catch (error) {
+      this.step("aborted");
+      throw error;
+    }
+  }
+
+  private applied(prepared: PreparedCompaction, result: AppendResult): CompactionResult {
+    this.step("committed");
+    const { plan, recordId, source, provider, needsRetry, tokensAfter } = prepared;
+    const { tokensBefore } = plan;
+    const what = { recordId, source, provider, needsRetry, tokensBefore, tokensAfter };
+    tell(this.work.onEvent, { name: "compaction.applied", ref: this.work.ref, ...what });
+    const { removedMessages: messagesRemoved, firstKeptId } = plan;
+    return { kind: "compacted", ...what, messagesRemoved, firstKeptId, appended: result };
+  }
+
+  private step(step: CompactionStep): void {
+    this.state = stepFrom(compactionSteps, this.state, step);
+  }
+}
+
+/** A compaction that was asked for twice at once runs once. */
+export function abortedBefore(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) {
+    throw new ThroughlineError("ABORTED", "The compaction was aborted before it began.", { cause: signal.reason });
+  }
+}

@@ -1,0 +1,64 @@
+/** Where a summary came from, best first. */
+export type SummarySource = "checkpoint" | "model" | "older-checkpoint" | "extractive" | "stub";
+
+/** What is taken from the conversation without a model. Lists are ranked, best first. */
+export interface ExtractedDetails {
+  /** Every path that was named, ranked. */
+  readonly paths: readonly string[];
+  /** Of tools that read, without those that were changed too. */
+  readonly readFiles: readonly string[];
+  readonly modifiedFiles: readonly string[];
+  readonly symbols: readonly string[];
+  readonly commands: readonly string[];
+  readonly identifiers: readonly string[];
+  readonly quoted: readonly string[];
+  /** What the user asked for or ruled out, in their words. */
+  readonly constraints: readonly string[];
+  readonly firstRequest: string | null;
+  /** Files under the memory folder that were written since the compaction before. */
+  readonly memoryFiles: readonly string[];
+}
+
+/** The `details` of a compaction record of ours. */
+export interface CompactionDetails extends ExtractedDetails {
+  readonly v: 1;
+  readonly source: SummarySource;
+  /** Who wrote the summary, as its summariser calls itself; null for a stub. */
+  readonly provider: string | null;
+  /** No model wrote the summary: it is to be made again. */
+  readonly needsRetry: boolean;
+  readonly summarizedFromSeq: number;
+  readonly summarizedToSeq: number;
+  /** The compaction whose summary this one builds on. */
+  readonly previousSummaryId: string | null;
+}
+
+const lists = [
+  "paths",
+  "readFiles",
+  "modifiedFiles",
+  "symbols",
+  "commands",
+  "identifiers",
+  "quoted",
+  "constraints",
+  "memoryFiles",
+] as const;
+
+/** The details of a compaction record; null when they are another program's or cannot be read. */
+export function readCompactionDetails(details: unknown): CompactionDetails | null {
+  if (typeof details !== "object" || details === null) return null;
+  const fields = details as Partial<Record<keyof CompactionDetails, unknown>>;
+  const isRead =
+    fields.v === 1 &&
+    typeof fields.source === "string" &&
+    typeof fields.needsRetry === "boolean" &&
+    Number.isSafeInteger(fields.summarizedFromSeq) &&
+    Number.isSafeInteger(fields.summarizedToSeq) &&
+    lists.every((list) => isTexts(fields[list]));
+  return isRead ? (details as CompactionDetails) : null;
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}

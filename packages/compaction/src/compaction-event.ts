@@ -1,0 +1,53 @@
+import type { SessionRef } from "@throughline/core";
+import type { SummarySource } from "./compaction-details.ts";
+import type { FailedRung } from "./find-summary.ts";
+import type { NothingReason } from "./plan-compaction.ts";
+
+/** What happens to a session's summaries, for those who watch. A listener that throws disturbs nothing. */
+export type CompactionEvent =
+  | {
+      readonly name: "compaction.planned";
+      readonly ref: SessionRef;
+      readonly removedMessages: number;
+      readonly keptMessages: number;
+      readonly tokensBefore: number;
+    }
+  | ({ readonly name: "compaction.rung-failed"; readonly ref: SessionRef } & FailedRung)
+  | {
+      readonly name: "compaction.applied";
+      readonly ref: SessionRef;
+      readonly recordId: string;
+      readonly source: SummarySource;
+      readonly provider: string | null;
+      readonly needsRetry: boolean;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly name: "compaction.nothing"; readonly ref: SessionRef; readonly reason: NothingReason }
+  /** What was summarised changed or went away before the summary could be put in place. */
+  | { readonly name: "compaction.superseded"; readonly ref: SessionRef }
+  | {
+      readonly name: "retry.improved";
+      readonly ref: SessionRef;
+      readonly summaryId: string;
+      readonly as: "compaction" | "note";
+    }
+  | {
+      readonly name: "retry.failed";
+      readonly ref: SessionRef;
+      readonly summaryId: string;
+      readonly attempts: number;
+      /** Null: given up, the poorer summary stays. */
+      readonly nextAtMs: number | null;
+    };
+
+export type CompactionListener = (event: CompactionEvent) => void;
+
+/** Tells a listener, whose errors are its own. */
+export function tell(listener: CompactionListener | undefined, event: CompactionEvent): void {
+  try {
+    listener?.(event);
+  } catch {
+    // Events inform; a listener that fails must not undo what has been done.
+  }
+}

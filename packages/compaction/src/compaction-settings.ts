@@ -1,0 +1,105 @@
+/** When a session is compacted, and how much of it stays. */
+export interface CompactionSettings {
+  /** Room that is kept free for the answer and a flush. @default 30000 */
+  readonly reserveTokens?: number;
+  /** The reserve is never smaller, but where the window is. @default 20000 */
+  readonly reserveFloorTokens?: number;
+  /** Compacts a session whose window is not known at so many messages. @default 500 */
+  readonly maxMessages?: number;
+  /** Of the messages, so many percent stay. @default 10 */
+  readonly keepPercent?: number;
+  /** The same when no model wrote the summary. @default 20 */
+  readonly emergencyKeepPercent?: number;
+  /** At least so many messages stay, as far as their tokens allow. @default 20 */
+  readonly minMessages?: number;
+  /** At least so many tokens stay, at most a quarter of the window. @default 20000 */
+  readonly keepRecentTokens?: number;
+  /** The longest summary, in tokens. @default 2000, at most a tenth of the window */
+  readonly maxSummaryTokens?: number;
+  /** The longest list of details beside it, in tokens. @default 350, at most a twentieth of the window */
+  readonly maxDetailTokens?: number;
+}
+
+/** The settings in force for a window. */
+export interface EffectiveSettings {
+  /** The size at which compaction is due; null when the window is not known. */
+  readonly triggerTokens: number | null;
+  readonly maxMessages: number;
+  readonly keepPercent: number;
+  readonly emergencyKeepPercent: number;
+  readonly minMessages: number;
+  /** The kept part has at least so many tokens, */
+  readonly keepTokens: number;
+  /** and at most so many, whatever the counts of messages say. */
+  readonly mostKeptTokens: number;
+  readonly maxSummaryTokens: number;
+  readonly maxDetailTokens: number;
+  /** What the window did not leave as it was given. */
+  readonly repairs: readonly SettingRepair[];
+}
+
+/** A setting that could not be used as it was given. */
+export interface SettingRepair {
+  readonly key: string;
+  readonly given: number;
+  readonly used: number;
+  readonly reason: string;
+}
+
+const shareOfWindow = 0.25;
+/** Kept at most, in shares of what is kept at least, where no window sets the limit. */
+const mostWithoutWindow = 2.5;
+
+/**
+ * The settings for a window of so many tokens; null and 0 stand for one that is not known. The reserve and the part
+ * that is kept each take at most a quarter of the window, so that every window has room for a conversation.
+ */
+export function settingsForWindow(settings: CompactionSettings, windowTokens: number | null): EffectiveSettings {
+  const window = windowTokens === null || windowTokens <= 0 ? null : windowTokens;
+  const asked = Math.max(settings.reserveTokens ?? 30_000, settings.reserveFloorTokens ?? 20_000);
+  const most = window === null ? asked : Math.floor(window * shareOfWindow);
+  const reserve = Math.min(asked, most);
+  const keepTokens = Math.min(settings.keepRecentTokens ?? 20_000, window === null ? Infinity : most);
+  return {
+    triggerTokens: window === null ? null : window - reserve,
+    maxMessages: settings.maxMessages ?? 500,
+    keepPercent: settings.keepPercent ?? 10,
+    emergencyKeepPercent: settings.emergencyKeepPercent ?? 20,
+    minMessages: settings.minMessages ?? 20,
+    keepTokens,
+    mostKeptTokens: window === null ? Math.floor(keepTokens * mostWithoutWindow) : most,
+    maxSummaryTokens: Math.min(settings.maxSummaryTokens ?? 2000, window === null ? Infinity : Math.floor(window / 10)),
+    maxDetailTokens: Math.min(settings.maxDetailTokens ?? 350, window === null ? Infinity : Math.floor(window / 20)),
+    repairs: repairsOf(settings.reserveTokens, reserve),
+  };
+}
+
+function repairsOf(given: number | undefined, used: number): readonly SettingRepair[] {
+  if (given === undefined || given === used) return [];
+  const reason = given < used ? "less than the floor of the reserve" : "more than a quarter of the window";
+  return [{ key: "reserveTokens", given, used, reason }];
+}
+
+export interface CompactionNeed {
+  readonly due: boolean;
+  /** What made it due; null when it is not. */
+  readonly reason: "tokens" | "messages" | null;
+  readonly triggerTokens: number | null;
+}
+
+/**
+ * Whether a session is to be compacted before its next call: at `window - reserve` tokens, or where the window is not
+ * known at a number of messages. `tokens` is a fresh size; one from before a compaction or an edit must be null.
+ */
+export function compactionNeed(
+  size: { readonly tokens: number | null; readonly windowTokens: number | null; readonly messages: number },
+  settings: CompactionSettings = {},
+): CompactionNeed {
+  const { triggerTokens, maxMessages } = settingsForWindow(settings, size.windowTokens);
+  if (triggerTokens === null) {
+    const due = size.messages >= maxMessages;
+    return { due, reason: due ? "messages" : null, triggerTokens };
+  }
+  const due = size.tokens !== null && size.tokens >= triggerTokens;
+  return { due, reason: due ? "tokens" : null, triggerTokens };
+}

@@ -1,0 +1,136 @@
+import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
+import { calibratedFactor, estimateContext, type Calibration, type TokenCounter } from "@throughline/tokens";
+import type { ApplyOptions } from "./apply-compaction.ts";
+import {
+  abortedBefore,
+  CompactionRun,
+  type BackgroundCompaction,
+  type CompactionResult,
+} from "./background-compaction.ts";
+import type { CompactionListener } from "./compaction-event.ts";
+import { untilAborted } from "./until-aborted.ts";
+import { compactionNeed, type CompactionNeed, type CompactionSettings } from "./compaction-settings.ts";
+import type { CompactionWork, TokenMeasure } from "./compaction-work.ts";
+
+export interface CompactorOptions {
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly ids: RecordIds;
+  /** Asked in this order. A chain with fallback counts as one. @default none: checkpoints, extractive and stub remain */
+  readonly summarizers?: readonly Summarizer[];
+  /** The one that needs no model. @default none: the stub follows the models */
+  readonly extractive?: Summarizer | null;
+  readonly settings?: CompactionSettings;
+  /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
+  readonly preferCheckpoint?: boolean;
+  /** For all models together; then the ladder goes on without them. @default 180000 */
+  readonly deadlineMs?: number;
+  /** @default "memory" */
+  readonly memoryFolder?: string;
+  /** The tool named after a compaction for what is no longer shown; null when the agent has none. @default null */
+  readonly memorySearchTool?: string | null;
+  /** @default none */
+  readonly onEvent?: CompactionListener;
+}
+
+/** What a compaction has to know of the next request. */
+export interface CompactionRequest {
+  readonly counter: TokenCounter;
+  readonly calibration: Calibration;
+  /** Null and 0 stand for unknown. */
+  readonly windowTokens: number | null;
+  /** Of the whole next request, system prompt and tools included. @default what the messages alone have */
+  readonly totalTokens?: number | null;
+  /** The request has to fit into so many tokens afterwards, as an overflow told. @default the trigger */
+  readonly targetTokens?: number | null;
+  readonly signal?: AbortSignal;
+}
+
+/** Compacts sessions of one store. */
+export interface Compactor {
+  /** Whether a compaction is due at a size. */
+  need(size: {
+    readonly tokens: number | null;
+    readonly windowTokens: number | null;
+    readonly messages: number;
+  }): CompactionNeed;
+  /**
+   * Compacts now. A second call for the same session waits for the first and shares its result.
+   * @throws {ThroughlineError} ABORTED, TURN_FENCED and what the store throws; never because a summariser failed
+   */
+  compact(ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult>;
+  /** Begins to summarise while the conversation goes on; the caller applies it between two calls. */
+  begin(ref: SessionRef, request: CompactionRequest): BackgroundCompaction;
+}
+
+export function createCompactor(options: CompactorOptions): Compactor {
+  const running = new Map<string, Promise<CompactionResult>>();
+  const begun = new Map<string, CompactionRun>();
+  const begin = (ref: SessionRef, request: CompactionRequest): CompactionRun => {
+    const key = keyOf(ref);
+    const known = begun.get(key);
+    if (known?.state === "planning" || known?.state === "summarizing" || known?.state === "ready") return known;
+    const run = new CompactionRun(workOf(options, ref, request));
+    begun.set(key, run);
+    return run;
+  };
+  const compact = async (ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult> => {
+    const { turn, signal } = request;
+    const run = begin(ref, request);
+    await untilAborted(run.ready, signal ?? null);
+    return run.apply({ ...(turn === undefined ? {} : { turn }), ...(signal === undefined ? {} : { signal }) });
+  };
+  return {
+    need: (size) => compactionNeed(size, options.settings),
+    begin,
+    async compact(ref, request) {
+      abortedBefore(request.signal);
+      const key = keyOf(ref);
+      const known = running.get(key);
+      if (known !== undefined) return known;
+      const work = compact(ref, request).finally(() => {
+        running.delete(key);
+        begun.delete(key);
+      });
+      running.set(key, work);
+      return work;
+    },
+  };
+}
+
+function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {
+  return JSON.stringify([namespace, agentId, key, archiveId ?? null]);
+}
+
+function workOf(options: CompactorOptions, ref: SessionRef, request: CompactionRequest): CompactionWork {
+  const { windowTokens } = request;
+  return {
+    ...tokenMeasure(request.counter, request.calibration),
+    store: options.store,
+    ref,
+    clock: options.clock,
+    ids: options.ids,
+    summarizers: options.summarizers ?? [],
+    extractive: options.extractive ?? null,
+    settings: options.settings ?? {},
+    windowTokens: windowTokens === 0 ? null : windowTokens,
+    totalTokens: request.totalTokens ?? null,
+    targetTokens: request.targetTokens ?? null,
+    preferCheckpoint: options.preferCheckpoint ?? true,
+    deadlineMs: options.deadlineMs ?? 180_000,
+    memoryFolder: options.memoryFolder ?? "memory",
+    memorySearchTool: options.memorySearchTool ?? null,
+    signal: request.signal ?? null,
+    onEvent: options.onEvent,
+  };
+}
+
+/** Counts with a counter as calibrated. */
+export function tokenMeasure(counter: TokenCounter, calibration: Calibration): TokenMeasure {
+  const { factor } = calibratedFactor(calibration, counter);
+  return {
+    countMessage: (message) => estimateContext({ messages: [message] }, { counter, calibration, actual: null }).tokens,
+    // Bare: a part of a text has no overhead of a message.
+    countText: (text) => Math.ceil(counter.countText(text) * factor),
+  };
+}

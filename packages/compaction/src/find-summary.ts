@@ -1,0 +1,223 @@
+import type { Clock, Summarizer } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { renderText, type NeutralMessage } from "@throughline/history";
+import { auditSummary, type AuditProblem } from "./audit-summary.ts";
+import type { SummarySource } from "./compaction-details.ts";
+import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";
+import type { UsableCheckpoint } from "./find-checkpoints.ts";
+import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+/** A rung of the ladder that gave no summary. */
+export interface FailedRung {
+  readonly rung: SummarySource;
+  /** The summariser's place in the chain; null for rungs without one. */
+  readonly index: number | null;
+  /** What the audit found; null when the rung failed with an error or had nothing to offer. */
+  readonly problem: AuditProblem | null;
+  readonly cause: unknown;
+}
+
+export interface FindSummaryInput {
+  readonly plan: CompactionPlan;
+  /** Plans again with another cut: in an emergency more is kept, behind a checkpoint everything it does not cover. */
+  readonly replan: (
+    how: { readonly mode: "emergency" } | { readonly coversToId: string },
+  ) => CompactionPlan | NothingToCompact;
+  readonly checkpoints: readonly UsableCheckpoint[];
+  readonly preferCheckpoint: boolean;
+  readonly summarizers: readonly Summarizer[];
+  readonly extractive: Summarizer | null;
+  readonly countText: (text: string) => number;
+  readonly clock: Clock;
+  /** For all models together. */
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal | null;
+  readonly onFailed: (failed: FailedRung) => void;
+}
+
+export interface FoundSummary {
+  readonly kind: "found";
+  readonly plan: CompactionPlan;
+  readonly source: SummarySource;
+  readonly provider: string | null;
+  readonly prose: string;
+  readonly checkpointId: string | null;
+  readonly usage: Readonly<Record<string, number>> | null;
+}
+
+/**
+ * Goes down the ladder until a rung gives a summary that passes the audit: a checkpoint that covers half of the
+ * context, the summarisers in their order, an older checkpoint, the extractive summariser, a stub. Null when not even
+ * the stub is shorter than what it replaces.
+ * @throws {ThroughlineError} ABORTED
+ */
+export async function findSummary(input: FindSummaryInput): Promise<FoundSummary | null> {
+  let state: LadderState = "checkpoint";
+  let outcome: FoundSummary | LadderStep = "failed";
+  while (Object.hasOwn(rungs, state)) {
+    outcome = await rungs[state as Rung](input);
+    state = stepFrom(ladderSteps, state, typeof outcome === "string" ? outcome : "passed");
+  }
+  if (state === "stopped") {
+    throw new ThroughlineError("ABORTED", "The compaction was aborted.", { cause: input.signal?.reason });
+  }
+  return typeof outcome === "string" ? null : outcome;
+}
+
+type Rung = Exclude<LadderState, "written" | "no-gain" | "stopped">;
+
+const rungs: Readonly<
+  Record<Rung, (input: FindSummaryInput) => Promise<FoundSummary | LadderStep> | FoundSummary | LadderStep>
+> = {
+  checkpoint: (input) => (input.preferCheckpoint ? fromCheckpoint(input, "checkpoint") : "failed"),
+  models: fromModels,
+  "older-checkpoint": (input) => fromCheckpoint(input, "older-checkpoint"),
+  extractive: fromExtractive,
+  stub: fromStub,
+};
+
+function isAborted(signal: AbortSignal | null): boolean {
+  return signal?.aborted === true;
+}
+
+/** A checkpoint stands for more than half of what the window holds, or it is an older one. */
+const freshShare = 0.5;
+
+function fromCheckpoint(input: FindSummaryInput, rung: "checkpoint" | "older-checkpoint"): FoundSummary | "failed" {
+  const least = rung === "checkpoint" ? input.plan.tokensBefore * freshShare : 0;
+  for (const checkpoint of input.checkpoints) {
+    if (checkpoint.tokensAtCheckpoint < least) continue;
+    const plan = input.replan({ coversToId: checkpoint.coversToId });
+    if (plan.kind === "nothing") continue;
+    const { previous } = plan;
+    // One that was made without the summary before it must not be the end of that summary.
+    const isChained = previous === null || checkpoint.previousSummaryId === previous.id;
+    const prose = isChained ? checkpoint.prose : `${previous.prose}\n\n${checkpoint.prose}`;
+    const problem = auditSummary(prose, { replacedTokens: plan.replacedTokens, countText: input.countText });
+    if (problem === null) {
+      return { kind: "found", plan, source: rung, provider: null, prose, checkpointId: checkpoint.id, usage: null };
+    }
+    input.onFailed({ rung, index: null, problem, cause: null });
+  }
+  return "failed";
+}
+
+async function fromModels(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {
+  const stop = new AbortController();
+  const end = new AbortController();
+  const abort = (): void => stop.abort(input.signal?.reason);
+  if (isAborted(input.signal)) return "aborted";
+  input.signal?.addEventListener("abort", abort, { once: true });
+  let isTimedOut = false;
+  // Aborted when the work is done, so that no timer outlives it.
+  const timer = input.clock.sleep(input.deadlineMs, end.signal).then(
+    () => {
+      isTimedOut = true;
+      stop.abort(new ThroughlineError("ABORTED", `No summary within ${input.deadlineMs} ms.`));
+    },
+    () => {},
+  );
+  try {
+    for (const [index, summarizer] of input.summarizers.entries()) {
+      const outcome = await ask(input, input.plan, summarizer, "model", index, stop.signal);
+      if (typeof outcome !== "string") return outcome;
+      if (isAborted(input.signal)) return "aborted";
+      if (isTimedOut) return "timed-out";
+    }
+    return "failed";
+  } finally {
+    end.abort();
+    input.signal?.removeEventListener("abort", abort);
+    await timer;
+  }
+}
+
+async function fromExtractive(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {
+  if (input.extractive === null) return "failed";
+  if (isAborted(input.signal)) return "aborted";
+  const plan = emergencyPlan(input);
+  const outcome = await ask(input, plan, input.extractive, "extractive", null, input.signal);
+  if (typeof outcome !== "string") return outcome;
+  return isAborted(input.signal) ? "aborted" : "failed";
+}
+
+/** More stays when no model wrote the summary; where that leaves nothing to gain, the cut stays as it was. */
+function emergencyPlan(input: FindSummaryInput): CompactionPlan {
+  const plan = input.replan({ mode: "emergency" });
+  return plan.kind === "nothing" ? input.plan : plan;
+}
+
+async function ask(
+  input: FindSummaryInput,
+  plan: CompactionPlan,
+  summarizer: Summarizer,
+  rung: "model" | "extractive",
+  index: number | null,
+  signal: AbortSignal | null,
+): Promise<FoundSummary | "failed"> {
+  const maxOutputTokens = plan.settings.maxSummaryTokens;
+  try {
+    const reply = await untilAborted(
+      summarizer.summarize({
+        text: conversationText(plan.removed),
+        previousSummary: plan.previous?.prose ?? null,
+        maxOutputTokens,
+        ...(signal === null ? {} : { signal }),
+      }),
+      signal,
+    );
+    const limits = { replacedTokens: plan.replacedTokens, maxOutputTokens, countText: input.countText };
+    const problem = auditSummary(reply.summary, limits);
+    if (problem === null) {
+      const { summary: prose, source: provider, usage } = reply;
+      return { kind: "found", plan, source: rung, provider, prose: prose.trim(), checkpointId: null, usage };
+    }
+    input.onFailed({ rung, index, problem, cause: null });
+  } catch (cause) {
+    // Any error of a summariser sends the ladder on; only the caller's own end is not a failure of it.
+    if (!isAborted(input.signal) || !hasErrorCode(cause, "ABORTED")) {
+      input.onFailed({ rung, index, problem: null, cause });
+    }
+  }
+  return "failed";
+}
+
+function fromStub(input: FindSummaryInput): FoundSummary | "failed" {
+  for (const plan of new Set([emergencyPlan(input), input.plan])) {
+    const prose = stubText(plan);
+    const problem = auditSummary(prose, { replacedTokens: plan.replacedTokens, countText: input.countText });
+    if (problem === null) {
+      return { kind: "found", plan, source: "stub", provider: null, prose, checkpointId: null, usage: null };
+    }
+    input.onFailed({ rung: "stub", index: null, problem, cause: null });
+  }
+  return "failed";
+}
+
+/** Says what is missing, and keeps whatever was summarised before. */
+function stubText({ removed, removedMessages, previous }: CompactionPlan): string {
+  const users = removed.filter(({ role }) => role === "user").length;
+  const times = removed.flatMap(({ tsMs }) => (tsMs === null ? [] : [tsMs]));
+  const from = times[0] === undefined ? "" : ` from ${new Date(times[0]).toISOString()} on`;
+  const note = `(${removedMessages} messages${from}, ${users} of them the user's, are no longer shown and not summarised yet. The session keeps them.)`;
+  return previous === null ? note : `${previous.prose}\n\n${note}`;
+}
+
+/** Tool results are cut to so many characters: what matters of a long one is at its ends. */
+const toolResultChars = 2000;
+
+/** The conversation as a summariser reads it. */
+export function conversationText(messages: readonly NeutralMessage[]): string {
+  const context = {
+    headId: null,
+    messages,
+    recordsInContext: messages.length,
+    model: null,
+    thinkingLevel: "off",
+    summaryId: null,
+    omitted: [],
+    findings: [],
+  };
+  return renderText(context, { toolResultChars });
+}

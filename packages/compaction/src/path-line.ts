@@ -1,0 +1,45 @@
+/**
+ * Paths on one line, those of one folder together: `Files: packages/tui/src/ components/text.ts*, components/box.ts;
+ * docs/theme.md`. A path keeps its last folder, by which it is known; `*` marks a file that was changed. Null when
+ * none fits.
+ *
+ * @param paths best first
+ * @param seen a path whose end stands in it is left out
+ */
+export function pathLine(
+  paths: readonly string[],
+  modified: ReadonlySet<string>,
+  seen: string,
+  roomTokens: number,
+  countText: (text: string) => number,
+): string | null {
+  const groups = new Map<string, string[]>();
+  const chosen = new Set<string>();
+  let tokens = countText(`${heading}\n`);
+  for (const path of paths) {
+    const { folder, end } = splitPath(path);
+    // The same file goes by a relative and by an absolute path.
+    if (chosen.has(end) || seen.includes(end)) continue;
+    const isKnownFolder = groups.has(folder);
+    const item = modified.has(path) ? `${end}*` : end;
+    const cost = countText(`, ${item}`) + (isKnownFolder ? 0 : countText(`; ${folder}`));
+    if (tokens + cost > roomTokens) continue;
+    tokens += cost;
+    chosen.add(end);
+    if (isKnownFolder) groups.get(folder)?.push(item);
+    else groups.set(folder, [item]);
+  }
+  if (groups.size === 0) return null;
+  const lists = [...groups].map(([folder, ends]) => (folder === "" ? "" : `${folder} `) + ends.join(", "));
+  return heading + lists.join("; ");
+}
+
+const heading = "Files (* changed): ";
+
+/** The last two names, and what stands before them. */
+function splitPath(path: string): { readonly folder: string; readonly end: string } {
+  const names = path.split("/");
+  const at = Math.max(0, names.length - 2);
+  const folder = names.slice(0, at).join("/");
+  return { folder: folder === "" && !(at > 0) ? "" : `${folder}/`, end: names.slice(at).join("/") };
+}

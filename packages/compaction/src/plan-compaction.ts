@@ -1,0 +1,206 @@
+import type { StoredRecord } from "@throughline/core";
+import { isFlushMessage } from "@throughline/core";
+import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
+import { cutCandidates } from "./choose-cut.ts";
+import type { EffectiveSettings } from "./compaction-settings.ts";
+import { cutPlaces } from "./cut-places.ts";
+import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
+import { proseOf } from "./summary-text.ts";
+
+export interface CompactionInput {
+  /** The window or the whole log, in order of seq. */
+  readonly records: readonly StoredRecord[];
+  /** @default the last main record */
+  readonly headId?: string | null;
+  /** Tokens of the whole next request, system prompt and tools included. Null: those of the messages. */
+  readonly totalTokens: number | null;
+  readonly countMessage: (message: NeutralMessage) => number;
+  readonly settings: EffectiveSettings;
+  /** An emergency keeps more, because no model wrote the summary. @default "normal" */
+  readonly mode?: "normal" | "emergency";
+  /** Keeps everything after this record, whatever its size: a summary that exists covers up to it. @default none */
+  readonly coversToId?: string;
+  /** The request has to fit into so many tokens afterwards. @default the trigger */
+  readonly targetTokens?: number | null;
+  /** Whether a session of four messages or fewer is refused. @default true */
+  readonly refuseShort?: boolean;
+}
+
+/** The summary before this one, which the next builds on. */
+export interface PreviousSummary {
+  /** Of the compaction. */
+  readonly id: string;
+  /** Without the list of details, which is made anew. */
+  readonly prose: string;
+  readonly tokens: number;
+  readonly details: CompactionDetails | null;
+}
+
+/** What is to be replaced by a summary, and from where on the conversation stays. Plain data; nothing is written. */
+export interface CompactionPlan {
+  readonly kind: "compact";
+  readonly mode: "normal" | "emergency";
+  /** The head and the last record that were planned on. */
+  readonly headId: string;
+  readonly lastSeq: number;
+  readonly firstKeptId: string;
+  /** The lowest seq that a context still needs. */
+  readonly windowFromSeq: number;
+  /** What the summary is made of, the previous summary and messages of a flush left out. */
+  readonly removed: readonly NeutralMessage[];
+  readonly removedFromSeq: number;
+  readonly removedToSeq: number;
+  readonly removedMessages: number;
+  readonly keptMessages: number;
+  /** The user's newest request when the cut lies behind it. */
+  readonly splitRequest: NeutralMessage | null;
+  readonly previous: PreviousSummary | null;
+  readonly tokensBefore: number;
+  /** Of the removed messages and the previous summary; the new one must have fewer. */
+  readonly replacedTokens: number;
+  /** Of the whole next request without any summary. */
+  readonly keptTokens: number;
+  readonly settings: EffectiveSettings;
+}
+
+export type NothingReason =
+  /** No messages, or a handful: a summary would be no shorter. */
+  | "too-few-messages"
+  /** No message at which the conversation could be cut. */
+  | "no-place"
+  /** What could be removed is no longer than its summary would be, or what stays does not fit. */
+  | "no-gain"
+  /** The covered record is not on the branch, or nothing follows it. */
+  | "not-covered";
+
+export interface NothingToCompact {
+  readonly kind: "nothing";
+  readonly reason: NothingReason;
+}
+
+/** Up to so many messages are not worth a summary. */
+const shortConversation = 4;
+/** A summary and its heading have at least so many. */
+const leastGainTokens = 40;
+
+/**
+ * Decides what a compaction replaces. Pure: the same records and sizes give the same plan. Whatever is removed stays
+ * in the log, and every removed message is in the text a summariser gets or is a message of a flush.
+ */
+export function planCompaction(input: CompactionInput): CompactionPlan | NothingToCompact {
+  const context = buildContext(input.records, input.headId === undefined ? {} : { headId: input.headId });
+  const { messages, headId } = context;
+  const first = messages[0]?.role === "compactionSummary" ? 1 : 0;
+  if (headId === null || messages.length - first < (input.refuseShort === false ? 2 : shortConversation + 1)) {
+    return { kind: "nothing", reason: "too-few-messages" };
+  }
+  const tokens = messages.map((message) => input.countMessage(message));
+  const messageTokens = sum(tokens);
+  const tokensBefore = Math.max(input.totalTokens ?? messageTokens, messageTokens);
+  const prefixTokens = tokensBefore - messageTokens;
+  const cut = findCut(input, messages, tokens, first, prefixTokens);
+  if (typeof cut === "string") return { kind: "nothing", reason: cut };
+  const firstKept = messages[cut] as NeutralMessage;
+  const keptMessageTokens = sum(tokens.slice(cut));
+  const flushIds = new Set(input.records.flatMap((stored) => (isFlushMessage(stored.record) ? [stored.id] : [])));
+  const removed = messages.slice(first, cut);
+  return {
+    kind: "compact",
+    mode: input.mode ?? "normal",
+    headId,
+    lastSeq: input.records.at(-1)?.seq ?? 0,
+    firstKeptId: firstKept.recordId,
+    windowFromSeq: windowFrom(input.records, headId, firstKept),
+    removed: removed.filter(({ recordId }) => !flushIds.has(recordId)),
+    removedFromSeq: Math.min(...removed.map(({ seq }) => seq)),
+    removedToSeq: Math.max(...removed.map(({ seq }) => seq)),
+    removedMessages: removed.length,
+    keptMessages: messages.length - cut,
+    splitRequest: splitRequest(messages, cut, flushIds),
+    previous: first === 1 ? previousSummary(input.records, messages[0] as NeutralMessage, tokens[0] ?? 0) : null,
+    tokensBefore,
+    replacedTokens: messageTokens - keptMessageTokens,
+    keptTokens: prefixTokens + keptMessageTokens,
+    settings: input.settings,
+  };
+}
+
+function findCut(
+  input: CompactionInput,
+  messages: readonly NeutralMessage[],
+  tokens: readonly number[],
+  first: number,
+  prefixTokens: number,
+): number | NothingReason {
+  const { settings } = input;
+  const places = cutPlaces(messages);
+  const target = input.targetTokens ?? settings.triggerTokens ?? Infinity;
+  const room = target - prefixTokens - settings.maxSummaryTokens - settings.maxDetailTokens;
+  const percent = input.mode === "emergency" ? settings.emergencyKeepPercent : settings.keepPercent;
+  const candidates =
+    input.coversToId === undefined
+      ? cutCandidates({
+          tokens,
+          places,
+          first,
+          keepMessages: Math.max(settings.minMessages, Math.ceil(((messages.length - first) * percent) / 100)),
+          keepTokens: settings.keepTokens,
+          mostKeptTokens: Math.max(0, Math.min(settings.mostKeptTokens, room)),
+        })
+      : coveredCut(input, messages, places, first);
+  if (candidates.length === 0) return input.coversToId === undefined ? "no-place" : "not-covered";
+  const removedTokens = (cut: number): number => sum(tokens.slice(first, cut));
+  const gains = candidates.filter((cut) => removedTokens(cut) >= leastGainTokens);
+  const fits = gains.find((cut) => sum(tokens.slice(cut)) <= room);
+  if (fits !== undefined) return fits;
+  // Nothing fits, so the least: what then is too large is a single message or turn, which is shortened elsewhere.
+  const least = gains.toSorted((one, other) => other - one)[0];
+  return least === undefined || input.coversToId !== undefined ? "no-gain" : least;
+}
+
+/** The cut behind what a summary covers, or before it: then some messages are both summarised and kept. */
+function coveredCut(
+  input: CompactionInput,
+  messages: readonly NeutralMessage[],
+  places: ReturnType<typeof cutPlaces>,
+  first: number,
+): readonly number[] {
+  const path = walkBranch(input.records, input.headId === undefined ? lastMain(input.records) : input.headId).path;
+  const covered = path.findIndex(({ id }) => id === input.coversToId);
+  if (covered < 0) return [];
+  const after = new Set(path.slice(covered + 1).map(({ id }) => id));
+  const start = messages.findIndex(({ recordId }, index) => index >= first && after.has(recordId));
+  for (let index = start; index > first; index--) if (places[index] === "clean") return [index];
+  return [];
+}
+
+function lastMain(records: readonly StoredRecord[]): string | null {
+  return records.findLast(({ side }) => !side)?.id ?? null;
+}
+
+/** A branch need not be in the order of seq: what lies lowest of all that stays decides. */
+function windowFrom(records: readonly StoredRecord[], headId: string, firstKept: NeutralMessage): number {
+  const { path } = walkBranch(records, headId);
+  const from = path.findIndex(({ id }) => id === firstKept.recordId);
+  return Math.min(firstKept.seq, ...path.slice(Math.max(from, 0)).map(({ seq }) => seq));
+}
+
+function splitRequest(
+  messages: readonly NeutralMessage[],
+  cut: number,
+  flushIds: ReadonlySet<string>,
+): NeutralMessage | null {
+  if (messages[cut]?.role === "user" && !flushIds.has(messages[cut].recordId)) return null;
+  const isRequest = ({ role, recordId }: NeutralMessage): boolean => role === "user" && !flushIds.has(recordId);
+  return messages.slice(0, cut).findLast(isRequest) ?? null;
+}
+
+function previousSummary(records: readonly StoredRecord[], message: NeutralMessage, tokens: number): PreviousSummary {
+  const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+  const details = readCompactionDetails(records.find(({ id }) => id === message.recordId)?.record["details"]);
+  return { id: message.recordId, prose: proseOf(text), tokens, details };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}

@@ -1,0 +1,32 @@
+/** Ranks texts by how often and how lately they were named. */
+export class Scoreboard {
+  private readonly scores = new Map<string, number>();
+  private readonly halfLifeMessages: number;
+
+  /** @param halfLifeMessages what was named so many messages before the cut counts half */
+  constructor(halfLifeMessages: number = 80) {
+    this.halfLifeMessages = halfLifeMessages;
+  }
+
+  /** @param age how many messages before the cut */
+  add(text: string, weight: number, age: number): void {
+    this.scores.set(text, (this.scores.get(text) ?? 0) + weight * 0.5 ** (age / this.halfLifeMessages));
+  }
+
+  /** Texts an earlier compaction ranked: behind the best of the new ones, in their order, and none is forgotten. */
+  addRanked(texts: readonly string[]): void {
+    const best = Math.max(1, ...this.scores.values());
+    for (const [rank, text] of texts.entries()) {
+      const score = (best / 2) * (1 - rank / texts.length);
+      this.scores.set(text, (this.scores.get(text) ?? 0) + score);
+    }
+  }
+
+  /** Best first. */
+  ranked(most: number): readonly string[] {
+    return [...this.scores]
+      .toSorted(([, one], [, other]) => other - one)
+      .slice(0, most)
+      .map(([text]) => text);
+  }
+}

@@ -1,0 +1,113 @@
+import type { ExtractedDetails } from "./compaction-details.ts";
+import { pathLine } from "./path-line.ts";
+
+/** Stands between what a summariser wrote and what was taken from the conversation as it is. */
+const detailsHeading = "[Taken from the conversation as it was]";
+
+export interface SummaryTextOptions {
+  readonly prose: string;
+  readonly details: ExtractedDetails;
+  readonly maxDetailTokens: number;
+  readonly countText: (text: string) => number;
+  /** What the model is shown anyway; details that are in it are not repeated. @default nothing */
+  readonly visibleText?: string;
+  /** The user's newest request, when the cut lies behind it. @default none */
+  readonly splitRequest?: string | null;
+  /** The tool that finds older memories; null when there is none. @default null */
+  readonly memorySearchTool?: string | null;
+}
+
+/** The text of a compaction's summary: the prose, and what must not depend on a model. */
+export function summaryText(options: SummaryTextOptions): string {
+  const { prose, splitRequest, details } = options;
+  const lines = [
+    ...(splitRequest === undefined || splitRequest === null ? [] : [`The request being worked on: ${splitRequest}`]),
+    ...detailLines(options),
+    ...memoryLines(details, options.memorySearchTool ?? null),
+  ];
+  return lines.length === 0 ? prose.trim() : `${prose.trim()}\n\n${detailsHeading}\n${lines.join("\n")}`;
+}
+
+/** What a summariser wrote, without what was added to it. */
+export function proseOf(summary: string): string {
+  const at = summary.lastIndexOf(`\n\n${detailsHeading}\n`);
+  return (at < 0 ? summary : summary.slice(0, at)).trim();
+}
+
+function memoryLines({ memoryFiles }: ExtractedDetails, tool: string | null): readonly string[] {
+  const files =
+    memoryFiles.length === 0 ? "" : `Memory files written since the summary before: ${memoryFiles.join(", ")}.`;
+  const search = tool === null ? "" : `What is not in this summary can be looked up with ${tool}.`;
+  const line = [files, search].filter((part) => part !== "").join(" ");
+  return line === "" ? [] : [line];
+}
+
+/** The kinds in the order they are given room, with their shares of it. What one leaves over goes to those after it. */
+const kinds: readonly {
+  readonly label: string;
+  readonly share: number;
+  readonly separator: string;
+  readonly items: (details: ExtractedDetails) => readonly string[];
+}[] = [
+  { label: "First request", share: 0.08, separator: " ", items: ({ firstRequest }) => lineOf(firstRequest) },
+  { label: "The user's wishes", share: 0.1, separator: " | ", items: ({ constraints }) => constraints },
+  { label: "Files", share: 0.5, separator: ", ", items: ({ paths }) => paths },
+  { label: "Names", share: 0.16, separator: ", ", items: ({ symbols }) => symbols },
+  { label: "Commands", share: 0.09, separator: " | ", items: ({ commands }) => commands },
+  { label: "Values", share: 0.05, separator: " | ", items: ({ quoted }) => quoted },
+  { label: "Ids", share: 0.02, separator: ", ", items: ({ identifiers }) => identifiers },
+];
+
+function lineOf(firstRequest: string | null): readonly string[] {
+  if (firstRequest === null) return [];
+  const line = firstRequest.replaceAll(/\s+/g, " ");
+  return [line.length <= 160 ? line : `${line.slice(0, 159)}…`.toWellFormed()];
+}
+
+function detailLines(options: SummaryTextOptions): readonly string[] {
+  const { details, maxDetailTokens, countText, prose, visibleText = "" } = options;
+  const seen = `${prose}\n${visibleText}`;
+  const lines: string[] = [];
+  // The heading is part of what the details cost.
+  let left = maxDetailTokens - countText(`\n\n${detailsHeading}\n`);
+  let carried = 0;
+  for (const { label, share, separator, items } of kinds) {
+    const room = Math.min(left, Math.floor(maxDetailTokens * share) + carried);
+    const list = items(details);
+    const line =
+      label === "Files"
+        ? pathLine(list, new Set(details.modifiedFiles), seen, room, countText)
+        : fittingLine(
+            label,
+            list.filter((item) => !seen.includes(item)),
+            separator,
+            room,
+            countText,
+          );
+    const cost = line === null ? 0 : countText(`${line}\n`);
+    carried = Math.max(0, room - cost);
+    left -= cost;
+    if (line !== null) lines.push(line);
+  }
+  return lines;
+}
+
+function fittingLine(
+  label: string,
+  items: readonly string[],
+  separator: string,
+  roomTokens: number,
+  countText: (text: string) => number,
+): string | null {
+  const chosen: string[] = [];
+  let tokens = countText(`${label}: \n`);
+  for (const item of items) {
+    const clean = item.replaceAll(/\s+/g, " ");
+    const cost = countText(separator + clean);
+    // A long one does not keep the shorter ones behind it out.
+    if (tokens + cost > roomTokens) continue;
+    tokens += cost;
+    chosen.push(clean);
+  }
+  return chosen.length === 0 ? null : `${label}: ${chosen.join(separator)}`;
+}

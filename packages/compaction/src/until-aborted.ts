@@ -1,0 +1,16 @@
+import { ThroughlineError } from "@throughline/core";
+
+/** Waits for work that may not listen to its signal: it must not hold the turn. What it does later is not looked at. */
+export async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | null): Promise<Value> {
+  if (signal === null) return work;
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason ?? new ThroughlineError("ABORTED", "The summary was aborted."));
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    work.catch(() => {});
+  }
+}
