@@ -71,7 +71,8 @@ function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDra
       return draft.sign(index, block.data, true);
     case "tool_use":
       draft.call(index, block.id, block.name);
-      if (isFields(block.input) && Object.keys(block.input).length > 0) draft.input(index, block.input);
+      // Also where the arguments come in pieces: those count, and this is empty then.
+      draft.input(index, block.input);
       return;
     default:
       return draft.raw(index, block as unknown as WireFields);

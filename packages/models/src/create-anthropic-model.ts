@@ -108,15 +108,16 @@ function askAnthropic(
   const { model, onDelta, signal } = request;
   const draft = new ReplyDraft({ api: "anthropic-messages", provider, model }, onDelta ?? null);
   const body = anthropicRequest(request, style);
-  // Stated with each request: for one without, the SDK refuses long answers that are not streamed.
   const how = { ...signalOf(signal), timeout };
+  // Not `messages.create`, which warns of old models on the console; this is the request it makes.
+  const path = "/v1/messages";
   const brokenOff = (): Error =>
     new sdk.APIConnectionError({ message: "The stream ended before the answer was complete." });
   if (onDelta === undefined) {
     return collectReply({
       request,
       draft,
-      open: async () => [await client.messages.create(body, how)],
+      open: async () => [await client.post<Anthropic.Message>(path, { body, ...how })],
       take: (message) => takeAnthropicMessage(message, draft),
       endOf: anthropicEnd,
       brokenOff,
@@ -125,7 +126,12 @@ function askAnthropic(
   return collectReply({
     request,
     draft,
-    open: () => client.messages.create({ ...body, stream: true }, how),
+    open: () =>
+      client.post<AsyncIterable<Anthropic.RawMessageStreamEvent>>(path, {
+        body: { ...body, stream: true },
+        stream: true,
+        ...how,
+      }),
     take: (event) => takeAnthropicEvent(event, draft),
     endOf: anthropicEnd,
     brokenOff,

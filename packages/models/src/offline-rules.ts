@@ -39,7 +39,7 @@ export const offlineRules: readonly OfflineRule[] = [
     answer: () => 'Hello. I answer by rules; say "help" for what I understand.',
   },
   {
-    pattern: /^(?:please )?(?:list|ls|show)(?: the| all)*(?: files?)?(?: (?:in|of|under) (?<path>\S+))?\W*$/i,
+    pattern: /^(?:please )?(?:list|ls|show)(?: the| all)*(?: files?)?(?: (?:in|of|under) (?<path>\S+?))?[.?!]*$/i,
     help: "list files, list files in FOLDER",
     answer: ({ groups }) => [[{ names: listing, input: groups?.["path"] ? { path: groups["path"] } : {} }]],
   },

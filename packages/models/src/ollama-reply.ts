@@ -33,8 +33,6 @@ function takeCall(call: Readonly<Record<string, unknown>>, draft: ReplyDraft, ne
   const id = textOr(call["id"], "") || nextCallId();
   const described = isFields(call["function"]) ? call["function"] : {};
   draft.call(id, id, textOr(described["name"], ""));
-  const given = described["arguments"];
-  if (isFields(given)) draft.input(id, given);
-  else if (typeof given === "string") draft.json(id, given);
+  draft.input(id, described["arguments"]);
   draft.endCall(id);
 }

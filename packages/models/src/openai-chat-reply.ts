@@ -67,6 +67,6 @@ function takeCalls(calls: unknown, draft: ReplyDraft): void {
     draft.call(key, textOr(call["id"], null), textOr(described["name"], null));
     const given = described["arguments"];
     if (typeof given === "string") draft.json(key, given);
-    else if (isFields(given)) draft.input(key, given);
+    else draft.input(key, given);
   }
 }

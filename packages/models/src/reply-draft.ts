@@ -1,6 +1,6 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
 import { recordUsage } from "./record-usage.ts";
-import { parseFields, type WireFields } from "./wire-fields.ts";
+import { isFields, parseFields, type WireFields } from "./wire-fields.ts";
 
 /** Who answers, as the record of the answer says it. */
 export interface ReplyIdentity {
@@ -119,8 +119,12 @@ export class ReplyDraft {
     this.#callAt(key).json = json;
   }
 
-  input(key: BlockKey, input: WireFields): void {
-    this.#callAt(key).input = input;
+  /** Arguments that came whole: an object, its JSON, or whatever the model made of it. */
+  input(key: BlockKey, input: unknown): void {
+    const block = this.#callAt(key);
+    if (isFields(input)) block.input = input;
+    else if (input !== undefined && input !== null)
+      block.json = typeof input === "string" ? input : JSON.stringify(input);
   }
 
   /** The arguments of a call are complete. */

@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const here = import.meta.dirname;
+let folder: string;
+
+/** A folder with this package and what it depends on, and none of the SDKs, as after a plain install. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "throughline-models-"));
+  const scope = join(folder, "node_modules", "@throughline");
+  await mkdir(scope, { recursive: true });
+  await cp(join(here, "..", "src"), join(folder, "src"), { recursive: true });
+  for (const name of ["core", "tokens"]) await symlink(join(here, "..", "..", name), join(scope, name), "dir");
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function run(script: string): Promise<string> {
+  const child = spawn(process.execPath, ["--input-type=module", "--no-warnings", "-e", script], { cwd: folder });
+  return new Promise((resolve, reject) => {
+    let output = "";
+    child.stdout.on("data", (data) => (output += String(data)));
+    child.stderr.on("data", (data) => (output += String(data)));
+    child.on("error", reject);
+    child.on("close", () => resolve(output));
+  });
+}
+
+const ask = (path: string, factory: string, options: string): string => `
+  import { ${factory} } from "./src/${path}.ts";
+  const model = ${factory}(${options});
+  const error = await model.chat({ model: "m", system: null, messages: [] }).catch((caught) => caught);
+  console.log(JSON.stringify([error.code, error.message, error.remedy, error.retryable]));
+`;
+
+describe("without the package of the provider", () => {
+  for (const [path, factory, name] of [
+    ["anthropic", "createAnthropicModel", "@anthropic-ai/sdk"],
+    ["openai", "createOpenAiChatModel", "openai"],
+    ["openai", "createOpenAiResponsesModel", "openai"],
+    ["ollama", "createOllamaModel", "ollama"],
+  ] as const) {
+    it(`${factory} is there, and says at the first call what to install`, async () => {
+      expect(JSON.parse(await run(ask(path, factory, '{ apiKey: "k" }')))).toEqual([
+        "MODEL_SDK_MISSING",
+        `The package ${name} is not installed.`,
+        `Install it: npm install ${name}`,
+        false,
+      ]);
+    });
+  }
+
+  it("the offline model answers all the same", async () => {
+    const script = `
+      import { modelFromSettings } from "./src/index.ts";
+      const messages = [{ role: "user", content: "hello" }];
+      const { message } = await modelFromSettings({ provider: "offline" }).chat({ model: "m", system: null, messages });
+      console.log(message.content[0].text);
+    `;
+    expect(await run(script)).toMatch(/^\[offline rules, not a language model\] Hello\./);
+  });
+});
