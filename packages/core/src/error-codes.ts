@@ -128,6 +128,11 @@ const table = {
     retryable: false,
     remedy: "Install the package that the message names.",
   },
+  LEASE_LOST: {
+    summary: "The lease of a background job is held by another node by now.",
+    retryable: false,
+    remedy: "Leave the job to its new holder; nothing of this write was applied.",
+  },
   NAMESPACE_INVALID: {
     summary: "A namespace is neither empty nor a valid id.",
     retryable: false,
@@ -238,10 +243,20 @@ const table = {
     retryable: false,
     remedy: "Check the URL; commands that write create a store, commands that read do not.",
   },
+  STORE_OVERLOADED: {
+    summary: "More operations wait for the store's server than it takes.",
+    retryable: true,
+    remedy: "Wait and try again, with fewer operations at once or more connections.",
+  },
   STORE_READ_ONLY: {
     summary: "The store cannot be written by this user.",
     retryable: false,
     remedy: "Check the permissions of the named file.",
+  },
+  STORE_UNREACHABLE: {
+    summary: "The store's server cannot be reached, or the connection to it broke off.",
+    retryable: true,
+    remedy: "Look at the server and the network; a write whose outcome is unknown is repeated with its idempotency key only.",
   },
   STORE_UNSUPPORTED: {
     summary: "This build has no store for the URL's scheme.",
