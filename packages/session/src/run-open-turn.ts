@@ -1,3 +1,4 @@
+import type { Message, StoredRecord } from "@throughline/core";
 import type { Turn, RunTurnOptions } from "./session.ts";
 import { afterTurn } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
@@ -17,8 +18,10 @@ export interface RunScene {
   readonly settings: TurnSettings;
   readonly fence: number;
   readonly controller: AbortController;
-  /** Collects what the turn appends. */
-  readonly messages: Turn["messages"];
+  /** The turn's records begin here; what was taken in before is others'. */
+  readonly firstSeq: number;
+  /** Messages that are taken in while the turn runs. */
+  readonly taken: readonly StoredRecord[];
 }
 
 /** Keeps the lease of an open turn while it runs, and sees to it that it ends. */
@@ -68,13 +71,13 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
 }
 
 function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger): Turn {
-  const { handle, turnId, emit, messages, settings } = scene;
+  const { handle, turnId, emit, taken, firstSeq, settings } = scene;
   emit?.({ name: "turn.closed", outcome: end.outcome });
   const turn = finishedTurn({
     turnId,
     ref: handle.ref,
     outcome: end.outcome,
-    messages,
+    messages: taken.flatMap(({ seq, record }) => (seq < firstSeq ? [] : [record["message"] as Message])),
     calls: end.calls,
     usage: ledger.used,
     gauge: ledger.now(),

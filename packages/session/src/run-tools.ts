@@ -62,6 +62,7 @@ async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result>
   if (signal.aborted) return failed(notRun);
   const tool = scene.tools.get(toolName);
   if (tool === undefined) return failed(`There is no tool ${JSON.stringify(toolName)}.${namesOf(scene.tools)}`);
+  if (call.partialJson !== undefined) return failed("The call was not run: its arguments are not a JSON object.");
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
   emit?.({ name: "tool.started", callId, toolName });

@@ -2,7 +2,6 @@ import {
   resetSession,
   ThroughlineError,
   type AppendResult,
-  type Message,
   type OpenTurn,
   type RecordDraft,
   type SessionEntry,
@@ -44,7 +43,7 @@ export class SessionHandle implements Session, TurnHost {
   readonly #emit: Emit | null;
   #model: SessionModel;
   /** The turn that runs here. */
-  #current: { readonly emit: Emit | null; readonly messages: Message[] } | null = null;
+  #current: { readonly emit: Emit | null; readonly taken: StoredRecord[] } | null = null;
   readonly #work = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   readonly #onClose: (handle: SessionHandle) => void;
@@ -201,10 +200,10 @@ export class SessionHandle implements Session, TurnHost {
     return this.#closing.signal;
   }
 
-  enterTurn(emit: Emit | null): Message[] {
-    const messages: Message[] = [];
-    this.#current = { emit, messages };
-    return messages;
+  enterTurn(emit: Emit | null): readonly StoredRecord[] {
+    const taken: StoredRecord[] = [];
+    this.#current = { emit, taken };
+    return taken;
   }
 
   leaveTurn(): void {
@@ -242,8 +241,7 @@ export class SessionHandle implements Session, TurnHost {
 
   onRecord(record: StoredRecord): void {
     const current = this.#current;
-    if (current !== null && record.type === "message" && !record.side)
-      current.messages.push(record.record["message"] as Message);
+    if (record.type === "message" && !record.side) current?.taken.push(record);
     (current?.emit ?? this.#emit)?.({ name: "record.appended", record });
   }
 }

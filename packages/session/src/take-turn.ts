@@ -63,9 +63,8 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
   const settings = turnSettings(handle.model, handle.options, options);
   await log.retarget(targetOf(settings.model));
   if (input.drafts === null) await log.catchUp();
-  // Records of the opening append are the turn's first.
   const controller = new AbortController();
-  const messages = handle.enterTurn(emit);
+  const taken = handle.enterTurn(emit);
   try {
     const resumes = input.drafts === null ? (input.resumes ?? lastTurnId(handle)) : null;
     const beginning = await begun(scene, {
@@ -85,9 +84,10 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
       handle.leaveTurn();
       return await goOn(scene, beginning);
     }
-    const { fence } = beginning;
+    const { fence, result } = beginning;
+    const firstSeq = result.records[0]?.seq ?? 0;
     emit?.({ name: "turn.opened", fence, resumes });
-    return await runOpenTurn({ ...scene, settings, fence, controller, messages });
+    return await runOpenTurn({ ...scene, settings, fence, firstSeq, controller, taken });
   } finally {
     handle.leaveTurn();
   }

@@ -1,4 +1,4 @@
-import type { Message, RecordDraft, SessionRef } from "@throughline/core";
+import type { RecordDraft, SessionRef, StoredRecord } from "@throughline/core";
 import type { PromptGauge } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -27,8 +27,8 @@ export interface TurnHost {
   readonly closing: AbortSignal;
   /** @throws {ThroughlineError} INPUT_INVALID */
   assertOpen(): void;
-  /** A turn begins to run here: its messages are collected and its events told. */
-  enterTurn(emit: Emit | null): Message[];
+  /** A turn begins to run here: its events are told, and the messages that are taken in are collected. */
+  enterTurn(emit: Emit | null): readonly StoredRecord[];
   leaveTurn(): void;
   /** Work in the background that closing waits for. */
   track(work: Promise<unknown>): void;
