@@ -1,10 +1,12 @@
-import { closingLine, skippedLine, writeCounts } from "./closing-line.ts";
-import type { TestCounts } from "./closing-line.ts";
+import { closingText, writeCounts } from "./closing-line.ts";
+import type { FaultCounts, TestCounts } from "./closing-line.ts";
 
 /** The part of a vitest test case that is counted. */
 export interface CountedTest {
   readonly fullName: string;
   result(): { readonly state: string; readonly note?: string | undefined };
+  /** What the test says of itself; `faults` is counted when it passed. */
+  meta(): { readonly faults?: FaultCounts };
 }
 
 /** The part of a vitest module that is counted. */
@@ -30,12 +32,16 @@ export function countTests(modules: Iterable<CountedModule>, unhandled: number):
   let failed = unhandled;
   let skipped = 0;
   const skippedBecause: Record<string, number> = {};
+  let faults: FaultCounts = { states: 0, kills: 0 };
   for (const module of modules) {
     failed += module.errors().length;
     for (const test of module.children.allTests()) {
       const state = test.result().state;
-      if (state === "passed") passed += 1;
-      else if (state === "failed") failed += 1;
+      if (state === "passed") {
+        passed += 1;
+        const { states = 0, kills = 0 } = test.meta().faults ?? {};
+        faults = { states: faults.states + states, kills: faults.kills + kills };
+      } else if (state === "failed") failed += 1;
       else {
         skipped += 1;
         const reason = skipReason(test, module.moduleId);
@@ -43,7 +49,8 @@ export function countTests(modules: Iterable<CountedModule>, unhandled: number):
       }
     }
   }
-  return { passed, failed, skipped, skippedBecause };
+  const hasFaults = faults.states + faults.kills > 0;
+  return { passed, failed, skipped, skippedBecause, faults: hasFaults ? faults : null };
 }
 
 /** The vitest reporter: leaves the counts in a file and, when vitest runs by itself, prints the closing line. */
@@ -53,9 +60,6 @@ export default class ClosingLineReporter {
     writeCounts(counts);
     // Under `npm test` later steps still follow, so the line is theirs to print.
     if (process.env["THROUGHLINE_CLOSING_LINE"] === "deferred") return;
-    process.on("exit", () => {
-      const reasons = skippedLine(counts);
-      process.stdout.write(`${reasons ? `${reasons}\n` : ""}${closingLine(counts)}\n`);
-    });
+    process.on("exit", () => void process.stdout.write(`${closingText(counts)}\n`));
   }
 }

@@ -8,6 +8,14 @@ export interface TestCounts {
   readonly skipped: number;
   /** How many of the skipped tests were skipped for which reason. */
   readonly skippedBecause: Readonly<Record<string, number>>;
+  /** What the fault suites went through; null when none of them ran. */
+  readonly faults: FaultCounts | null;
+}
+
+/** States of a simulated disk that a store was opened in, and processes that were killed. */
+export interface FaultCounts {
+  readonly states: number;
+  readonly kills: number;
 }
 
 /** Where the counts lie between two steps of `npm test`. */
@@ -23,6 +31,16 @@ export function skippedLine(counts: TestCounts): string | null {
   const reasons = Object.entries(counts.skippedBecause).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (reasons.length === 0) return null;
   return `skipped: ${reasons.map(([reason, count]) => `${count} ${reason}`).join(", ")}`;
+}
+
+/** The line that says what the fault suites went through, or null when none ran. */
+export function faultsLine({ faults }: TestCounts): string | null {
+  return faults === null ? null : `faults: ${faults.states} states, ${faults.kills} kills`;
+}
+
+/** Everything that is printed at the end of a run. */
+export function closingText(counts: TestCounts): string {
+  return [skippedLine(counts), faultsLine(counts), closingLine(counts)].filter((line) => line !== null).join("\n");
 }
 
 /** Writes the counts, making the folder when needed. */

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
 import process from "node:process";
-import { clearCounts, closingLine, countsFile, readCounts, skippedLine } from "./closing-line.ts";
+import { clearCounts, closingText, countsFile, readCounts } from "./closing-line.ts";
 
 /** One step of `npm test`. */
 export interface Step {
@@ -53,6 +53,7 @@ export async function runSteps(
   steps: readonly Step[],
   write: (text: string) => void,
   countsPath: string = countsFile,
+  needsFaults: boolean = false,
 ): Promise<number> {
   clearCounts(countsPath);
   const failed: string[] = [];
@@ -65,13 +66,20 @@ export async function runSteps(
     write(`-- ${step.name}: ${passed ? "ok" : "FAILED"}, ${seconds} s\n`);
   }
   // No counts means that the run died before its end; that is a failure, not an empty success.
-  const counts = readCounts(countsPath) ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {} };
-  const reasons = skippedLine(counts);
+  const counts = readCounts(countsPath) ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {}, faults: null };
+  // A fault suite that met no fault has shown nothing.
+  const { states = 0, kills = 0 } = counts.faults ?? {};
+  if (needsFaults && (states === 0 || kills === 0)) failed.push("faults");
   write(`\nsteps: ${failed.length === 0 ? "all passed" : `failed: ${failed.join(", ")}`}\n`);
-  write(`${reasons ? `${reasons}\n` : ""}${closingLine(counts)}\n`);
+  write(`${closingText(counts)}\n`);
   return failed.length > 0 || counts.failed > 0 ? 1 : 0;
 }
 
 if (import.meta.main) {
-  process.exitCode = await runSteps(stepsOf(process.argv.slice(2)), (text) => process.stdout.write(text));
+  process.exitCode = await runSteps(
+    stepsOf(process.argv.slice(2)),
+    (text) => process.stdout.write(text),
+    countsFile,
+    process.argv.length === 2,
+  );
 }

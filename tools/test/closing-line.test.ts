@@ -4,14 +4,19 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { countTests } from "../closing-line-reporter.ts";
 import type { CountedModule } from "../closing-line-reporter.ts";
-import { clearCounts, closingLine, readCounts, skippedLine, writeCounts } from "../closing-line.ts";
+import { clearCounts, closingLine, closingText, readCounts, skippedLine, writeCounts } from "../closing-line.ts";
 
 function moduleOf(tests: readonly [string, string, string?][], errors: number = 0): CountedModule {
   return {
     moduleId: "/x/a.test.ts",
     errors: () => Array.from({ length: errors }),
     children: {
-      allTests: () => tests.map(([fullName, state, note]) => ({ fullName, result: () => ({ state, note }) })),
+      allTests: () =>
+        tests.map(([fullName, state, note]) => ({
+          fullName,
+          result: () => ({ state, note }),
+          meta: () => (fullName.startsWith("kills") ? { faults: { states: 20, kills: 3 } } : {}),
+        })),
     },
   };
 }
@@ -41,10 +46,25 @@ describe("the closing line", () => {
     expect(skippedLine(counts)).toBe("skipped: 1 need THROUGHLINE_CORPUS, 1 no postgres, 1 other");
   });
 
+  it("adds up the faults of the tests that passed", () => {
+    const counts = countTests(
+      [
+        moduleOf([
+          ["kills one", "passed"],
+          ["kills two", "passed"],
+          ["kills three", "failed"],
+        ]),
+      ],
+      0,
+    );
+    expect(closingText(counts)).toBe("faults: 40 states, 6 kills\ntests: 2 passed, 1 failed, 0 skipped");
+    expect(closingText(countTests([moduleOf([["a", "passed"]])], 0))).toBe("tests: 1 passed, 0 failed, 0 skipped");
+  });
+
   it("keeps the counts between steps and forgets those of an earlier run", () => {
     const path = join(folder, "deep/tests.json");
     expect(readCounts(path)).toBeNull();
-    const counts = { passed: 1, failed: 2, skipped: 0, skippedBecause: {} };
+    const counts = { passed: 1, failed: 2, skipped: 0, skippedBecause: {}, faults: null };
     writeCounts(counts, path);
     expect(readCounts(path)).toEqual(counts);
     clearCounts(path);

@@ -9,14 +9,19 @@ function step(name: string, code: string): Step {
   return { name, command: process.execPath, args: ["-e", code] };
 }
 
-async function run(steps: readonly Step[], passed: number | null): Promise<{ code: number; lines: string[] }> {
+async function run(
+  steps: readonly Step[],
+  passed: number | null,
+  faults: { readonly states: number; readonly kills: number } | null = null,
+  needsFaults: boolean = false,
+): Promise<{ code: number; lines: string[] }> {
   const countsPath = `${temporaryTree({ "x.txt": "" })}/tests.json`;
-  writeCounts({ passed: 99, failed: 0, skipped: 0, skippedBecause: {} }, countsPath);
-  const counts = { passed, failed: 0, skipped: 1, skippedBecause: { other: 1 } };
+  writeCounts({ passed: 99, failed: 0, skipped: 0, skippedBecause: {}, faults: null }, countsPath);
+  const counts = { passed, failed: 0, skipped: 1, skippedBecause: { other: 1 }, faults };
   const writes = `require("node:fs").writeFileSync(${JSON.stringify(countsPath)}, ${JSON.stringify(JSON.stringify(counts))})`;
   const all = passed === null ? steps : [...steps, step("tests", writes)];
   let text = "";
-  const code = await runSteps(all, (part) => (text += part), countsPath);
+  const code = await runSteps(all, (part) => (text += part), countsPath, needsFaults);
   return { code, lines: text.trimEnd().split("\n") };
 }
 
@@ -47,5 +52,14 @@ describe("running the checks", () => {
     const { code, lines } = await run([step("tests", "")], null);
     expect(code).toBe(1);
     expect(lines.at(-1)).toBe("tests: 0 passed, 1 failed, 0 skipped");
+  });
+
+  it("fails a whole run whose fault suites met no fault, and says how many they met", async () => {
+    const { code, lines } = await run([], 7, { states: 2000, kills: 30 }, true);
+    expect(code).toBe(0);
+    expect(lines.slice(-2)).toEqual(["faults: 2000 states, 30 kills", "tests: 7 passed, 0 failed, 1 skipped"]);
+    expect((await run([], 7, { states: 2000, kills: 0 }, true)).code).toBe(1);
+    expect((await run([], 7, null, true)).code).toBe(1);
+    expect((await run([], 7, null)).code).toBe(0);
   });
 });

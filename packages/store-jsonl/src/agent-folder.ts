@@ -1,6 +1,6 @@
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { withFileErrors } from "./file-work.ts";
+import { flushFolder, flushFolders, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { lockNameOf } from "./session-lock.ts";
 
@@ -16,6 +16,8 @@ export interface AgentFolder {
   readonly index: string;
   /** What this store wrote into sessions.json last: the base of the three-way merge. */
   readonly viewBase: string;
+  /** The same for what it is about to write. */
+  readonly viewNext: string;
   readonly torn: string;
   sessionLock(sessionId: string): string;
   session(fileName: string): string;
@@ -42,6 +44,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     entriesLock: `${own}/locks/entries`,
     index: `${own}/index.db`,
     viewBase: `${own}/sessions-view.json`,
+    viewNext: `${own}/sessions-view.next.json`,
     torn: `${own}/torn`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
     session: (fileName) => `${sessions}/${fileName}`,
@@ -80,6 +83,7 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
 /** Makes what is missing of the agent's folders. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY */
 export function makeAgentFolder(files: Files, root: string, address: AgentAddress): void {
   agentFolderExists(files, root, address);
+  flushFolders(files);
   const folder = agentFolder(root, address);
   let path = root;
   const own = ["sessions", "throughline", "throughline/locks", "throughline/torn"].map(
@@ -90,14 +94,17 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
     withFileErrors(each, () => {
       if (files.facts(each) !== null) return;
       makeWithParents(files, each);
-      files.flushFolder(each.slice(0, each.lastIndexOf("/")) || "/");
+      flushFolder(files, each.slice(0, each.lastIndexOf("/")) || "/");
     });
   }
 }
 
 function makeWithParents(files: Files, path: string): void {
   const parent = path.slice(0, path.lastIndexOf("/"));
-  if (parent !== "" && files.facts(parent) === null) makeWithParents(files, parent);
+  if (parent !== "" && files.facts(parent) === null) {
+    makeWithParents(files, parent);
+    flushFolder(files, parent.slice(0, parent.lastIndexOf("/")) || "/");
+  }
   files.makeFolder(path);
 }
 

@@ -1,10 +1,16 @@
 import { refused } from "@throughline/core/store";
 import { createFinding, type Finding, type SessionRef, type SessionState } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { agentFolder, agentFolderExists, type AgentAddress, type AgentFolder } from "./agent-folder.ts";
+import {
+  agentFolder,
+  agentFolderExists,
+  makeAgentFolder,
+  type AgentAddress,
+  type AgentFolder,
+} from "./agent-folder.ts";
 import { ownHead, type HeldSession } from "./append-records.ts";
 import { EntriesLog } from "./entries-log.ts";
-import { withFileErrors } from "./file-work.ts";
+import { flushFolders, withFileErrors } from "./file-work.ts";
 import { findForeignSessions } from "./foreign-sessions.ts";
 import { SessionIndex, type SeenSession } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
@@ -46,7 +52,8 @@ export class AgentSessions {
     this.folder = agentFolder(context.root, this.#address);
     const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
-    this.index = new SessionIndex({ files, folder: this.folder, agent: this.#address, codec, onFinding });
+    const isWanted = context.keepsIndex;
+    this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.#address, codec, onFinding });
     this.#summaries = new TranscriptSummaries({
       files,
       folder: this.folder,
@@ -228,6 +235,7 @@ export class AgentSessions {
 
   /** The folders every write needs. An agent's folder another program made has none of ours. */
   prepareWriting(): void {
+    flushFolders(this.#context.files);
     if (this.#isPrepared) return;
     withFileErrors(this.folder.own, () => this.#makeOwnFolder());
     this.#isPrepared = true;
@@ -296,9 +304,7 @@ export class AgentSessions {
   }
 
   #makeOwnFolder(): void {
-    const { files } = this.#context;
-    for (const path of [this.folder.own, `${this.folder.own}/locks`, this.folder.torn])
-      if (files.facts(path) === null) files.makeFolder(path);
+    makeAgentFolder(this.#context.files, this.#context.root, this.#address);
   }
 
   /** A purge that was interrupted after its commit. */

@@ -4,6 +4,8 @@ import { fileError } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
 const delayMs = 1000;
+/** Another program may write sessions.json as often as it likes; the next change of ours tries again. */
+const maxAttempts = 5;
 
 interface Waiting {
   /** Sessions whose transcript was written to. */
@@ -94,13 +96,16 @@ export class DerivedFiles {
 
   async #writeView(agent: AgentSessions): Promise<void> {
     if (!agent.exists) return;
-    await agent.takeViewChanges();
-    if (!agent.view.isWanted(() => agent.log.activeCount())) return;
-    await this.#context.locks.hold([agent.folder.entriesLock], () => {
+    const { locks } = this.#context;
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      await agent.takeViewChanges();
+      if (!agent.view.isWanted(() => agent.log.activeCount())) return;
       agent.log.refresh();
-      agent.view.write(agent.knownRows());
-      agent.noteView();
-    });
+      const isWritten = await agent.view.publish(agent.knownRows(), (commit) =>
+        locks.hold([agent.folder.entriesLock], commit),
+      );
+      if (isWritten) return agent.noteView();
+    }
   }
 
   #writeIndex(agent: AgentSessions, written: ReadonlySet<string>): void {

@@ -1,11 +1,12 @@
 import { crc32 } from "node:zlib";
-import { createFinding, ThroughlineError, type Finding, type SessionRef } from "@throughline/core";
+import { createFinding, type Finding, type SessionRef, type ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
-import { appendAll, cutTail, fileError, openIfThere, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import { appendAll, cutTail, fileError, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { GroupFlush } from "./group-flush.ts";
+import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
+import { createLog, openLog, type OpenLog } from "./open-log.ts";
 import { RowImage } from "./row-image.ts";
 import type { LogPlace, SeenSession, SessionIndex } from "./session-index.ts";
 import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
@@ -19,13 +20,6 @@ export interface EntriesLogOptions {
   readonly index: SessionIndex;
   readonly nowMs: () => number;
   readonly onFinding: (finding: Finding) => void;
-}
-
-interface OpenLog {
-  readonly handle: number;
-  readonly identity: string;
-  readonly flush: GroupFlush;
-  isDead: boolean;
 }
 
 const scanChunkBytes = 1024 * 1024;
@@ -51,6 +45,8 @@ export class EntriesLog {
   #lineCount = 0;
   #tornAt: number | null = null;
   #needsLineFeed = false;
+  #doubtful: DoubtfulBytes | null = null;
+  readonly #sizeOf = (): number => this.#endBytes;
 
   constructor(options: EntriesLogOptions) {
     this.#options = options;
@@ -65,7 +61,7 @@ export class EntriesLog {
     const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#endBytes;
     if (isOther || (!this.#isWhole && this.#indexed?.generation !== index.generation)) {
       this.#reset();
-      this.#open = this.#openLog();
+      this.#open = openLog(files, folder, this.#sizeOf);
       if (this.#open !== null) this.#beginAtIndex(this.#open, facts.sizeBytes);
     }
     if (this.#open !== null && facts.sizeBytes > this.#endBytes) this.#scan(this.#open, facts.sizeBytes);
@@ -180,8 +176,10 @@ export class EntriesLog {
     const { files, folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
     this.refreshHeld();
+    if (this.#doubtful !== null) flushAgain(files, path, this.#doubtful);
+    this.#doubtful = null;
     withFileErrors(path, () => {
-      this.#open ??= this.#createLog();
+      this.#open ??= createLog(files, folder, this.#sizeOf);
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
       this.#apply(change, this.#endBytes);
@@ -202,7 +200,6 @@ export class EntriesLog {
     const { files, folder, codec, agent } = this.#options;
     const rows = [...this.all().values()];
     const temporary = folder.temporary("entries.log");
-    files.remove(temporary);
     replaceFile(files, temporary, folder.entriesLog, (append) => {
       for (const row of rows) append(Buffer.from(`${encodeRowChange({ op: "save", rows: [row] }, codec, agent)}\n`));
     });
@@ -212,15 +209,22 @@ export class EntriesLog {
 
   /** Resolves when everything written before the call is on the disk. */
   async flushed(): Promise<void> {
-    const open = this.#open;
-    const path = this.#options.folder.entriesLog;
-    if (open === null) throw fileError(new Error("the log was closed before it was flushed"), path, "unknown");
+    const open = this.#openNow();
     try {
       await open.flush.flushed();
     } catch (error) {
-      open.isDead = true;
-      if (this.#open === open) this.#reset();
-      throw fileError(error, path, "unknown");
+      throw this.#flushFailed(open, error);
+    }
+  }
+
+  /** As `flushed`, at once: before files are renamed or deleted on the strength of what was written. */
+  flushNow(): void {
+    const open = this.#openNow();
+    try {
+      if (open.isDead) throw new Error("an earlier flush of this file failed");
+      this.#options.files.flushNow(open.handle);
+    } catch (error) {
+      throw this.#flushFailed(open, error);
     }
   }
 
@@ -310,36 +314,18 @@ export class EntriesLog {
     else close();
   }
 
-  #openLog(): OpenLog | null {
-    const { files, folder } = this.#options;
-    try {
-      return this.#opened(openIfThere(files, folder.entriesLog, "append"));
-    } catch (error) {
-      if (!ThroughlineError.isInstance(error) || error.code !== "STORE_READ_ONLY") throw error;
-      return this.#opened(openIfThere(files, folder.entriesLog));
-    }
+  #openNow(): OpenLog {
+    if (this.#open !== null) return this.#open;
+    const path = this.#options.folder.entriesLog;
+    throw fileError(new Error("the log was closed before it was flushed"), path, "unknown");
   }
 
-  #createLog(): OpenLog {
-    const { files, folder } = this.#options;
-    const handle = files.open(folder.entriesLog, "create");
-    files.flushFolder(folder.own);
-    return this.#opened(handle) as OpenLog;
-  }
-
-  #opened(handle: number | null): OpenLog | null {
-    if (handle === null) return null;
-    const { files } = this.#options;
-    const open: OpenLog = {
-      handle,
-      identity: files.factsOf(handle).identity,
-      isDead: false,
-      flush: new GroupFlush(async () => {
-        if (open.isDead) throw new Error("an earlier flush of the log failed");
-        await files.flush(handle);
-      }),
-    };
-    return open;
+  #flushFailed(open: OpenLog, error: unknown): ThroughlineError {
+    const { identity, flushedBytes: from } = open;
+    open.isDead = true;
+    if (this.#doubtful?.identity !== identity) this.#doubtful = { identity, from };
+    if (this.#open === open) this.#reset();
+    return fileError(error, this.#options.folder.entriesLog, "unknown");
   }
 
   #scan(open: OpenLog, sizeBytes: number): void {
@@ -389,8 +375,8 @@ export class EntriesLog {
       this.#scan(open, sizeBytes + 1);
       return;
     }
-    const keptAt = `${folder.torn}/entries.log.${nowMs()}.${this.#tornAt}`;
-    cutTail(files, open.handle, { from: this.#tornAt, to: sizeBytes }, keptAt);
+    const wanted = `${folder.torn}/entries.log.${nowMs()}.${this.#tornAt}`;
+    const keptAt = cutTail(files, open.handle, { from: this.#tornAt, to: sizeBytes }, wanted);
     const message = `${sizeBytes - this.#tornAt} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
     onFinding(
       createFinding("TAIL_TORN", message, { path: folder.entriesLog, byteOffset: this.#tornAt, repaired: true }),

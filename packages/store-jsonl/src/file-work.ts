@@ -19,6 +19,34 @@ export function fileError(cause: unknown, path: string, outcome: WriteOutcome = 
   return new ThroughlineError(code, `${quote(path)}: ${message}.`, { cause, outcome, details: { path, errno } });
 }
 
+/** What comes after a commit: when it fails, nobody may believe that nothing was done. */
+export function afterCommit<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const ours = fileError(error, path);
+    if (ours.outcome === "unknown") throw ours;
+    const { code, message, details } = ours;
+    throw new ThroughlineError(code, message, { outcome: "unknown", cause: error, details });
+  }
+}
+
+/** Folders whose last flush failed: a name in them may be lost with everything that is written to it afterwards. */
+const unflushedFolders = new WeakMap<Files, Set<string>>();
+
+/** Puts the names in a folder on the disk. One that fails is tried again by `flushFolders`. */
+export function flushFolder(files: Files, path: string): void {
+  const waiting = unflushedFolders.get(files) ?? new Set<string>();
+  unflushedFolders.set(files, waiting.add(path));
+  files.flushFolder(path);
+  waiting.delete(path);
+}
+
+/** Before anything is written: flushes again what could not be flushed. Costs nothing when there is nothing. */
+export function flushFolders(files: Files): void {
+  for (const path of unflushedFolders.get(files) ?? []) withFileErrors(path, () => flushFolder(files, path));
+}
+
 /** Runs file work and gives its failures our names. */
 export function withFileErrors<T>(path: string, work: () => T): T {
   try {
@@ -104,13 +132,18 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
   }
 }
 
-/** Cuts the end of a file off, once a copy of it is safe under another name. */
+/**
+ * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name.
+ */
 export function cutTail(
   files: Files,
   handle: number,
   span: { readonly from: number; readonly to: number },
-  keptAt: string,
-): void {
+  wanted: string,
+): string {
+  // A copy of the same bytes may be there: the computer stopped after it was made.
+  let keptAt = wanted;
+  for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;
   const copy = files.open(keptAt, "create");
   try {
     appendAll(files, copy, readRange(files, handle, span.from, span.to), 0, keptAt);
@@ -118,7 +151,9 @@ export function cutTail(
   } finally {
     files.close(copy);
   }
+  flushFolder(files, keptAt.slice(0, keptAt.lastIndexOf("/")));
   files.truncate(handle, span.from);
+  return keptAt;
 }
 
 /** Puts a file in place of another, whole or not at all, also after a power cut. */
@@ -128,20 +163,23 @@ export function replaceFile(
   path: string,
   write: (append: (bytes: Uint8Array) => void) => void,
 ): void {
-  const handle = files.open(temporary, "create");
-  try {
-    let size = 0;
-    write((bytes) => {
-      appendAll(files, handle, bytes, size, temporary);
-      size += bytes.length;
-    });
-    files.flushNow(handle);
-  } catch (error) {
-    files.close(handle);
+  withFileErrors(path, () => {
     files.remove(temporary);
-    throw fileError(error, path);
-  }
-  files.close(handle);
-  files.rename(temporary, path);
-  files.flushFolder(path.slice(0, path.lastIndexOf("/")));
+    const handle = files.open(temporary, "create");
+    try {
+      let size = 0;
+      write((bytes) => {
+        appendAll(files, handle, bytes, size, temporary);
+        size += bytes.length;
+      });
+      files.flushNow(handle);
+    } catch (error) {
+      files.close(handle);
+      files.remove(temporary);
+      throw error;
+    }
+    files.close(handle);
+    files.rename(temporary, path);
+  });
+  afterCommit(path, () => flushFolder(files, path.slice(0, path.lastIndexOf("/"))));
 }

@@ -9,8 +9,11 @@ export interface FileFacts {
   readonly kind: "file" | "folder" | "other";
 }
 
-/** `append`: an existing file, also readable. `create`: as append, but the file must not exist. `read`: reading only. */
-export type OpenMode = "append" | "create" | "read";
+/**
+ * `append`: an existing file, also readable. `create`: as append, but the file must not exist. `read`: reading only.
+ * `rewrite`: an existing file, for `writeAt`.
+ */
+export type OpenMode = "append" | "create" | "read" | "rewrite";
 
 /**
  * Everything the store asks of the file system. Each call does one thing, so that a test can count calls and bytes
@@ -26,6 +29,8 @@ export interface Files {
   read(handle: number, into: Uint8Array, position: number): number;
   /** How many bytes were written: fewer than given when the disk fills up. */
   write(handle: number, bytes: Uint8Array): number;
+  /** As `write`, at a place in a file that is open to `rewrite`. */
+  writeAt(handle: number, bytes: Uint8Array, position: number): number;
   truncate(handle: number, sizeBytes: number): void;
   /** Resolves when the file's data are on the disk. */
   flush(handle: number): Promise<void>;
@@ -36,6 +41,8 @@ export interface Files {
   names(path: string): readonly string[];
   rename(from: string, to: string): void;
   remove(path: string): void;
+  /** "network" where the kernel says that the folder is another machine's. */
+  fileSystem(path: string): "local" | "network";
   isWritable(path: string): boolean;
   realPath(path: string): string;
 }
@@ -46,7 +53,14 @@ const flags: Readonly<Record<OpenMode, number>> = {
   create: O_RDWR | O_APPEND | O_NOFOLLOW | O_CREAT | O_EXCL,
   // Without O_NONBLOCK a named pipe in the folder would hold the process for ever.
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+  rewrite: O_RDWR | O_NOFOLLOW,
 };
+
+/** `f_type` of statfs: NFS, SMB (three), CIFS is one of them, 9P, AFS (two), Ceph, Lustre, GFS2, OCFS2, VirtualBox. */
+const networkTypes: ReadonlySet<number> = new Set([
+  0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x0bd00bd0, 0x01161970,
+  0x7461636f, 0x786f4256,
+]);
 
 /** The file system of this computer. */
 export const nodeFiles: Files = {
@@ -64,6 +78,7 @@ export const nodeFiles: Files = {
   factsOf: (handle) => factsFrom(fs.fstatSync(handle, { bigint: true })),
   read: (handle, into, position) => fs.readSync(handle, into, 0, into.length, position),
   write: (handle, bytes) => fs.writeSync(handle, bytes, 0, bytes.length, null),
+  writeAt: (handle, bytes, position) => fs.writeSync(handle, bytes, 0, bytes.length, position),
   truncate: (handle, sizeBytes) => fs.ftruncateSync(handle, sizeBytes),
   flush: (handle) =>
     new Promise((resolve, reject) => {
@@ -90,6 +105,7 @@ export const nodeFiles: Files = {
   names: (path) => fs.readdirSync(path),
   rename: (from, to) => fs.renameSync(from, to),
   remove: (path) => fs.rmSync(path, { force: true }),
+  fileSystem: (path) => (networkTypes.has(fs.statfsSync(path).type >>> 0) ? "network" : "local"),
   isWritable(path) {
     try {
       fs.accessSync(path, fs.constants.W_OK);

@@ -1,7 +1,12 @@
 import { hasErrorCode, sessionRef } from "@throughline/core";
 import { isSessionId } from "@throughline/core/keys";
 import { ownEntry } from "@throughline/core/store";
-import { createTranscriptReader, decodeLine, type TranscriptHeader } from "@throughline/openclaw-format";
+import {
+  createTranscriptReader,
+  decodeLine,
+  detachEnvelope,
+  type TranscriptHeader,
+} from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
@@ -26,7 +31,32 @@ export interface ForeignSessions {
 
 const headerBytes = 65_536;
 
-/** Rows for transcripts the log does not name: other programs made them, or a session was being made when its process died. */
+/**
+ * Whether the file is what a session leaves whose making was cut off: our header and nothing behind it, or not even
+ * that. Nobody was told of such a session, and nothing was said in it.
+ */
+export function isUnfinished(files: Files, path: string): boolean {
+  const handle = openIfThere(files, path);
+  if (handle === null) return false;
+  try {
+    const bytes = withFileErrors(path, () => readRange(files, handle, 0, headerBytes));
+    const end = bytes.indexOf(0x0a);
+    if (end === -1 && bytes.length < headerBytes && bytes.every((byte) => byte === 0)) return true;
+    if (end !== -1 && end < bytes.length - 1) return false;
+    const line = decodeLine(end === -1 ? bytes : bytes.subarray(0, end));
+    if (end !== -1) return typeof line === "string" && detachEnvelope(line).envelope?.seq === 0;
+    // The beginning of a header as we write it, or such a beginning with nothing where the rest belongs.
+    const text = Buffer.from(bytes).toString().replace(/\0+$/, "");
+    return bytes.length < maxOwnHeaderBytes && (ownHeaderStart.startsWith(text) || text.startsWith(ownHeaderStart));
+  } finally {
+    files.close(handle);
+  }
+}
+
+const ownHeaderStart = '{"type":"session","version":3,"id":"';
+const maxOwnHeaderBytes = 4096;
+
+/** Rows for transcripts the log does not name: other programs made them. */
 export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log } = search;
   if (files.facts(folder.sessions) === null) return { rows: [], hasStrays: false };
@@ -66,6 +96,7 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
   const base = fileName.slice(0, -".jsonl".length);
   const { header, isAlone } = readHeader(search, fileName);
   const named = [...entries].find(([, entry]) => namesFile(entry, base, fileName));
+  if (named === undefined && isUnfinished(search.files, search.folder.session(fileName))) return null;
   const wanted = [
     fieldText(named?.[1], "sessionId"),
     base,

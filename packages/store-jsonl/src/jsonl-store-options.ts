@@ -3,6 +3,7 @@ import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder } from "@throughline/core/store";
 import { nodeFiles, type Files } from "./files.ts";
+import { kernelLocks, type LockPort } from "./lock-file.ts";
 import { createSessionLocks } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -26,6 +27,10 @@ export interface JsonlStoreOptions {
   readonly limits?: Partial<core.StoreLimits>;
   /** How long a write waits for another process. @default 10,000 */
   readonly lockTimeoutMs?: number;
+  /** How processes exclude one another. @default `kernelLocks` */
+  readonly locks?: LockPort;
+  /** Whether `index.db` is kept, which makes lists flat. @default true with `kernelLocks`: SQLite's log is for one host */
+  readonly index?: boolean;
   /** The file system; another one in tests that make it fail or count its calls. @default this computer's */
   readonly files?: Files;
 }
@@ -40,11 +45,14 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
     onEvent,
     files = nodeFiles,
     lockTimeoutMs = 10_000,
+    locks = kernelLocks,
+    index = locks.isKernels,
   } = options;
   return {
     root: resolve(options.root),
     files,
-    locks: createSessionLocks({ files, random, timeoutMs: lockTimeoutMs }),
+    locks: createSessionLocks({ files, port: locks, random, timeoutMs: lockTimeoutMs }),
+    keepsIndex: index,
     codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
     clock,
     ids,

@@ -10,7 +10,7 @@ import { AgentSessions } from "./agent-sessions.ts";
 import { appendEntry } from "./append-entry.ts";
 import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } from "./append-records.ts";
 import { DerivedFiles } from "./derived-files.ts";
-import { withFileErrors } from "./file-work.ts";
+import { afterCommit, withFileErrors } from "./file-work.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listAgent } from "./list-agent.ts";
 import { firstSeq, nextSpan, readSpan } from "./read-pages.ts";
@@ -150,7 +150,7 @@ class JsonlStore implements core.SessionStore {
       const row = await saveSession(this.#scene(agent, durability), ref, entry, options.ifRevision);
       if (durability === "disk") await agent.log.flushed();
       this.#derived.schedule(agent, null);
-      return agent.state(row);
+      return afterCommit(agent.folder.agent, () => agent.state(row));
     });
   }
 
@@ -172,7 +172,7 @@ class JsonlStore implements core.SessionStore {
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     const change = (scene: ChangeScene, row: SessionRow): SessionRow => moveSession(scene, row, action);
     const { agent, result } = await this.#change(ref, action.kind === "restore", change);
-    return agent.state(result);
+    return afterCommit(agent.folder.agent, () => agent.state(result));
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {

@@ -5,18 +5,34 @@ import { fileError } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
-/** One lock file, opened as an empty SQLite database. The file stays empty; only its locks are used. */
+/** One lock, ready to be taken. */
 export interface LockFile {
   readonly path: string;
-  readonly identity: string;
+  /** Which file it is: a lock on a file that was replaced under its name excludes nobody. Null where no file is locked. */
+  readonly identity: string | null;
   /** False when another connection holds it. */
   tryLock(): boolean;
   unlock(): void;
   close(): void;
 }
 
+/** How the writers of a folder exclude one another. */
+export interface LockPort {
+  readonly name: string;
+  /** Whether this is a lock of the kernel, which ends with its process, however that ends. */
+  readonly isKernels: boolean;
+  /** @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO */
+  open(files: Files, path: string): LockFile;
+}
+
 /**
- * Opens the lock file, and makes it first when there is none. The file must never be opened, copied or read by other
+ * Locks of the kernel on empty files, taken through SQLite. They exclude every process of one host, whatever container
+ * it is in, and are dropped when their process ends. Over a network they are what the server and its mount make of them.
+ */
+export const kernelLocks: LockPort = { name: "kernel", isKernels: true, open: openLockFile };
+
+/**
+ * Opens an empty SQLite database as a lock, and makes it first when there is none. The file stays empty. The file must never be opened, copied or read by other
  * means in a process that holds it: closing such a handle drops the process's locks.
  * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
  */

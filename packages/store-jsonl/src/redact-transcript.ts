@@ -2,6 +2,7 @@ import { throughlineKind, type RedactResult } from "@throughline/core";
 import { type LinkedRecord, quote, redactionTombstone, refused, serializeRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine, type HeldSession } from "./append-records.ts";
+import { afterCommit } from "./file-work.ts";
 import { readLine } from "./read-pages.ts";
 import type { StoreContext } from "./store-context.ts";
 import { encodeStoredLine, type StoreEnvelope } from "./stored-line.ts";
@@ -33,13 +34,16 @@ export function redactTranscript(
       owner,
       redactedLines(context, held, new Set(seqs), reason),
     );
-    for (const name of context.files.names(agent.folder.torn)) {
-      if (name.startsWith(`${held.row.sessionId}.jsonl.`) || name.startsWith(`${held.row.fileName}.`))
-        context.files.remove(`${agent.folder.torn}/${name}`);
-    }
+    afterCommit(path, () => removeSetAside(context, agent, held));
   }
   context.emit({ name: "records-redacted", ref: held.ref, seqs });
   return { seqs };
+}
+
+function removeSetAside({ files }: StoreContext, { folder }: AgentSessions, { row }: HeldSession): void {
+  for (const name of files.names(folder.torn))
+    if (name.startsWith(`${row.sessionId}.jsonl.`) || name.startsWith(`${row.fileName}.`))
+      files.remove(`${folder.torn}/${name}`);
 }
 
 function* redactedLines(
@@ -57,7 +61,8 @@ function* redactedLines(
   else if (seqs.has(1) && transcript.options.owner.sessionId !== "")
     yield ownHeaderLine(row.sessionId, row.key, row.createdAtMs);
   for (let seq = 1; seq <= offsets.length; seq++) {
-    const bytes = file.readBytes(path, offsets[seq - 1] ?? 0, (offsets[seq] ?? endBytes) - 1);
+    const end = offsets[seq] ?? (transcript.isOpenEnded ? endBytes + 1 : endBytes);
+    const bytes = file.readBytes(path, offsets[seq - 1] ?? 0, end - 1);
     yield seqs.has(seq) ? tombstoneLine(context, held, seq, bytes, info) : bytes;
   }
 }

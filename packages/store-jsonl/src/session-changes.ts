@@ -10,7 +10,8 @@ import { assertSessionId, nextUpdatedAtMs, patchEntry, quote, refused } from "@t
 import { makeAgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine } from "./append-records.ts";
-import { appendAll, fileError, withFileErrors } from "./file-work.ts";
+import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { isUnfinished } from "./foreign-sessions.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -98,13 +99,16 @@ export function archiveSession(scene: ChangeScene, row: SessionRow): SessionRow 
 export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): void {
   const ref = agent.refOf(row);
   agent.log.write({ op: "remove", rows: [], removed: [row.sessionId] });
-  agent.forget(row.sessionId);
-  for (const name of new Set([row.fileName, row.formerFileName ?? row.fileName, activeFileName(row)]))
-    agent.removeBytes(name);
-  withFileErrors(agent.folder.sessions, () => context.files.flushFolder(agent.folder.sessions));
-  agent.log.rewrite();
-  agent.updateIndex([]);
-  agent.index.scrub();
+  agent.log.flushNow();
+  afterCommit(agent.folder.sessions, () => {
+    agent.forget(row.sessionId);
+    for (const name of new Set([row.fileName, row.formerFileName ?? row.fileName, activeFileName(row)]))
+      agent.removeBytes(name);
+    flushFolder(context.files, agent.folder.sessions);
+    agent.log.rewrite();
+    agent.updateIndex([]);
+    agent.index.scrub();
+  });
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
 }
 
@@ -117,8 +121,10 @@ function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): voi
     throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });
   }
   const path = agent.folder.session(`${sessionId}.jsonl`);
-  if (context.files.facts(path) !== null)
-    throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
+  const facts = context.files.facts(path);
+  if (facts === null) return;
+  if (facts.kind === "file" && isUnfinished(context.files, path)) return context.files.remove(path);
+  throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
 }
 
 function withEntry(context: StoreContext, ref: SessionRef, row: SessionRow, entry: SessionEntry): SessionRow {
@@ -150,9 +156,11 @@ function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow
   const from = agent.folder.session(row.formerFileName ?? row.fileName);
   const to = agent.folder.session(row.fileName);
   if (from === to || files.facts(from) === null) return;
+  // A name that is on the disk before the line that says so would be a session without its transcript.
+  agent.log.flushNow();
   try {
     files.rename(from, to);
-    if (durability === "disk") files.flushFolder(agent.folder.sessions);
+    if (durability === "disk") flushFolder(files, agent.folder.sessions);
   } catch (error) {
     const { message } = fileError(error, from);
     context.emit({
@@ -182,7 +190,7 @@ function writeNewFile({ context: { files }, agent, durability }: ChangeScene, pa
     } finally {
       files.close(handle);
     }
-    if (durability === "disk") files.flushFolder(agent.folder.sessions);
+    if (durability === "disk") flushFolder(files, agent.folder.sessions);
   });
 }
 

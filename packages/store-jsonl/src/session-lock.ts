@@ -5,7 +5,7 @@ import { quote } from "@throughline/core/store";
 import { withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder } from "./lock-holder.ts";
-import { openLockFile, type LockFile } from "./lock-file.ts";
+import type { LockFile, LockPort } from "./lock-file.ts";
 
 /** Exclusion between everything that writes to an agent's folder, in this process and in others. */
 export interface SessionLocks {
@@ -20,6 +20,7 @@ export interface SessionLocks {
 
 export interface SessionLocksOptions {
   readonly files: Files;
+  readonly port: LockPort;
   readonly random: RandomSource;
   readonly timeoutMs: number;
 }
@@ -37,11 +38,13 @@ interface Shared {
 }
 
 // One connection a lock file and process, whichever store handles use it: they wait in line instead of spinning.
-const sharedByPath = new Map<string, Shared>();
+const sharedByPort = new WeakMap<LockPort, Map<string, Shared>>();
 
-/** Locks through SQLite's file locks, which the kernel drops when their process ends, however it ends. */
+/** A line in front of each lock, and the locks themselves through the port. */
 export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
-  const { files, random, timeoutMs } = options;
+  const { files, port } = options;
+  const sharedByPath = sharedByPort.get(port) ?? new Map<string, Shared>();
+  sharedByPort.set(port, sharedByPath);
   const mine = new Map<string, Shared>();
   const reachable = (path: string): Shared => {
     const known = mine.get(path);
@@ -50,10 +53,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     const realPath = withFileErrors(path, () => files.realPath(path.slice(0, split))) + path.slice(split);
     let shared = sharedByPath.get(realPath);
     if (shared === undefined)
-      sharedByPath.set(
-        realPath,
-        (shared = { file: openLockFile(files, realPath), users: 0, queue: Promise.resolve() }),
-      );
+      sharedByPath.set(realPath, (shared = { file: port.open(files, realPath), users: 0, queue: Promise.resolve() }));
     shared.users++;
     mine.set(path, shared);
     return shared;
@@ -64,7 +64,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
       const releases: (() => void)[] = [];
       try {
         for (const one of shared) releases.push(await takeTurn(one));
-        return await attempt(shared, work, { files, random, timeoutMs, signal });
+        return await attempt(shared, work, { ...options, signal });
       } finally {
         for (const release of releases) release();
       }
@@ -103,7 +103,7 @@ async function attempt<T>(
     if (options.signal?.aborted === true) throw aborted(options.signal);
     const held: Shared[] = [];
     try {
-      const busy = shared.find((one) => !(tryLock(one, options.files) && held.push(one) > 0));
+      const busy = shared.find((one) => !(tryLock(one, options) && held.push(one) > 0));
       if (busy === undefined) return work();
       const waitedMs = systemClock.nowMs() - startMs;
       if (waitedMs > options.timeoutMs) throw locked(busy.file.path, waitedMs, options.files);
@@ -125,13 +125,14 @@ function release(held: Shared[]): void {
  * Someone may have replaced the file under its name; a lock on the old one would exclude nobody. One look at each lock:
  * two owners would lose acknowledged records, and it costs a hundredth of a flush.
  */
-function tryLock(shared: Shared, files: Files): boolean {
+function tryLock(shared: Shared, { files, port }: SessionLocksOptions): boolean {
   for (;;) {
-    if (!shared.file.tryLock()) return false;
-    if (files.facts(shared.file.path)?.identity === shared.file.identity) return true;
-    shared.file.unlock();
-    shared.file.close();
-    shared.file = openLockFile(files, shared.file.path);
+    const { file } = shared;
+    if (!file.tryLock()) return false;
+    if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
+    file.unlock();
+    file.close();
+    shared.file = port.open(files, file.path);
   }
 }
 

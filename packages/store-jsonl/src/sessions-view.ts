@@ -1,7 +1,10 @@
+import { setImmediate as pause } from "node:timers/promises";
+import { crc32 } from "node:zlib";
 import { createFinding, type Finding } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { fileError, readWhole, replaceFile } from "./file-work.ts";
+import { appendAll, fileError, flushFolder, readWhole } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { parseObject } from "./stored-line.ts";
@@ -29,6 +32,7 @@ export class SessionsView {
   #theirs: ReadonlyMap<string, unknown> = new Map();
   #base: ReadonlyMap<string, unknown> = new Map();
   #isReadable = true;
+  #seenCrc: number | null = null;
 
   constructor(options: SessionsViewOptions) {
     this.#options = options;
@@ -56,7 +60,9 @@ export class SessionsView {
     const seenAs = this.look();
     if (seenAs === this.#seenAs) return this.#theirs;
     this.#seenAs = seenAs;
-    const theirs = seenAs === "" ? new Map<string, unknown>() : readEntries(files, folder.sessionsJson);
+    const bytes = seenAs === "" ? null : readWhole(files, folder.sessionsJson);
+    const theirs = seenAs === "" ? new Map<string, unknown>() : readEntries(bytes);
+    this.#seenCrc = bytes === null ? null : crc32(bytes);
     this.#isReadable = theirs !== null;
     if (theirs === null)
       onFinding(
@@ -65,8 +71,16 @@ export class SessionsView {
         }),
       );
     this.#theirs = theirs ?? new Map();
-    this.#base = readEntries(files, folder.viewBase) ?? new Map();
+    this.#base = this.#readBase();
     return this.#theirs;
+  }
+
+  /** What this store wrote last: the newer of two where the writing was cut off and the file shows that it came so far. */
+  #readBase(): ReadonlyMap<string, unknown> {
+    const { files, folder } = this.#options;
+    const next = readWhole(files, folder.viewNext);
+    const isWritten = next !== null && crc32(next) === this.#seenCrc;
+    return readEntries(isWritten ? next : readWhole(files, folder.viewBase)) ?? new Map();
   }
 
   /** What the other program changed since we wrote the file; null when nothing. */
@@ -94,35 +108,125 @@ export class SessionsView {
     return isWanted === true || (isWanted === null && activeCount() <= maxSessionsByDefault);
   }
 
-  /** Writes the file if it says something else. Under the entries lock, after foreign changes were taken over. */
-  write(rows: readonly SessionRow[]): void {
-    const { folder } = this.#options;
+  /**
+   * Writes the file if it says something else. Text and bytes are made in slices, so that nobody else in the process
+   * waits for them; under the entries lock the new files only take their names. False when another program wrote the
+   * file meanwhile: then its changes come first.
+   */
+  async publish(rows: readonly SessionRow[], underLock: (commit: () => boolean) => Promise<boolean>): Promise<boolean> {
+    const { files, folder } = this.#options;
     const active = rows.filter((row) => !row.isArchived);
     const theirs = this.entries();
-    if (!this.#isReadable || (active.length === 0 && this.#seenAs === "")) return;
-    const ours = new Map<string, unknown>(active.map((row) => [row.key, viewOf(row, fieldsOf(theirs.get(row.key)))]));
+    const seenAs = this.#seenAs;
+    if (!this.#isReadable || (active.length === 0 && seenAs === "")) return true;
+    const base = this.#base;
+    const slices = createSlices();
+    const wanted = new Map<string, unknown>();
+    const ours = new Set(active.map(({ key }) => key));
     // Keys of theirs that we never wrote: sessions whose transcript does not exist yet.
-    const kept = [...theirs].filter(([key]) => ours.has(key) || !this.#base.has(key));
-    const wanted = new Map<string, unknown>([...kept, ...ours]);
-    const text = viewText(wanted);
-    if (text !== viewText(theirs) || this.#seenAs === "") this.#replace(folder.sessionsJson, text);
-    if (text !== viewText(this.#base)) this.#replace(folder.viewBase, text);
-    this.#seenAs = this.look();
-    this.#theirs = wanted;
-    this.#base = wanted;
+    for (const [key, entry] of theirs) if (ours.has(key) || !base.has(key)) wanted.set(key, entry);
+    for (const row of active) {
+      await slices.next();
+      wanted.set(row.key, viewOf(row, fieldsOf(theirs.get(row.key))));
+    }
+    const text = await viewText(wanted, slices);
+    if (text.crc === this.#seenCrc && seenAs !== "") {
+      if (await this.#isBase(text)) return true;
+    }
+    const view = await this.#prepare(folder.temporary("sessions.json"), text, slices);
+    const next = await this.#prepare(folder.temporary("sessions-view.json"), text, slices);
+    const isDone = await underLock(() => {
+      if (this.look() !== seenAs) return false;
+      // Should the computer stop in between, the base is told from the one before by what the file holds.
+      files.rename(next, folder.viewNext);
+      flushFolder(files, folder.own);
+      files.rename(view, folder.sessionsJson);
+      flushFolder(files, folder.sessions);
+      files.rename(folder.viewNext, folder.viewBase);
+      flushFolder(files, folder.own);
+      this.#seenAs = this.look();
+      return true;
+    });
+    if (!isDone) for (const path of [view, next]) files.remove(path);
+    else [this.#theirs, this.#base, this.#seenCrc] = [wanted, wanted, text.crc];
+    return isDone;
   }
 
-  #replace(path: string, text: string): void {
+  async #isBase({ crc }: ViewText): Promise<boolean> {
     const { files, folder } = this.#options;
-    const temporary = folder.temporary(path.slice(path.lastIndexOf("/") + 1));
+    const bytes = readWhole(files, folder.viewBase);
+    return bytes !== null && crc32(bytes) === crc;
+  }
+
+  async #prepare(path: string, { parts }: ViewText, slices: Slices): Promise<string> {
+    const { files } = this.#options;
     try {
-      files.remove(temporary);
-      replaceFile(files, temporary, path, (append) => append(Buffer.from(text)));
+      files.remove(path);
+      const handle = files.open(path, "create");
+      try {
+        let sizeBytes = 0;
+        for (const part of parts) {
+          await slices.next();
+          appendAll(files, handle, part, sizeBytes, path);
+          sizeBytes += part.length;
+        }
+        await files.flush(handle);
+      } finally {
+        files.close(handle);
+      }
     } catch (error) {
+      files.remove(path);
       throw fileError(error, path);
     }
+    return path;
   }
 }
+
+interface Slices {
+  /** Lets others run once enough was done without a pause. */
+  next(): Promise<void> | undefined;
+}
+
+const sliceMs = 5;
+
+function createSlices(): Slices {
+  let startedMs = systemClock.nowMs();
+  return {
+    next() {
+      if (systemClock.nowMs() - startedMs < sliceMs) return undefined;
+      return pause().then(() => void (startedMs = systemClock.nowMs()));
+    },
+  };
+}
+
+interface ViewText {
+  readonly parts: readonly Uint8Array[];
+  readonly crc: number;
+}
+
+/** By own properties: a key like `__proto__` is a key like any other. */
+async function viewText(entries: ReadonlyMap<string, unknown>, slices: Slices): Promise<ViewText> {
+  const parts: Uint8Array[] = [];
+  let crc = 0;
+  const add = (text: string): void => {
+    const bytes = Buffer.from(text);
+    crc = crc32(bytes, crc);
+    parts.push(bytes);
+  };
+  let lines: string[] = [];
+  for (const [key, entry] of entries) {
+    lines.push(JSON.stringify(Object.fromEntries([[key, entry]]), null, 2).slice(2, -2));
+    if (lines.length < entriesPerPart) continue;
+    add(`${parts.length === 0 ? "{\n" : ",\n"}${lines.join(",\n")}`);
+    lines = [];
+    await slices.next();
+  }
+  if (lines.length > 0) add(`${parts.length === 0 ? "{\n" : ",\n"}${lines.join(",\n")}`);
+  add(parts.length === 0 ? "{}\n" : "\n}\n");
+  return { parts, crc };
+}
+
+const entriesPerPart = 64;
 
 /** The row after what another program did to its entry. Where both changed a field the later one wins. */
 function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
@@ -160,13 +264,7 @@ function viewOf(row: SessionRow, written: Fields | null = null): unknown {
   return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
 }
 
-/** By own properties: a key like `__proto__` is a key like any other. */
-function viewText(entries: ReadonlyMap<string, unknown>): string {
-  return `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`;
-}
-
-function readEntries(files: Files, path: string): ReadonlyMap<string, unknown> | null {
-  const bytes = readWhole(files, path);
+function readEntries(bytes: Uint8Array | null): ReadonlyMap<string, unknown> | null {
   const fields = bytes === null ? null : parseObject(Buffer.from(bytes).toString());
   return fields === null ? null : new Map(Object.entries(fields));
 }

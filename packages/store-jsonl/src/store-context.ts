@@ -13,6 +13,7 @@ export interface StoreContext {
   readonly ids: RecordIds;
   readonly random: RandomSource;
   readonly limits: StoreLimits;
+  readonly keepsIndex: boolean;
   /** Null: while there are not too many sessions. */
   readonly writesSessionsJson: boolean | null;
   emit(event: SessionEvent): void;

@@ -8,9 +8,18 @@ import {
 } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
-import { appendAll, cutTail, fileError, isMissing, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import {
+  afterCommit,
+  appendAll,
+  cutTail,
+  fileError,
+  isMissing,
+  readRange,
+  replaceFile,
+  withFileErrors,
+} from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
-import { GroupFlush } from "./group-flush.ts";
+import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
 
@@ -23,18 +32,6 @@ export interface TranscriptFileOptions {
   readonly said: Set<string>;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
-}
-
-/** An open file and the writes on it that are not flushed yet. */
-interface OpenFile {
-  readonly handle: number;
-  readonly isWritable: boolean;
-  readonly flush: GroupFlush;
-  /** Writes whose flush is not over. */
-  pins: number;
-  isForgotten: boolean;
-  /** After a failed flush the kernel may have forgotten what it could not write: nothing more is believed of this handle. */
-  isDead: boolean;
 }
 
 /** A file that stays open until it is released. */
@@ -65,6 +62,7 @@ export class TranscriptFile {
   #identity = "";
   #transcript: Transcript | null = null;
   #anchor: Anchor | null = null;
+  #doubtful: DoubtfulBytes | null = null;
 
   constructor(options: TranscriptFileOptions) {
     this.#options = options;
@@ -93,18 +91,21 @@ export class TranscriptFile {
     return transcript;
   }
 
-  /**
-   * Sets aside what was never acknowledged and ends an open last line, so that the next line stands by itself. Under
-   * the session's lock, right after `catchUp`.
-   */
+  /** Sets aside what was never acknowledged. Under the session's lock, right after `catchUp`. */
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
     const { transcript, handle } = this.#writable(path);
+    if (this.#doubtful !== null) {
+      flushAgain(files, path, this.#doubtful);
+      this.#doubtful = null;
+      this.facts = null;
+    }
     const { tail } = transcript;
     if (tail !== null) {
       const { sizeBytes } = files.factsOf(handle);
-      const keptAt = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
-      withFileErrors(path, () => cutTail(files, handle, { from: tail.byteOffset, to: sizeBytes }, keptAt));
+      const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
+      const span = { from: tail.byteOffset, to: sizeBytes };
+      const keptAt = withFileErrors(path, () => cutTail(files, handle, span, wanted));
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
@@ -112,20 +113,16 @@ export class TranscriptFile {
         owner,
         createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
       );
-    } else if (transcript.isOpenEnded) {
-      appendAll(files, handle, lineFeed, transcript.endBytes, path);
-      transcript.endBytes += 1;
-      transcript.isOpenEnded = false;
-      this.facts = null;
     }
   }
 
-  /** Writes lines in one write. Under the session's lock, after `catchUp` and `repairTail`. */
+  /** Writes lines in one write, a last line without an end being ended by the same. Under the session's lock, after `catchUp` and `repairTail`. */
   append(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
     const { files } = this.#options;
     const { transcript, handle } = this.#writable(path);
     const before = transcript.endBytes;
-    const bytes = Buffer.from(prefix + lines.map(({ line }) => `${line}\n`).join(""));
+    const { isOpenEnded } = transcript;
+    const bytes = Buffer.from(`${isOpenEnded ? "\n" : prefix}${lines.map(({ line }) => `${line}\n`).join("")}`);
     try {
       appendAll(files, handle, bytes, before, path);
     } catch (error) {
@@ -140,7 +137,7 @@ export class TranscriptFile {
     });
     // Another program may append without our lock: then its line is in between, and the file says who is where.
     const facts = files.factsOf(handle);
-    if (prefix !== "" || facts.sizeBytes !== offset) return this.#recount(path, owner, lines);
+    if (isOpenEnded || prefix !== "" || facts.sizeBytes !== offset) return this.#recount(path, owner, lines);
     const end = bytes.subarray(-anchorBytes);
     this.#anchor = { from: offset - end.length, to: offset, crc: crc32(end), modifiedNs: facts.modifiedNs };
     this.facts = facts;
@@ -151,13 +148,12 @@ export class TranscriptFile {
   replace(path: string, temporary: string, owner: LineOwner, lines: Iterable<string | Uint8Array>): Transcript {
     const { files } = this.#options;
     const savedHead = this.#transcript?.savedHead ?? null;
-    files.remove(temporary);
     replaceFile(files, temporary, path, (append) => {
       for (const line of lines)
         append(typeof line === "string" ? Buffer.from(`${line}\n`) : Buffer.concat([line, lineFeed]));
     });
     this.forget();
-    const transcript = this.catchUp(path, owner, savedHead);
+    const transcript = afterCommit(path, () => this.catchUp(path, owner, savedHead));
     if (transcript === null) throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
     return transcript;
   }
@@ -165,13 +161,15 @@ export class TranscriptFile {
   /** Holds on to the file as it is open now, from a write until its flush: it may be let go of or replaced meanwhile. */
   pin(path: string): PinnedFile {
     const { open } = this.#writable(path);
+    const identity = this.#identity;
     open.pins++;
     return {
       flushed: async () => {
         try {
           await open.flush.flushed();
         } catch (error) {
-          open.isDead = true;
+          // The first place in doubt counts, should another flush have failed before.
+          if (this.#doubtful?.identity !== identity) this.#doubtful = { identity, from: open.flushedBytes };
           if (this.#open === open) this.forget();
           throw fileError(error, path, "unknown");
         }
@@ -250,18 +248,9 @@ export class TranscriptFile {
       isWritable = false;
       handle = withFileErrors(path, () => files.open(path, "read"));
     }
-    const open: OpenFile = {
-      handle,
-      isWritable,
-      pins: 0,
-      isForgotten: false,
-      isDead: false,
-      flush: new GroupFlush(async () => {
-        if (open.isDead) throw new Error("an earlier flush of this file failed");
-        await files.flush(handle);
-      }),
-    };
-    return open;
+    const { sizeBytes } = withFileErrors(path, () => files.factsOf(handle));
+    const sizeOf = (): number => this.#transcript?.endBytes ?? 0;
+    return createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf });
   }
 
   #readNew(

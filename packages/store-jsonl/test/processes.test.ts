@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { countFaults } from "./fault-counts.ts";
 import { mainRef, storeWithSession, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
@@ -61,13 +62,13 @@ describe("several processes", () => {
     },
   );
 
-  it.each([
+  it.for([
     ["small records", 200],
     ["records of 50 KB", 50_000],
-  ])(
+  ] as const)(
     "killed while appending %s lose nothing they acknowledged [REC-26]",
     { timeout: 120_000 },
-    async (_name, bytes) => {
+    async ([_name, bytes], context) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();
       const acknowledged: string[] = [];
@@ -85,6 +86,7 @@ describe("several processes", () => {
       // A record that was written and not acknowledged may be there: one at most for each process.
       expect(seen.length - acknowledged.length).toBeLessThanOrEqual(15);
       expect(acknowledged.length).toBeGreaterThan(100);
+      countFaults(context, { kills: 15 });
     },
   );
 });

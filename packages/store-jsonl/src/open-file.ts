@@ -1,0 +1,83 @@
+import { fileError, readRange } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { GroupFlush } from "./group-flush.ts";
+
+/** A file that is open to be appended to, with what is known of its way to the disk. */
+export interface OpenFile {
+  readonly handle: number;
+  readonly isWritable: boolean;
+  readonly flush: GroupFlush;
+  /** Up to here everything is on the disk, or was there when the file was opened. */
+  flushedBytes: number;
+  /** Writes whose flush is not over. */
+  pins: number;
+  isForgotten: boolean;
+  /** After a failed flush the kernel takes for clean what it could not write: nothing more is believed of this handle. */
+  isDead: boolean;
+}
+
+/** `sizeOf`: how much was written by now, as the writer knows it. */
+export function createOpenFile(
+  files: Files,
+  handle: number,
+  { isWritable, sizeBytes, sizeOf }: { readonly isWritable: boolean; readonly sizeBytes: number; sizeOf(): number },
+): OpenFile {
+  const open: OpenFile = {
+    handle,
+    isWritable,
+    flushedBytes: sizeBytes,
+    pins: 0,
+    isForgotten: false,
+    isDead: false,
+    flush: new GroupFlush(async () => {
+      if (open.isDead) throw new Error("an earlier flush of this file failed");
+      const upTo = sizeOf();
+      try {
+        await files.flush(handle);
+      } catch (error) {
+        // Here and not where it is caught: who waits for the next flush would get that one's success.
+        open.isDead = true;
+        throw error;
+      }
+      open.flushedBytes = Math.max(open.flushedBytes, upTo);
+    }),
+  };
+  return open;
+}
+
+/** Bytes whose flush failed. */
+export interface DoubtfulBytes {
+  readonly identity: string;
+  readonly from: number;
+}
+
+const chunkBytes = 1024 * 1024;
+
+/**
+ * Puts bytes whose flush failed on the disk after all: a later flush would leave them out and still succeed, so they
+ * are written over with themselves first. What others read meanwhile does not change. Under the file's lock.
+ */
+export function flushAgain(files: Files, path: string, { identity, from }: DoubtfulBytes): void {
+  try {
+    const handle = files.open(path, "rewrite");
+    try {
+      const facts = files.factsOf(handle);
+      if (facts.identity !== identity) return;
+      for (let position = from; position < facts.sizeBytes;) {
+        const bytes = readRange(files, handle, position, Math.min(position + chunkBytes, facts.sizeBytes));
+        if (bytes.length === 0) break;
+        for (let written = 0; written < bytes.length;) {
+          const count = files.writeAt(handle, bytes.subarray(written), position + written);
+          if (count === 0) throw Object.assign(new Error("nothing could be written"), { code: "EIO" });
+          written += count;
+        }
+        position += bytes.length;
+      }
+      files.flushNow(handle);
+    } finally {
+      files.close(handle);
+    }
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}

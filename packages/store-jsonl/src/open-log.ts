@@ -1,0 +1,42 @@
+import { ThroughlineError } from "@throughline/core";
+import type { AgentFolder } from "./agent-folder.ts";
+import { flushFolder, openIfThere } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { createOpenFile, type OpenFile } from "./open-file.ts";
+
+/** The entries log, open. */
+export interface OpenLog extends OpenFile {
+  readonly identity: string;
+}
+
+/** The log as it is there, for reading alone where it cannot be written; null when there is none. */
+export function openLog(files: Files, folder: AgentFolder, sizeOf: () => number): OpenLog | null {
+  try {
+    return opened(files, openIfThere(files, folder.entriesLog, "append"), true, sizeOf);
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error) || error.code !== "STORE_READ_ONLY") throw error;
+    return opened(files, openIfThere(files, folder.entriesLog), false, sizeOf);
+  }
+}
+
+/** A new log, whose name is on the disk. Under the entries lock. */
+export function createLog(files: Files, folder: AgentFolder, sizeOf: () => number): OpenLog {
+  const handle = files.open(folder.entriesLog, "create");
+  try {
+    flushFolder(files, folder.own);
+    return opened(files, handle, true, sizeOf);
+  } catch (error) {
+    // Left behind it would be taken for a log whose name is safe.
+    files.close(handle);
+    files.remove(folder.entriesLog);
+    throw error;
+  }
+}
+
+function opened(files: Files, handle: number, isWritable: boolean, sizeOf: () => number): OpenLog;
+function opened(files: Files, handle: number | null, isWritable: boolean, sizeOf: () => number): OpenLog | null;
+function opened(files: Files, handle: number | null, isWritable: boolean, sizeOf: () => number): OpenLog | null {
+  if (handle === null) return null;
+  const { identity, sizeBytes } = files.factsOf(handle);
+  return Object.assign(createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf }), { identity });
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { crashStates, imageDigest } from "./crash-states.ts";
+import { exploreCrashes } from "./crash-explorer.ts";
+import { lifeOfSessions } from "./crash-steps.ts";
+import { countFaults } from "./fault-counts.ts";
+import { countFallible, liveWithFault } from "./fault-explorer.ts";
+import { createSimulatedDisk, systemError } from "./simulated-disk.ts";
+
+const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString();
+
+describe("a power cut", () => {
+  it(
+    "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
+    { timeout: 120_000 },
+    async (context) => {
+      const result = await exploreCrashes(lifeOfSessions(), { cutEveryBytes: 48, recoverEvery: 80 });
+      expect(result.problems.slice(0, 3)).toEqual([]);
+      expect(result.states).toBeGreaterThanOrEqual(2000);
+      countFaults(context, { states: result.states });
+    },
+  );
+});
+
+describe("a disk that fails once", () => {
+  it(
+    "at any call is reported as what it is, and what is acknowledged afterwards survives a power cut",
+    { timeout: 120_000 },
+    async () => {
+      const calls = await countFallible(lifeOfSessions());
+      expect(calls).toBeGreaterThan(100);
+      const problems: string[] = [];
+      for (let place = 1; place <= calls; place += 4)
+        problems.push(...(await liveWithFault(lifeOfSessions(), { place, code: place % 8 === 1 ? "EIO" : "ENOSPC" })));
+      for (let place = 3; place <= calls; place += 4)
+        problems.push(...(await liveWithFault(lifeOfSessions(), { place, code: place % 8 === 3 ? "ENOSPC" : "EIO" })));
+      expect(problems.slice(0, 3)).toEqual([]);
+    },
+  );
+});
+
+describe("the simulated disk", () => {
+  it("leaves of an unflushed write every beginning, zeros, nothing, and of a flushed one everything", () => {
+    const disk = createSimulatedDisk(
+      new Map([
+        ["/", null],
+        ["/f", Buffer.from("ab")],
+      ]),
+    );
+    const handle = disk.files.open("/f", "append");
+    disk.files.write(handle, Buffer.from("cd"));
+    disk.files.flushNow(handle);
+    disk.files.write(handle, Buffer.from("efg"));
+    const left = [...crashStates(disk.moment(), { cutEveryBytes: 1 })].map((image) => text(image.get("/f")));
+    expect([...new Set(left)].toSorted()).toEqual(
+      ["abcd", "abcde", "abcdef", "abcdefg", "abcd\0\0\0", "abcde\0\0", "abcdef\0"].toSorted(),
+    );
+  });
+
+  it("keeps a name only when its folder was flushed, and a rename whole or not at all", () => {
+    const disk = createSimulatedDisk(
+      new Map([
+        ["/", null],
+        ["/old", Buffer.from("old")],
+      ]),
+    );
+    const { files } = disk;
+    const handle = files.open("/new", "create");
+    files.write(handle, Buffer.from("new"));
+    files.flushNow(handle);
+    files.rename("/new", "/old");
+    const names = (): readonly string[] => [
+      ...new Set(
+        [...crashStates(disk.moment(), { cutEveryBytes: 1 })].map((image) =>
+          [...image].map(([path, bytes]) => `${path} ${text(bytes)}`).join(", "),
+        ),
+      ),
+    ];
+    expect(names().toSorted()).toEqual(["/ , /old new", "/ , /old old", "/ , /old old, /new new"].toSorted());
+    files.flushFolder("/");
+    expect(names()).toEqual(["/ , /old new"]);
+  });
+
+  it("does not put bytes on the disk that a failed flush has lost, until they are written again", () => {
+    const disk = createSimulatedDisk(
+      new Map([
+        ["/", null],
+        ["/f", Buffer.from("")],
+      ]),
+    );
+    const { files } = disk;
+    const handle = files.open("/f", "append");
+    const left = (): readonly string[] => [
+      ...new Set([...crashStates(disk.moment(), { cutEveryBytes: 9 })].map((image) => text(image.get("/f")))),
+    ];
+    files.write(handle, Buffer.from("ab"));
+    disk.onCall = (call) => {
+      if (call === "flushNow") throw systemError("EIO");
+      return undefined;
+    };
+    expect(() => files.flushNow(handle)).toThrow("EIO");
+    disk.onCall = () => undefined;
+    files.write(handle, Buffer.from("cd"));
+    files.flushNow(handle);
+    expect(left().toSorted()).toEqual(["\0\0cd", "abcd"]);
+    const again = files.open("/f", "rewrite");
+    files.writeAt(again, Buffer.from("abcd"), 0);
+    files.flushNow(again);
+    expect(left()).toEqual(["abcd"]);
+  });
+
+  it("tells images apart", () => {
+    const one = new Map([["/a", Buffer.from("x")]]);
+    expect(imageDigest(one)).toBe(imageDigest(new Map([["/a", Buffer.from("x")]])));
+    expect(imageDigest(one)).not.toBe(imageDigest(new Map([["/a", Buffer.from("y")]])));
+    expect(imageDigest(one)).not.toBe(imageDigest(new Map([["/a", null]])));
+  });
+});

@@ -1,0 +1,130 @@
+import { sessionRef, type AppendDraft, type SessionRef, type SessionStore } from "@throughline/core";
+import type { Step } from "./crash-explorer.ts";
+
+const main = sessionRef({ key: "agent:main:main" });
+const other = sessionRef({ key: "agent:main:other" });
+const renamed = sessionRef({ key: "agent:main:renamed" });
+
+function draft(text: string): AppendDraft {
+  return { id: `d-${text}`, type: "message", message: { role: "user", content: text } };
+}
+
+async function archivedOf(store: SessionStore, key: string): Promise<SessionRef> {
+  const { sessions } = await store.list({ state: "archived" });
+  const found = sessions.find(({ ref }) => ref.key === key);
+  if (found === undefined) throw new Error(`no archived session ${key}`);
+  return found.ref;
+}
+
+/** Everything a session goes through, a step each. */
+export function lifeOfSessions(): readonly Step[] {
+  return [
+    {
+      name: "save",
+      files: ["s1", "entries"],
+      run: (store) => store.save(main, { sessionId: "s1", label: "one" }, { ifRevision: null }),
+    },
+    { name: "append", files: ["s1"], run: (store) => store.append(main, [draft("hello")]) },
+    {
+      name: "append a turn with an entry patch",
+      files: ["s1"],
+      run: (store) =>
+        store.append(main, ["a", "b", "c", "d"].map(draft), { entry: { totalTokens: 5 }, idempotencyKey: "turn" }),
+    },
+    {
+      name: "append with a window",
+      files: ["s1"],
+      run: (store) => store.append(main, [draft("w")], { windowFromSeq: 3 }),
+    },
+    {
+      name: "append at once",
+      files: ["s1"],
+      isParallel: true,
+      run: (store) => Promise.all(["x", "y", "z"].map((text) => store.append(main, [draft(text)]))),
+    },
+    {
+      name: "append without records",
+      files: ["entries"],
+      run: (store) => store.append(main, [], { entry: { sendPolicy: "deny" } }),
+    },
+    {
+      name: "append at process durability",
+      files: [],
+      isVolatile: true,
+      run: (store) => store.append(main, [draft("p")], { durability: "process" }),
+    },
+    { name: "append after it", files: ["s1"], run: (store) => store.append(main, [draft("q")]) },
+    { name: "rewind", files: ["s1"], run: (store) => store.append(main, [draft("v")], { rewindTo: "r" }) },
+    {
+      name: "save another",
+      files: ["s2", "entries"],
+      run: (store) => store.save(other, { sessionId: "s2" }, { ifRevision: null }),
+    },
+    { name: "append to another", files: ["s2"], run: (store) => store.append(other, [draft("o1"), draft("o2")]) },
+    {
+      name: "save an entry",
+      files: ["entries"],
+      run: async (store) => {
+        const state = await store.load(other);
+        await store.save(other, { sessionId: "s2", label: "named" }, { ifRevision: state?.revision ?? null });
+      },
+    },
+    { name: "rename", files: ["entries"], run: (store) => store.move(other, { kind: "rename", key: renamed.key }) },
+    { name: "archive", files: ["entries"], run: (store) => store.move(renamed, { kind: "archive" }) },
+    {
+      name: "restore",
+      files: ["entries"],
+      run: async (store) => store.move(await archivedOf(store, renamed.key), { kind: "restore" }),
+    },
+    {
+      name: "redact",
+      files: ["s2"],
+      run: async (store) => {
+        for await (const { records } of store.read(renamed)) {
+          const [first] = records;
+          await store.redact(renamed, first === undefined ? [] : [first.id], { reason: "asked" });
+        }
+      },
+    },
+    {
+      name: "reset",
+      files: ["entries", "s3"],
+      run: async (store) => {
+        const state = await store.load(main);
+        await store.save(main, { sessionId: "s3" }, { ifRevision: state?.revision ?? null });
+      },
+    },
+    { name: "append after the reset", files: ["s3"], run: (store) => store.append(main, [draft("fresh")]) },
+    { name: "purge", files: ["entries", "s2"], run: (store) => store.remove(renamed, { purge: true }) },
+    {
+      name: "import",
+      files: ["entries", "s4"],
+      run: async (store) => {
+        const imported = sessionRef({ key: "agent:main:imported" });
+        await store.save(imported, { sessionId: "s4" }, { ifRevision: null });
+      },
+    },
+    {
+      name: "import the records",
+      files: ["s4"],
+      run: (store) => {
+        const header = { type: "session", version: 3, id: "old", timestamp: "2026-01-02T03:04:05.006Z", cwd: "/x" };
+        const message = {
+          type: "message",
+          id: "m1",
+          parentId: null,
+          timestamp: "2026-01-02T03:04:05.006Z",
+          message: { role: "user", content: "imported" },
+        };
+        return store.append(sessionRef({ key: "agent:main:imported" }), [
+          {
+            source: JSON.stringify(header),
+            record: { type: "session", id: "header:old", parentId: null, timestamp: header.timestamp, version: 3 },
+          },
+          { source: JSON.stringify(message) },
+        ] as never);
+      },
+    },
+    { name: "close", files: [], run: (store) => store.close() },
+  ];
+}

@@ -1,0 +1,122 @@
+import { ThroughlineError } from "@throughline/core";
+import { crashStates } from "./crash-states.ts";
+import { observe, simulatedStore, type Observation, type Step } from "./crash-explorer.ts";
+import { createSimulatedDisk, systemError, type SimulatedDisk } from "./simulated-disk.ts";
+
+/** A call that fails: the how manyth of all that can, and how. */
+export interface Fault {
+  readonly place: number;
+  readonly code: "EIO" | "ENOSPC";
+}
+
+const fallible: ReadonlySet<string> = new Set([
+  "open",
+  "write",
+  "writeAt",
+  "truncate",
+  "flush",
+  "flushNow",
+  "flushFolder",
+  "makeFolder",
+  "rename",
+  "remove",
+]);
+
+/** How many calls of a life can fail. */
+export async function countFallible(steps: readonly Step[]): Promise<number> {
+  const disk = createSimulatedDisk();
+  const fault = install(disk, null);
+  const store = simulatedStore(disk);
+  for (const step of steps) await step.run(store);
+  await store.close();
+  return fault.calls();
+}
+
+/**
+ * Lives through the steps with one call failing, each step that fails being done again. Says what is wrong: an error
+ * that is none of ours, a "not-applied" that was, an acknowledged change that a power cut right afterwards undoes.
+ */
+export async function liveWithFault(steps: readonly Step[], fault: Fault): Promise<readonly string[]> {
+  const disk = createSimulatedDisk();
+  const installed = install(disk, fault);
+  const store = simulatedStore(disk);
+  const problems: string[] = [];
+  let before: Observation = [];
+  const doubtful = new Set<string>();
+  for (const step of steps) {
+    const outcome = await attempt(step, store);
+    const name = `${fault.code} at call ${fault.place} (${installed.failed() ?? "not yet"}), ${step.name}`;
+    if (outcome !== "done") {
+      const after = await observe(disk.image());
+      if (outcome !== "not-applied" && outcome !== "unknown") problems.push(`${name}: ${outcome}`);
+      else if (outcome === "not-applied" && step.isParallel !== true && !isSame(after, before))
+        problems.push(`${name}: not applied, but ${JSON.stringify(after)}\n  instead of ${JSON.stringify(before)}`);
+      if (isSame(after, before)) {
+        const again = await attempt(step, store);
+        if (again !== "done") problems.push(`${name}, again: ${again}`);
+      } else {
+        for (const file of step.files) doubtful.add(file);
+        before = after;
+        continue;
+      }
+    }
+    before = await observe(disk.image());
+    for (const file of step.files) if (step.isVolatile !== true) doubtful.delete(file);
+    if (step.isVolatile === true) doubtful.add("s1");
+    problems.push(...(await lostInPowerCut(name, disk, before, doubtful)));
+  }
+  await store.close();
+  return problems;
+}
+
+/** Of the files in doubt anything may be there; of the others everything must. */
+async function lostInPowerCut(
+  name: string,
+  disk: SimulatedDisk,
+  wanted: Observation,
+  doubtful: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  if (doubtful.has("entries")) return [];
+  const certain = (all: Observation): Observation => all.filter(({ sessionId }) => !doubtful.has(sessionId));
+  for (const image of crashStates(disk.moment(), { cutEveryBytes: 100_000 })) {
+    const found = await observe(image);
+    if (!isSame(certain(found), certain(wanted)))
+      return [`${name}, power cut: ${JSON.stringify(found)}\n  instead of ${JSON.stringify(wanted)}`];
+  }
+  return [];
+}
+
+async function attempt(step: Step, store: Parameters<Step["run"]>[0]): Promise<string> {
+  try {
+    await step.run(store);
+    return "done";
+  } catch (error) {
+    return ThroughlineError.isInstance(error) ? String(error.outcome) : `not ours: ${String(error)}`;
+  }
+}
+
+function install(disk: SimulatedDisk, fault: Fault | null): { calls(): number; failed(): string | null } {
+  let calls = 0;
+  let failed: string | null = null;
+  let isFull = false;
+  disk.onCall = (call, path) => {
+    if (!fallible.has(call)) return undefined;
+    if (isFull && (call === "write" || call === "writeAt")) {
+      isFull = false;
+      throw systemError("ENOSPC");
+    }
+    calls++;
+    if (fault === null || calls !== fault.place) return undefined;
+    failed = `${call} ${path}`;
+    if (fault.code === "EIO") throw systemError("EIO");
+    if (call === "open" || call === "makeFolder" || call === "rename") throw systemError("ENOSPC");
+    // A disk that fills up takes some of the bytes, and says so with the next call.
+    isFull = call === "write" || call === "writeAt";
+    return isFull ? 7 : undefined;
+  };
+  return { calls: () => calls, failed: () => failed };
+}
+
+function isSame(one: Observation, other: Observation): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

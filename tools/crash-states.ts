@@ -1,0 +1,33 @@
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { exploreCrashes } from "../packages/store-jsonl/test/crash-explorer.ts";
+import { lifeOfSessions } from "../packages/store-jsonl/test/crash-steps.ts";
+import { countFallible, liveWithFault } from "../packages/store-jsonl/test/fault-explorer.ts";
+
+/**
+ * The full size of the JSONL store's crash suite: every state a power cut may leave at any moment of a life of sessions,
+ * writes torn at every byte, recoveries crashed again, and every call of it failing once.
+ * node --conditions=@throughline/source tools/crash-states.ts [--cut 1] [--recover 20]
+ */
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { cut: { type: "string", default: "1" }, recover: { type: "string", default: "20" } },
+  });
+  const startMs = performance.now();
+  const { states, moments, problems } = await exploreCrashes(lifeOfSessions(), {
+    cutEveryBytes: Number(values.cut),
+    recoverEvery: Number(values.recover),
+  });
+  const seconds = (): string => ((performance.now() - startMs) / 1000).toFixed(0);
+  process.stdout.write(
+    `power cuts: ${moments} moments, ${states} states, ${problems.length} problems, ${seconds()} s\n`,
+  );
+  const calls = await countFallible(lifeOfSessions());
+  const faults: string[] = [];
+  for (const code of ["EIO", "ENOSPC"] as const)
+    for (let place = 1; place <= calls; place++)
+      faults.push(...(await liveWithFault(lifeOfSessions(), { place, code })));
+  process.stdout.write(`failed calls: ${2 * calls} lives, ${faults.length} problems, ${seconds()} s\n`);
+  for (const problem of [...problems, ...faults].slice(0, 10)) process.stdout.write(`${problem}\n`);
+  process.exitCode = problems.length + faults.length === 0 ? 0 : 1;
+}
