@@ -33,6 +33,8 @@ const config: ViteUserConfig = defineConfig({
         root: join(root, folder),
         include: ["test/**/*.test.ts"],
         setupFiles: [join(root, "tools/fail-on-console.ts")],
+        // A server that all tests of a folder share.
+        globalSetup: [join(root, folder, "test/global-setup.ts")].filter((path) => existsSync(path)),
         // Tests that start their own processes need the same condition to find sources.
         env: { NODE_OPTIONS: "--conditions=@throughline/source" },
         testTimeout: 30_000,

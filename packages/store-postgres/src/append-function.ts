@@ -1,0 +1,328 @@
+/** The parameters of the function, in order, by the names `appendValues` gives them. */
+export const appendParameters = {
+  namespace: "text",
+  agent_id: "text",
+  key: "text",
+  archive_id: "text",
+  is_flushed: "boolean",
+  record_count: "integer",
+  message_count: "integer",
+  has_main: "boolean",
+  is_head_set: "boolean",
+  new_head: "text",
+  new_head_bytes: "integer",
+  window_from: "bigint",
+  has_expect: "boolean",
+  expected_head: "text",
+  turn: "text",
+  turn_fence: "double precision",
+  turn_id: "text",
+  turn_owner: "text",
+  turn_until: "double precision",
+  is_active: "boolean",
+  claimed_ms: "double precision",
+  is_refused: "boolean",
+  has_entry: "boolean",
+  names: "text[]",
+  vals: "text[]",
+  coded_entry: "bytea",
+  for_session_id: "text",
+  for_revision: "bigint",
+  idem_key: "text",
+  digest: "bytea",
+  made_at_ms: "bigint",
+  durability: "text",
+  lease_name: "text",
+  lease_fence: "bigint",
+  ids: "text[]",
+  parents: "text[]",
+  types: "text[]",
+  sides: "boolean[]",
+  message_numbers: "integer[]",
+  ts_ms: "bigint[]",
+  bytes: "integer[]",
+  crcs: "bigint[]",
+  roles: "text[]",
+  tools: "text[]",
+  rests: "text[]",
+  codeds: "bytea[]",
+  forms: "smallint[]",
+  sources: "bytea[]",
+  rest_hashes: "bytea[]",
+  source_hashes: "bytea[]",
+  payload_hashes: "bytea[]",
+  payloads: "bytea[]",
+  given_ids: "text[]",
+  lock_timeout: "text",
+} as const;
+
+export type AppendParameter = keyof typeof appendParameters;
+
+/** In `parents`: the head, which only the statement knows. No id begins with a control character. */
+export const headMarker = "\u0001";
+
+/** What a session row says of where the session stands; the names are those of the answer. */
+const answer = `verdict text, now_ms bigint, session_no bigint, session_id text, revision bigint, last_seq bigint,
+  head_id text, prev_head_id text, window_seq bigint, fence bigint, turn_id text, turn_owner text, lease_until_ms double precision,
+  updated_at_ms bigint, first_ids text[], first_parents text[], first_sides boolean[], first_ts bigint[], first_at bigint,
+  first_durability text`;
+
+/**
+ * An append, whatever becomes of it, in one call: one statement and one round trip for the client, and the plans of what it
+ * runs stay in the server's connection, also behind a pooler that knows no prepared statements.
+ *
+ * The UPDATE of the session's row is the exclusion and the judge: its conditions are read again from the newest row when
+ * it had to wait. It feeds the INSERT. When it finds nothing, the row is locked and looked at, and the client is told what
+ * stood there; core's own rules then say why. Each statement in here sees what was committed before it began, so a key
+ * whose twin was just waited for is found.
+ *
+ * A twin that commits between the look at the key and the UPDATE is met by the INSERT of the key: everything is undone
+ * with TL001, and the client asks again.
+ */
+export function appendFunction(schema: string): string {
+  const parameters = Object.entries(appendParameters).map(([name, type]) => `p_${name} ${type}`);
+  return `
+CREATE FUNCTION ${schema}.append_1(${parameters.join(", ")})
+RETURNS TABLE (${answer}) LANGUAGE plpgsql VOLATILE AS $append$
+#variable_conflict use_column
+DECLARE
+  s record;
+  k record;
+  v_found boolean;
+  v_claim_at integer := array_position(p_names, '"updatedAt"');
+BEGIN
+  PERFORM set_config('lock_timeout', p_lock_timeout, true);
+  IF p_is_flushed THEN
+    -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
+    IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+  ELSE
+    PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;
+  FOR attempt IN 1..16 LOOP
+    IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
+      ${keyedPart(schema)}
+    END IF;
+    IF p_lease_name IS NOT NULL THEN
+      PERFORM FROM ${schema}.leases l WHERE l.name = p_lease_name AND l.fence = p_lease_fence FOR SHARE;
+      IF NOT FOUND THEN
+        verdict := 'LEASE_LOST';
+        RETURN NEXT;
+        RETURN;
+      END IF;
+    END IF;
+    IF p_archive_id = '' AND NOT p_is_refused THEN
+      IF p_has_entry THEN
+        ${updatePart(schema, true)}
+      ELSE
+        ${updatePart(schema, false)}
+      END IF;
+      IF FOUND THEN
+        ${writePart(schema)}
+        verdict := 'APPLIED';
+        now_ms := s.appended_at_ms;
+        ${answerPart}
+      END IF;
+    END IF;
+    ${refusalPart(schema)}
+  END LOOP;
+  RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
+END $append$;
+`;
+}
+
+/** Where the session stands, told to the client. */
+const answerPart = `session_no := s.session_no; session_id := s.session_id; revision := s.revision;
+        last_seq := s.last_seq; head_id := s.head_id; prev_head_id := s.prev_head_id; window_seq := s.window_seq;
+        fence := s.fence; turn_id := s.turn_id; turn_owner := s.turn_owner; lease_until_ms := s.lease_until_ms;
+        updated_at_ms := s.updated_at_ms;
+        RETURN NEXT;
+        RETURN;`;
+
+function refusalPart(schema: string): string {
+  return `-- Why not? The lock keeps the answer true while it is given, and tells whether it was only a matter of time.
+    SELECT t.*, ${schema}.store_now_ms() AS now_ms INTO s FROM ${schema}.sessions t
+      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id
+      FOR NO KEY UPDATE;
+    v_found := FOUND;
+    IF NOT v_found THEN
+      -- A reset may have put another row in the place of the one that was waited for.
+      PERFORM FROM ${schema}.sessions t
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
+      CONTINUE WHEN FOUND;
+      RETURN;
+    END IF;
+    IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
+      -- The twin may have been committed since the key was looked at; then what it changed is no reason to refuse.
+      PERFORM FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no AND a.key = p_idem_key
+        AND NOT (s.keyed_next - a.number > 4096 AND a.at_ms < s.now_ms - 86400000);
+      CONTINUE WHEN FOUND;
+    END IF;
+    -- Nothing speaks against it any more: a lease ran out, or a turn was closed, while the lock was waited for.
+    CONTINUE WHEN p_archive_id = '' AND NOT p_is_refused AND ${conditions("s", "s.now_ms")};
+    verdict := 'REFUSED';
+    now_ms := s.now_ms;
+    ${answerPart}`;
+}
+
+/** The rules of the contract, as conditions on the session's row. */
+function conditions(row: string, now: string): string {
+  return `(NOT p_has_expect OR ${row}.head_id IS NOT DISTINCT FROM p_expected_head)
+        AND CASE
+          WHEN p_turn IS NULL THEN NOT p_has_main OR ${row}.turn_id IS NULL OR ${row}.lease_until_ms <= ${now}
+          WHEN p_turn = 'open'
+            THEN (${row}.turn_id IS NULL OR ${row}.lease_until_ms <= ${now}) AND p_turn_fence = ${row}.fence + 1
+          ELSE p_turn_fence = ${row}.fence AND ${row}.turn_id IS NOT NULL END
+        AND (p_for_session_id IS NULL OR ${row}.session_id = p_for_session_id)
+        AND (p_for_revision IS NULL OR ${row}.revision = p_for_revision)
+        -- A time that is not believed is replaced in the entry, which only the client can code.
+        AND NOT (p_coded_entry IS NOT NULL AND coalesce(p_claimed_ms > ${now} + 300000, false))`;
+}
+
+/**
+ * What the first append with this key was told, or that the key is too old to tell. The numbers are those of core's
+ * \`defaultIdempotency\`.
+ */
+function keyedPart(schema: string): string {
+  return `SELECT t.session_no, t.keyed_next, t.keyed_horizon_ms, ${schema}.store_now_ms() AS now_ms, t.session_id AS id,
+        t.base_nos, a.digest, a.number, a.at_ms, a.first_seq, a.last_seq, a.durability, a.revision, a.head_id, a.window_seq,
+        a.fence, a.turn_id, a.turn_owner, a.lease_until_ms INTO k
+        FROM ${schema}.sessions t LEFT JOIN ${schema}.keyed_appends a ON a.session_no = t.session_no AND a.key = p_idem_key
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = '';
+      IF FOUND THEN
+        IF k.digest IS NOT NULL AND NOT (k.keyed_next - k.number > 4096 AND k.at_ms < k.now_ms - 86400000) THEN
+          session_id := k.id;
+          IF k.digest <> p_digest THEN
+            verdict := 'IDEMPOTENCY_MISMATCH';
+            RETURN NEXT;
+            RETURN;
+          END IF;
+          verdict := 'REPLAYED';
+          now_ms := k.at_ms; session_no := k.session_no; revision := k.revision; last_seq := k.last_seq;
+          head_id := k.head_id; window_seq := k.window_seq; fence := k.fence; turn_id := k.turn_id;
+          turn_owner := k.turn_owner; lease_until_ms := k.lease_until_ms; first_durability := k.durability;
+          SELECT array_agg(r.id ORDER BY r.seq), array_agg(r.parent_id ORDER BY r.seq), array_agg(r.side ORDER BY r.seq),
+            array_agg(r.ts_ms ORDER BY r.seq), min(r.stored_at_ms)
+            INTO first_ids, first_parents, first_sides, first_ts, first_at
+            FROM ${schema}.records r
+            WHERE r.session_no = k.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq;
+          -- Its commit may have been cut off between its write and its flush; one of this call's own waits for both.
+          PERFORM pg_current_xact_id();
+          RETURN NEXT;
+          RETURN;
+        END IF;
+        IF p_made_at_ms <= greatest(k.keyed_horizon_ms, k.at_ms) THEN
+          verdict := 'IDEMPOTENCY_EXPIRED';
+          RETURN NEXT;
+          RETURN;
+        END IF;
+        IF k.digest IS NOT NULL THEN
+          DELETE FROM ${schema}.keyed_appends a
+            WHERE a.session_no = k.session_no AND a.key = p_idem_key AND a.number = k.number;
+        END IF;
+      END IF;`;
+}
+
+function updatePart(schema: string, hasEntry: boolean): string {
+  const entry = `,
+          revision = t.revision + 1,
+          entry_names = ${schema}.patched_names(t.entry_names, p_names, p_vals),
+          entry_values = ${schema}.patched_values(t.entry_names, t.entry_values, p_names, CASE
+            WHEN p_claimed_ms > ${schema}.store_now_ms() + 300000
+            THEN p_vals[:v_claim_at - 1] || greatest(t.updated_at_ms, ${schema}.store_now_ms())::text || p_vals[v_claim_at + 1:]
+            ELSE p_vals END),
+          entry_coded = p_coded_entry`;
+  return `UPDATE ${schema}.sessions AS t SET
+          last_seq = t.last_seq + p_record_count,
+          prev_head_id = t.head_id,
+          prev_head_bytes = t.head_bytes,
+          head_id = CASE WHEN p_is_head_set THEN p_new_head ELSE t.head_id END,
+          head_bytes = CASE WHEN p_is_head_set THEN p_new_head_bytes ELSE t.head_bytes END,
+          window_seq = coalesce(p_window_from, t.window_seq),
+          fence = CASE WHEN p_turn = 'open' THEN p_turn_fence::bigint ELSE t.fence END,
+          turn_id = CASE p_turn WHEN 'open' THEN p_turn_id WHEN 'close' THEN NULL ELSE t.turn_id END,
+          turn_owner = CASE p_turn WHEN 'open' THEN p_turn_owner WHEN 'close' THEN NULL ELSE t.turn_owner END,
+          lease_until_ms = CASE WHEN p_turn IN ('open', 'renew') THEN p_turn_until
+            WHEN p_turn = 'close' THEN NULL ELSE t.lease_until_ms END,
+          message_count = t.message_count + p_message_count,
+          messages_ever = t.messages_ever + p_message_count,
+          keyed_next = t.keyed_next + CASE WHEN p_idem_key IS NULL THEN 0 ELSE 1 END,
+          keyed_rows = t.keyed_rows + CASE WHEN p_idem_key IS NULL THEN 0 ELSE 1 END,
+          -- Before the next one in the table, so that the time of an append is never after that of the activity.
+          appended_at_ms = ${schema}.store_now_ms(),
+          updated_at_ms = greatest(t.updated_at_ms, CASE WHEN p_is_active THEN ${schema}.store_now_ms() END,
+            CASE WHEN p_claimed_ms > ${schema}.store_now_ms() + 300000 THEN ${schema}.store_now_ms()
+            ELSE p_claimed_ms::bigint END)${hasEntry ? entry : ""}
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''
+        AND ${conditions("t", `${schema}.store_now_ms()`)}
+        RETURNING t.session_no, t.session_id, t.revision, t.last_seq, t.head_id, t.prev_head_id, t.prev_head_bytes, t.window_seq,
+          t.fence, t.turn_id, t.turn_owner, t.lease_until_ms, t.messages_ever, t.keyed_next, t.keyed_rows, t.keyed_sweep_at,
+          t.appended_at_ms, t.updated_at_ms, t.base_nos, t.base_to_seqs INTO s;`;
+}
+
+function writePart(schema: string): string {
+  return `IF p_given_ids IS NOT NULL AND s.base_nos IS NOT NULL THEN
+          -- Ids are taken in what a fork shares, too; its own are told by the unique index.
+          PERFORM FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
+            JOIN ${schema}.records r ON r.session_no = b.no AND r.id = ANY (p_given_ids) AND r.seq <= b.to_seq;
+          IF FOUND THEN RAISE EXCEPTION 'a record id is taken' USING ERRCODE = 'TL002'; END IF;
+        END IF;
+        IF p_record_count > 0 THEN
+          INSERT INTO ${schema}.records (session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, form, id,
+            parent_id, type, role, tool_name, rest, coded, source, rest_hash, source_hash)
+          SELECT s.session_no, s.last_seq - p_record_count + r.place, r.ts_ms, s.appended_at_ms, r.crc,
+            CASE WHEN r.parent_id = E'\\x01' THEN r.bytes + s.prev_head_bytes ELSE r.bytes END,
+            s.messages_ever - p_message_count + r.message_number, r.side, r.form, r.id,
+            CASE WHEN r.parent_id = E'\\x01' THEN s.prev_head_id ELSE r.parent_id END,
+            r.type, r.role, r.tool_name, r.rest, r.coded, r.source, r.rest_hash, r.source_hash
+          FROM unnest(p_ids, p_parents, p_types, p_sides, p_message_numbers, p_ts_ms, p_bytes, p_crcs, p_roles, p_tools,
+            p_rests, p_codeds, p_forms, p_sources, p_rest_hashes, p_source_hashes) WITH ORDINALITY
+            AS r (id, parent_id, type, side, message_number, ts_ms, bytes, crc, role, tool_name, rest, coded, form, source,
+              rest_hash, source_hash, place);
+          IF p_payloads IS NOT NULL THEN
+            INSERT INTO ${schema}.payloads (session_no, hash, content)
+            SELECT s.session_no, b.hash, b.content FROM unnest(p_payload_hashes, p_payloads) AS b (hash, content)
+            ON CONFLICT DO NOTHING;
+          END IF;
+        END IF;
+        IF p_idem_key IS NOT NULL THEN
+          INSERT INTO ${schema}.keyed_appends (session_no, key, digest, number, at_ms, first_seq, last_seq, durability, revision,
+            head_id, window_seq, fence, turn_id, turn_owner, lease_until_ms)
+          VALUES (s.session_no, p_idem_key, p_digest, s.keyed_next - 1, s.appended_at_ms, s.last_seq - p_record_count + 1,
+            s.last_seq, p_durability, s.revision, s.head_id, s.window_seq, s.fence, s.turn_id, s.turn_owner, s.lease_until_ms)
+          ON CONFLICT DO NOTHING;
+          IF NOT FOUND THEN RAISE EXCEPTION 'the key was used meanwhile' USING ERRCODE = 'TL001'; END IF;
+          IF s.keyed_rows >= s.keyed_sweep_at THEN
+            -- The next sweep comes when a quarter has been added, so that the work stays in proportion.
+            WITH swept AS (
+              DELETE FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no
+                AND a.number < s.keyed_next - 4096 AND a.at_ms < s.appended_at_ms - 86400000 RETURNING a.at_ms
+            ), counted AS (SELECT count(*)::integer AS rows, max(at_ms) AS newest FROM swept)
+            UPDATE ${schema}.sessions AS t SET keyed_rows = t.keyed_rows - c.rows,
+              keyed_sweep_at = greatest(t.keyed_rows - c.rows, 4096) * 5 / 4,
+              keyed_horizon_ms = greatest(t.keyed_horizon_ms, c.newest)
+            FROM counted c WHERE t.session_no = s.session_no;
+          END IF;
+        END IF;`;
+}
+
+/** An entry's fields after a patch: a value of null removes. Two functions, because a statement sets two columns. */
+export function patchFunctions(schema: string): string {
+  const fields = `(
+    SELECT e.name, CASE WHEN p.name IS NULL THEN e.value ELSE p.value END AS value, e.place
+    FROM unnest(old_names, old_values) WITH ORDINALITY AS e (name, value, place)
+    LEFT JOIN unnest(new_names, new_values) AS p (name, value) ON p.name = e.name
+    UNION ALL
+    SELECT p.name, p.value, cardinality(old_names) + p.place
+    FROM unnest(new_names, new_values) WITH ORDINALITY AS p (name, value, place) WHERE p.name <> ALL (old_names)
+  ) f WHERE f.value IS NOT NULL`;
+  return `
+CREATE FUNCTION ${schema}.patched_values(old_names text[], old_values text[], new_names text[], new_values text[])
+RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT array_agg(f.value ORDER BY f.place) FROM ${fields}
+$$;
+CREATE FUNCTION ${schema}.patched_names(old_names text[], new_names text[], new_values text[])
+RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT array_agg(f.name ORDER BY f.place) FROM ${fields.replace("old_values", "old_names")}
+$$;
+`;
+}

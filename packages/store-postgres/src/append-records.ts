@@ -1,0 +1,306 @@
+import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
+import { patchEntry } from "@throughline/core";
+import { quote, refused, RememberedAppends, sessionNotFound, type PreparedRecord } from "@throughline/core/store";
+import { planAppend, type AppendRequest } from "@throughline/core/store-plans";
+import { appendParameters, type AppendParameter } from "./append-function.ts";
+import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { batchColumns, columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
+import { entryColumns, fieldColumns, headOf, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";
+import type { JobLease, StoreScene } from "./store-scene.ts";
+
+/** How often an append is made anew that met its twin, or whose coded part has to be coded again. */
+const maxAttempts = 8;
+
+/** What the client has to know of a session before it can code what is bound to it. */
+interface Facts {
+  readonly sessionId: string;
+  readonly revision: number | null;
+  readonly entry: SessionEntry | null;
+}
+
+/** Holds nothing: it knows what a key has to look like. */
+const noAppends = new RememberedAppends();
+
+/** One statement, one round trip; under a codec one more where the session's id or entry has to be known first. */
+export async function appendRecords(
+  scene: StoreScene,
+  ref: SessionRef,
+  request: AppendRequest,
+  lease: JobLease | undefined,
+): Promise<AppendResult> {
+  const { keyed, options } = request;
+  if (keyed !== null) noAppends.find(keyed.key, "");
+  const sizes = batchColumns(scene.plainRows, { ref, sessionId: "" }, request.prepared);
+  assertSizes(request, sizes.totalBytes);
+  const address = addressOf(ref);
+  if (address === null) throw sessionNotFound(ref);
+  let facts = await firstFacts(scene, ref, request);
+  for (let attempt = 0; ; attempt++) {
+    const columns =
+      facts === null ? sizes : batchColumns(scene.rows, { ref, sessionId: facts.sessionId }, request.prepared);
+    const values = appendValues(scene, { ref, address, request, columns, facts, lease });
+    const row = await callAppend(scene, values, ref);
+    if (row === undefined) throw sessionNotFound(ref);
+    scene.sessionIds.set(address.join("\0"), String(row["session_id"]));
+    if (row["verdict"] === "APPLIED") return applied(scene, ref, request, row);
+    if (row["verdict"] === "REPLAYED") return replayed(row);
+    if (row["verdict"] !== "TWIN") refuse(scene, ref, request, row, lease);
+    if (attempt >= maxAttempts)
+      throw refused("STORE_LOCKED", `The session ${quote(ref.key)} changed ${maxAttempts} times in a row.`, { ...ref });
+    if (scene.rows.isCoded) facts = await currentFacts(scene, ref, options, numberOrNull(row["now_ms"]));
+  }
+}
+
+/** Without a codec nothing is bound to the session, and the statement needs no facts. */
+async function firstFacts(scene: StoreScene, ref: SessionRef, request: AppendRequest): Promise<Facts | null> {
+  if (!scene.rows.isCoded) return null;
+  const known = scene.sessionIds.get(addressOf(ref)?.join("\0") ?? "");
+  if (known !== undefined && request.options.entry === undefined)
+    return { sessionId: known, revision: null, entry: null };
+  return currentFacts(scene, ref, request.options, null);
+}
+
+async function currentFacts(
+  scene: StoreScene,
+  ref: SessionRef,
+  options: AppendOptions,
+  nowMs: number | null,
+): Promise<Facts> {
+  const state = await scene.load(ref);
+  if (state === null) throw sessionNotFound(ref);
+  if (options.entry === undefined) return { sessionId: state.sessionId, revision: null, entry: null };
+  const patched = patchEntry(state.entry, options.entry);
+  const claimedMs = options.entry["updatedAt"];
+  const isAhead = nowMs !== null && typeof claimedMs === "number" && claimedMs > nowMs + 5 * 60_000;
+  const entry = isAhead ? patchEntry(patched, { updatedAt: Math.max(nowMs, state.updatedAtMs) }) : patched;
+  return { sessionId: state.sessionId, revision: state.revision, entry };
+}
+
+async function callAppend(
+  scene: StoreScene,
+  values: readonly unknown[],
+  ref: SessionRef,
+): Promise<DatabaseRow | undefined> {
+  try {
+    const [row] = await scene.pool.run(scene.sql.append, values);
+    return row;
+  } catch (error) {
+    const cause = (error as { readonly cause?: unknown }).cause;
+    const native = nativeCode(cause);
+    if (native === "TL001") return { verdict: "TWIN" };
+    if (native === "TL002" || (native === "23505" && constraintOf(cause).startsWith("records")))
+      throw refused(
+        "RECORD_ID_TAKEN",
+        `The session ${quote(ref.key)} holds a record with an id of the batch.`,
+        {},
+        cause,
+      );
+    throw error;
+  }
+}
+
+/** Throws what core's own rules say to the state that the statement found; returns when it was only a matter of coding. */
+function refuse(
+  scene: StoreScene,
+  ref: SessionRef,
+  request: AppendRequest,
+  row: DatabaseRow,
+  lease: JobLease | undefined,
+): void {
+  const verdict = String(row["verdict"]);
+  const key = request.keyed?.key ?? "";
+  if (verdict === "IDEMPOTENCY_MISMATCH")
+    throw refused(verdict, `Other drafts were appended with this key: ${quote(key)}.`, { idempotencyKey: key });
+  if (verdict === "IDEMPOTENCY_EXPIRED")
+    throw refused(verdict, `The key is older than what is remembered: ${quote(key)}.`, { idempotencyKey: key });
+  if (verdict === "LEASE_LOST")
+    throw refused(verdict, `The lease ${quote(lease?.name)} is held by another, or by nobody.`, { ...lease });
+  const head = headOf(row);
+  const frame = {
+    ref,
+    sessionId: head.sessionId,
+    revision: Number(row["revision"]),
+    head,
+    createdAtMs: 0,
+    updatedAtMs: 0,
+  };
+  planAppend(
+    request,
+    { frame, entry: () => ({ sessionId: head.sessionId }), holdsId: () => false, findKeyed: () => null },
+    Number(row["now_ms"]),
+  );
+  if (!scene.rows.isCoded)
+    throw refused("INTERNAL", "The database refused an append that the contract allows.", { verdict, ...head });
+}
+
+function applied(scene: StoreScene, ref: SessionRef, request: AppendRequest, row: DatabaseRow): AppendResult {
+  const { prepared, options, durability } = request;
+  const head = headOf(row);
+  const storedAtMs = Number(row["now_ms"]);
+  const firstSeq = head.lastSeq - prepared.length + 1;
+  let parent = textOrNull(row["prev_head_id"]);
+  const records = prepared.map((item, index): AppendedRecord => {
+    const parentId = item.parentId === undefined ? parent : item.parentId;
+    if (!item.side) parent = item.id;
+    return { seq: firstSeq + index, id: item.id, parentId, side: item.side, tsMs: item.tsMs, storedAtMs };
+  });
+  const claimedMs = options.entry?.["updatedAt"];
+  if (typeof claimedMs === "number" && claimedMs > storedAtMs + 5 * 60_000)
+    scene.announce({ name: "updated-at-clamped", ref, claimedMs, storedMs: Number(row["updated_at_ms"]) });
+  if (records.length > 0) {
+    scene.announce({ name: "records-appended", ref, fromSeq: firstSeq, toSeq: head.lastSeq });
+    scene.notify(String(row["session_no"]));
+  }
+  return { records, head, revision: Number(row["revision"]), durability, replayed: false };
+}
+
+/** The first result again, as it was. */
+function replayed(row: DatabaseRow): AppendResult {
+  const ids = (row["first_ids"] ?? []) as readonly string[];
+  const parents = (row["first_parents"] ?? []) as readonly (string | null)[];
+  const sides = (row["first_sides"] ?? []) as readonly boolean[];
+  const times = (row["first_ts"] ?? []) as readonly (string | null)[];
+  const head = headOf(row);
+  const storedAtMs = Number(row["first_at"]);
+  const records = ids.map((id, index): AppendedRecord => {
+    const parentId = fromColumnText(parents[index] ?? null);
+    const seq = head.lastSeq - ids.length + index + 1;
+    return { seq, id, parentId, side: sides[index] === true, tsMs: numberOrNull(times[index]), storedAtMs };
+  });
+  const durability = row["first_durability"] as AppendResult["durability"];
+  return { records, head, revision: Number(row["revision"]), durability, replayed: true };
+}
+
+/** Counted with the parent as null where it is the head, which only the database knows: a line may be longer by an id. */
+function assertSizes({ limits }: AppendRequest, bytes: readonly number[]): void {
+  let batchBytes = 0;
+  for (const [index, size] of bytes.entries()) {
+    batchBytes += size;
+    if (size > limits.recordBytes)
+      throw refused("RECORD_TOO_LARGE", `Draft ${index} has ${size} bytes; the store takes ${limits.recordBytes}.`, {
+        bytes: size,
+        limit: limits.recordBytes,
+      });
+  }
+  if (batchBytes > limits.batchBytes)
+    throw refused("BATCH_TOO_LARGE", `The append has ${batchBytes} bytes; the store takes ${limits.batchBytes}.`, {
+      bytes: batchBytes,
+      limit: limits.batchBytes,
+    });
+}
+
+/** The columns of an address; null for one that no session can have, because no column can hold it. */
+export function addressOf({ namespace, agentId, key, archiveId = "" }: SessionRef): readonly string[] | null {
+  const parts = [namespace, agentId, key, archiveId];
+  return parts.every((part) => part.isWellFormed() && !part.includes("\0")) ? parts : null;
+}
+
+interface AppendCall {
+  readonly ref: SessionRef;
+  readonly address: readonly string[];
+  readonly request: AppendRequest;
+  readonly columns: BatchColumns;
+  readonly facts: Facts | null;
+  readonly lease: JobLease | undefined;
+}
+
+function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
+  const { address, request, columns, facts, lease } = call;
+  const { prepared, options, durability, keyed } = request;
+  const { turn, expect, rewindTo } = options;
+  const { entry } = options;
+  const opened = turn?.action === "open" ? turn : null;
+  const isSet = rewindTo !== undefined || columns.lastMainId !== null;
+  const newHead = rewindTo === undefined ? columns.lastMainId : rewindTo;
+  const claimed = entry?.["updatedAt"];
+  const coded =
+    facts?.entry === null || facts === null
+      ? null
+      : entryColumns(scene.rows, { ref: call.ref, sessionId: facts.sessionId }, facts.entry).coded;
+  const patch = entry === undefined || scene.rows.isCoded ? null : fieldColumns(entry);
+  const claimedMs = scene.rows.isCoded ? facts?.entry?.updatedAt : claimed;
+  const values: Record<AppendParameter, unknown> = {
+    namespace: address[0],
+    agent_id: address[1],
+    key: address[2],
+    archive_id: address[3],
+    is_flushed: durability === "disk",
+    record_count: prepared.length,
+    message_count: columns.messages,
+    has_main: isSet,
+    is_head_set: isSet,
+    new_head: newHead,
+    new_head_bytes: isSet ? Buffer.byteLength(JSON.stringify(newHead)) : null,
+    window_from: options.windowFromSeq ?? null,
+    has_expect: expect !== undefined,
+    expected_head: columnText(expect?.head ?? null),
+    turn: turn?.action ?? null,
+    turn_fence: turn?.fence ?? null,
+    turn_id: columnText(opened?.turnId ?? null),
+    turn_owner: columnText(opened?.owner ?? null),
+    turn_until: turn !== undefined && "leaseUntilMs" in turn ? turn.leaseUntilMs : null,
+    is_active: prepared.length > 0 && claimed === undefined,
+    claimed_ms: entry === undefined ? null : wholeTime(claimedMs),
+    is_refused: isOdd(request),
+    has_entry: entry !== undefined,
+    names: patch?.names ?? null,
+    vals: patch?.values ?? null,
+    coded_entry: coded,
+    for_session_id:
+      typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : (facts?.sessionId ?? null),
+    for_revision: facts?.revision ?? null,
+    idem_key: keyed?.key ?? null,
+    digest: keyed === null ? null : Buffer.from(keyed.digest, "hex"),
+    made_at_ms: keyed !== null && /^\d{13}_/.test(keyed.key) ? keyed.key.slice(0, 13) : null,
+    durability,
+    lease_name: lease?.name ?? null,
+    lease_fence: lease?.fence ?? null,
+    ...columnsOf(columns),
+    given_ids: givenIds(prepared),
+    lock_timeout: scene.lockTimeout,
+  };
+  return scene.appendOrder.map((name) => values[name]);
+}
+
+function columnsOf({
+  lastMainId: _main,
+  messages: _messages,
+  totalBytes: _bytes,
+  ...columns
+}: BatchColumns): Omit<BatchColumns, "lastMainId" | "messages" | "totalBytes"> {
+  return columns;
+}
+
+function givenIds(prepared: readonly PreparedRecord[]): readonly string[] | null {
+  const given = prepared.filter(({ isIdGiven }) => isIdGiven).map(({ id }) => id);
+  return given.length === 0 ? null : given;
+}
+
+/** What core refuses only after it has looked at the session: a turn whose names or end are none, a foreign session id. */
+function isOdd({ options }: AppendRequest): boolean {
+  const { turn, entry } = options;
+  const isOddTurn =
+    turn !== undefined &&
+    (("leaseUntilMs" in turn && !Number.isFinite(turn.leaseUntilMs)) ||
+      (turn.action === "open" && ![turn.turnId, turn.owner].every((text) => isColumnText(text))));
+  // A session id in the patch is compared by the statement; what is no text cannot be one.
+  return (
+    isOddTurn || (entry !== undefined && Object.hasOwn(entry, "sessionId") && typeof entry["sessionId"] !== "string")
+  );
+}
+
+function isColumnText(text: unknown): boolean {
+  return typeof text === "string" && text !== "" && text.length <= 256 && !/\p{Cc}|\p{Cs}/u.test(text);
+}
+
+/** A claimed time as the database takes it; null for what claims none. */
+export function wholeTime(claimedMs: unknown): number | null {
+  if (typeof claimedMs !== "number" || !Number.isFinite(claimedMs)) return null;
+  return Math.max(Math.trunc(claimedMs), -Number.MAX_SAFE_INTEGER);
+}
+
+/** The call of the function, for a schema. */
+export function appendSql(schema: string): string {
+  const parameters = Object.keys(appendParameters).map((_name, index) => `$${index + 1}`);
+  return `SELECT * FROM ${schema}.append_1(${parameters.join(", ")})`;
+}

@@ -1,0 +1,247 @@
+import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import pg from "pg";
+import { isAnswer, isPassing, storeError } from "./postgres-errors.ts";
+import type { DatabaseRow } from "./row-values.ts";
+
+/** A connection that is lent out: as much of the driver's client as the store uses. */
+export interface PostgresConnection {
+  query(query: { readonly text: string; readonly values: unknown[]; readonly name?: string }): Promise<{
+    readonly rows: readonly unknown[];
+  }>;
+  /** With an error the connection is thrown away. */
+  release(error?: Error | boolean): void;
+}
+
+/** As much of the driver's pool as the store uses: a pool shared with the rest of a program fits, and one that fails on purpose. */
+export interface PostgresPool {
+  readonly waitingCount: number;
+  connect(): Promise<PostgresConnection>;
+}
+
+export interface PoolOptions {
+  readonly maxWaiting: number;
+  readonly timeoutMs: number;
+  readonly prepare: boolean;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Host and database, for messages. */
+  readonly place: string;
+}
+
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** A read that was cut off is made again within the deadline; a write never is. */
+  readonly isRead?: boolean;
+}
+
+/** Runs one statement on a connection that is lent for a transaction. */
+export type RunStatement = (text: string, values?: readonly unknown[]) => Promise<readonly DatabaseRow[]>;
+
+/**
+ * Lends connections. Each operation has a deadline over everything it waits for; more than `maxWaiting` of them waiting is
+ * refused at once. Whatever fails before the statement was sent was not applied, and is tried again while time is left;
+ * what fails after it, without the server's answer, has an unknown outcome, and its connection is thrown away.
+ */
+export class ConnectionPool {
+  readonly #pool: PostgresPool;
+  readonly #options: PoolOptions;
+  #statements = new Map<string, string>();
+  #queries = 0;
+
+  constructor(pool: PostgresPool, options: PoolOptions) {
+    this.#pool = pool;
+    this.#options = options;
+  }
+
+  /** Statements sent so far, one round trip each. */
+  get queries(): number {
+    return this.#queries;
+  }
+
+  get place(): string {
+    return this.#options.place;
+  }
+
+  /** One statement, which is its own transaction. */
+  async run(text: string, values: readonly unknown[], options: RunOptions = {}): Promise<readonly DatabaseRow[]> {
+    const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
+    for (let attempt = 0; ; attempt++) {
+      const connection = await this.#borrow(deadlineMs, options.signal);
+      try {
+        const rows = await this.#send(connection, text, values, deadlineMs, this.#options.prepare);
+        connection.release();
+        return rows;
+      } catch (error) {
+        connection.release(isAnswer(error) ? undefined : asError(error));
+        const mayRepeat = options.isRead === true && !isAnswer(error) && isPassing(error);
+        if (!mayRepeat || !(await this.#rest(attempt, deadlineMs, options.signal)))
+          throw storeError(error, isAnswer(error) ? "not-applied" : "unknown", this.place);
+      }
+    }
+  }
+
+  /** Several statements in one transaction on one connection. Never with anything but statements in between. */
+  async transaction<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result> {
+    const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
+    const connection = await this.#borrow(deadlineMs, undefined);
+    let step: "work" | "commit" = "work";
+    try {
+      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, deadlineMs);
+      const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
+      await run("BEGIN ISOLATION LEVEL READ COMMITTED");
+      await run("SELECT set_config('lock_timeout', $1, true)", [`${lockMs}ms`]);
+      const result = await work(run);
+      step = "commit";
+      await run("COMMIT");
+      connection.release();
+      return result;
+    } catch (error) {
+      const isRefusal = ThroughlineError.isInstance(error) && error.outcome === "not-applied";
+      const wasUndone = step === "work" && (isRefusal || isAnswer(error)) && (await this.#undo(connection, deadlineMs));
+      connection.release(wasUndone ? undefined : asError(error));
+      if (isRefusal) throw error;
+      // What was not committed is undone by the server, whatever has become of the connection.
+      const outcome = step === "commit" && !isAnswer(error) ? "unknown" : "not-applied";
+      throw ThroughlineError.isInstance(error)
+        ? new ThroughlineError(error.code, error.message, { outcome, details: error.details, cause: error })
+        : storeError(error, outcome, this.place);
+    }
+  }
+
+  async #undo(connection: PostgresConnection, deadlineMs: number): Promise<boolean> {
+    try {
+      await this.#send(connection, "ROLLBACK", [], deadlineMs);
+      return true;
+    } catch {
+      // The connection is thrown away, and the server undoes what it began.
+      return false;
+    }
+  }
+
+  /** Sleeps before the next attempt, longer each time and never as long as the others; false when no time is left. */
+  async #rest(attempt: number, deadlineMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    const { clock, random } = this.#options;
+    const most = Math.min(2000, 25 * 2 ** Math.min(attempt, 10));
+    const delayMs = most / 2 + (random.uint32() % 1000) * (most / 2000);
+    if (clock.nowMs() + delayMs >= deadlineMs) return false;
+    await clock.sleep(delayMs, signal);
+    return true;
+  }
+
+  async #borrow(deadlineMs: number, signal: AbortSignal | undefined): Promise<PostgresConnection> {
+    const { maxWaiting, timeoutMs } = this.#options;
+    for (let attempt = 0; ; attempt++) {
+      if (this.#pool.waitingCount >= maxWaiting)
+        throw refused("STORE_OVERLOADED", `${maxWaiting} operations wait for a connection already.`, { maxWaiting });
+      try {
+        return await this.#wait(this.#pool.connect(), deadlineMs, signal);
+      } catch (error) {
+        if (ThroughlineError.isInstance(error)) throw error;
+        if (!isPassing(error) || !(await this.#rest(attempt, deadlineMs, signal)))
+          throw storeError(error, "not-applied", `${this.place}, within ${timeoutMs} ms`);
+      }
+    }
+  }
+
+  /** The connection, unless the deadline or the signal comes first; one that comes too late goes back. */
+  #wait(
+    connecting: Promise<PostgresConnection>,
+    deadlineMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<PostgresConnection> {
+    const { clock, timeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const end = (finish: () => void): void => {
+        isOver = true;
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+        finish();
+      };
+      const onAbort = (): void =>
+        end(() => reject(refused("ABORTED", "The signal was aborted before the operation began.", {}, signal?.reason)));
+      const timer = setTimeout(
+        () =>
+          end(() =>
+            reject(refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs })),
+          ),
+        Math.max(0, deadlineMs - clock.nowMs()),
+      );
+      signal?.addEventListener("abort", onAbort);
+      connecting.then(
+        (connection) => {
+          if (isOver) connection.release();
+          else end(() => resolve(connection));
+        },
+        (error: unknown) => {
+          if (!isOver) end(() => reject(asError(error)));
+        },
+      );
+    });
+  }
+
+  /** One round trip. Without an answer by the deadline it counts as broken off. */
+  async #send(
+    connection: PostgresConnection,
+    text: string,
+    values: readonly unknown[],
+    deadlineMs: number,
+    isPrepared = false,
+  ): Promise<readonly DatabaseRow[]> {
+    const { clock, timeoutMs } = this.#options;
+    this.#queries += 1;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(
+        () => {
+          const outcome: WriteOutcome = "unknown";
+          const message = `The database did not answer within ${timeoutMs} ms.`;
+          reject(
+            new ThroughlineError("STORE_UNREACHABLE", message, { outcome, details: { timeoutMs, place: this.place } }),
+          );
+        },
+        Math.max(0, deadlineMs - clock.nowMs()),
+      );
+    });
+    const query = { text, values: [...values], ...(isPrepared ? { name: this.#nameOf(text) } : {}) };
+    const answer = connection.query(query);
+    try {
+      const { rows } = await Promise.race([answer, late]);
+      return rows as readonly DatabaseRow[];
+    } finally {
+      clearTimeout(timer);
+      // Once it is late nobody waits for it any more, and what it says is no news.
+      answer.catch(() => undefined);
+    }
+  }
+
+  #nameOf(text: string): string {
+    const known = this.#statements.get(text);
+    if (known !== undefined) return known;
+    const name = `throughline_${this.#statements.size + 1}`;
+    this.#statements.set(text, name);
+    return name;
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** A pool of the driver's own. Errors of idle connections are no news: the next operation finds out by itself. */
+export function openPool(url: string, maxConnections: number, connectTimeoutMs: number): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    application_name: "throughline",
+  });
+  pool.on("error", () => undefined);
+  // While one is lent, its end reaches the statement that runs on it; without a listener it would end the process too.
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  return pool;
+}

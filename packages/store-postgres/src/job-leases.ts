@@ -1,0 +1,70 @@
+import { quote, refused } from "@throughline/core/store";
+import type { JobLease, StoreScene } from "./store-scene.ts";
+
+/**
+ * Jobs that one node does at a time: summaries, checkpoints, the search index. A lease runs on the database's clock. When
+ * its holder dies, it runs out and the next one takes over with a greater fence; what the old one still appends with its
+ * lease is refused in the statement. Nothing is locked while a job runs.
+ */
+export interface JobLeases {
+  /**
+   * The lease, or null while another owner's runs. An owner that holds it already gets the next fence.
+   * @throws {ThroughlineError} INPUT_INVALID
+   */
+  acquire(name: string, options: { readonly owner: string; readonly leaseMs: number }): Promise<JobLease | null>;
+  /** @throws {ThroughlineError} LEASE_LOST once another holds it, or it was released */
+  renew(lease: JobLease, leaseMs: number): Promise<JobLease>;
+  /** Ends the lease, unless another holds it by now; the fence stays used. */
+  release(lease: JobLease): Promise<void>;
+}
+
+/** `begin` says whether the store can still be used, and readies it. */
+export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): JobLeases {
+  const table = `${scene.schema}.leases`;
+  const now = `${scene.schema}.store_now_ms()`;
+  return {
+    async acquire(name, { owner, leaseMs }) {
+      assertText(name, "The name of a lease");
+      assertText(owner, "The owner of a lease");
+      assertDuration(leaseMs);
+      await begin();
+      const [row] = await scene.pool.run(
+        `INSERT INTO ${table} AS l (name, owner, fence, until_ms) VALUES ($1, $2, 1, ${now} + $3::bigint)
+         ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = l.fence + 1, until_ms = ${now} + $3::bigint
+         WHERE l.until_ms <= ${now} OR l.owner = excluded.owner
+         RETURNING l.fence, l.until_ms`,
+        [name, owner, leaseMs],
+      );
+      return row === undefined ? null : { name, owner, fence: Number(row["fence"]), untilMs: Number(row["until_ms"]) };
+    },
+    async renew(lease, leaseMs) {
+      assertDuration(leaseMs);
+      await begin();
+      const [row] = await scene.pool.run(
+        `UPDATE ${table} SET until_ms = ${now} + $3::bigint WHERE name = $1 AND fence = $2 AND until_ms > 0 RETURNING until_ms`,
+        [lease.name, lease.fence, leaseMs],
+      );
+      if (row === undefined)
+        throw refused("LEASE_LOST", `The lease ${quote(lease.name)} is held by another, or by nobody.`, { ...lease });
+      return { ...lease, untilMs: Number(row["until_ms"]) };
+    },
+    async release(lease) {
+      await begin();
+      // The row stays: a fence that was given out must not be given out again.
+      await scene.pool.run(`UPDATE ${table} SET until_ms = 0, fence = fence + 1 WHERE name = $1 AND fence = $2`, [
+        lease.name,
+        lease.fence,
+      ]);
+    },
+  };
+}
+
+function assertText(text: unknown, what: string): void {
+  if (typeof text === "string" && text !== "" && text.length <= 256 && !/\p{Cc}|\p{Cs}/u.test(text)) return;
+  throw refused("INPUT_INVALID", `${what} is text of 1 to 256 characters without control characters.`, { text });
+}
+
+function assertDuration(leaseMs: number): void {
+  if (Number.isSafeInteger(leaseMs) && leaseMs > 0) return;
+  throw refused("INPUT_INVALID", "A lease lasts a whole number of milliseconds.", { leaseMs });
+}

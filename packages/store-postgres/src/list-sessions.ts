@@ -1,0 +1,76 @@
+import type { ListQuery, SessionPage } from "@throughline/core";
+import { planList, type ListPlan } from "@throughline/core/store";
+import { stateOf } from "./row-values.ts";
+import { stateColumns } from "./save-function.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+/** No key is longer, and no character sorts behind this one. */
+const lastKey = "\u{10FFFF}".repeat(512);
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+/** One page of sessions, found and sorted by an index and cut by the database. The order is that of the bytes. */
+export async function listSessions(scene: StoreScene, query: ListQuery): Promise<SessionPage> {
+  const plan = planList(query);
+  const statement = listStatement(scene.schema, query, plan);
+  if (statement === null) return { sessions: [], nextCursor: null };
+  const rows = await scene.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+  const sessions = rows.slice(0, plan.limit).map((row) => stateOf(scene.rows, row));
+  const last = sessions.at(-1);
+  if (last === undefined || rows.length === sessions.length) return { sessions, nextCursor: null };
+  const { updatedAtMs, ref, sessionId } = last;
+  const position = [plan.sort === "updated" ? -updatedAtMs : 0, ref.agentId, ref.key, sessionId];
+  return { sessions, nextCursor: plan.cursorAt(position) };
+}
+
+/** The statement of a query; null when nothing can fit it. Exported for the test that looks at its plan. */
+export function listStatement(schema: string, query: ListQuery, plan: ListPlan): Statement | null {
+  const { namespace = "", agentId, state = "active", keyPrefix = "", sinceMs, untilMs } = query;
+  const values: unknown[] = [];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const texts = [namespace, agentId ?? "", keyPrefix];
+  if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
+  const conditions = [`t.namespace = ${bind(namespace)}`];
+  if (state !== "any") conditions.push(`(t.archive_id <> '') = ${state === "archived"}`);
+  if (agentId !== undefined) conditions.push(`t.agent_id = ${bind(agentId)}`);
+  if (keyPrefix !== "")
+    conditions.push(`t.key >= ${bind(keyPrefix)} AND t.key <= ${bind(keyPrefix + lastKey.slice(0, 64))}`);
+  if (sinceMs !== undefined) conditions.push(since(bind(lowerBound(sinceMs))));
+  if (untilMs !== undefined) conditions.push(until(bind(lowerBound(untilMs))));
+  if (plan.after !== null) conditions.push(behind(plan.sort, plan.after, bind));
+  const order =
+    plan.sort === "updated"
+      ? "t.updated_slot DESC, t.updated_at_ms DESC, t.agent_id, t.key, t.session_id"
+      : "t.agent_id, t.key, t.session_id";
+  const columns = stateColumns.map((column) => `t.${column}`).join(", ");
+  const sql = `SELECT ${columns} FROM ${schema}.sessions t WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(plan.limit + 1)}`;
+  return { sql, values };
+}
+
+function since(bound: string): string {
+  return `t.updated_slot >= ${bound}::bigint / 60000 AND t.updated_at_ms >= ${bound}::bigint`;
+}
+
+function until(bound: string): string {
+  return `t.updated_slot <= ${bound}::bigint / 60000 AND t.updated_at_ms < ${bound}::bigint`;
+}
+
+function behind(
+  sort: "updated" | "key",
+  [minusTime = 0, agentId = "", key = "", sessionId = ""]: readonly (string | number)[],
+  bind: (value: unknown) => string,
+): string {
+  const names = `(t.agent_id, t.key, t.session_id) > (${bind(agentId)}, ${bind(key)}, ${bind(sessionId)})`;
+  if (sort === "key") return names;
+  const time = bind(-Number(minusTime));
+  return `t.updated_slot <= ${time}::bigint / 60000 AND t.updated_at_ms <= ${time}::bigint AND (t.updated_at_ms < ${time}::bigint OR ${names})`;
+}
+
+/** Whole, and within what a column holds. Times are whole, so the next whole one bounds the same sessions. */
+function lowerBound(timeMs: number): number {
+  if (Number.isNaN(timeMs)) return 0;
+  return Math.max(0, Math.min(Math.ceil(timeMs), Number.MAX_SAFE_INTEGER));
+}

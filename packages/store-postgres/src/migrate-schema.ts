@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import { refused } from "@throughline/core/store";
+import type { ConnectionPool, RunStatement } from "./connection-pool.ts";
+import type { SchemaOptions, SchemaStep } from "./schema.ts";
+
+/** The number of the advisory lock that migrations take turns by: "tlne". Held for a transaction, so it fits any pooler. */
+const lockNumber = 0x746c6e65;
+
+export interface MigrationPlace {
+  readonly pool: ConnectionPool;
+  /** The schema's name, and the same quoted. */
+  readonly schemaName: string;
+  readonly schema: string;
+}
+
+/**
+ * Brings the schema to the newest step, each step in a transaction of its own and one node at a time: whoever comes second
+ * waits and finds nothing left to do. A step keeps what the program before it needs, so both run side by side until the
+ * next one.
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a schema this program is too old for; it is not changed
+ */
+export async function migrateSchema(
+  place: MigrationPlace,
+  steps: readonly SchemaStep[],
+  options: SchemaOptions,
+): Promise<void> {
+  const newest = steps.at(-1)?.version ?? 0;
+  const before = await place.pool.transaction((run) => readVersion(place, run));
+  assertKnown(place, before, newest);
+  if (before !== null && before.version >= newest) return;
+  for (const step of steps) await place.pool.transaction((run) => applyStep(place, run, step, { newest, options }));
+}
+
+async function applyStep(
+  place: MigrationPlace,
+  run: RunStatement,
+  step: SchemaStep,
+  { newest, options }: { readonly newest: number; readonly options: SchemaOptions },
+): Promise<void> {
+  await run("SELECT pg_advisory_xact_lock($1)", [lockNumber]);
+  // Another node may have been faster while this one waited for the lock.
+  const found = await readVersion(place, run);
+  assertKnown(place, found, newest);
+  if (found !== null && found.version >= step.version) return;
+  if (found === null) {
+    const [existing] = await run("SELECT FROM pg_namespace WHERE nspname = $1", [place.schemaName]);
+    // A role that may use a schema made for it need not be allowed to make one.
+    if (existing === undefined) await run(`CREATE SCHEMA ${place.schema}`);
+    await run(`CREATE TABLE ${place.schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
+  }
+  await run(step.sql(place.schema, options));
+  await setInfo(place, run, "version", String(step.version));
+  await setInfo(place, run, "oldest_program", String(step.oldestProgram));
+  await setInfo(place, run, `checksum_${step.version}`, checksum(step));
+}
+
+/** What the schema says of itself; null when it is not there. */
+export interface SchemaVersion {
+  readonly version: number;
+  /** Programs that know this step, or a later one, can work with it. */
+  readonly oldestProgram: number;
+}
+
+export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
+  const [there] = await run("SELECT to_regclass($1) AS info", [`${place.schema}.store_info`]);
+  if (there?.["info"] === null || there === undefined) return null;
+  const rows = await run(`SELECT name, value FROM ${place.schema}.store_info`);
+  const values = new Map(rows.map((row) => [String(row["name"]), String(row["value"])]));
+  const version = Number(values.get("version"));
+  return { version, oldestProgram: Number(values.get("oldest_program") ?? version) };
+}
+
+/** A newer schema is used as long as it still serves this program. */
+export function assertKnown({ schemaName }: MigrationPlace, found: SchemaVersion | null, newest: number): void {
+  if (found === null || newest >= found.oldestProgram) return;
+  throw refused(
+    "STORE_VERSION_UNSUPPORTED",
+    `The schema ${schemaName} is at version ${found.version} and serves programs from ${found.oldestProgram} on; this build knows ${newest}.`,
+    { schema: schemaName, ...found, newest },
+  );
+}
+
+async function setInfo({ schema }: MigrationPlace, run: RunStatement, name: string, value: string): Promise<void> {
+  await run(
+    `INSERT INTO ${schema}.store_info (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    [name, value],
+  );
+}
+
+/** Of the step as it is written, whatever the schema's name and the number of partitions. */
+export function checksum(step: SchemaStep): string {
+  return createHash("sha256")
+    .update(step.sql("throughline", { partitions: 1 }))
+    .digest("hex");
+}

@@ -1,0 +1,74 @@
+import { refused, quote } from "@throughline/core/store";
+import { assertKnown, migrateSchema, readVersion, type MigrationPlace } from "./migrate-schema.ts";
+import { rowSecurity } from "./row-security.ts";
+import { schemaSteps } from "./schema.ts";
+
+export interface OpenOptions {
+  readonly migrate: boolean;
+  readonly partitions: number;
+  readonly codecName: string | null;
+  readonly rowSecurity: boolean;
+}
+
+/**
+ * Readies the schema, and refuses a server that cannot keep what the store promises.
+ * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
+ */
+export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<void> {
+  await assertServer(place);
+  const newest = schemaSteps.at(-1)?.version ?? 0;
+  if (options.migrate) {
+    await migrateSchema(place, schemaSteps, options);
+    await place.pool.run(
+      `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
+      [options.codecName ?? ""],
+    );
+    if (options.rowSecurity) await place.pool.transaction((run) => run(rowSecurity(place.schema)));
+  } else {
+    const found = await place.pool.transaction((run) => readVersion(place, run));
+    if (found === null || found.version < newest)
+      throw refused("STORE_NOT_FOUND", `The schema ${place.schemaName} is not at version ${newest}.`, {
+        schema: place.schemaName,
+        found: found?.version ?? null,
+        newest,
+      });
+    assertKnown(place, found, newest);
+  }
+  await assertCodec(place, options.codecName);
+}
+
+const oldestServer = 140_000;
+
+async function assertServer({ pool }: MigrationPlace): Promise<void> {
+  const [row] = await pool.run(
+    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
+       current_setting('default_transaction_isolation') AS isolation, current_setting('fsync', true) AS fsync`,
+    [],
+    { isRead: true },
+  );
+  const unsupported = (what: string, remedy: string): Error =>
+    refused("STORE_UNSUPPORTED", `${what} ${remedy}`, { ...row });
+  if (Number(row?.["version"]) < oldestServer)
+    throw unsupported("The server is older than PostgreSQL 14.", "Upgrade it.");
+  if (row?.["encoding"] !== "UTF8")
+    throw unsupported(`The database is in ${String(row?.["encoding"])}.`, "Create it with ENCODING 'UTF8'.");
+  // A stricter level fixes the moment that is seen before the session's row was waited for.
+  if (row["isolation"] !== "read committed")
+    throw unsupported(
+      `The default isolation is ${String(row["isolation"])}.`,
+      "ALTER ROLE … SET default_transaction_isolation = 'read committed'.",
+    );
+  if (row["fsync"] === "off")
+    throw unsupported("The server runs with fsync off.", "Turn it on: no level of durability holds without.");
+}
+
+async function assertCodec({ pool, schema }: MigrationPlace, codecName: string | null): Promise<void> {
+  const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'codec'`, [], { isRead: true });
+  const kept = String(row?.["value"] ?? "");
+  if (kept === (codecName ?? "")) return;
+  const written = kept === "" ? "without a codec" : `with the codec ${quote(kept)}`;
+  throw refused("CODEC_FAILED", `The store was written ${written}, and opened with ${quote(codecName)}.`, {
+    kept,
+    given: codecName,
+  });
+}

@@ -1,0 +1,240 @@
+import type * as core from "@throughline/core";
+import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createPayloadCoder, refused, writeDurability } from "@throughline/core/store";
+import { prepareAppend } from "@throughline/core/store-plans";
+import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
+import { addressOf, appendRecords, appendSql } from "./append-records.ts";
+import { appendParameters, type AppendParameter } from "./append-function.ts";
+import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.ts";
+import { createJobLeases, type JobLeases } from "./job-leases.ts";
+import { listSessions } from "./list-sessions.ts";
+import { openSchema } from "./open-schema.ts";
+import { readRecords, readWindowPage } from "./read-pages.ts";
+import { redactRecords } from "./redact-records.ts";
+import { stateOf } from "./row-values.ts";
+import { saveEntry } from "./save-entry.ts";
+import { stateColumns } from "./save-function.ts";
+import { moveSession, removeSession } from "./session-changes.ts";
+import type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
+import { SessionIdCache, type StoreScene } from "./store-scene.ts";
+import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
+
+/**
+ * A store in PostgreSQL, for any number of processes on any number of machines. Nothing is connected before the first
+ * operation, which is the one that fails when the server cannot be reached.
+ * @throws {ThroughlineError} STORE_URL_INVALID, CONFIG_INVALID
+ */
+export function createPostgresStore(options: PostgresStoreOptions): PostgresStore {
+  return new PostgresSessionStore(options);
+}
+
+class PostgresSessionStore implements PostgresStore {
+  readonly capabilities: core.StoreCapabilities;
+  readonly leases: JobLeases;
+  readonly #options: PostgresStoreOptions;
+  readonly #life: HandleLife;
+  readonly #scene: StoreScene;
+  readonly #ids: core.RecordIds;
+  readonly #clock: core.Clock;
+  /** Ends the store's own pool; a lent one stays. */
+  readonly #endPool: () => Promise<void>;
+  #opening: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+  #running = 0;
+  #whenIdle: (() => void) | null = null;
+
+  constructor(options: PostgresStoreOptions) {
+    this.#options = options;
+    this.capabilities = createCapabilities({
+      name: "postgres",
+      // "none" gets what "process" gets: synchronous_commit off, the least a commit can wait for.
+      durabilities: ["none", "process", "disk"],
+      persistent: true,
+      writers: "many-hosts",
+      limits: options.limits,
+      ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
+    });
+    this.#life = createHandleLife(options.onEvent);
+    this.#ids = options.ids ?? systemRecordIds;
+    this.#clock = options.clock ?? systemClock;
+    const { pool, end } = poolOf(options);
+    this.#endPool = end;
+    this.#scene = this.#createScene(pool);
+    this.leases = createJobLeases(this.#scene, () => this.#ready());
+  }
+
+  #createScene(lent: PostgresPool): StoreScene {
+    const { codec, timeoutMs = 30_000, lockTimeoutMs = 10_000, schema = "throughline", url } = this.#options;
+    const pool = new ConnectionPool(lent, {
+      maxWaiting: this.#options.maxWaiting ?? 1000,
+      timeoutMs,
+      prepare: this.#options.prepare ?? false,
+      clock: this.#clock,
+      random: this.#options.random ?? systemRandom,
+      place: url === undefined ? "the given pool" : describeUrl(url),
+    });
+    const quoted = quoteSchema(schema);
+    return {
+      pool,
+      schema: quoted,
+      rows: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
+      plainRows: { coder: createPayloadCoder(undefined), isCoded: false },
+      sql: { append: appendSql(quoted) },
+      appendOrder: Object.keys(appendParameters) as AppendParameter[],
+      limits: this.capabilities.limits,
+      lockTimeout: `${Math.max(1, Math.trunc(lockTimeoutMs))}ms`,
+      sessionIds: new SessionIdCache(10_000),
+      load: (ref) => this.#load(ref, undefined),
+      announce: (...events) => this.#life.announce(...events),
+      notify: () => undefined,
+    };
+  }
+
+  append(
+    ref: core.SessionRef,
+    drafts: readonly core.AppendDraft[],
+    options: PostgresAppendOptions = {},
+  ): Promise<core.AppendResult> {
+    return this.#during(options.signal, async () => {
+      const { capabilities } = this;
+      const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
+      const kept = { ...request, durability: keptDurability(request.durability) };
+      await this.#ready();
+      this.#life.begin(options.signal);
+      return appendRecords(this.#scene, ref, kept, options.lease);
+    });
+  }
+
+  async *read<Payload extends core.ReadPayload = "record">(
+    ref: core.SessionRef,
+    options: core.ReadOptions<Payload> = {},
+  ): AsyncGenerator<core.RecordPage<Payload>> {
+    this.#life.begin(options.signal);
+    await this.#ready();
+    yield* readRecords(this.#scene, ref, options, () => this.#life.begin(options.signal));
+  }
+
+  readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+    return this.#during(options.signal, async () => {
+      await this.#ready();
+      return readWindowPage(this.#scene, ref, options, () => this.#life.begin(options.signal));
+    });
+  }
+
+  load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    return this.#during(options.signal, async () => {
+      await this.#ready();
+      return this.#load(ref, options.signal);
+    });
+  }
+
+  async #load(ref: core.SessionRef, signal: AbortSignal | undefined): Promise<core.SessionState | null> {
+    const address = addressOf(ref);
+    if (address === null) return null;
+    const [row] = await this.#scene.pool.run(
+      `SELECT ${stateColumns.join(", ")} FROM ${this.#scene.schema}.sessions
+       WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
+      address,
+      { signal, isRead: true },
+    );
+    return row === undefined ? null : stateOf(this.#scene.rows, row);
+  }
+
+  save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    return this.#during(undefined, async () => {
+      const durability = keptDurability(writeDurability(this.capabilities, options.durability));
+      await this.#ready();
+      return saveEntry(this.#scene, ref, entry, { ifRevision: options.ifRevision, durability });
+    });
+  }
+
+  list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+    return this.#during(query.signal, async () => {
+      await this.#ready();
+      return listSessions(this.#scene, query);
+    });
+  }
+
+  move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    return this.#during(undefined, async () => {
+      await this.#ready();
+      return moveSession(this.#scene, ref, action);
+    });
+  }
+
+  remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+    return this.#during(undefined, async () => {
+      await this.#ready();
+      await removeSession(this.#scene, ref, options);
+    });
+  }
+
+  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+    return this.#during(undefined, async () => {
+      await this.#ready();
+      return redactRecords(this.#scene, ref, ids, options);
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#life.end();
+    if (this.#running > 0)
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+    await this.#endPool();
+  }
+
+  /** Counts the operation, so that closing waits for it. */
+  async #during<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+    this.#life.begin(signal);
+    this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      if (this.#running === 0) this.#whenIdle?.();
+    }
+  }
+
+  #ready(): Promise<void> {
+    const { schema = "throughline", codec, migrate = true, partitions = 16, rowSecurity = false } = this.#options;
+    this.#opening ??= openSchema(
+      { pool: this.#scene.pool, schemaName: schema, schema: this.#scene.schema },
+      { migrate, partitions, rowSecurity, codecName: codec?.name ?? null },
+    ).catch((error: unknown) => {
+      // What kept it from being opened may be gone the next time.
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+}
+
+function poolOf(options: PostgresStoreOptions): { readonly pool: PostgresPool; readonly end: () => Promise<void> } {
+  if (options.pool !== undefined) return { pool: options.pool, end: () => Promise.resolve() };
+  if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
+  const { maxConnections = 10, timeoutMs = 30_000 } = options;
+  const own = openPool(parsePostgresUrl(options.url), maxConnections, timeoutMs);
+  return { pool: own, end: () => own.end() };
+}
+
+function quoteSchema(name: string): string {
+  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return `"${name}"`;
+  throw refused("CONFIG_INVALID", "The name of a schema is small letters, digits and '_', at most 63.", {
+    schema: name,
+  });
+}
+
+function keptDurability(asked: core.Durability): core.Durability {
+  return asked === "none" ? "process" : asked;
+}

@@ -1,0 +1,92 @@
+/** The columns of a record that are read whatever the payload. */
+const headColumns = `r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc`;
+
+const headTypes = `seq bigint, id text, parent_id text, type text, side boolean, ts_ms bigint, stored_at_ms bigint,
+  bytes integer, crc bigint`;
+
+/**
+ * One page of records and the session's last seq, from one call: one round trip. `p_content`: 0 columns only, 1 with the
+ * record, 2 with the line it was imported as. `p_session_no` is the session the first page was of: a reset between two
+ * pages must not change sides. With `p_is_window` the page begins at the boundary that the last writer stated.
+ *
+ * Always one row at least when the session is there; its `seq` is null when the page is empty. A page ends when it holds
+ * `p_bytes`, with at least one record. `base_id` is the session id that the payload is bound to, for shared records.
+ */
+export function readFunctions(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}.read_page_1(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
+  p_is_window boolean, p_after bigint, p_before bigint, p_is_ascending boolean, p_limit integer, p_page_bytes bigint,
+  p_content integer)
+RETURNS TABLE (session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes},
+  form smallint, rest text, coded bytea, source bytea, rest_payload bytea, source_payload bytea)
+LANGUAGE plpgsql STABLE AS $read$
+#variable_conflict use_column
+DECLARE
+  s record;
+  v_after bigint := p_after;
+BEGIN
+  IF p_session_no IS NULL THEN
+    SELECT t.session_no, t.session_id, t.last_seq, t.window_seq, t.base_nos, t.base_to_seqs, t.base_ids INTO s
+      FROM ${schema}.sessions t
+      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
+  ELSE
+    SELECT t.session_no, t.session_id, t.last_seq, t.window_seq, t.base_nos, t.base_to_seqs, t.base_ids INTO s
+      FROM ${schema}.sessions t WHERE t.session_no = p_session_no;
+  END IF;
+  IF NOT FOUND THEN RETURN; END IF;
+  IF p_is_window THEN v_after := greatest(v_after, coalesce(s.window_seq, 1) - 1); END IF;
+  -- A stable function: everything in here is read at one moment.
+  IF s.base_nos IS NULL THEN
+    IF p_is_ascending THEN
+      RETURN QUERY ${page("ASC", ownRecords(schema, "ASC"))};
+    ELSE
+      RETURN QUERY ${page("DESC", ownRecords(schema, "DESC"))};
+    END IF;
+  ELSE
+    IF p_is_ascending THEN
+      RETURN QUERY ${page("ASC", sharedRecords(schema, "ASC"))};
+    ELSE
+      RETURN QUERY ${page("DESC", sharedRecords(schema, "DESC"))};
+    END IF;
+  END IF;
+  IF NOT FOUND THEN
+    session_no := s.session_no; session_id := s.session_id; session_last_seq := s.last_seq;
+    RETURN NEXT;
+  END IF;
+END $read$;
+`;
+
+  function page(order: "ASC" | "DESC", from: string): string {
+    return `SELECT s.session_no, s.session_id, s.last_seq, r.base_id, ${headColumns}, r.form,
+        CASE WHEN p_content > 0 THEN r.rest END, CASE WHEN p_content > 0 THEN r.coded END,
+        CASE WHEN p_content > 1 THEN r.source END,
+        CASE WHEN p_content > 0 AND r.rest_hash IS NOT NULL THEN
+          (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.at_no AND b.hash = r.rest_hash) END,
+        CASE WHEN p_content > 1 AND r.source_hash IS NOT NULL THEN
+          (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.at_no AND b.hash = r.source_hash) END
+      FROM (SELECT q.*, sum(q.bytes) OVER (ORDER BY q.seq ${order} ROWS UNBOUNDED PRECEDING) - q.bytes AS bytes_before
+        FROM (${from}) q) r
+      WHERE r.bytes_before < p_page_bytes ORDER BY r.seq ${order}`;
+  }
+}
+
+function ownRecords(schema: string, order: "ASC" | "DESC"): string {
+  return `SELECT o.*, o.session_no AS at_no, NULL::text AS base_id FROM ${schema}.records o
+          WHERE o.session_no = s.session_no AND o.seq > v_after AND o.seq < least(p_before, s.last_seq + 1)
+          ORDER BY o.seq ${order} LIMIT p_limit`;
+}
+
+/** The records of a fork: those of each base up to where it reaches, then its own. */
+function sharedRecords(schema: string, order: "ASC" | "DESC"): string {
+  return `SELECT o.*, o.session_no AS at_no, b.id AS base_id
+          FROM (
+            SELECT u.no, u.id, coalesce(lag(u.to_seq) OVER (ORDER BY u.place), 0) AS from_seq, u.to_seq
+            FROM unnest(s.base_nos || s.session_no, s.base_ids || NULL::text, s.base_to_seqs || s.last_seq)
+              WITH ORDINALITY AS u (no, id, to_seq, place)
+          ) b CROSS JOIN LATERAL (
+            SELECT * FROM ${schema}.records r
+            WHERE r.session_no = b.no AND r.seq > greatest(v_after, b.from_seq) AND r.seq < least(p_before, b.to_seq + 1)
+            ORDER BY r.seq ${order} LIMIT p_limit
+          ) o
+          ORDER BY o.seq ${order} LIMIT p_limit`;
+}

@@ -1,0 +1,141 @@
+import type { ReadOptions, ReadPayload, RecordPage, RecordWindow, SessionRef } from "@throughline/core";
+import { refused, sessionNotFound } from "@throughline/core/store";
+import { addressOf } from "./append-records.ts";
+import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { stateColumns } from "./save-function.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+const noSeq = Number.MAX_SAFE_INTEGER;
+
+/** Where a read stands between two pages. */
+interface Position {
+  /** The session's number, once the first page has found it. */
+  readonly sessionNo: string | null;
+  readonly afterSeq: number;
+  readonly beforeSeq: number;
+  readonly left: number;
+}
+
+/**
+ * Page by page, each one statement and one round trip. It ends when a page reaches the end of the session or of the range,
+ * without asking for one that would be empty: a window that fits a page is one round trip.
+ */
+export async function* readRecords<Payload extends ReadPayload>(
+  scene: StoreScene,
+  ref: SessionRef,
+  options: ReadOptions<Payload>,
+  check: () => void,
+): AsyncGenerator<RecordPage<Payload>> {
+  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity, order = "ascending" } = options;
+  if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
+    throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
+  let position: Position = {
+    sessionNo: null,
+    afterSeq: Math.max(0, Math.min(Math.floor(afterSeq), noSeq)),
+    beforeSeq: Math.max(0, Math.min(Math.ceil(beforeSeq), noSeq)),
+    left: Math.max(0, Math.ceil(limit)),
+  };
+  for (;;) {
+    check();
+    const rows = await fetchPage(scene, ref, position, options, false);
+    const page = pageOf(scene, ref, rows, options.payload ?? ("record" as Payload));
+    if (page === null) return;
+    yield page;
+    const lastSeq = page.records.at(-1)?.seq ?? 0;
+    const left = position.left - page.records.length;
+    const isEnd =
+      order === "ascending"
+        ? lastSeq >= Math.min(page.lastSeq, position.beforeSeq - 1)
+        : lastSeq <= position.afterSeq + 1;
+    if (left <= 0 || isEnd) return;
+    const sessionNo = textOrNull(rows[0]?.["session_no"]);
+    position = {
+      ...position,
+      sessionNo,
+      left,
+      ...(order === "ascending" ? { afterSeq: lastSeq } : { beforeSeq: lastSeq }),
+    };
+  }
+}
+
+/** @throws {ThroughlineError} SESSION_NOT_FOUND */
+export async function fetchPage(
+  scene: StoreScene,
+  ref: SessionRef,
+  { sessionNo, afterSeq, beforeSeq, left }: Position,
+  { order = "ascending", payload = "record", signal }: Pick<ReadOptions<ReadPayload>, "order" | "payload" | "signal">,
+  isWindow: boolean,
+): Promise<readonly DatabaseRow[]> {
+  const address = addressOf(ref);
+  if (address === null) throw sessionNotFound(ref);
+  const { pageRecords, pageBytes } = scene.limits;
+  const rows = await scene.pool.run(
+    `SELECT * FROM ${scene.schema}.read_page_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    [
+      ...address,
+      sessionNo,
+      isWindow,
+      afterSeq,
+      beforeSeq,
+      order === "ascending",
+      Math.min(left, pageRecords),
+      pageBytes,
+      payload === "head" ? 0 : payload === "record" ? 1 : 2,
+    ],
+    { signal, isRead: true },
+  );
+  if (rows.length === 0) throw sessionNotFound(ref);
+  return rows;
+}
+
+/** Null when there was nothing in the range. */
+export function pageOf<Payload extends ReadPayload>(
+  scene: StoreScene,
+  ref: SessionRef,
+  rows: readonly DatabaseRow[],
+  payload: Payload,
+): RecordPage<Payload> | null {
+  const [first] = rows;
+  if (first === undefined || first["seq"] === null) return null;
+  const records = rows.map((row) => recordOf(scene.rows, ref, row, payload));
+  return { records, lastSeq: Number(first["session_last_seq"]) };
+}
+
+/**
+ * The state and the window in one round trip: the first page brings the session's row with it. What does not fit a page is
+ * read page by page.
+ */
+export async function readWindowPage(
+  scene: StoreScene,
+  ref: SessionRef,
+  options: { readonly signal?: AbortSignal },
+  check: () => void,
+): Promise<RecordWindow> {
+  const address = addressOf(ref);
+  if (address === null) throw sessionNotFound(ref);
+  const { pageRecords, pageBytes } = scene.limits;
+  // An entry may be large: it comes with the first row only.
+  const state = stateColumns
+    .map((column) =>
+      column.startsWith("entry") ? `CASE WHEN coalesce(r.ordinality, 1) = 1 THEN t.${column} END` : `t.${column}`,
+    )
+    .map((column, index) => `${column} AS state_${stateColumns[index]}`)
+    .join(", ");
+  const rows = await scene.pool.run(
+    `SELECT r.*, ${state} FROM ${scene.schema}.sessions t
+     LEFT JOIN LATERAL ${scene.schema}.read_page_1($1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
+     WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4`,
+    [...address, pageRecords, pageBytes],
+    { signal: options.signal, isRead: true },
+  );
+  const [first] = rows;
+  if (first === undefined) throw sessionNotFound(ref);
+  const row = Object.fromEntries(stateColumns.map((column) => [column, first[`state_${column}`]]));
+  const page = pageOf(scene, ref, rows, "record");
+  const records = [...(page?.records ?? [])];
+  const afterSeq = records.at(-1)?.seq ?? 0;
+  if (page !== null && afterSeq < page.lastSeq)
+    for await (const next of readRecords<"record">(scene, ref, { ...options, afterSeq }, check))
+      records.push(...next.records);
+  return { state: stateOf(scene.rows, row), records };
+}

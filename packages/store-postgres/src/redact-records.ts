@@ -1,0 +1,129 @@
+import type { RedactOptions, RedactResult, SessionRef, StoredRecord } from "@throughline/core";
+import { quote, refused, serializeRecord, type LinkedRecord } from "@throughline/core/store";
+import { planRedaction } from "@throughline/core/store-plans";
+import { redactedRecord } from "@throughline/core/store-rows";
+import type { RunStatement } from "./connection-pool.ts";
+import { contentColumns } from "./record-columns.ts";
+import { frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { databaseNowMs, lockSession } from "./session-changes.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+/**
+ * Puts tombstones in the place of records, in one transaction, wherever the content is kept: in the log, in the payloads
+ * that were moved aside, in the search index, and for every fork that shares them.
+ */
+export async function redactRecords(
+  scene: StoreScene,
+  ref: SessionRef,
+  ids: readonly string[],
+  { reason }: RedactOptions,
+): Promise<RedactResult> {
+  const plan = await scene.pool.transaction(async (run) => {
+    const session = await lockSession(scene, run, ref, ", base_nos, base_to_seqs, base_ids");
+    const rows = await findRecords(scene, run, session, ids);
+    const found = planRedaction(frameOf(session), ids, (id) => {
+      const row = rows.get(id);
+      return row === undefined ? undefined : Number(row["seq"]);
+    });
+    const redactedAtMs = await databaseNowMs(scene, run);
+    for (const row of rows.values()) await redactRow(scene, run, { ref, session, row, reason, redactedAtMs });
+    return found;
+  });
+  scene.announce(...plan.events);
+  return { seqs: plan.seqs };
+}
+
+/** The rows of the ids, their own and those a fork shares, by id. */
+async function findRecords(
+  scene: StoreScene,
+  run: RunStatement,
+  session: DatabaseRow,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, DatabaseRow>> {
+  const known = ids.filter((id) => typeof id === "string" && id.isWellFormed() && !id.includes("\0"));
+  const bases = (session["base_nos"] ?? []) as readonly string[];
+  const ends = (session["base_to_seqs"] ?? []) as readonly string[];
+  const baseIds = (session["base_ids"] ?? []) as readonly string[];
+  // Whoever writes to the sessions the records began in waits, too.
+  if (bases.length > 0)
+    await run(`SELECT FROM ${scene.schema}.sessions WHERE session_no = ANY ($1) ORDER BY session_no FOR UPDATE`, [
+      bases,
+    ]);
+  const rows = await run(
+    `SELECT r.*, b.base_id, $4::text AS session_id,
+       CASE WHEN r.rest_hash IS NOT NULL THEN
+         (SELECT p.content FROM ${scene.schema}.payloads p WHERE p.session_no = r.session_no AND p.hash = r.rest_hash) END AS rest_payload
+     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS b (no, to_seq, base_id)
+     JOIN ${scene.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])
+     FOR UPDATE OF r`,
+    [
+      [...bases, session["session_no"]],
+      [...ends, session["last_seq"]],
+      [...baseIds, null],
+      session["session_id"],
+      known,
+    ],
+  );
+  return new Map(rows.map((row) => [String(row["id"]), row]));
+}
+
+interface Redaction {
+  readonly ref: SessionRef;
+  readonly session: DatabaseRow;
+  readonly row: DatabaseRow;
+  readonly reason: string;
+  readonly redactedAtMs: number;
+}
+
+async function redactRow(scene: StoreScene, run: RunStatement, redaction: Redaction): Promise<void> {
+  const { ref, session, row, reason, redactedAtMs } = redaction;
+  const { schema, rows } = scene;
+  const stored: StoredRecord = recordOf(rows, ref, row, "record");
+  const tombstone = redactedRecord(stored, { reason, redactedAtMs });
+  if (tombstone === null) return;
+  const sessionId = textOrNull(row["base_id"]) ?? String(session["session_id"]);
+  const content = contentColumns(rows, { ref, sessionId }, preparedOf(tombstone), tombstone.record.parentId);
+  const [sessionNo, seq] = [row["session_no"], row["seq"]];
+  await run(
+    `UPDATE ${schema}.records SET type = $3, role = NULL, tool_name = NULL, form = NULL, rest = $4, coded = $5, source = NULL,
+       rest_hash = NULL, source_hash = NULL, crc = $6, bytes = $7 WHERE session_no = $1 AND seq = $2`,
+    [sessionNo, seq, tombstone.record.type, content.rest, content.coded, content.crc, content.bytes],
+  );
+  const hashes = [row["rest_hash"], row["source_hash"]].filter((hash) => hash !== null);
+  if (hashes.length > 0)
+    await run(
+      `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1 AND b.hash = ANY ($2::bytea[]) AND NOT EXISTS (
+         SELECT FROM ${schema}.records r WHERE r.session_no = $1 AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
+      [sessionNo, hashes],
+    );
+  await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq = $2`, [sessionNo, seq]);
+  if (stored.type !== "message") return;
+  // Every session that holds the record counts one message less.
+  await run(
+    `UPDATE ${schema}.sessions s SET message_count = s.message_count - 1,
+       redacted_messages = coalesce(s.redacted_messages, '{}') || $2::bigint
+     WHERE s.session_no = $1 AND s.last_seq >= $2 OR s.base_nos @> ARRAY[$1::bigint] AND EXISTS (
+       SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = $1 AND b.to_seq >= $2)`,
+    [sessionNo, seq],
+  );
+}
+
+/** A tombstone as something to be kept: its fields after the four that every record has. */
+function preparedOf({ record, text, side, tsMs }: LinkedRecord): Parameters<typeof contentColumns>[2] {
+  const { type, id, parentId, timestamp, ...fields } = record;
+  if (serializeRecord(record) !== text)
+    throw refused("INTERNAL", `The tombstone of ${quote(id)} is not its own record.`, { id });
+  return {
+    id,
+    isIdGiven: true,
+    parentId,
+    type,
+    side,
+    timestamp,
+    tsMs,
+    fields,
+    fieldsText: serializeRecord(fields),
+    source: null,
+    isSourceCanonical: false,
+  };
+}

@@ -1,0 +1,187 @@
+import { isUtf8 } from "node:buffer";
+import { crc32 } from "node:zlib";
+import type {
+  ReadPayload,
+  RecordFor,
+  RecordHead,
+  SessionEntry,
+  SessionHead,
+  SessionRecord,
+  SessionRef,
+  SessionState,
+  SourcedRecord,
+  StoredRecord,
+} from "@throughline/core";
+import { quote, refused, type PayloadOwner } from "@throughline/core/store";
+import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
+import { joinChecksums } from "./join-checksums.ts";
+import { fromColumnText, lineStart, type PayloadPlace, type RowCoder } from "./record-columns.ts";
+
+/** A row as the driver gives it: whole numbers of 64 bits come as text. */
+export type DatabaseRow = Readonly<Record<string, unknown>>;
+
+export function headOf(row: DatabaseRow): SessionHead {
+  const fence = Number(row["fence"]);
+  const [turnId, owner] = [textOrNull(row["turn_id"]), textOrNull(row["turn_owner"])];
+  const leaseUntilMs = numberOrNull(row["lease_until_ms"]);
+  return {
+    sessionId: String(row["session_id"]),
+    lastSeq: Number(row["last_seq"]),
+    headId: textOrNull(row["head_id"]),
+    windowSeq: numberOrNull(row["window_seq"]),
+    fence,
+    turn: turnId === null || owner === null || leaseUntilMs === null ? null : { turnId, owner, leaseUntilMs, fence },
+  };
+}
+
+export function refOf(row: DatabaseRow): SessionRef {
+  const archiveId = String(row["archive_id"]);
+  const ref = { namespace: String(row["namespace"]), agentId: String(row["agent_id"]), key: String(row["key"]) };
+  return archiveId === "" ? ref : { ...ref, archiveId };
+}
+
+export function frameOf(row: DatabaseRow): SessionFrame {
+  const head = headOf(row);
+  return {
+    ref: refOf(row),
+    sessionId: head.sessionId,
+    revision: Number(row["revision"]),
+    head,
+    createdAtMs: Number(row["created_at_ms"]),
+    updatedAtMs: Number(row["updated_at_ms"]),
+  };
+}
+
+export function stateOf(rows: RowCoder, row: DatabaseRow): SessionState {
+  return sessionState(frameOf(row), entryOf(rows, row), Number(row["message_count"]));
+}
+
+/** The fields of an entry as columns: names and values are JSON texts, which hold neither NUL nor half characters raw. */
+export interface EntryColumns {
+  readonly names: readonly string[] | null;
+  readonly values: readonly (string | null)[] | null;
+  readonly coded: Uint8Array | null;
+}
+
+/** A whole entry, bound to the key it is kept under. */
+export function entryColumns(rows: RowCoder, place: PayloadPlace, entry: SessionEntry): EntryColumns {
+  if (rows.isCoded)
+    return { names: null, values: null, coded: rows.coder.encode(JSON.stringify(entry), entryOwner(place)) };
+  return { ...fieldColumns(entry), coded: null };
+}
+
+/** Fields of an entry; a value of null removes the field. */
+export function fieldColumns(fields: Readonly<Record<string, unknown>>): {
+  readonly names: readonly string[];
+  readonly values: readonly (string | null)[];
+} {
+  const pairs = Object.entries(fields);
+  return {
+    names: pairs.map(([name]) => JSON.stringify(name)),
+    values: pairs.map(([, value]) => (value === undefined ? null : (JSON.stringify(value) ?? null))),
+  };
+}
+
+export function entryOf(rows: RowCoder, row: DatabaseRow): SessionEntry {
+  const ref = refOf(row);
+  const owner = entryOwner({ ref, sessionId: String(row["session_id"]) });
+  const { entry_names: names, entry_values: values, entry_coded: coded } = row;
+  if (rows.isCoded !== coded instanceof Uint8Array) throw wrongCodec(owner);
+  if (coded instanceof Uint8Array)
+    return parse(Buffer.from(rows.coder.decode(coded, owner)).toString(), owner) as SessionEntry;
+  const texts = values as readonly string[];
+  const fields = (names as readonly string[]).map((name, index) => `${name}:${texts[index] ?? "null"}`);
+  return parse(`{${fields.join(",")}}`, owner) as SessionEntry;
+}
+
+function entryOwner(place: PayloadPlace): PayloadOwner {
+  return { ...place, id: place.ref.key, part: "entry" };
+}
+
+/** A record out of its row. `place` is the session that was asked for; shared records are bound to the one they come from. */
+export function recordOf<Payload extends ReadPayload>(
+  rows: RowCoder,
+  ref: SessionRef,
+  row: DatabaseRow,
+  payload: Payload,
+): RecordFor<Payload> {
+  const read = (): RecordHead | StoredRecord | SourcedRecord => {
+    const head: RecordHead = {
+      seq: Number(row["seq"]),
+      id: String(row["id"]),
+      parentId: fromColumnText(textOrNull(row["parent_id"])),
+      type: String(row["type"]),
+      side: row["side"] === true,
+      tsMs: numberOrNull(row["ts_ms"]),
+      storedAtMs: Number(row["stored_at_ms"]),
+      bytes: Number(row["bytes"]),
+      crc: lineChecksum(rows, row),
+    };
+    if (payload === "head") return head;
+    const sessionId = textOrNull(row["base_id"]) ?? String(row["session_id"]);
+    const owner: PayloadOwner = { ref, sessionId, id: head.id, part: "record" };
+    const form = numberOrNull(row["form"]);
+    const rest = restText(rows, row, owner);
+    const line = form === 0 ? rest : lineStart(head.type, head.id, head.parentId) + rest;
+    const stored = { ...head, record: parse(line, owner) as SessionRecord };
+    if (payload === "record") return stored;
+    if (form === null || form === 0) return { ...stored, source: line, isSourceCanonical: true };
+    const kept = row["source"] ?? row["source_payload"];
+    if (!(kept instanceof Uint8Array)) throw damaged(owner);
+    const given = rows.coder.decode(kept, { ...owner, part: "source" });
+    const isText = form === 1 && isUtf8(given);
+    return { ...stored, source: isText ? Buffer.from(given).toString() : given, isSourceCanonical: false };
+  };
+  return read() as RecordFor<Payload>;
+}
+
+/** What is kept is the line from its timestamp on, and its checksum; the checksum of the line follows from both parts. */
+function lineChecksum(rows: RowCoder, row: DatabaseRow): number {
+  const kept = Number(row["crc"]);
+  if (rows.isCoded || row["form"] !== null) return kept;
+  const start = Buffer.from(
+    lineStart(String(row["type"]), String(row["id"]), fromColumnText(textOrNull(row["parent_id"]))),
+  );
+  return joinChecksums(crc32(start), kept, Number(row["bytes"]) - start.length);
+}
+
+function restText(rows: RowCoder, row: DatabaseRow, owner: PayloadOwner): string {
+  const { rest, coded, rest_payload: aside } = row;
+  if (typeof rest === "string") {
+    if (rows.isCoded) throw wrongCodec(owner);
+    return rest;
+  }
+  if (!rows.isCoded) {
+    if (coded instanceof Uint8Array) throw wrongCodec(owner);
+    if (aside instanceof Uint8Array) return Buffer.from(aside).toString();
+    throw damaged(owner);
+  }
+  const bytes = coded ?? aside;
+  if (!(bytes instanceof Uint8Array)) throw damaged(owner);
+  return Buffer.from(rows.coder.decode(bytes, owner)).toString();
+}
+
+function parse(text: string, owner: PayloadOwner): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw wrongCodec(owner, cause);
+  }
+}
+
+function wrongCodec({ id, part }: PayloadOwner, cause?: unknown): Error {
+  const message = `The ${part} of ${quote(id)} cannot be read with the codec the store was opened with.`;
+  return refused("CODEC_FAILED", message, { part, id }, cause);
+}
+
+function damaged({ id, part }: PayloadOwner): Error {
+  return refused("STORE_CORRUPT", `The ${part} of ${quote(id)} is not where it was put.`, { part, id });
+}
+
+export function textOrNull(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
+}
+
+export function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}

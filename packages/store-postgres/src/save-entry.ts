@@ -1,0 +1,121 @@
+import type { Durability, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import { patchEntry } from "@throughline/core";
+import { ownEntry, quote, refused, sessionNotFound } from "@throughline/core/store";
+import { assertIdsFree, planSave, type SessionFrame } from "@throughline/core/store-plans";
+import { addressOf, wholeTime } from "./append-records.ts";
+import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { savedColumns } from "./save-function.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+/** Writes the whole entry, begins a session, or begins the next one of a key: one round trip. */
+export async function saveEntry(
+  scene: StoreScene,
+  ref: SessionRef,
+  given: SessionEntry,
+  options: { readonly ifRevision: number | null; readonly durability: Durability },
+): Promise<SessionState> {
+  const address = addressOf(ref);
+  let entry = ownEntry(given);
+  const idProblem = problemOf(ref, entry.sessionId);
+  if (address === null)
+    throw idProblem ?? refused("KEY_INVALID", `The key ${quote(ref.key)} cannot be kept.`, { key: ref.key });
+  for (let attempt = 0; ; attempt++) {
+    const place = { ref, sessionId: entry.sessionId };
+    const { names, values, coded } = entryColumns(scene.rows, place, entry);
+    const row = await callSave(scene, ref, [
+      ...address,
+      options.durability === "disk",
+      scene.lockTimeout,
+      options.ifRevision,
+      idProblem === null ? entry.sessionId : entry.sessionId.toWellFormed().replaceAll("\0", " "),
+      idProblem === null,
+      names,
+      values,
+      coded,
+      wholeTime(entry.updatedAt),
+    ]);
+    const verdict = String(row["verdict"]);
+    if (verdict === "SAVED") {
+      scene.sessionIds.set(address.join("\0"), entry.sessionId);
+      return saved(scene, ref, given, row);
+    }
+    const nowMs = Number(row["now_ms"]);
+    const current = row["session_no"] === null ? null : frameOf(row);
+    if (verdict === "CLAMPED" && attempt < 2) {
+      const isSame = current?.sessionId === entry.sessionId;
+      entry = patchEntry(entry, { updatedAt: isSame ? Math.max(nowMs, current?.updatedAtMs ?? 0) : nowMs });
+      continue;
+    }
+    throw refusalOf(ref, { entry, idProblem, current, nowMs, ...options, verdict, holder: textOrNull(row["holder"]) });
+  }
+}
+
+function refusalOf(
+  ref: SessionRef,
+  found: {
+    readonly entry: SessionEntry;
+    readonly idProblem: unknown;
+    readonly current: SessionFrame | null;
+    readonly ifRevision: number | null;
+    readonly nowMs: number;
+    readonly verdict: string;
+    readonly holder: string | null;
+  },
+): unknown {
+  const { entry, current, verdict } = found;
+  const holder = found.holder ?? undefined;
+  try {
+    planSave(current === null ? null : { ...current, ref }, ref, entry, found);
+    if (found.idProblem !== null) return found.idProblem;
+    const { sessionId } = entry;
+    if (verdict === "AGENT_TAKEN") assertIdsFree({ ref, sessionId }, { agentId: holder, sessionId: undefined });
+    if (verdict === "ID_TAKEN") assertIdsFree({ ref, sessionId }, { agentId: undefined, sessionId: holder });
+  } catch (error) {
+    return error;
+  }
+  return refused("INTERNAL", "The database refused an entry that the contract allows.", { verdict });
+}
+
+function saved(scene: StoreScene, ref: SessionRef, given: SessionEntry, row: DatabaseRow): SessionState {
+  const state = stateOf(scene.rows, row);
+  const archivedId = textOrNull(row["archived_id"]);
+  if (archivedId !== null)
+    scene.announce({ name: "session-archived", ref: { ...ref, archiveId: archivedId }, sessionId: archivedId });
+  if (row["is_new"] === true) scene.announce({ name: "session-created", ref: state.ref, sessionId: state.sessionId });
+  const claimedMs = numberOrNull(given.updatedAt);
+  if (row["was_clamped"] === true || (claimedMs !== null && claimedMs > Number(row["now_ms"]) + 5 * 60_000))
+    scene.announce({
+      name: "updated-at-clamped",
+      ref: state.ref,
+      claimedMs: claimedMs ?? 0,
+      storedMs: state.updatedAtMs,
+    });
+  return state;
+}
+
+async function callSave(scene: StoreScene, ref: SessionRef, values: readonly unknown[]): Promise<DatabaseRow> {
+  const parameters = values.map((_value, index) => `$${index + 1}`).join(", ");
+  const sql = `SELECT f.verdict, f.now_ms, f.holder, f.is_new, f.was_clamped, f.archived_id, ${savedColumns} FROM ${scene.schema}.save_1(${parameters}) AS f`;
+  try {
+    const [row] = await scene.pool.run(sql, values);
+    if (row === undefined) throw sessionNotFound(ref);
+    return row;
+  } catch (error) {
+    const cause = (error as { readonly cause?: unknown }).cause;
+    // Two sessions of one id, begun at the same moment under two keys.
+    if (nativeCode(cause) === "23505" && constraintOf(cause).startsWith("sessions"))
+      throw refused("SESSION_EXISTS", "A session with this id was begun at the same moment.", { ...ref }, cause);
+    throw error;
+  }
+}
+
+/** What is wrong with the ids of a session that is to begin; said only when one begins. */
+function problemOf(ref: SessionRef, sessionId: string): unknown {
+  try {
+    assertIdsFree({ ref, sessionId }, { agentId: undefined, sessionId: undefined });
+    return null;
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,143 @@
+import { patchFunctions } from "./append-function.ts";
+
+/** The columns of a session as `load`, `save` and `list` give them. */
+export const stateColumns: readonly string[] = [
+  "session_no",
+  "namespace",
+  "agent_id",
+  "key",
+  "archive_id",
+  "session_id",
+  "revision",
+  "last_seq",
+  "head_id",
+  "window_seq",
+  "fence",
+  "turn_id",
+  "turn_owner",
+  "lease_until_ms",
+  "message_count",
+  "created_at_ms",
+  "updated_at_ms",
+  "entry_names",
+  "entry_values",
+  "entry_coded",
+];
+
+/**
+ * Compare-and-swap on the entry, the beginning of a session, or the next one of a key: one call, one round trip. A reset
+ * gives the old row its archive address and inserts a new one; whoever waited for the old row looks again.
+ * `verdict` SAVED comes with the row as it is now, every other one with the row that spoke against it, if there is one.
+ */
+export function saveFunction(schema: string): string {
+  return `${patchFunctions(schema)}
+CREATE FUNCTION ${schema}.save_1(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
+  p_lock_timeout text, p_revision bigint, p_session_id text, p_are_ids_valid boolean, p_names text[], p_vals text[],
+  p_coded bytea, p_claimed_ms double precision)
+RETURNS TABLE (verdict text, now_ms bigint, holder text, is_new boolean, was_clamped boolean, archived_id text,
+  state ${schema}.sessions) LANGUAGE plpgsql VOLATILE AS $save$
+#variable_conflict use_column
+DECLARE
+  s ${schema}.sessions;
+  v_updated bigint;
+  v_holder text;
+  v_at integer := array_position(p_names, '"updatedAt"');
+BEGIN
+  PERFORM set_config('lock_timeout', p_lock_timeout, true);
+  IF NOT p_is_flushed THEN
+    PERFORM set_config('synchronous_commit', 'off', true);
+  ELSIF current_setting('synchronous_commit') = 'off' THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+  FOR attempt IN 1..16 LOOP
+    SELECT t.* INTO s FROM ${schema}.sessions t
+      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id
+      FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+      PERFORM FROM ${schema}.sessions t
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
+      CONTINUE WHEN FOUND;
+      s := NULL;
+    END IF;
+    now_ms := ${schema}.store_now_ms();
+    is_new := s.session_no IS NULL OR s.session_id <> p_session_id;
+    state := s;
+    IF p_archive_id <> '' OR s.revision IS DISTINCT FROM p_revision THEN
+      verdict := 'REFUSED';
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    ${timePart}
+    IF NOT is_new THEN
+      UPDATE ${schema}.sessions AS t SET revision = t.revision + 1, updated_at_ms = v_updated, entry_names = p_names,
+        entry_values = p_vals, entry_coded = p_coded WHERE t.session_no = s.session_no RETURNING t.* INTO state;
+      verdict := 'SAVED';
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    ${beginPart(schema)}
+  END LOOP;
+  RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
+END $save$;
+`;
+}
+
+/** The time of activity: never back, and never far ahead of the database's clock. */
+const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false);
+    v_updated := CASE WHEN was_clamped OR (is_new AND p_claimed_ms IS NULL) THEN now_ms
+      ELSE greatest(p_claimed_ms, 0)::bigint END;
+    IF NOT is_new THEN v_updated := greatest(v_updated, s.updated_at_ms); END IF;
+    IF was_clamped THEN
+      IF p_coded IS NOT NULL THEN
+        -- Only the client can code the entry with the time that is believed.
+        verdict := 'CLAMPED';
+        RETURN NEXT;
+        RETURN;
+      END IF;
+      p_vals := p_vals[:v_at - 1] || v_updated::text || p_vals[v_at + 1:];
+    END IF;`;
+
+/** A new session under the key, the one before it archived. */
+function beginPart(schema: string): string {
+  return `IF NOT p_are_ids_valid THEN
+      verdict := 'IDS_INVALID';
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    SELECT a.agent_id INTO v_holder FROM ${schema}.agents a WHERE a.namespace = p_namespace AND a.folded_id = lower(p_agent_id);
+    IF NOT FOUND THEN
+      INSERT INTO ${schema}.agents AS a (namespace, folded_id, agent_id) VALUES (p_namespace, lower(p_agent_id), p_agent_id)
+        ON CONFLICT (namespace, folded_id) DO UPDATE SET agent_id = a.agent_id RETURNING a.agent_id INTO v_holder;
+    END IF;
+    IF v_holder <> p_agent_id THEN
+      verdict := 'AGENT_TAKEN';
+      holder := v_holder;
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    SELECT t.session_id INTO v_holder FROM ${schema}.sessions t
+      WHERE lower(t.session_id) = lower(p_session_id) AND t.agent_id = p_agent_id AND t.namespace = p_namespace;
+    IF FOUND THEN
+      verdict := 'ID_TAKEN';
+      holder := v_holder;
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    IF s.session_no IS NOT NULL THEN
+      UPDATE ${schema}.sessions AS t SET archive_id = t.session_id WHERE t.session_no = s.session_no;
+      archived_id := s.session_id;
+    END IF;
+    INSERT INTO ${schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, created_at_ms,
+      updated_at_ms, entry_names, entry_values, entry_coded)
+    VALUES (nextval('${schema}.session_numbers'), p_namespace, p_agent_id, p_key, '', p_session_id,
+      coalesce(s.revision, 0) + 1, now_ms, v_updated, p_names, p_vals, p_coded)
+    ON CONFLICT ON CONSTRAINT sessions_address DO NOTHING RETURNING t.* INTO state;
+    -- Somebody else was faster to create it: judge again.
+    CONTINUE WHEN NOT FOUND;
+    verdict := 'SAVED';
+    RETURN NEXT;
+    RETURN;`;
+}
+
+/** A state out of the answer of `save_1`. */
+export const savedColumns: string = stateColumns.map((column) => `(f.state).${column}`).join(", ");

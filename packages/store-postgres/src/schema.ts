@@ -1,0 +1,206 @@
+import { appendFunction } from "./append-function.ts";
+import { readFunctions } from "./read-functions.ts";
+import { saveFunction } from "./save-function.ts";
+
+/** One step of the schema, from the version before it to `version`. */
+export interface SchemaStep {
+  readonly version: number;
+  /** The oldest program that can still work with a database at this step: the one before keeps running beside this one. */
+  readonly oldestProgram: number;
+  /** `schema` is the quoted name of the schema everything lives in. */
+  sql(schema: string, options: SchemaOptions): string;
+}
+
+export interface SchemaOptions {
+  /** Hash partitions of the records; fixed when the schema is made. */
+  readonly partitions: number;
+}
+
+/**
+ * Sessions, and records that hang on their number. Texts that are compared are compared by bytes (COLLATE "C").
+ *
+ * `prev_head_id` is the head before the newest append: the statement of an append needs the head as it was, and only
+ * PostgreSQL 18 can give back old values. `head_bytes` is the length of the head as JSON, a part of the next line.
+ *
+ * The minute of the last change is a column of its own and stands in the indexes: the time itself would make every
+ * append write every index. Both slots are generated, so that they never disagree with their time.
+ *
+ * A fork shares the records of others: `base_nos` are the numbers they hang on, oldest first, `base_to_seqs` up to where
+ * each one reaches, `base_ids` the session ids their payloads are bound to.
+ * `messages_ever` and a record's `message_number` count messages as they were appended; those redacted since are listed in
+ * `redacted_messages`, so that a fork at any seq knows its count without reading.
+ *
+ * An entry is kept as its top-level fields, in order: names and values are JSON texts, so that a patch is array work and
+ * no JSON function ever reads (and refuses or changes) what is in them. Under a codec it is `entry_coded`.
+ *
+ * No other index begins with the columns of the address: without statistics the planner would as soon take that one.
+ */
+const sessions = (schema: string): string => `
+CREATE SEQUENCE ${schema}.session_numbers;
+CREATE TABLE ${schema}.agents (
+  namespace text COLLATE "C" NOT NULL,
+  folded_id text COLLATE "C" NOT NULL,
+  agent_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (namespace, folded_id)
+);
+CREATE TABLE ${schema}.sessions (
+  session_no bigint NOT NULL,
+  namespace text COLLATE "C" NOT NULL,
+  agent_id text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  archive_id text COLLATE "C" NOT NULL DEFAULT '',
+  session_id text COLLATE "C" NOT NULL,
+  revision bigint NOT NULL,
+  last_seq bigint NOT NULL DEFAULT 0,
+  head_id text COLLATE "C",
+  head_bytes integer NOT NULL DEFAULT 4,
+  prev_head_id text COLLATE "C",
+  prev_head_bytes integer NOT NULL DEFAULT 4,
+  window_seq bigint,
+  fence bigint NOT NULL DEFAULT 0,
+  turn_id text,
+  turn_owner text,
+  lease_until_ms double precision,
+  message_count bigint NOT NULL DEFAULT 0,
+  messages_ever bigint NOT NULL DEFAULT 0,
+  created_at_ms bigint NOT NULL,
+  appended_at_ms bigint NOT NULL DEFAULT 0,
+  updated_at_ms bigint NOT NULL,
+  appended_slot bigint GENERATED ALWAYS AS (appended_at_ms / 60000) STORED,
+  updated_slot bigint GENERATED ALWAYS AS (updated_at_ms / 60000) STORED,
+  keyed_next bigint NOT NULL DEFAULT 1,
+  keyed_rows integer NOT NULL DEFAULT 0,
+  keyed_sweep_at integer NOT NULL DEFAULT 5120,
+  keyed_horizon_ms bigint NOT NULL DEFAULT -1,
+  base_nos bigint[],
+  base_to_seqs bigint[],
+  base_ids text[],
+  redacted_messages bigint[],
+  entry_names text[],
+  entry_values text[],
+  entry_coded bytea,
+  CONSTRAINT sessions_number PRIMARY KEY (session_no),
+  CONSTRAINT sessions_address UNIQUE (namespace, agent_id, key, archive_id)
+) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX sessions_folded_id ON ${schema}.sessions (lower(session_id), agent_id, namespace);
+CREATE INDEX sessions_listed ON ${schema}.sessions ((archive_id <> ''), namespace, updated_slot DESC);
+CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions ((archive_id <> ''), agent_id, namespace, updated_slot DESC);
+CREATE INDEX sessions_appended ON ${schema}.sessions (appended_slot);
+CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE base_nos IS NOT NULL;
+`;
+
+/**
+ * A record is kept as columns and \`rest\`: the text of its line from its timestamp on, which does not depend on the head.
+ * \`form\`: null for a record of ours; 0 when \`rest\` is the whole line, as it was imported; 1 and 2 when \`source\` is the
+ * imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger than 256 KB lies in
+ * \`payloads\` under its SHA-256.
+ */
+const records = (schema: string, { partitions }: SchemaOptions): string => `
+CREATE TABLE ${schema}.records (
+  session_no bigint NOT NULL,
+  seq bigint NOT NULL,
+  ts_ms bigint,
+  stored_at_ms bigint NOT NULL,
+  crc bigint NOT NULL,
+  bytes integer NOT NULL,
+  message_number integer NOT NULL,
+  side boolean NOT NULL,
+  form smallint,
+  id text COLLATE "C" NOT NULL,
+  parent_id text COLLATE "C",
+  type text COLLATE "C" NOT NULL,
+  role text,
+  tool_name text,
+  rest text,
+  coded bytea,
+  source bytea,
+  rest_hash bytea,
+  source_hash bytea,
+  PRIMARY KEY (session_no, seq),
+  UNIQUE (session_no, id)
+) PARTITION BY HASH (session_no);
+${Array.from(
+  { length: partitions },
+  (_, index) =>
+    `CREATE TABLE ${schema}.records_${index} PARTITION OF ${schema}.records FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${index});`,
+).join("\n")}
+CREATE TABLE ${schema}.payloads (
+  session_no bigint NOT NULL,
+  hash bytea NOT NULL,
+  content bytea NOT NULL,
+  PRIMARY KEY (session_no, hash)
+);
+CREATE TABLE ${schema}.keyed_appends (
+  session_no bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  digest bytea NOT NULL,
+  number bigint NOT NULL,
+  at_ms bigint NOT NULL,
+  first_seq bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  durability text NOT NULL,
+  revision bigint NOT NULL,
+  head_id text COLLATE "C",
+  window_seq bigint,
+  fence bigint NOT NULL,
+  turn_id text,
+  turn_owner text,
+  lease_until_ms double precision,
+  PRIMARY KEY (session_no, key)
+);
+CREATE INDEX keyed_appends_number ON ${schema}.keyed_appends (session_no, number);
+`;
+
+const others = (schema: string): string => `
+CREATE TABLE ${schema}.leases (
+  name text COLLATE "C" PRIMARY KEY,
+  owner text NOT NULL,
+  fence bigint NOT NULL,
+  until_ms bigint NOT NULL
+);
+CREATE TABLE ${schema}.search_documents (
+  session_no bigint NOT NULL,
+  seq bigint NOT NULL,
+  ts_ms bigint,
+  role text,
+  words tsvector NOT NULL,
+  PRIMARY KEY (session_no, seq)
+);
+CREATE INDEX search_documents_words ON ${schema}.search_documents USING gin (words);
+CREATE TABLE ${schema}.search_positions (
+  session_no bigint PRIMARY KEY,
+  indexed_seq bigint NOT NULL
+);
+CREATE TABLE ${schema}.search_state (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  caught_up_slot bigint NOT NULL
+);
+INSERT INTO ${schema}.search_state (caught_up_slot) VALUES (0);
+`;
+
+/**
+ * The store's clock: the database's, read when it is asked, not when the transaction began. A function, so that the
+ * store's own tests can set it forward; PostgreSQL writes its body into the statements that call it.
+ */
+const clock = (schema: string): string => `
+CREATE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+`;
+
+/** Every step, oldest first. A step that was released is never changed: what is to be different is a step of its own. */
+export const schemaSteps: readonly SchemaStep[] = [
+  {
+    version: 1,
+    oldestProgram: 1,
+    sql: (schema, options) =>
+      [
+        clock(schema),
+        sessions(schema),
+        records(schema, options),
+        others(schema),
+        appendFunction(schema),
+        saveFunction(schema),
+        readFunctions(schema),
+      ].join("\n"),
+  },
+];

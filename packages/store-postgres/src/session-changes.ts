@@ -1,0 +1,140 @@
+import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throughline/core";
+import { quote, refused, sessionNotFound } from "@throughline/core/store";
+import { planMove, planRemove, type SessionFrame } from "@throughline/core/store-plans";
+import { addressOf } from "./append-records.ts";
+import type { RunStatement } from "./connection-pool.ts";
+import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { entryColumns, entryOf, frameOf, stateOf, type DatabaseRow } from "./row-values.ts";
+import { stateColumns } from "./save-function.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+const columns = stateColumns.join(", ");
+
+/** The session's row, locked until the transaction ends. @throws {ThroughlineError} SESSION_NOT_FOUND */
+export async function lockSession(
+  scene: StoreScene,
+  run: RunStatement,
+  ref: SessionRef,
+  more = "",
+): Promise<DatabaseRow> {
+  const address = addressOf(ref);
+  if (address === null) throw sessionNotFound(ref);
+  const sql = `SELECT ${columns}${more} FROM ${scene.schema}.sessions
+    WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4 FOR UPDATE`;
+  // A reset may have put another row in the place of the one that was waited for; the second look finds it.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const [row] = await run(sql, address);
+    if (row !== undefined) return row;
+  }
+  throw sessionNotFound(ref);
+}
+
+export async function databaseNowMs(scene: StoreScene, run: RunStatement): Promise<number> {
+  const [row] = await run(`SELECT ${scene.schema}.store_now_ms() AS now_ms`);
+  return Number(row?.["now_ms"]);
+}
+
+/** Renames, archives or restores. The records stay where they are. */
+export async function moveSession(scene: StoreScene, ref: SessionRef, action: MoveAction): Promise<SessionState> {
+  const { state, events } = await scene.pool.transaction(async (run) => {
+    const row = await lockSession(scene, run, ref);
+    const target = action.kind === "rename" ? action.key : ref.key;
+    const [holder] = await run(
+      `SELECT session_id FROM ${scene.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = ''`,
+      addressOf({ namespace: ref.namespace, agentId: ref.agentId, key: target })?.slice(0, 3) ?? ["", "", ""],
+    );
+    const holderId = holder === undefined ? undefined : String(holder["session_id"]);
+    const plan = planMove(frameOf(row), action, () => holderId);
+    return { state: await writeMove(scene, run, row, plan.frame), events: plan.events };
+  });
+  scene.announce(...events);
+  return state;
+}
+
+/** Puts a session's row at its new address, its entry coded for the key it is kept under. */
+async function writeMove(
+  scene: StoreScene,
+  run: RunStatement,
+  row: DatabaseRow,
+  { ref, sessionId }: SessionFrame,
+): Promise<SessionState> {
+  const { names, values, coded } = entryColumns(scene.rows, { ref, sessionId }, entryOf(scene.rows, row));
+  const [moved] = await moveRow(run, scene, ref, [
+    ref.key,
+    ref.archiveId ?? "",
+    names,
+    values,
+    coded,
+    row["session_no"],
+  ]);
+  if (moved === undefined) throw sessionNotFound(ref);
+  return stateOf(scene.rows, moved);
+}
+
+async function moveRow(
+  run: RunStatement,
+  scene: StoreScene,
+  ref: SessionRef,
+  values: readonly unknown[],
+): Promise<readonly DatabaseRow[]> {
+  try {
+    return await run(
+      `UPDATE ${scene.schema}.sessions SET key = $1, archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5
+       WHERE session_no = $6 RETURNING ${columns}`,
+      values,
+    );
+  } catch (error) {
+    // Somebody took the address after it was looked at.
+    if (nativeCode(error) === "23505" && constraintOf(error) === "sessions_address") {
+      throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref }, error);
+    }
+    throw error;
+  }
+}
+
+/** Archives, or deletes for good: what forks share stays until the last of them is purged too. */
+export async function removeSession(scene: StoreScene, ref: SessionRef, options: RemoveOptions): Promise<void> {
+  const events = await scene.pool.transaction(async (run) => {
+    const row = await lockSession(scene, run, ref, ", base_nos");
+    const plan = planRemove(frameOf(row), options);
+    if (plan.frame === null) await purge(scene, run, row);
+    else await writeMove(scene, run, row, plan.frame);
+    return plan.events;
+  });
+  scene.announce(...events);
+}
+
+async function purge(scene: StoreScene, run: RunStatement, row: DatabaseRow): Promise<void> {
+  const { schema } = scene;
+  const sessionNo = String(row["session_no"]);
+  const bases = (row["base_nos"] ?? []) as readonly string[];
+  await run(`DELETE FROM ${schema}.sessions WHERE session_no = $1`, [sessionNo]);
+  await run(`DELETE FROM ${schema}.keyed_appends WHERE session_no = $1`, [sessionNo]);
+  await run(`DELETE FROM ${schema}.search_positions WHERE session_no = $1`, [sessionNo]);
+  for (const each of [sessionNo, ...bases]) await purgeNumber(scene, run, each, each === sessionNo);
+}
+
+/** Deletes the records of a number behind the last one that a fork shares; all of them where none does. */
+async function purgeNumber(scene: StoreScene, run: RunStatement, sessionNo: string, isOwn: boolean): Promise<void> {
+  const { schema } = scene;
+  if (!isOwn) {
+    const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1`, [sessionNo]);
+    // The session these records began in is still there.
+    if (owner !== undefined) return;
+  }
+  const [shared] = await run(
+    `SELECT max(b.to_seq) AS to_seq FROM (
+       SELECT base_nos, base_to_seqs FROM ${schema}.sessions WHERE base_nos @> ARRAY[$1::bigint] FOR SHARE
+     ) s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
+     WHERE b.no = $1`,
+    [sessionNo],
+  );
+  const toSeq = shared?.["to_seq"] ?? "0";
+  await run(`DELETE FROM ${schema}.records WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
+  await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
+  await run(
+    `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1 AND NOT EXISTS (
+       SELECT FROM ${schema}.records r WHERE r.session_no = $1 AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
+    [sessionNo],
+  );
+}

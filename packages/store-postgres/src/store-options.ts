@@ -1,0 +1,64 @@
+import type * as core from "@throughline/core";
+import type { PostgresPool } from "./connection-pool.ts";
+import type { JobLeases } from "./job-leases.ts";
+import type { JobLease } from "./store-scene.ts";
+
+export interface PostgresStoreOptions {
+  /** `postgres://user:password@host:port/database`. Not needed with `pool`. */
+  readonly url?: string;
+  /** A pool of the program's own, of pg's kind; the store does not end it. @default one for `url` */
+  readonly pool?: PostgresPool;
+  /** The schema everything lives in. @default "throughline" */
+  readonly schema?: string;
+  /** False: the schema is used as it is, and one that is missing or too old is refused. @default true */
+  readonly migrate?: boolean;
+  /** Hash partitions of the records, fixed when the schema is made. @default 16 */
+  readonly partitions?: number;
+  /** Around payloads and entries. Its name is kept in the schema: another codec is refused. @default none */
+  readonly codec?: core.PayloadCodec;
+  /** What a write gets that does not ask. @default "disk" */
+  readonly defaultDurability?: core.Durability;
+  /** Connections of this store's own pool. @default 10 */
+  readonly maxConnections?: number;
+  /** So many operations may wait for a connection; the next one is refused with STORE_OVERLOADED. @default 1,000 */
+  readonly maxWaiting?: number;
+  /** The deadline of an operation over all it waits for, in milliseconds. @default 30,000 */
+  readonly timeoutMs?: number;
+  /** How long a statement waits for a row that another one holds, in milliseconds. @default 10,000 */
+  readonly lockTimeoutMs?: number;
+  /** Named prepared statements. Not behind a pooler in transaction mode that does not know them. @default false */
+  readonly prepare?: boolean;
+  /** Whether watchers are told by NOTIFY, from their own connection; without, they look once in `pollMs`. @default true */
+  readonly notify?: boolean;
+  /** How often a watcher looks by itself, in milliseconds. @default 1,000 */
+  readonly pollMs?: number;
+  /** Row-level security by agent, set up by whoever migrates; see the README. @default false */
+  readonly rowSecurity?: boolean;
+  readonly onEvent?: core.SessionEventListener;
+  /** @default core's `defaultStoreLimits` */
+  readonly limits?: Partial<core.StoreLimits>;
+  /** For waits; times in records are the database's. @default the system's clock */
+  readonly clock?: core.Clock;
+  /** @default ids of this process */
+  readonly ids?: core.RecordIds;
+  /** @default the system's randomness */
+  readonly random?: core.RandomSource;
+}
+
+export interface PostgresAppendOptions extends core.AppendOptions {
+  /** Refuses the append with LEASE_LOST unless this lease is still the newest of its name, in the same statement. */
+  readonly lease?: JobLease;
+}
+
+/** A store in PostgreSQL, and what it can do beyond the contract. */
+export interface PostgresStore extends core.SessionStore {
+  append(
+    ref: core.SessionRef,
+    drafts: readonly core.AppendDraft[],
+    options?: PostgresAppendOptions,
+  ): Promise<core.AppendResult>;
+  /** Jobs that one node does at a time. */
+  readonly leases: JobLeases;
+  /** The state and the records from the window's boundary on; one round trip while they fit a page. */
+  readWindow(ref: core.SessionRef, options?: { readonly signal?: AbortSignal }): Promise<core.RecordWindow>;
+}

@@ -1,0 +1,57 @@
+import type { SessionEvent, SessionRef, SessionState, StoreLimits } from "@throughline/core";
+import type { AppendParameter } from "./append-function.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import type { RowCoder } from "./record-columns.ts";
+
+/** A lease as the one who holds it knows it. */
+export interface JobLease {
+  readonly name: string;
+  readonly owner: string;
+  /** Grows with every new holder. */
+  readonly fence: number;
+  readonly untilMs: number;
+}
+
+/** What every operation of the store works with. */
+export interface StoreScene {
+  readonly pool: ConnectionPool;
+  /** The quoted name of the schema. */
+  readonly schema: string;
+  readonly rows: RowCoder;
+  /** Without the codec, for sizes. */
+  readonly plainRows: RowCoder;
+  readonly sql: { readonly append: string };
+  readonly appendOrder: readonly AppendParameter[];
+  readonly limits: StoreLimits;
+  /** How long a statement waits for a row, as the server reads it. */
+  readonly lockTimeout: string;
+  /** Under a codec: which session an address held last. A wrong one costs a round trip. */
+  readonly sessionIds: SessionIdCache;
+  load(ref: SessionRef): Promise<SessionState | null>;
+  announce(...events: readonly SessionEvent[]): void;
+  /** Tells those who watch the session that there is something to read. */
+  notify(sessionNo: string): void;
+}
+
+/** The newest so many addresses. */
+export class SessionIdCache {
+  readonly #ids = new Map<string, string>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(address: string): string | undefined {
+    return this.#ids.get(address);
+  }
+
+  set(address: string, sessionId: string): void {
+    this.#ids.delete(address);
+    this.#ids.set(address, sessionId);
+    for (const oldest of this.#ids.keys()) {
+      if (this.#ids.size <= this.#most) break;
+      this.#ids.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import type pg from "pg";
+import type { WriteOutcome } from "@throughline/core";
+import type { PostgresConnection, PostgresPool } from "@throughline/store-postgres";
+
+/** A pool whose next append fails, before it is sent or after it was carried out. */
+export interface FaultyPool {
+  readonly pool: PostgresPool;
+  failNextAppend(outcome: WriteOutcome): void;
+  /** Runs a statement before the next one. */
+  before(sql: string): void;
+}
+
+export function createFaultyPool(inner: pg.Pool): FaultyPool {
+  let failing: WriteOutcome | null = null;
+  let waiting: string[] = [];
+  const failure = (): Error => Object.assign(new Error("the connection was cut"), { code: "ECONNRESET" });
+  const wrap = (client: pg.PoolClient): PostgresConnection => ({
+    async query(query) {
+      for (const sql of waiting.splice(0)) await client.query(sql);
+      const isAppend = query.text.includes("append_1(");
+      if (!isAppend || failing === null) return client.query(query);
+      const outcome = failing;
+      failing = null;
+      if (outcome === "not-applied") {
+        // An answer of the server: it refuses, and has undone what it began.
+        return client.query({
+          ...query,
+          text:
+            query.text.replace("SELECT *", "SELECT *, 1 / (seconds - seconds)::int") +
+            ", extract(second FROM now()) AS seconds",
+        });
+      }
+      await client.query(query);
+      throw failure();
+    },
+    release: (error) => client.release(error),
+  });
+  return {
+    pool: {
+      get waitingCount() {
+        return inner.waitingCount;
+      },
+      connect: async () => wrap(await inner.connect()),
+    },
+    failNextAppend: (outcome) => {
+      failing = outcome;
+    },
+    before: (sql) => {
+      waiting = [...waiting, sql];
+    },
+  };
+}

