@@ -13,6 +13,7 @@ import {
   type TurnRequest,
 } from "@throughline/core";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
+import { newRetry, retryPatch } from "./retry-entry.ts";
 
 export interface ApplyOptions {
   /** Within a turn: its fence. Without one the append is refused while a turn is open. @default none */
@@ -68,7 +69,7 @@ export async function applyCompaction(
 function append(
   store: SessionStore,
   ref: SessionRef,
-  { plan, drafts, recordId, tokensAfter }: PreparedCompaction,
+  { plan, drafts, recordId, tokensAfter, needsRetry }: PreparedCompaction,
   state: SessionState,
   { turn, signal }: ApplyOptions,
 ): Promise<AppendResult> {
@@ -81,6 +82,7 @@ function append(
       compactionCount: (state.entry.compactionCount ?? 0) + 1,
       totalTokens: tokensAfter,
       totalTokensFresh: false,
+      ...(needsRetry ? retryPatch(state.entry, recordId, newRetry(plan.removedFromSeq)) : {}),
     },
     ...(turn === undefined ? {} : { turn }),
     ...(signal === undefined ? {} : { signal }),

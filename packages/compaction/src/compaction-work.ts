@@ -48,9 +48,10 @@ export async function prepareOnce(
   onPlanned: () => void,
 ): Promise<PreparedCompaction | NothingToCompact> {
   const { store, ref, signal } = work;
-  const session = await readWindow(store, ref, signal === null ? {} : { signal });
-  const { records, state } = session;
-  const { headId } = state.head;
+  const { state, records: read } = await readWindow(store, ref, signal === null ? {} : { signal });
+  const { headId, lastSeq } = state.head;
+  // What was appended between the two reads is behind the head that is planned on: it arrived meanwhile.
+  const records = read.filter(({ seq }) => seq <= lastSeq);
   const input: CompactionInput = {
     records,
     headId,
@@ -74,5 +75,5 @@ export async function prepareOnce(
   if (found === null) return { kind: "nothing", reason: "no-gain" };
   const { messages } = buildContext(records, { headId });
   const kept = messages.slice(messages.findIndex(({ recordId }) => recordId === found.plan.firstKeptId));
-  return prepareCompaction(found, kept, session, work);
+  return prepareCompaction(found, kept, { state, records }, work);
 }

@@ -1,9 +1,9 @@
-import type { Clock, Summarizer } from "@throughline/core";
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@throughline/core";
 import { renderText, type NeutralMessage } from "@throughline/history";
 import { auditSummary, type AuditProblem } from "./audit-summary.ts";
 import type { SummarySource } from "./compaction-details.ts";
 import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";
+import { Deadline } from "./deadline.ts";
 import type { UsableCheckpoint } from "./find-checkpoints.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -104,33 +104,15 @@ function fromCheckpoint(input: FindSummaryInput, rung: "checkpoint" | "older-che
 }
 
 async function fromModels(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {
-  const stop = new AbortController();
-  const end = new AbortController();
-  const abort = (): void => stop.abort(input.signal?.reason);
   if (isAborted(input.signal)) return "aborted";
-  input.signal?.addEventListener("abort", abort, { once: true });
-  let isTimedOut = false;
-  // Aborted when the work is done, so that no timer outlives it.
-  const timer = input.clock.sleep(input.deadlineMs, end.signal).then(
-    () => {
-      isTimedOut = true;
-      stop.abort(new ThroughlineError("ABORTED", `No summary within ${input.deadlineMs} ms.`));
-    },
-    () => {},
-  );
-  try {
-    for (const [index, summarizer] of input.summarizers.entries()) {
-      const outcome = await ask(input, input.plan, summarizer, "model", index, stop.signal);
-      if (typeof outcome !== "string") return outcome;
-      if (isAborted(input.signal)) return "aborted";
-      if (isTimedOut) return "timed-out";
-    }
-    return "failed";
-  } finally {
-    end.abort();
-    input.signal?.removeEventListener("abort", abort);
-    await timer;
+  await using deadline = new Deadline(input.clock, input.deadlineMs, input.signal);
+  for (const [index, summarizer] of input.summarizers.entries()) {
+    const outcome = await ask(input, input.plan, summarizer, "model", index, deadline.signal);
+    if (typeof outcome !== "string") return outcome;
+    if (isAborted(input.signal)) return "aborted";
+    if (deadline.isOver) return "timed-out";
   }
+  return "failed";
 }
 
 async function fromExtractive(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {

@@ -4,7 +4,8 @@ import { ThroughlineError } from "@throughline/core";
 export async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | null): Promise<Value> {
   if (signal === null) return work;
   const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason ?? new ThroughlineError("ABORTED", "The summary was aborted."));
+  const abort = (): void =>
+    reject(new ThroughlineError("ABORTED", "The summary was aborted.", { cause: signal.reason }));
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
   try {

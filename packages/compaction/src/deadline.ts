@@ -1,0 +1,27 @@
+import { ThroughlineError, type Clock } from "@throughline/core";
+
+/** A signal that fires with the caller's, or when the time is over. To be ended, so that no timer outlives the work. */
+export class Deadline implements AsyncDisposable {
+  isOver = false;
+  readonly signal: AbortSignal;
+  private readonly ending = new AbortController();
+  private readonly timer: Promise<void>;
+
+  constructor(clock: Clock, deadlineMs: number, signal: AbortSignal | null) {
+    const stop = new AbortController();
+    this.signal = signal === null ? stop.signal : AbortSignal.any([stop.signal, signal]);
+    this.timer = clock.sleep(deadlineMs, this.ending.signal).then(
+      () => {
+        this.isOver = true;
+        stop.abort(new ThroughlineError("ABORTED", `No summary within ${deadlineMs} ms.`));
+      },
+      // Ended before the time was over.
+      () => {},
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.ending.abort();
+    await this.timer;
+  }
+}

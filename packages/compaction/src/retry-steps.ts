@@ -1,0 +1,74 @@
+import type { PendingRetry } from "./retry-entry.ts";
+
+/** Where a summary that is to be made again stands. `SPEC.md` is normative. */
+export type RetryState = "due" | "waiting" | "running" | "improved" | "given-up";
+
+export type RetryStep =
+  /** Its turn has come, and this process has the lease. */
+  | "begun"
+  /** The time it waits for has come. */
+  | "elapsed"
+  /** A summary passed the audit and was appended. */
+  | "passed"
+  /** None did. */
+  | "failed"
+  /** None did, and it was the last attempt. */
+  | "exhausted"
+  /** The caller's signal, a lost lease, or the process ended: nothing was written. */
+  | "interrupted"
+  /** Somebody else improved it. */
+  | "overtaken"
+  /** What it is made of was redacted, or a summary before it became better. */
+  | "outdated";
+
+/** The state after each step; null where the step cannot happen. */
+export const retrySteps: Readonly<Record<RetryState, Readonly<Record<RetryStep, RetryState | null>>>> = {
+  due: row({ begun: "running", overtaken: "improved", outdated: "due" }),
+  waiting: row({ elapsed: "due", overtaken: "improved", outdated: "due" }),
+  running: row({
+    passed: "improved",
+    failed: "waiting",
+    exhausted: "given-up",
+    interrupted: "due",
+    overtaken: "improved",
+  }),
+  improved: row({ outdated: "due" }),
+  "given-up": row({ overtaken: "improved", outdated: "due" }),
+};
+
+export interface RetryLimits {
+  /** @default 8 */
+  readonly maxAttempts?: number;
+  /** After the first failure; each further one doubles it. @default 60000 */
+  readonly firstDelayMs?: number;
+  /** @default 3600000 */
+  readonly maxDelayMs?: number;
+}
+
+/** The state of a pending retry at a time. Running and improved ones are not kept: the log tells. */
+export function retryStateAt(retry: PendingRetry, nowMs: number): "due" | "waiting" | "given-up" {
+  if (retry.nextAtMs === null) return "given-up";
+  return retry.nextAtMs <= nowMs ? "due" : "waiting";
+}
+
+/** What is kept after a failed attempt. */
+export function afterFailure(retry: PendingRetry, nowMs: number, limits: RetryLimits): PendingRetry {
+  const attempts = retry.attempts + 1;
+  if (attempts >= (limits.maxAttempts ?? 8)) return { ...retry, attempts, nextAtMs: null };
+  const delayMs = Math.min((limits.firstDelayMs ?? 60_000) * 2 ** (attempts - 1), limits.maxDelayMs ?? 3_600_000);
+  return { ...retry, attempts, nextAtMs: nowMs + delayMs };
+}
+
+function row(steps: Partial<Record<RetryStep, RetryState>>): Record<RetryStep, RetryState | null> {
+  return {
+    begun: null,
+    elapsed: null,
+    passed: null,
+    failed: null,
+    exhausted: null,
+    interrupted: null,
+    overtaken: null,
+    outdated: null,
+    ...steps,
+  };
+}

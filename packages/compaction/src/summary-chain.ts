@@ -1,0 +1,92 @@
+import { throughlineKind, type StoredRecord } from "@throughline/core";
+import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
+import { isFlushMessage } from "@throughline/core";
+import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
+
+/** A compaction of ours with the newest text of its summary. */
+export interface ChainedSummary {
+  readonly stored: StoredRecord;
+  readonly details: CompactionDetails;
+  readonly summary: string;
+  /** Of the record or note that holds the text. */
+  readonly writtenSeq: number;
+}
+
+/** The compactions of ours in a log or its end, in the order of seq; one that another replaced is not among them. */
+export function summaryChain(records: readonly StoredRecord[]): readonly ChainedSummary[] {
+  const replaced = new Set(records.map(({ record }) => supersededId(record)));
+  return records.flatMap((stored) => {
+    const details = stored.type === "compaction" ? readCompactionDetails(stored.record["details"]) : null;
+    const { summary } = stored.record as { readonly summary?: unknown };
+    if (details === null || typeof summary !== "string" || replaced.has(stored.id)) return [];
+    const better = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === stored.id);
+    const text = better === undefined ? null : noteOf(better.record, "summary-superseded")?.["summary"];
+    if (better === undefined || typeof text !== "string") return [{ stored, details, summary, writtenSeq: stored.seq }];
+    return [{ stored, details, summary: text, writtenSeq: better.seq }];
+  });
+}
+
+/** The compaction that a better one took the place of. */
+function supersededId(record: StoredRecord["record"]): string | null {
+  const details = record.type === "compaction" ? (record["details"] as { readonly supersedes?: unknown } | null) : null;
+  return typeof details?.supersedes === "string" ? details.supersedes : null;
+}
+
+function noteOf(record: StoredRecord["record"], kind: string): Readonly<Record<string, unknown>> | null {
+  if (throughlineKind(record) !== "note") return null;
+  const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
+  return data?.["kind"] === kind ? data : null;
+}
+
+/** Why a summary is to be made again; null when it is as good as it gets. */
+export function retryReason(
+  summary: ChainedSummary,
+  records: readonly StoredRecord[],
+): "poor" | "redacted" | "better-before" | null {
+  const { stored, details, writtenSeq } = summary;
+  const isRedacted = records.some(({ seq, record }) => {
+    const ids = seq > writtenSeq ? noteOf(record, "summary-outdated")?.["summaryIds"] : null;
+    return Array.isArray(ids) && ids.includes(stored.id);
+  });
+  if (isRedacted) return "redacted";
+  if (details.needsRetry && writtenSeq === stored.seq) return "poor";
+  return betterBefore(summary, records).length > 0 ? "better-before" : null;
+}
+
+/** Summaries further up the chain that were improved after this one was written, oldest first. */
+export function betterBefore(summary: ChainedSummary, records: readonly StoredRecord[]): readonly ChainedSummary[] {
+  const byId = new Map(summaryChain(records).map((one) => [one.stored.id, one]));
+  const better: ChainedSummary[] = [];
+  let id = summary.details.previousSummaryId;
+  while (id !== null) {
+    const before = byId.get(id);
+    if (before === undefined) break;
+    byId.delete(id);
+    if (before.writtenSeq > summary.writtenSeq) better.unshift(before);
+    id = before.details.previousSummaryId;
+  }
+  return better;
+}
+
+/** The newest compaction or reset on the way to the head. */
+export function newestBoundaryId(records: readonly StoredRecord[], headId: string | null): string | null {
+  const { path } = walkBranch(records, headId);
+  return path.findLast(({ type, side }) => !side && (type === "compaction" || type === "reset"))?.id ?? null;
+}
+
+/** The messages a compaction removed, read from the log again. */
+export function removedMessages(
+  { stored, details }: ChainedSummary,
+  records: readonly StoredRecord[],
+): readonly NeutralMessage[] {
+  const { summarizedFromSeq, summarizedToSeq } = details;
+  const until = records.filter(({ seq }) => seq < stored.seq);
+  const { path } = walkBranch(until, stored.parentId);
+  const isRemoved = ({ seq }: { readonly seq: number }): boolean => seq >= summarizedFromSeq && seq <= summarizedToSeq;
+  const last = path.findLast((record) => isRemoved(record) && !record.side);
+  if (last === undefined) return [];
+  const flushIds = new Set(until.flatMap(({ id, record }) => (isFlushMessage(record) ? [id] : [])));
+  return buildContext(until, { headId: last.id }).messages.filter(
+    (message) => isRemoved(message) && message.role !== "compactionSummary" && !flushIds.has(message.recordId),
+  );
+}
