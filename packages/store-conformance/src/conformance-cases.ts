@@ -7,6 +7,7 @@ import { entryCases } from "./cases/entries.ts";
 import { errorCases, signalCases } from "./cases/errors.ts";
 import { eventCases } from "./cases/events.ts";
 import { expectCases, sidesCases } from "./cases/expect.ts";
+import { forkCases } from "./cases/fork.ts";
 import { idempotencyCases } from "./cases/idempotency.ts";
 import { isolationCases } from "./cases/isolation.ts";
 import { lifecycleCases } from "./cases/lifecycle.ts";
@@ -17,8 +18,10 @@ import { modelCases } from "./cases/model.ts";
 import { moveCases, removeCases } from "./cases/move.ts";
 import { redactCases } from "./cases/redact.ts";
 import { refusalCases } from "./cases/refusals.ts";
+import { searchCases } from "./cases/search.ts";
 import { sourceCases } from "./cases/sources.ts";
 import { turnCases } from "./cases/turns.ts";
+import { watchCases } from "./cases/watch.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 
 /** Every case of the kit, group by group. */
@@ -49,5 +52,8 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...codecCases,
   ...copyCases,
   ...eventCases,
+  ...searchCases,
+  ...forkCases,
+  ...watchCases,
   ...modelCases,
 ];

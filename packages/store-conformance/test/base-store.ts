@@ -1,3 +1,4 @@
+import { withFacets } from "./base-facets.ts";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { ThroughlineError } from "@throughline/core";
 import type { PayloadCodec, SessionEvent, SessionStore, StoreLimits, WriteOutcome } from "@throughline/core";
@@ -40,7 +41,7 @@ export function openBaseStore({ codec, wrap = (handle) => handle }: BaseStoreOpt
       onEvent: (event) => events.push(event),
       ...(codec === undefined ? {} : { codec }),
     });
-    const handle = wrap(withFaults(memory, takeFault));
+    const handle = wrap(faceted(withFaults(memory, takeFault)));
     opened.push(handle);
     return handle;
   };
@@ -68,6 +69,10 @@ export function openBaseStore({ codec, wrap = (handle) => handle }: BaseStoreOpt
   };
 }
 
+function faceted(handle: SessionStore): SessionStore {
+  return delegate(handle, withFacets(handle));
+}
+
 /** A handle whose way to the storage can fail: before the write, or after it when only the answer is lost. */
 function withFaults(memory: SessionStore, takeFault: () => WriteOutcome | null): SessionStore {
   return delegate(memory, {
@@ -93,6 +98,9 @@ export function delegate(inner: SessionStore, members: Partial<SessionStore>): S
     move: (ref, action) => inner.move(ref, action),
     remove: (ref, options) => inner.remove(ref, options),
     redact: (ref, ids, options) => inner.redact(ref, ids, options),
+    ...(inner.search === undefined ? {} : { search: inner.search }),
+    ...(inner.fork === undefined ? {} : { fork: inner.fork }),
+    ...(inner.watch === undefined ? {} : { watch: inner.watch }),
     close: () => inner.close(),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
     ...members,

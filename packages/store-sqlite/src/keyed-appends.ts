@@ -1,12 +1,11 @@
-import type { AppendResult, SessionHead } from "@throughline/core";
+import type { AppendedRecord, AppendResult, SessionHead } from "@throughline/core";
 import { defaultIdempotency, quote, refused, RememberedAppends } from "@throughline/core/store";
-import { appendedOf } from "./record-rows.ts";
-import type { KeyedAppendRow, SessionRow, Statements } from "./statements.ts";
+import type { KeyedAppendRow, RecordHeadRow, SessionRow, Statements } from "./statements.ts";
 
-/** An idempotency key with the hash of the drafts it came with. */
+/** An idempotency key with the hash of the drafts it came with, in hex. */
 export interface AppendKey {
   readonly key: string;
-  readonly digest: Uint8Array;
+  readonly digest: string;
 }
 
 /** What is kept of a result; its records are read from the log. */
@@ -43,7 +42,7 @@ export function earlierResult(
     }
     return null;
   }
-  if (Buffer.compare(found.digest, digest) !== 0) {
+  if (Buffer.from(found.digest).toString("hex") !== digest) {
     throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
       idempotencyKey: key,
     });
@@ -72,7 +71,7 @@ export function rememberResult(
   statements.insertKeyed.run(
     row.session,
     key,
-    digest,
+    Buffer.from(digest, "hex"),
     row.keyed_next,
     nowMs,
     fromSeq,
@@ -112,4 +111,9 @@ function sweep(statements: Statements, row: SessionRow, nowMs: number): SessionR
 /** With so many rows a session's keys are swept. */
 export function firstSweepAt(rows: number): number {
   return Math.ceil(Math.max(rows, defaultIdempotency.rememberedAppends) * 1.25);
+}
+
+/** What an append says of a record, read back for the answer to a repeated one. */
+function appendedOf({ seq, id, parentId, side, tsMs, storedAtMs }: RecordHeadRow): AppendedRecord {
+  return { seq, id, parentId, side: side === 1, tsMs, storedAtMs: storedAtMs ?? 0 };
 }

@@ -1,8 +1,9 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
+import type { KeptPayload } from "@throughline/core/store-rows";
 import { planList, type ListPlan } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { slotOf, stateOf } from "./session-rows.ts";
-import type { KeptPayload, SessionRow } from "./statements.ts";
+import type { SessionRow } from "./statements.ts";
 import type { StoreScene } from "./store-scene.ts";
 
 /** No key is longer, and no character sorts behind this one. */

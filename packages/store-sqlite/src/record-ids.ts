@@ -1,22 +1,65 @@
+import { quote, refused } from "@throughline/core/store";
+import { spansOf } from "./session-spans.ts";
 import { storeSession } from "./session-rows.ts";
 import type { SessionRow, Statements } from "./statements.ts";
 
 /** So many rows are entered in one transaction; a long session is caught up in several, so that others get their turn. */
 export const catchUpRows = 5000;
 
-/** Enters the ids of the records that were appended without a look-up. The caller writes `ids_to_seq`. */
-export function catchUpIds(
-  statements: Statements,
-  { session, ids_to_seq: fromSeq, last_seq: toSeq }: SessionRow,
-): void {
-  if (fromSeq < toSeq) statements.catchUpIds.run(session, fromSeq, toSeq);
+/** How far the ids of a session must stand in the index, and do not; the sessions it shares records with included. */
+interface Backlog {
+  readonly owner: SessionRow;
+  readonly toSeq: number;
+}
+
+function backlogOf(statements: Statements, session: SessionRow): Backlog[] {
+  return spansOf(statements, session)
+    .map(({ owner, toSeq }) => ({ owner, toSeq: Math.min(toSeq, owner.last_seq) }))
+    .filter(({ owner, toSeq }) => owner.ids_to_seq < toSeq);
+}
+
+/** True when there is more to enter than one transaction should. */
+export function isFarBehind(statements: Statements, session: SessionRow): boolean {
+  return backlogOf(statements, session).some(({ owner, toSeq }) => toSeq - owner.ids_to_seq > catchUpRows);
 }
 
 /** One slice of a long catching up; true when there is more to do than fits into the append or redaction itself. */
 export function catchUpSlice(statements: Statements, session: SessionRow): boolean {
-  const { ids_to_seq: fromSeq, last_seq: lastSeq } = session;
-  if (lastSeq - fromSeq <= catchUpRows) return false;
-  statements.catchUpIds.run(session.session, fromSeq, fromSeq + catchUpRows);
-  storeSession(statements, { ...session, ids_to_seq: fromSeq + catchUpRows });
+  const behind = backlogOf(statements, session).find(({ owner, toSeq }) => toSeq - owner.ids_to_seq > catchUpRows);
+  if (behind === undefined) return false;
+  enterIds(statements, behind.owner, behind.owner.ids_to_seq + catchUpRows);
   return true;
+}
+
+/** Where an id is, with the sessions it shares records with. Enters first what was appended without a look-up. */
+export function idFinder(
+  statements: Statements,
+  session: SessionRow,
+): (id: string) => { readonly owner: SessionRow; readonly seq: number } | undefined {
+  for (const { owner, toSeq } of backlogOf(statements, session)) enterIds(statements, owner, toSeq);
+  const spans = spansOf(statements, session);
+  return (id) => {
+    for (const { owner, toSeq } of spans) {
+      const found = statements.findId.get(owner.session, id);
+      if (found !== undefined && found.seq <= toSeq) return { owner, seq: found.seq };
+    }
+    return undefined;
+  };
+}
+
+/** Enters the ids of records that were just appended. @throws {ThroughlineError} RECORD_ID_TAKEN */
+export function enterNewIds(
+  statements: Statements,
+  { session }: SessionRow,
+  records: readonly { readonly seq: number; readonly id: string }[],
+): void {
+  for (const { id, seq } of records) {
+    if (statements.insertId.run(session, id, seq).changes === 0)
+      throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(id)}.`, { id });
+  }
+}
+
+function enterIds(statements: Statements, owner: SessionRow, toSeq: number): void {
+  statements.catchUpIds.run(owner.session, owner.ids_to_seq, toSeq);
+  storeSession(statements, { ...owner, ids_to_seq: toSeq });
 }

@@ -1,148 +1,124 @@
-import { crc32 } from "node:zlib";
-import type {
-  AppendedRecord,
-  ReadPayload,
-  RecordHead,
-  SessionRecord,
-  SessionRef,
-  SourcedRecord,
-  StoredRecord,
-} from "@throughline/core";
-import { lineBytes, type LinkedRecord, type PayloadCoder, quote, refused } from "@throughline/core/store";
-import type { KeptPayload, RecordHeadRow, RecordRow } from "./statements.ts";
+import { createHash } from "node:crypto";
+import { hasErrorCode, type ReadPayload, type RecordFor, type SessionRecord } from "@throughline/core";
+import { quote, refused, type LinkedRecord } from "@throughline/core/store";
+import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store-rows";
+import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
 
-/** What the payloads of a session belong to. */
-export interface PayloadPlace {
-  readonly ref: SessionRef;
-  readonly sessionId: string;
-}
-
-/** Payloads to columns and back: text as it is, or what the codec makes of it. */
-export interface RowCoder {
-  readonly coder: PayloadCoder;
-  readonly isCoded: boolean;
-}
+/** What is larger lies beside the record, once for all that hold the same. In bytes. */
+export const payloadBytes: number = 256 * 1024;
 
 const textForm = 1;
 const bytesForm = 2;
 
-/** The content columns of a record, as they are bound. */
-interface ContentColumns {
-  readonly text: KeptPayload;
-  readonly sourceForm: number | null;
-  readonly source: KeptPayload | null;
-  readonly crc: number;
+/** A record that is ready to be written: nothing about it can be refused any more. */
+export interface CodedRecord {
+  readonly row: RecordRow;
+  readonly role: string | null;
+  readonly toolName: string | null;
 }
 
-/** The columns of one record in the order of `insertRecord`. The source is kept only where the text does not say it all. */
-export function recordColumns(
-  rows: RowCoder,
+export function codedRecord(
+  coder: RowCoder,
   place: PayloadPlace,
   item: LinkedRecord,
-  at: { readonly session: number; readonly seq: number; readonly storedAtMs: number },
-): unknown[] {
-  const { record, side, tsMs } = item;
-  const { text, sourceForm, source, crc } = contentColumns(rows, place, item);
-  const { role, toolName } = rows.isCoded ? noPromotion : promoted(record);
-  return [
-    at.session,
-    at.seq,
-    record.id,
-    record.parentId,
-    record.type,
-    side ? 1 : 0,
-    tsMs,
-    at.storedAtMs,
-    lineBytes(item),
-    crc,
+  at: { readonly seq: number; readonly storedAtMs: number },
+): CodedRecord {
+  const row = coder.encodeRecord(place, item, at);
+  return { row, ...(typeof row.text === "string" ? promoted(item.record) : noPromotion) };
+}
+
+export function insertRecord(statements: Statements, session: Session, { row, role, toolName }: CodedRecord): void {
+  const text = placed(statements, row.text);
+  const source = placed(statements, row.source);
+  statements.insertRecord.run(
+    session,
+    row.seq,
+    row.id,
+    row.parentId,
+    row.type,
+    row.side ? 1 : 0,
+    row.tsMs,
+    row.storedAtMs,
+    row.bytes,
+    row.crc,
     role,
     toolName,
-    text,
-    sourceForm,
-    source,
-  ];
+    text.kept ?? "",
+    row.source === null ? null : row.isSourceText ? textForm : bytesForm,
+    source.kept,
+    text.payload,
+    source.payload,
+  );
 }
 
-export function contentColumns(
-  { coder, isCoded }: RowCoder,
-  place: PayloadPlace,
-  item: Pick<LinkedRecord, "record" | "text" | "source">,
-): ContentColumns {
-  const owner = { ...place, id: item.record.id };
-  const text = isCoded ? coder.encode(item.text, { ...owner, part: "record" }) : item.text;
-  const given = item.source === item.text ? null : item.source;
-  if (given === null) return { text, sourceForm: null, source: null, crc: crc32(text) };
-  const source = isCoded || typeof given !== "string" ? coder.encode(given, { ...owner, part: "source" }) : given;
-  // Both are covered: the checksum is that of the text with the source behind it.
-  return {
-    text,
-    source,
-    sourceForm: typeof given === "string" ? textForm : bytesForm,
-    crc: crc32(source, crc32(text)),
-  };
+/** Writes what is kept of a record anew, in its place. */
+export function recodeRecord(statements: Statements, session: Session, row: RecordRow): void {
+  const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
+  statements.recodeRecord.run(row.crc, text.kept ?? "", source.kept, text.payload, source.payload, session, row.seq);
 }
 
+/** What of a payload stands in the row, and the number of what lies beside it. */
+interface PlacedPayload {
+  readonly kept: KeptPayload | null;
+  readonly payload: number | null;
+}
+
+function placed(statements: Statements, kept: KeptPayload | null): PlacedPayload {
+  if (kept === null || kept.length * 3 <= payloadBytes || sizeOf(kept) <= payloadBytes) return { kept, payload: null };
+  const hash = createHash("sha256").update(kept).digest();
+  // The same bytes as text and as a coded payload are two things.
+  if (typeof kept !== "string") hash[0] = (hash[0] ?? 0) ^ 0xff;
+  const found = statements.findPayload.get(hash);
+  if (found !== undefined) return { kept: null, payload: found };
+  return { kept: null, payload: Number(statements.insertPayload.run(hash, kept).lastInsertRowid) };
+}
+
+function sizeOf(kept: KeptPayload): number {
+  return typeof kept === "string" ? Buffer.byteLength(kept) : kept.byteLength;
+}
+
+/** A row as core has it. @throws {ThroughlineError} STORE_CORRUPT when its payload is gone */
+export function rowOf(statements: Statements, found: RecordContentRow): RecordRow {
+  const { side, sourceForm, textPayload, sourcePayload, ...row } = found;
+  const text = textPayload === null ? row.text : payloadOf(statements, textPayload, found);
+  const source = sourcePayload === null ? row.source : payloadOf(statements, sourcePayload, found);
+  return { ...row, side: side === 1, text, source, isSourceText: sourceForm === textForm };
+}
+
+function payloadOf(statements: Statements, payload: number, { seq, id }: RecordHeadRow): KeptPayload {
+  const found = statements.readPayload.get(payload);
+  if (found === undefined)
+    throw refused("STORE_CORRUPT", `The payload of record ${seq} (${quote(id)}) is missing.`, { seq, id, payload });
+  return found.content;
+}
+
+/** A record as it is read. @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED */
 export function recordOf<Payload extends ReadPayload>(
-  rows: RowCoder,
+  coder: RowCoder,
   place: PayloadPlace,
-  row: RecordHeadRow | RecordRow,
+  row: RecordRow,
   payload: Payload,
-): RecordHead | StoredRecord | SourcedRecord {
-  const head: RecordHead = {
-    seq: row.seq,
-    id: row.id,
-    parentId: row.parent_id,
-    type: row.type,
-    side: row.side === 1,
-    tsMs: row.ts_ms,
-    storedAtMs: row.stored_at_ms,
-    bytes: row.bytes,
-    crc: row.crc,
-  };
-  if (payload === "head") return head;
-  const { text, source, source_form: form } = row as RecordRow;
-  const line = decodedText(rows, place, row.id, text, "record");
-  const stored = { ...head, record: parsed(line, head) };
-  if (payload === "record") return stored;
-  if (source === null) return { ...stored, source: line, isSourceCanonical: true };
-  const given =
-    form === textForm
-      ? decodedText(rows, place, row.id, source, "source")
-      : rows.coder.decode(source as Uint8Array, { ...place, id: row.id, part: "source" });
-  return { ...stored, source: given, isSourceCanonical: false };
-}
-
-/** @throws {ThroughlineError} STORE_CORRUPT: what was written was JSON, so what is not has been damaged since */
-function parsed(line: string, { seq, id }: RecordHead): SessionRecord {
+): RecordFor<Payload> {
   try {
-    return JSON.parse(line) as SessionRecord;
+    return coder.decodeRecord(place, row, payload);
   } catch (cause) {
+    // What was written without a codec was JSON, so what is not has been damaged since.
+    const isDamaged = typeof row.text === "string" && hasErrorCode(cause, "CODEC_FAILED");
+    if (!isDamaged) throw cause;
+    const { seq, id } = row;
     throw refused("STORE_CORRUPT", `Record ${seq} (${quote(id)}) is damaged.`, { seq, id }, cause);
   }
 }
 
-/** What an append says of a record, read back for the answer to a repeated one. */
-export function appendedOf(row: RecordHeadRow): AppendedRecord {
-  return {
-    seq: row.seq,
-    id: row.id,
-    parentId: row.parent_id,
-    side: row.side === 1,
-    tsMs: row.ts_ms,
-    storedAtMs: row.stored_at_ms ?? 0,
-  };
-}
-
-export function decodedText(
-  { coder }: RowCoder,
-  place: PayloadPlace,
-  id: string,
-  kept: KeptPayload,
-  part: "record" | "source" | "entry",
-): string {
-  if (typeof kept === "string") return kept;
-  const bytes = coder.decode(kept, { ...place, id, part });
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+/** Deletes the payloads that were referred to and no longer are. */
+export function dropPayloads(
+  statements: Statements,
+  refs: readonly { readonly textPayload: number | null; readonly sourcePayload: number | null }[],
+): void {
+  for (const { textPayload, sourcePayload } of refs) {
+    if (textPayload !== null) statements.dropPayload.run(textPayload);
+    if (sourcePayload !== null) statements.dropPayload.run(sourcePayload);
+  }
 }
 
 const noPromotion: { readonly role: string | null; readonly toolName: string | null } = { role: null, toolName: null };

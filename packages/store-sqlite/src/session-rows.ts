@@ -1,15 +1,8 @@
-import {
-  patchEntry,
-  type OpenTurn,
-  type SessionEntry,
-  type SessionHead,
-  type SessionRef,
-  type SessionState,
-} from "@throughline/core";
-import { nextUpdatedAtMs, quote, refused, sessionNotFound } from "@throughline/core/store";
-import { decodedText, type PayloadPlace, type RowCoder } from "./record-rows.ts";
-import { changingColumns, type KeptPayload, type SessionRow, type Statements } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { OpenTurn, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import { quote, refused, sessionNotFound } from "@throughline/core/store";
+import { assertNotArchived, sessionState, type SessionFrame } from "@throughline/core/store-plans";
+import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store-rows";
+import { changingColumns, type SessionRow, type Statements } from "./statements.ts";
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */
 export function foundSession(statements: Statements, ref: SessionRef): SessionRow {
@@ -29,8 +22,7 @@ export function findSession(
 /** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
 export function writableSession(statements: Statements, ref: SessionRef): SessionRow {
   const row = foundSession(statements, ref);
-  if (row.archived === 1)
-    throw refused("SESSION_ARCHIVED", `The session ${quote(ref.key)} is archived and takes no writes.`, { ...ref });
+  assertNotArchived(refOf(row));
   return row;
 }
 
@@ -43,66 +35,50 @@ export function placeOf(row: SessionRow): PayloadPlace {
   return { ref: refOf(row), sessionId: row.session_id };
 }
 
-export function headOf(row: SessionRow): SessionHead {
-  return {
-    sessionId: row.session_id,
-    lastSeq: row.last_seq,
-    headId: row.head_id,
-    windowSeq: row.window_seq,
-    fence: row.fence,
-    turn: row.turn === null ? null : (JSON.parse(row.turn) as OpenTurn),
-  };
-}
-
-/** The row after an append has moved the head. */
-export function withHead(row: SessionRow, head: SessionHead): SessionRow {
-  const turn = head.turn === null ? null : JSON.stringify(head.turn);
-  return { ...row, last_seq: head.lastSeq, head_id: head.headId, window_seq: head.windowSeq, fence: head.fence, turn };
-}
-
-export function stateOf(rows: RowCoder, row: SessionRow, entry: KeptPayload): SessionState {
+/** A row as core's plans have it. */
+export function frameOf(row: SessionRow): SessionFrame {
   return {
     ref: refOf(row),
     sessionId: row.session_id,
-    archived: row.archived === 1,
-    entry: entryOf(rows, row, entry),
     revision: row.revision,
-    head: headOf(row),
-    messageCount: row.message_count,
+    head: {
+      sessionId: row.session_id,
+      lastSeq: row.last_seq,
+      headId: row.head_id,
+      windowSeq: row.window_seq,
+      fence: row.fence,
+      turn: row.turn === null ? null : (JSON.parse(row.turn) as OpenTurn),
+    },
     createdAtMs: row.created_at_ms,
     updatedAtMs: row.updated_at_ms,
   };
 }
 
-export function entryOf(rows: RowCoder, row: SessionRow, kept: KeptPayload): SessionEntry {
-  return JSON.parse(decodedText(rows, placeOf(row), row.key, kept, "entry")) as SessionEntry;
+/** The row after a plan. Address and listing minute are columns of their own, written when they change. */
+export function withFrame(row: SessionRow, { revision, head, updatedAtMs }: SessionFrame): SessionRow {
+  return {
+    ...row,
+    revision,
+    last_seq: head.lastSeq,
+    head_id: head.headId,
+    window_seq: head.windowSeq,
+    fence: head.fence,
+    turn: head.turn === null ? null : JSON.stringify(head.turn),
+    updated_at_ms: updatedAtMs,
+  };
 }
 
-/** The entry as it is kept, bound to the key it is kept under. */
-export function keptEntry({ rows: { coder, isCoded } }: WriteScene, row: SessionRow, entry: SessionEntry): KeptPayload {
-  const text = JSON.stringify(entry);
-  return isCoded ? coder.encode(text, { ...placeOf(row), id: row.key, part: "entry" }) : text;
+export function stateOf(coder: RowCoder, row: SessionRow, kept: KeptPayload): SessionState {
+  return sessionState(frameOf(row), coder.decodeEntry(placeOf(row), kept), row.message_count);
 }
 
-/** Writes the entry and gives the row with its new revision and time; the row itself is for the caller to write. */
-export function writeEntry(scene: WriteScene, row: SessionRow, entry: SessionEntry): SessionRow {
-  if (entry.sessionId !== row.session_id) {
-    throw refused("INPUT_INVALID", "An append cannot change the sessionId of the entry.", {
-      sessionId: row.session_id,
-    });
-  }
-  const { updatedAtMs, wasClamped } = nextUpdatedAtMs(row.updated_at_ms, entry.updatedAt, scene.clock.nowMs());
-  const kept = wasClamped ? patchEntry(entry, { updatedAt: updatedAtMs }) : entry;
-  scene.connection.statements.writeEntry.run(row.session, keptEntry(scene, row, kept));
-  if (wasClamped) {
-    scene.announce({
-      name: "updated-at-clamped",
-      ref: refOf(row),
-      claimedMs: Number(entry.updatedAt),
-      storedMs: updatedAtMs,
-    });
-  }
-  return { ...row, revision: row.revision + 1, updated_at_ms: updatedAtMs };
+export function entryOf(statements: Statements, coder: RowCoder, row: SessionRow): SessionEntry {
+  return coder.decodeEntry(placeOf(row), storedEntry(statements, row));
+}
+
+/** Writes the entry, bound to the key it is kept under. */
+export function writeEntry(statements: Statements, coder: RowCoder, row: SessionRow, entry: SessionEntry): void {
+  statements.writeEntry.run(row.session, coder.encodeEntry(placeOf(row), entry));
 }
 
 const slotMs = 60_000;

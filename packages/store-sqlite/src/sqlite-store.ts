@@ -1,24 +1,22 @@
-import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import {
-  createPayloadCoder,
-  defaultIdempotency,
-  defaultStoreLimits,
-  draftsFingerprint,
-  ownEntry,
-  prepareDrafts,
-  refused,
-  writeDurability,
-} from "@throughline/core/store";
-import { appendRecords } from "./append-records.ts";
+import { ownEntry, writeDurability } from "@throughline/core/store";
+import { createCapabilities, createHandleLife } from "@throughline/core/store-handle";
+import { prepareAppend } from "@throughline/core/store-plans";
+import { createRowCoder, readPages } from "@throughline/core/store-rows";
+import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
-import { firstPosition, readPage } from "./read-pages.ts";
-import { catchUpRows, catchUpSlice } from "./record-ids.ts";
-import { moveSession, redactSession, removeSession, saveEntry } from "./session-changes.ts";
+import { readPage, type ReadTarget } from "./read-pages.ts";
+import { catchUpSlice, isFarBehind } from "./record-ids.ts";
+import { redactSession } from "./redact-session.ts";
+import { SearchFiller, type SearchFill } from "./search-facet.ts";
+import { SearchIndex } from "./search-index.ts";
+import { moveSession, removeSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
+import { createFork } from "./fork-facet.ts";
 import { StoreHandle } from "./store-handle.ts";
+import { createWatch } from "./watch-session.ts";
 
 export interface SqliteStoreOptions {
   /** The database file. Its folder is made when it is missing. */
@@ -40,6 +38,8 @@ export interface SqliteStoreOptions {
   readonly lockTimeoutMs?: number;
   /** @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
+  /** When the full-text index is filled: behind the turns, or only when somebody searches. @default "background" */
+  readonly searchFill?: SearchFill;
   /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
   readonly driver?: SqliteDriver;
 }
@@ -54,41 +54,47 @@ export function createSqliteStore(options: SqliteStoreOptions): core.SessionStor
 
 class SqliteStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
+  readonly watch: core.WatchFacet;
+  readonly fork: core.ForkFacet;
+  declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
+  readonly #filler: SearchFiller | null = null;
 
   constructor(options: SqliteStoreOptions) {
-    const {
-      path,
-      create = true,
-      codec,
-      clock = systemClock,
-      ids = systemRecordIds,
-      random = systemRandom,
-      defaultDurability = "disk",
-    } = options;
-    this.capabilities = Object.freeze<core.StoreCapabilities>({
-      specification: 1,
+    const { path, create = true, codec, clock = systemClock, defaultDurability = "disk", limits } = options;
+    const search = codec === undefined ? new SearchIndex() : null;
+    this.capabilities = createCapabilities({
       name: "sqlite",
       // "none" gets what "process" gets: the page cache is the least a commit can do.
-      durabilities: Object.freeze(["none", "process", "disk"] as const),
+      durabilities: ["none", "process", "disk"],
       defaultDurability,
       persistent: true,
       writers: "one-host",
-      search: false,
-      watch: false,
-      fork: false,
-      maintenance: false,
-      limits: Object.freeze({ ...defaultStoreLimits, ...options.limits }),
-      idempotency: defaultIdempotency,
+      facets: { search: search !== null, watch: true, fork: true },
+      limits,
     });
-    const { limits } = this.capabilities;
-    const rows = { coder: createPayloadCoder(codec), isCoded: codec !== undefined };
-    const scene = { path, rows, clock, ids, random, limits, lockTimeoutMs: options.lockTimeoutMs ?? 10_000 };
     this.#handle = new StoreHandle(
-      scene,
+      {
+        path,
+        rows: createRowCoder(codec),
+        isCoded: codec !== undefined,
+        search,
+        clock,
+        ids: options.ids ?? systemRecordIds,
+        random: options.random ?? systemRandom,
+        limits: this.capabilities.limits,
+        lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
+      },
       { path, create, codecName: codec?.name ?? null, driver: options.driver ?? defaultDriver },
-      options.onEvent,
+      createHandleLife(options.onEvent),
     );
+    this.watch = createWatch(this.#handle);
+    this.fork = createFork(this.#handle);
+    if (search === null) return;
+    const filler = new SearchFiller(this.#handle, search, options.searchFill ?? "background");
+    this.#handle.follow(() => filler.poke());
+    this.#filler = filler;
+    this.search = filler;
   }
 
   async append(
@@ -96,40 +102,31 @@ class SqliteStore implements core.SessionStore {
     drafts: readonly core.AppendDraft[],
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
-    this.#handle.begin(options.signal);
+    const { scene, life } = this.#handle;
+    life.begin(options.signal);
     const durability = this.#durability(options.durability);
-    assertWindow(options.windowFromSeq);
-    const prepared = prepareDrafts(drafts, this.#handle.scene);
-    const { idempotencyKey } = options;
-    const key =
-      idempotencyKey === undefined
-        ? null
-        : { key: idempotencyKey, digest: createHash("sha256").update(draftsFingerprint(drafts)).digest() };
-    const hasGivenIds = prepared.some(({ isIdGiven }) => isIdGiven);
-    if (hasGivenIds) await this.#catchUp(ref);
-    // Ids, a codec and an entry are what can refuse an append that has begun to write.
-    const isCheckedFirst = !hasGivenIds && options.entry === undefined && !this.#handle.scene.rows.isCoded;
-    return this.#handle.write((scene) => appendRecords(scene, { ref, prepared, options, key, durability }), {
+    const store = { capabilities: this.capabilities, ids: scene.ids, clock: scene.clock };
+    const request = prepareAppend(drafts, { ...options, durability }, store);
+    if (hasGivenIds(request)) await this.#catchUp(ref);
+    return this.#handle.write((at) => appendRecords(at, ref, request), {
       durability,
       signal: options.signal,
-      isCheckedFirst,
+      isCheckedFirst: true,
     });
   }
 
-  async *read<Payload extends core.ReadPayload = "record">(
+  read<Payload extends core.ReadPayload = "record">(
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
     const payload = options.payload ?? ("record" as Payload);
-    for (let position = firstPosition(ref, options); position.session === null || position.left > 0;) {
-      const { page, next } = await this.#handle.read(
-        (connection) => readPage(this.#handle.scene, connection, position, payload),
+    const target: ReadTarget = { ref, session: null };
+    return readPages(options, (range) =>
+      this.#handle.read(
+        (connection) => readPage(this.#handle.scene, connection, target, range, payload),
         options.signal,
-      );
-      if (page === null) return;
-      yield page;
-      position = next;
-    }
+      ),
+    );
   }
 
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
@@ -139,11 +136,11 @@ class SqliteStore implements core.SessionStore {
     }, options.signal);
   }
 
-  async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
-    this.#handle.begin();
+  async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    this.#handle.life.begin();
     const durability = this.#durability(options.durability);
-    const entry = ownEntry(given);
-    return this.#handle.write((scene) => saveEntry(scene, ref, entry, options.ifRevision), { durability });
+    const own = ownEntry(entry);
+    return this.#handle.write((scene) => saveEntry(scene, ref, own, options.ifRevision), { durability });
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
@@ -168,7 +165,7 @@ class SqliteStore implements core.SessionStore {
   }
 
   close(): Promise<void> {
-    return this.#handle.close();
+    return this.#handle.close(async () => this.#filler?.stop());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -182,11 +179,10 @@ class SqliteStore implements core.SessionStore {
 
   /** Enters the ids of a long session in slices of their own, so that the write that needs them is short. */
   async #catchUp(ref: core.SessionRef): Promise<void> {
-    const isBehind = await this.#handle.read(({ statements }) => {
+    let goesOn = await this.#handle.read(({ statements }) => {
       const row = findSession(statements, ref);
-      return row !== undefined && row.last_seq - row.ids_to_seq > catchUpRows;
+      return row !== undefined && isFarBehind(statements, row);
     });
-    let goesOn = isBehind;
     while (goesOn) {
       goesOn = await this.#handle.write(
         ({ connection: { statements } }) => {
@@ -197,9 +193,4 @@ class SqliteStore implements core.SessionStore {
       );
     }
   }
-}
-
-function assertWindow(windowFromSeq: number | undefined): void {
-  if (windowFromSeq === undefined || Number.isSafeInteger(windowFromSeq)) return;
-  throw refused("INPUT_INVALID", "windowFromSeq is a whole number.", { windowFromSeq });
 }

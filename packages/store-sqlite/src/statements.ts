@@ -1,3 +1,5 @@
+import type { RecordHead } from "@throughline/core";
+import type { KeptPayload } from "@throughline/core/store-rows";
 import type Database from "better-sqlite3";
 
 /** A session's own row: its address and where it stands. */
@@ -28,28 +30,30 @@ export interface SessionRow {
   readonly keyed_sweep_at: number;
   /** The time of the newest keyed append that was deleted. */
   readonly keyed_horizon_ms: number;
+  /** The session whose records come before this one's own; null when it is no fork. */
+  readonly origin: Session | null;
+  /** The last of them. */
+  readonly origin_seq: number | null;
 }
 
-/** Text without a codec, bytes under one. */
-export type KeptPayload = string | Uint8Array;
-
-export interface RecordHeadRow {
-  readonly seq: number;
-  readonly id: string;
-  readonly parent_id: string | null;
-  readonly type: string;
+/** Of `store_records`, under the names core gives them; `side` is 0 or 1. */
+export interface RecordHeadRow extends Omit<RecordHead, "side"> {
   readonly side: number;
-  readonly ts_ms: number | null;
-  readonly stored_at_ms: number | null;
-  readonly bytes: number;
-  readonly crc: number | null;
 }
 
-export interface RecordRow extends RecordHeadRow {
+export interface RecordContentRow extends RecordHeadRow {
   readonly text: KeptPayload;
   /** 1: the source is text. 2: it is bytes. Null: the text is the source. */
-  readonly source_form: number | null;
+  readonly sourceForm: number | null;
   readonly source: KeptPayload | null;
+  /** The payload that holds the text; null when the row does. */
+  readonly textPayload: number | null;
+  readonly sourcePayload: number | null;
+}
+
+export interface PayloadRefs {
+  readonly textPayload: number | null;
+  readonly sourcePayload: number | null;
 }
 
 export interface KeyedAppendRow {
@@ -62,7 +66,7 @@ export interface KeyedAppendRow {
 }
 
 /** A session's number in the file. */
-type Session = number;
+export type Session = number;
 type Address = [namespace: string, agentId: string, key: string];
 type Statement<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
 type RecordRange = [session: Session, afterSeq: number, beforeSeq: number, limit: number];
@@ -88,12 +92,29 @@ export interface Statements {
   readonly moveSession: Statement<[key: string, archived: number, Session]>;
   readonly deleteSession: Statement<[Session]>;
   readonly deleteRecords: Statement<[Session]>;
+  readonly addMessages: Statement<[count: number, Session]>;
   readonly findEntry: Statement<[Session], { readonly entry: KeptPayload }>;
   readonly writeEntry: Statement<[Session, KeptPayload]>;
   readonly insertRecord: Statement<unknown[]>;
   readonly replaceRecord: Statement<unknown[]>;
+  readonly recodeRecord: Statement<unknown[]>;
+  readonly findPayload: Statement<[hash: Uint8Array], number>;
+  readonly insertPayload: Statement<[hash: Uint8Array, content: KeptPayload]>;
+  readonly readPayload: Statement<[payload: number], { readonly content: KeptPayload }>;
+  /** Of a session, from a seq on. */
+  readonly payloadsOf: Statement<[Session, fromSeq: number], PayloadRefs>;
+  /** Deletes a payload nobody refers to. */
+  readonly dropPayload: Statement<[payload: number]>;
+  readonly forksOf: Statement<[Session], SessionRow>;
+  readonly setOrigin: Statement<[origin: Session | null, seq: number | null, Session]>;
+  readonly giveRecords: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
+  readonly giveIds: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
+  /** Every session that sees a record. */
+  readonly sharersOf: Statement<[Session, seq: number], SessionRow>;
+  readonly countMessages: Statement<[Session, afterSeq: number, toSeq: number], number>;
+  readonly lastMainRecord: Statement<[Session, afterSeq: number, toSeq: number], { readonly id: string }>;
   readonly readHeads: Record<"ascending" | "descending", Statement<RecordRange, RecordHeadRow>>;
-  readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordRow>>;
+  readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordContentRow>>;
   readonly catchUpIds: Statement<[Session, afterSeq: number, toSeq: number]>;
   readonly insertId: Statement<[Session, id: string, seq: number]>;
   readonly findId: Statement<[Session, id: string], { readonly seq: number }>;
@@ -118,7 +139,14 @@ export interface Statements {
   readonly deleteKeyed: Statement<[Session, key: string]>;
 }
 
-const headColumns = "seq, id, parent_id, type, side, ts_ms, stored_at_ms, bytes, crc";
+/** Of a record, in the order of `insertRecord`; read under the names core gives them. */
+const headColumns = ["seq", "id", "parent_id", "type", "side", "ts_ms", "stored_at_ms", "bytes", "crc"];
+const contentColumns = ["text", "source_form", "source", "text_payload", "source_payload"];
+
+function selected(columns: readonly string[]): string {
+  const camel = (name: string): string => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return columns.map((name) => (camel(name) === name ? name : `${name} AS ${camel(name)}`)).join(", ");
+}
 
 const sessionColumns: readonly (keyof SessionRow)[] = [
   "namespace",
@@ -141,6 +169,8 @@ const sessionColumns: readonly (keyof SessionRow)[] = [
   "keyed_rows",
   "keyed_sweep_at",
   "keyed_horizon_ms",
+  "origin",
+  "origin_seq",
 ];
 
 /** What an append changes of a session's row: nothing that stands in an index. */
@@ -178,9 +208,32 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   findEntry: "SELECT entry FROM store_entries WHERE session = ?",
   writeEntry:
     "INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry",
-  insertRecord: `INSERT INTO store_records (session, ${headColumns}, role, tool_name, text, source_form, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  insertRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", ...contentColumns].join(", ")}) VALUES (${Array.from({ length: 17 }, () => "?").join(", ")})`,
   replaceRecord:
-    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL WHERE session = ? AND seq = ?",
+    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL, text_payload = NULL, source_payload = NULL WHERE session = ? AND seq = ?",
+  recodeRecord:
+    "UPDATE store_records SET crc = ?, text = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
+  addMessages: "UPDATE store_sessions SET message_count = message_count + ? WHERE session = ?",
+  findPayload: "SELECT payload FROM store_payloads WHERE hash = ?",
+  insertPayload: "INSERT INTO store_payloads (hash, content) VALUES (?, ?)",
+  readPayload: "SELECT content FROM store_payloads WHERE payload = ?",
+  payloadsOf: `SELECT text_payload AS textPayload, source_payload AS sourcePayload FROM store_records
+    WHERE session = ? AND seq >= ? AND (text_payload IS NOT NULL OR source_payload IS NOT NULL)`,
+  dropPayload: `DELETE FROM store_payloads WHERE payload = ?
+    AND NOT EXISTS (SELECT 1 FROM store_records WHERE text_payload = store_payloads.payload)
+    AND NOT EXISTS (SELECT 1 FROM store_records WHERE source_payload = store_payloads.payload)`,
+  forksOf: "SELECT * FROM store_sessions WHERE origin = ? ORDER BY session",
+  setOrigin: "UPDATE store_sessions SET origin = ?, origin_seq = ? WHERE session = ?",
+  giveRecords: "UPDATE store_records SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
+  giveIds: "UPDATE store_record_ids SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
+  sharersOf: `WITH RECURSIVE sharer (session) AS (
+      SELECT ?
+      UNION
+      SELECT s.session FROM sharer JOIN store_sessions s ON s.origin = sharer.session AND s.origin_seq >= ?
+    ) SELECT s.* FROM sharer JOIN store_sessions s ON s.session = sharer.session`,
+  countMessages: "SELECT count(*) FROM store_records WHERE session = ? AND seq > ? AND seq <= ? AND type = 'message'",
+  lastMainRecord:
+    "SELECT id FROM store_records WHERE session = ? AND seq > ? AND seq <= ? AND side = 0 ORDER BY seq DESC LIMIT 1",
   catchUpIds:
     "INSERT OR IGNORE INTO store_record_ids (session, id, seq) SELECT session, id, seq FROM store_records WHERE session = ? AND seq > ? AND seq <= ?",
   insertId: "INSERT OR IGNORE INTO store_record_ids (session, id, seq) VALUES (?, ?, ?)",
@@ -200,11 +253,15 @@ export function prepareStatements(database: Database.Database): Statements {
     const sql = `SELECT ${columns} FROM store_records WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq`;
     return { ascending: database.prepare(`${sql} ASC LIMIT ?`), descending: database.prepare(`${sql} DESC LIMIT ?`) };
   };
-  const single = Object.entries(texts).map(([name, sql]) => [name, database.prepare(sql)]);
+  const scalars = new Set(["findPayload", "countMessages"]);
+  const single = Object.entries(texts).map(([name, sql]) => {
+    const statement = database.prepare(sql);
+    return [name, scalars.has(name) ? statement.pluck() : statement];
+  });
   return {
     // The types say what each text takes and gives; a database knows neither.
     ...(Object.fromEntries(single) as Omit<Statements, "readHeads" | "readRecords">),
-    readHeads: ranges(headColumns) as Statements["readHeads"],
-    readRecords: ranges(`${headColumns}, text, source_form, source`) as Statements["readRecords"],
+    readHeads: ranges(selected(headColumns)) as Statements["readHeads"],
+    readRecords: ranges(selected([...headColumns, ...contentColumns])) as Statements["readRecords"],
   };
 }

@@ -1,5 +1,6 @@
+import { hasErrorCode, ThroughlineError, type SessionEvent } from "@throughline/core";
 import { refused } from "@throughline/core/store";
-import { hasErrorCode, ThroughlineError, type SessionEvent, type SessionEventListener } from "@throughline/core";
+import type { HandleLife } from "@throughline/core/store-handle";
 import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
@@ -14,37 +15,37 @@ interface Opened {
 /** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
 export class StoreHandle {
   readonly scene: StoreScene;
+  readonly life: HandleLife;
   readonly #options: OpenOptions;
-  readonly #listener: SessionEventListener | undefined;
+  readonly #followers = new Set<() => void>();
   #opening: Promise<Opened> | null = null;
   #closing: Promise<void> | null = null;
 
-  constructor(scene: StoreScene, options: OpenOptions, listener: SessionEventListener | undefined) {
+  constructor(scene: StoreScene, options: OpenOptions, life: HandleLife) {
     this.scene = scene;
     this.#options = options;
-    this.#listener = listener;
+    this.life = life;
   }
 
-  /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
-  begin(signal?: AbortSignal): void {
-    if (this.#closing !== null) throw refused("STORE_CLOSED", "The store handle was closed.");
-    if (signal?.aborted === true)
-      throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
+  /** Calls the follower after every commit of this handle, and when it closes. Gives what ends that. */
+  follow(follower: () => void): () => void {
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
   }
 
   async write<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
-    this.begin(options.signal);
+    this.life.begin(options.signal);
     const { writes } = await this.#open();
-    this.begin(options.signal);
+    this.life.begin(options.signal);
     return writes.submit(run, options);
   }
 
   /** A short, synchronous read. */
   async read<Result>(run: (connection: Connection) => Result, signal?: AbortSignal): Promise<Result> {
-    this.begin(signal);
+    this.life.begin(signal);
     const { connection } = await this.#open();
     return this.#patiently(() => {
-      this.begin(signal);
+      this.life.begin(signal);
       return run(connection);
     }, signal);
   }
@@ -72,12 +73,16 @@ export class StoreHandle {
     }
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /** `stop` ends what still works on the handle. */
+  close(stop: () => Promise<void>): Promise<void> {
+    this.#closing ??= this.#close(stop);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
+  async #close(stop: () => Promise<void>): Promise<void> {
+    this.life.end();
+    this.#notify();
+    await stop();
     const opened = await this.#opening?.catch(() => null);
     if (opened === undefined || opened === null) return;
     const { connection, writes } = opened;
@@ -98,7 +103,7 @@ export class StoreHandle {
   async #open(): Promise<Opened> {
     this.#opening ??= this.#patiently(() => {
       const connection = openConnection(this.#options);
-      return { connection, writes: new WriteQueue(this.scene, connection, (event) => this.#emit(event)) };
+      return { connection, writes: new WriteQueue(this.scene, connection, (events) => this.#committed(events)) };
     }).catch((error: unknown) => {
       // What kept the file from being opened may be gone the next time.
       this.#opening = null;
@@ -121,12 +126,13 @@ export class StoreHandle {
     }
   }
 
-  #emit(event: SessionEvent): void {
-    try {
-      this.#listener?.(event);
-    } catch {
-      // A listener watches; what it throws is its own affair and must not undo or fail the operation.
-    }
+  #committed(events: readonly SessionEvent[]): void {
+    this.life.announce(...events);
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const follower of this.#followers) follower();
   }
 }
 

@@ -1,11 +1,16 @@
+import type { RowCoder } from "@throughline/core/store-rows";
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
-import type { RowCoder } from "./record-rows.ts";
+import type { SearchIndex } from "./search-index.ts";
 
 /** What every part of one store handle works with. */
 export interface StoreScene {
   readonly path: string;
   readonly rows: RowCoder;
+  /** True when a codec stands around every payload. */
+  readonly isCoded: boolean;
+  /** Null under a codec: what is coded is not searched. */
+  readonly search: SearchIndex | null;
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly random: RandomSource;
@@ -17,5 +22,5 @@ export interface StoreScene {
 /** A write inside its transaction. What it announces is announced once it is committed. */
 export interface WriteScene extends StoreScene {
   readonly connection: Connection;
-  announce(event: SessionEvent): void;
+  announce(...events: readonly SessionEvent[]): void;
 }

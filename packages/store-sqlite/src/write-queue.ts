@@ -45,7 +45,7 @@ const napCell = new Int32Array(new SharedArrayBuffer(4));
 export class WriteQueue {
   readonly #scene: StoreScene;
   readonly #connection: Connection;
-  readonly #emit: (event: SessionEvent) => void;
+  readonly #committed: (events: readonly SessionEvent[]) => void;
   readonly #writeScene: WriteScene;
   /** What the job that runs has announced. */
   #announced: SessionEvent[] = [];
@@ -54,11 +54,11 @@ export class WriteQueue {
   /** Set when a flush failed: what the kernel kept of it cannot be known, so nothing more is written by this handle. */
   #end: ThroughlineError | null = null;
 
-  constructor(scene: StoreScene, connection: Connection, emit: (event: SessionEvent) => void) {
+  constructor(scene: StoreScene, connection: Connection, committed: (events: readonly SessionEvent[]) => void) {
     this.#scene = scene;
     this.#connection = connection;
-    this.#emit = emit;
-    this.#writeScene = { ...scene, connection, announce: (event) => this.#announced.push(event) };
+    this.#committed = committed;
+    this.#writeScene = { ...scene, connection, announce: (...events) => this.#announced.push(...events) };
   }
 
   /** True when nothing may be written by this handle any more, not even the log into the database. */
@@ -148,7 +148,7 @@ export class WriteQueue {
       if (failure !== null) job.reject(failure);
       else {
         settle();
-        events.forEach(this.#emit);
+        if (events.length > 0) this.#committed(events);
       }
     }
   }

@@ -24,7 +24,7 @@ interface Measured {
 function openMeasured(): Measured {
   const path = join(testFolder(), "store.db");
   const { driver, statements } = createFaultyDriver();
-  const store = createSqliteStore({ path, driver });
+  const store = createSqliteStore({ path, driver, searchFill: "on-demand" });
   return {
     store,
     path,

@@ -9,8 +9,8 @@ import type { SchemaStep } from "../src/schema.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
-const next: SchemaStep = { version: 2, sql: "CREATE TABLE two (a TEXT) STRICT; INSERT INTO two VALUES ('new');" };
-const failing: SchemaStep = { version: 3, sql: "CREATE TABLE three (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);" };
+const next: SchemaStep = { version: 3, sql: "CREATE TABLE two (a TEXT) STRICT; INSERT INTO two VALUES ('new');" };
+const failing: SchemaStep = { version: 4, sql: "CREATE TABLE three (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);" };
 
 /** A store with one record, closed. */
 async function storeOfVersionOne(): Promise<string> {
@@ -35,21 +35,21 @@ describe("schema migrations", () => {
     expect(() => migrateSchema(database, path, [...schemaSteps, next, failing])).toThrow(/nowhere/);
     expect([tablesOf(database), database.pragma("user_version", { simple: true }), database.inTransaction]).toEqual([
       ["two"],
-      2,
+      3,
       false,
     ]);
-    const backup = new Database(`${path}.v1.backup`, { readonly: true });
+    const backup = new Database(`${path}.v2.backup`, { readonly: true });
     expect([
       tablesOf(backup),
       backup.prepare("SELECT count(*) FROM store_records").pluck().get(),
       backup.pragma("user_version", { simple: true }),
-    ]).toEqual([[], 1, 1]);
+    ]).toEqual([[], 1, 2]);
     backup.close();
-    expect(statSync(`${path}.v1.backup`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${path}.v2.backup`).mode & 0o777).toBe(0o600);
     migrateSchema(database, path, [...schemaSteps, next, { ...failing, sql: "CREATE TABLE three (a TEXT) STRICT" }]);
-    expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 3]);
+    expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 4]);
     database.close();
-    expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v1.backup", "store.db.v2.backup"]);
+    expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v2.backup", "store.db.v3.backup"]);
     // The build that knows one step finds the newer version in the file's header, and says so.
     await using older = createSqliteStore({ path });
     await expect(older.list()).rejects.toMatchObject({ code: "STORE_VERSION_UNSUPPORTED" });
@@ -62,7 +62,7 @@ describe("schema migrations", () => {
     migrateSchema(database, path, schemaSteps);
     database.close();
     expect(readFileSync(path).equals(before)).toBe(true);
-    expect(existsSync(`${path}.v1.backup`)).toBe(false);
+    expect(existsSync(`${path}.v2.backup`)).toBe(false);
   });
 
   it("are refused when a step that ran differs from the one this build has [SQL-14]", async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import type { SearchFacet, SessionEvent, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import type { SessionEvent, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { noted, readWith, without, type Mutant } from "./mutant.ts";
 
 /** Every write and read of a handle sent through `around`. */
@@ -31,12 +31,18 @@ export const manifestMutants: readonly Mutant[] = [
   {
     name: "a facet without declaration",
     foundBy: "manifest/facets",
-    handle: () => ({ search: { search: async function* () {} as SearchFacet["search"], lag: async () => 0 } }),
+    handle: () => ({
+      maintenance: {
+        verify: async function* () {},
+        repair: async function* () {},
+        backup: async () => ({ sizeBytes: 0 }),
+      },
+    }),
   },
   {
     name: "a declaration without facet",
     foundBy: "manifest/facets",
-    handle: (inner) => ({ capabilities: Object.freeze({ ...inner.capabilities, watch: true }) }),
+    handle: (inner) => ({ capabilities: Object.freeze({ ...inner.capabilities, maintenance: true }) }),
   },
   {
     name: "another declaration after reopening",

@@ -1,6 +1,7 @@
 import { appendMutants } from "./append-mutants.ts";
 import { codecMutants } from "./codec-mutants.ts";
 import { entryMutants } from "./entry-mutants.ts";
+import { forkMutants, searchMutants, watchMutants } from "./facet-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
 import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
 import { moveMutants, redactMutants } from "./move-mutants.ts";
@@ -40,4 +41,7 @@ export const mutants: readonly Mutant[] = [
   ...codecMutants,
   ...copyMutants,
   ...eventMutants,
+  ...searchMutants,
+  ...forkMutants,
+  ...watchMutants,
 ];

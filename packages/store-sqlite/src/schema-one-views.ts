@@ -2,7 +2,7 @@
  * Views for people and programs that query the file: the tables the older session layers describe, with their column
  * names. Nothing in this package reads them. Under a codec the columns that would show content are null.
  */
-export const readableViews: string = `
+export const viewsOne: string = `
 CREATE VIEW records AS
 SELECT r.id, s.key AS session_key, r.parent_id, r.type, coalesce(r.ts_ms, r.stored_at_ms, 0) AS timestamp,
   CASE WHEN typeof(r.text) = 'text' THEN r.text END AS data,

@@ -1,0 +1,109 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { forkByCopy, ThroughlineError } from "@throughline/core";
+import type { RecordPage, SearchHit, SearchQuery, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { findMatches, readSearchQuery, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
+
+/** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
+export function withFacets(inner: SessionStore): Partial<SessionStore> {
+  return {
+    capabilities: Object.freeze({ ...inner.capabilities, search: true, fork: true, watch: true }),
+    search: { search: (query) => scan(inner, query), lag: async () => 0 },
+    fork: { fork: (ref, target, options) => fork(inner, ref, target, options) },
+    watch: { watch: (ref, options) => poll(inner, ref, options) },
+    redact: async (ref, ids, options) => {
+      const result = await inner.redact(ref, ids, options);
+      for (const relative of await relativesOf(inner, ref, ids)) await inner.redact(relative, ids, options);
+      return result;
+    },
+  };
+}
+
+async function* sessionsOf(store: SessionStore, namespace = ""): AsyncGenerator<SessionState> {
+  const { sessions } = await store.list({ namespace, state: "any", limit: 1000, sort: "key" });
+  yield* sessions;
+}
+
+async function* scan(store: SessionStore, query: SearchQuery): AsyncGenerator<SearchHit> {
+  const { plan, namespace, state, limit, toolWord: tool } = readSearchQuery(query);
+  const hits: SearchHit[] = [];
+  for await (const session of sessionsOf(store, namespace)) {
+    const { ref, sessionId, archived } = session;
+    const isMeant =
+      (query.agentId ?? ref.agentId) === ref.agentId &&
+      (query.key ?? ref.key) === ref.key &&
+      (state === "any" || (state === "archived") === archived);
+    if (!isMeant) continue;
+    for await (const { records } of store.read(ref)) {
+      for (const { record, seq, id, tsMs, storedAtMs } of records) {
+        const found = searchText(record);
+        const matches = found === null ? null : findMatches(plan, found.text);
+        const atMs = tsMs ?? storedAtMs ?? 0;
+        if (found === null || matches === null) continue;
+        if ((query.role ?? found.role) !== found.role || atMs < (query.sinceMs ?? 0)) continue;
+        if (atMs >= (query.untilMs ?? Infinity) || (tool !== null && !found.toolNames.map(toolWord).includes(tool)))
+          continue;
+        const score = matches.ranges.length / (found.text.length + 100);
+        hits.push({ ref, sessionId, seq, id, role: found.role, tsMs, score, ...searchSnippet(plan, found.text) });
+      }
+    }
+  }
+  yield* hits.toSorted((one, other) => other.score - one.score).slice(0, limit);
+}
+
+async function fork(
+  store: SessionStore,
+  ref: SessionRef,
+  target: SessionRef,
+  { atSeq, sessionId }: { readonly atSeq?: number; readonly sessionId: string },
+): Promise<SessionState> {
+  if (atSeq !== undefined && atSeq < 0)
+    throw new ThroughlineError("INPUT_INVALID", "atSeq is from 0 on.", { outcome: "not-applied" });
+  if ((await store.load(target)) !== null)
+    throw new ThroughlineError("SESSION_EXISTS", "The key is taken.", { outcome: "not-applied" });
+  const origin = await store.load(ref);
+  await forkByCopy({ store, ref }, { store, ref: target }, { sessionId, ...(atSeq === undefined ? {} : { atSeq }) });
+  // What a shared fork has in one commit: the state of the origin and the first revision.
+  const entry = (await store.load(target))?.entry ?? { sessionId };
+  const windowSeq = origin?.head.windowSeq ?? null;
+  if (windowSeq !== null && windowSeq <= (atSeq ?? Infinity))
+    await store.append(target, [], { windowFromSeq: windowSeq, entry: {} });
+  const state = await store.load(target);
+  if (state === null) throw new Error("the fork is there");
+  return { ...state, entry, revision: 1 };
+}
+
+/** Other sessions that share a record with these ids, by where they were forked. */
+async function relativesOf(store: SessionStore, ref: SessionRef, ids: readonly string[]): Promise<SessionRef[]> {
+  const relatives: SessionRef[] = [];
+  const own = (await store.load(ref))?.sessionId;
+  for await (const session of sessionsOf(store, ref.namespace)) {
+    const from = session.entry["forkedFrom"] as { readonly sessionId?: string } | undefined;
+    const ownFrom = (await store.load(ref))?.entry["forkedFrom"] as { readonly sessionId?: string } | undefined;
+    const isRelative = from?.sessionId === own || ownFrom?.sessionId === session.sessionId;
+    if (!isRelative) continue;
+    const held = new Set<string>();
+    for await (const { records } of store.read(session.ref)) for (const { id } of records) held.add(id);
+    if (ids.every((id) => held.has(id))) relatives.push(session.ref);
+  }
+  return relatives;
+}
+
+async function* poll(
+  store: SessionStore,
+  ref: SessionRef,
+  { afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
+): AsyncGenerator<RecordPage> {
+  let seq = afterSeq;
+  let at = ref;
+  const sessionId = (await store.load(ref))?.sessionId;
+  while (!signal.aborted) {
+    const now = await store.load(at);
+    // A reset archives the session that was followed.
+    if (sessionId !== undefined && now?.sessionId !== sessionId) at = { ...ref, archiveId: sessionId };
+    for await (const page of store.read(at, { afterSeq: seq })) {
+      yield page;
+      seq = page.records.at(-1)?.seq ?? seq;
+    }
+    await wait(5);
+  }
+}

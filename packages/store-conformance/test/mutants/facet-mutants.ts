@@ -1,0 +1,383 @@
+import type {
+  ForkFacet,
+  RecordPage,
+  SearchFacet,
+  SearchHit,
+  SearchQuery,
+  SessionStore,
+  WatchFacet,
+} from "@throughline/core";
+import { noted, type Mutant, type MutantWorld } from "./mutant.ts";
+
+type BrokenHandle = NonNullable<Mutant["handle"]>;
+type Search = SearchFacet["search"];
+
+/** A store whose search is wrong. */
+function searching(change: (search: Search, inner: SessionStore, world: MutantWorld) => Search): BrokenHandle {
+  return (inner, world) => {
+    const facet = inner.search as SearchFacet;
+    return { search: { ...facet, search: change((query) => facet.search(query), inner, world) } };
+  };
+}
+
+/** Every hit changed. */
+function hits(change: (hit: SearchHit) => SearchHit): BrokenHandle {
+  return searching(
+    (search) =>
+      async function* (query) {
+        for await (const hit of search(query)) yield change(hit);
+      },
+  );
+}
+
+/** The query changed. */
+function asking(change: (query: SearchQuery) => SearchQuery): BrokenHandle {
+  return searching((search) => (query) => search(change(query)));
+}
+
+function without(query: SearchQuery, name: keyof SearchQuery): SearchQuery {
+  const { [name]: _left, ...rest } = query;
+  return rest as SearchQuery;
+}
+
+export const searchMutants: readonly Mutant[] = [
+  {
+    name: "search says another seq",
+    foundBy: "search/finds-words",
+    handle: hits((hit) => ({ ...hit, seq: hit.seq + 1 })),
+  },
+  {
+    name: "search finds the beginning of words",
+    foundBy: "search/finds-words",
+    handle: asking((query) => ({ ...query, text: query.text.replaceAll(/(\w)(?=\s|$)/g, "$1*") })),
+  },
+  {
+    name: "search finds any of the words",
+    foundBy: "search/every-word",
+    handle: searching(
+      (search) =>
+        async function* (query) {
+          for (const text of query.text.split(" ")) yield* search({ ...query, text });
+        },
+    ),
+  },
+  {
+    name: "search takes quotes for spaces",
+    foundBy: "search/every-word",
+    handle: asking((query) => ({ ...query, text: query.text.replaceAll('"', " ") })),
+  },
+  {
+    name: "search counts highlights in characters",
+    foundBy: "search/snippet",
+    handle: hits((hit) => ({
+      ...hit,
+      highlights: hit.highlights.map(([start, end]) => {
+        const before = Array.from(hit.snippet.slice(0, start)).length;
+        return [before, before + end - start] as const;
+      }),
+    })),
+  },
+  {
+    name: "search takes an underscore into the word",
+    foundBy: "search/identifiers",
+    handle: searching(
+      (search) =>
+        async function* (query) {
+          if (!query.text.includes("_")) yield* search(query);
+        },
+    ),
+  },
+  {
+    name: "search wants spaces between words",
+    foundBy: "search/scripts",
+    handle: searching(
+      (search) =>
+        async function* (query) {
+          if (!/\p{Script=Han}/u.test(query.text)) yield* search(query);
+        },
+    ),
+  },
+  ...(["agentId", "key", "namespace", "state"] as const).map((name) => ({
+    name: `search ignores ${name}`,
+    foundBy: "search/filters-sessions",
+    handle: asking((query) => without(query, name)),
+  })),
+  ...(["role", "tool", "sinceMs", "untilMs"] as const).map((name) => ({
+    name: `search ignores ${name}`,
+    foundBy: "search/filters-records",
+    handle: asking((query) => without(query, name)),
+  })),
+  {
+    name: "search knows OR",
+    foundBy: "search/hostile",
+    handle: searching(
+      (search) =>
+        async function* (query) {
+          for (const text of query.text.split(" OR ")) yield* search({ ...query, text });
+        },
+    ),
+  },
+  {
+    name: "search gives hits as it finds them",
+    foundBy: "search/best-first",
+    handle: searching(
+      (search) =>
+        async function* (query) {
+          const found: SearchHit[] = [];
+          for await (const hit of search(query)) found.push(hit);
+          yield* found.toSorted((one, other) => one.seq - other.seq);
+        },
+    ),
+  },
+  {
+    name: "search has no limit",
+    foundBy: "search/best-first",
+    handle: asking((query) => (query.limit === 1 ? without(query, "limit") : query)),
+  },
+  {
+    name: "search lags behind",
+    foundBy: "search/acknowledged",
+    handle: (inner, world) => {
+      const facet = inner.search as SearchFacet;
+      const seen = noted(world, "seen", () => new Map<string, number>());
+      return {
+        search: {
+          lag: () => facet.lag(),
+          search: async function* (query) {
+            for await (const hit of facet.search(query)) {
+              const known = seen.get(hit.sessionId);
+              if (known === undefined || hit.seq <= known) yield hit;
+              seen.set(hit.sessionId, Math.max(known ?? 0, hit.seq));
+            }
+          },
+        },
+      };
+    },
+  },
+  {
+    name: "search remembers what was redacted",
+    foundBy: "search/redacted",
+    handle: (inner, world) => {
+      const facet = inner.search as SearchFacet;
+      const kept = noted(world, "kept", () => new Map<string, SearchHit[]>());
+      return {
+        search: {
+          lag: () => facet.lag(),
+          search: async function* (query) {
+            const found = (kept.get(query.text) ?? []).slice();
+            if (found.length === 0) for await (const hit of facet.search(query)) found.push(hit);
+            kept.set(query.text, found);
+            yield* found;
+          },
+        },
+      };
+    },
+  },
+  {
+    name: "search keeps old keys",
+    foundBy: "search/renamed",
+    handle: (inner, world) => {
+      const facet = inner.search as SearchFacet;
+      const first = noted(world, "first", () => new Map<string, SearchHit["ref"]>());
+      return {
+        search: {
+          lag: () => facet.lag(),
+          search: async function* (query) {
+            for await (const hit of facet.search(query)) {
+              const ref = first.get(hit.sessionId) ?? hit.ref;
+              first.set(hit.sessionId, ref);
+              yield { ...hit, ref };
+            }
+          },
+        },
+      };
+    },
+  },
+];
+
+type Fork = ForkFacet["fork"];
+
+function forking(change: (fork: Fork, inner: SessionStore) => Fork): BrokenHandle {
+  return (inner) => {
+    const facet = inner.fork as ForkFacet;
+    return { fork: { fork: change((ref, target, options) => facet.fork(ref, target, options), inner) } };
+  };
+}
+
+export const forkMutants: readonly Mutant[] = [
+  {
+    name: "fork forgets whence",
+    foundBy: "fork/shares",
+    handle: forking((fork) => async (ref, target, options) => {
+      const state = await fork(ref, target, options);
+      return { ...state, entry: { sessionId: state.sessionId } };
+    }),
+  },
+  {
+    name: "fork takes everything",
+    foundBy: "fork/at-seq",
+    handle: forking(
+      (fork) =>
+        (ref, target, { sessionId }) =>
+          fork(ref, target, { sessionId }),
+    ),
+  },
+  {
+    name: "fork is another name for its origin",
+    foundBy: "fork/apart",
+    handle: (inner, world) => {
+      const aliases = noted(world, "aliases", () => new Map<string, string>());
+      return {
+        ...forking((fork) => async (ref, target, options) => {
+          const state = await fork(ref, target, options);
+          aliases.set(target.key, ref.key);
+          return state;
+        })(inner, world),
+        append: (ref, drafts, options) =>
+          inner.append({ ...ref, key: aliases.get(ref.key) ?? ref.key }, drafts, options),
+      };
+    },
+  },
+  {
+    name: "fork gives its records new ids",
+    foundBy: "fork/ids",
+    handle: (inner) => ({
+      append: (ref, drafts, options) =>
+        inner.append(
+          ref,
+          drafts.map((draft) => {
+            if (!("id" in draft) || ref.key.endsWith("a")) return draft;
+            const { id: _id, ...rest } = draft;
+            return rest as typeof draft;
+          }),
+          options,
+        ),
+    }),
+  },
+  {
+    name: "fork of a fork shares the first origin only",
+    foundBy: "fork/of-fork",
+    handle: forking(
+      (fork) => async (ref, target, options) =>
+        ref.key.endsWith("b")
+          ? fork({ ...ref, key: ref.key.replace(/b$/, "a") }, target, options)
+          : fork(ref, target, options),
+    ),
+  },
+  {
+    name: "fork makes a missing origin",
+    foundBy: "fork/refused",
+    handle: forking((fork, inner) => async (ref, target, options) => {
+      if ((await inner.load(ref)) === null) await inner.save(ref, { sessionId: "made" }, { ifRevision: null });
+      return fork(ref, target, options);
+    }),
+  },
+  {
+    name: "purging an origin takes its forks along",
+    foundBy: "fork/origin-purged",
+    handle: (inner) => ({
+      remove: async (ref, options) => {
+        const { sessions } = await inner.list({ namespace: ref.namespace });
+        const origin = (await inner.load(ref))?.sessionId;
+        await inner.remove(ref, options);
+        for (const session of sessions) {
+          const from = session.entry["forkedFrom"] as { readonly sessionId?: string } | undefined;
+          if (from?.sessionId === origin && options?.purge === true) await inner.remove(session.ref, options);
+        }
+      },
+    }),
+  },
+  {
+    name: "a fork redacts nothing of what it shares",
+    foundBy: "fork/redacted",
+    handle: (inner) => ({
+      redact: async (ref, ids, options) => {
+        const isFork = (await inner.load(ref))?.entry["forkedFrom"] !== undefined;
+        return inner.redact(ref, isFork ? [] : ids, options);
+      },
+    }),
+  },
+  {
+    name: "purging a fork redacts what it shared",
+    foundBy: "fork/purged",
+    handle: (inner) => ({
+      remove: async (ref, options) => {
+        const ids: string[] = [];
+        for await (const { records } of inner.read(ref)) ids.push(...records.map(({ id }) => id));
+        const state = await inner.load(ref);
+        if (state?.entry["forkedFrom"] !== undefined && ids.length > 2)
+          await inner.redact(ref, ids.slice(0, 1), { reason: "x" });
+        await inner.remove(ref, options);
+      },
+    }),
+  },
+];
+
+function watched(change: (pages: AsyncIterable<RecordPage>) => AsyncGenerator<RecordPage>): BrokenHandle {
+  return (inner) => {
+    const facet = inner.watch as WatchFacet;
+    return { watch: { watch: (ref, options) => change(facet.watch(ref, options)) } };
+  };
+}
+
+export const watchMutants: readonly Mutant[] = [
+  {
+    name: "watch gives a page twice",
+    foundBy: "watch/follows",
+    handle: watched(async function* (pages) {
+      for await (const page of pages) {
+        yield page;
+        yield page;
+      }
+    }),
+  },
+  {
+    name: "watch begins at the beginning",
+    foundBy: "watch/after-seq",
+    handle: (inner) => {
+      const facet = inner.watch as WatchFacet;
+      return { watch: { watch: (ref, options) => facet.watch(ref, { ...options, afterSeq: 0 }) } };
+    },
+  },
+  {
+    name: "watch ends with the first page",
+    foundBy: "watch/other-handle",
+    handle: watched(async function* (pages) {
+      for await (const page of pages) {
+        yield page;
+        return;
+      }
+    }),
+  },
+  {
+    name: "watch goes on with the next session of the key",
+    foundBy: "watch/one-session",
+    handle: (inner) => ({
+      watch: {
+        watch: async function* (ref, { afterSeq, signal }) {
+          for (let seq = afterSeq; !signal.aborted;) {
+            for await (const page of inner.read(ref, { afterSeq: seq })) {
+              yield page;
+              seq = page.records.at(-1)?.seq ?? seq;
+            }
+            await new Promise((resolve) => setTimeout(resolve, 5));
+          }
+        },
+      },
+    }),
+  },
+  {
+    name: "watch waits for a session to come",
+    foundBy: "watch/missing",
+    handle: (inner) => {
+      const facet = inner.watch as WatchFacet;
+      return {
+        watch: {
+          watch: async function* (ref, options) {
+            if ((await inner.load(ref)) !== null) yield* facet.watch(ref, options);
+          },
+        },
+      };
+    },
+  },
+];

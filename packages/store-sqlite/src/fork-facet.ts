@@ -1,0 +1,75 @@
+import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import type { Connection } from "./open-connection.ts";
+import { foundSession } from "./session-rows.ts";
+import { countSlice, forkSession, type CountedMessages } from "./fork-session.ts";
+import type { SessionRow } from "./statements.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+interface ForkOptions {
+  readonly atSeq?: number;
+  readonly sessionId: string;
+}
+
+/** Forks share the records of their origin: nothing is copied, whatever the session holds. */
+export function createFork(handle: StoreHandle): ForkFacet {
+  return { fork: (ref, target, options) => fork(handle, ref, target, options) };
+}
+
+async function fork(
+  handle: StoreHandle,
+  ref: SessionRef,
+  target: SessionRef,
+  { atSeq = Infinity, sessionId }: ForkOptions,
+): Promise<SessionState> {
+  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
+    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  for (;;) {
+    // How many messages a fork begins with has to be counted where it does not end with its origin.
+    const counted = await countedMessages(handle, ref, atSeq);
+    const state = await handle.write(
+      (scene) => {
+        const origin = foundSession(scene.connection.statements, ref);
+        const messages = messagesUpTo(scene.connection, origin, atSeq, counted);
+        if (messages === null) return null;
+        return forkSession(scene, ref, { ref: target, sessionId, atSeq: Math.min(atSeq, origin.last_seq) }, messages);
+      },
+      { durability: "disk" },
+    );
+    if (state !== null) return state;
+  }
+}
+
+interface Counted {
+  readonly origin: SessionRow;
+  readonly found: CountedMessages;
+}
+
+/** Counts slice by slice, so that nobody waits for a long session. */
+async function countedMessages(handle: StoreHandle, ref: SessionRef, atSeq: number): Promise<Counted> {
+  const origin = await handle.read(({ statements }) => foundSession(statements, ref));
+  const { last_seq: lastSeq, message_count: messages } = origin;
+  const toSeq = Math.min(atSeq, lastSeq);
+  let found: CountedMessages = toSeq > lastSeq / 2 ? { atSeq: lastSeq, messages } : { atSeq: 0, messages: 0 };
+  while (found.atSeq !== toSeq) {
+    const before = found;
+    found = await handle.read(({ statements }) => countSlice(statements, origin, toSeq, before));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { origin, found };
+}
+
+/** Null when a redaction came in between, or the session is another one: the count is then to be made again. */
+function messagesUpTo(
+  { statements }: Connection,
+  origin: SessionRow,
+  atSeq: number,
+  { origin: before, found }: Counted,
+): number | null {
+  if (origin.session !== before.session) return null;
+  if (atSeq >= origin.last_seq) return origin.message_count;
+  const since = statements.countMessages.get(origin.session, before.last_seq, origin.last_seq) ?? 0;
+  if (origin.message_count - since !== before.message_count) return null;
+  // What was appended meanwhile may have moved the end of the fork.
+  return Math.min(atSeq, origin.last_seq) === found.atSeq ? found.messages : null;
+}

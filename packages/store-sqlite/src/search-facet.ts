@@ -1,0 +1,103 @@
+import type { SearchFacet, SearchHit, SearchQuery } from "@throughline/core";
+import { readSearchQuery } from "@throughline/core/store-search";
+import type { SearchIndex } from "./search-index.ts";
+import { hitOf, rankedRecords } from "./search-query.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+/** When the index is filled: behind the turns, or only when somebody searches. */
+export type SearchFill = "background" | "on-demand";
+
+/** After the last write of a burst it is quiet for so long before the index is filled. */
+const quietMs = 200;
+/** A burst that does not end is not waited for longer. */
+const longestWaitMs = 2000;
+
+/** Searches a store, and keeps its index behind the log by as little as turns allow. */
+export class SearchFiller implements SearchFacet {
+  readonly #handle: StoreHandle;
+  readonly #index: SearchIndex;
+  readonly #fill: SearchFill;
+  #timer: NodeJS.Timeout | null = null;
+  #waitingSinceMs = 0;
+  #filling: Promise<void> | null = null;
+
+  constructor(handle: StoreHandle, index: SearchIndex, fill: SearchFill) {
+    this.#handle = handle;
+    this.#index = index;
+    this.#fill = fill;
+  }
+
+  async *search(query: SearchQuery): AsyncGenerator<SearchHit> {
+    const scope = readSearchQuery(query);
+    this.#handle.life.begin(query.signal);
+    if (scope.plan.clauses.length === 0) return;
+    await this.#catchUpNow(query.signal);
+    const ranked = await this.#handle.read((connection) => rankedRecords(connection, query, scope), query.signal);
+    for (const each of ranked) {
+      const hit = await this.#handle.read(
+        (connection) => hitOf(this.#handle.scene, connection, query, scope.plan, each),
+        query.signal,
+      );
+      if (hit !== null) yield hit;
+    }
+  }
+
+  lag(): Promise<number> {
+    return this.#handle.read((connection) => this.#index.lag(connection));
+  }
+
+  /** Makes the index anew from the records. */
+  async rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    await this.#handle.write(({ connection }) => this.#index.clear(connection), { durability: "process", ...options });
+    await this.#catchUpNow(options.signal);
+  }
+
+  /** Called after every commit. */
+  poke(): void {
+    if (this.#fill === "on-demand" || this.#filling !== null) return;
+    const nowMs = this.#handle.scene.clock.nowMs();
+    if (this.#timer === null) this.#waitingSinceMs = nowMs;
+    else if (nowMs - this.#waitingSinceMs >= longestWaitMs) return;
+    else clearTimeout(this.#timer);
+    // A process that has nothing else to do may end: the next one goes on.
+    this.#timer = setTimeout(() => this.#fillBehind(), quietMs).unref();
+  }
+
+  /** Ends what is under way, for the handle is closing. */
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    await this.#filling;
+  }
+
+  #fillBehind(): void {
+    this.#timer = null;
+    // What fails here fails again for whoever searches, and is told to him.
+    this.#filling = this.#catchUp(Infinity).then(
+      () => this.#filled(),
+      () => this.#filled(),
+    );
+  }
+
+  #filled(): void {
+    this.#filling = null;
+  }
+
+  /** Indexes everything that is there now. */
+  async #catchUpNow(signal: AbortSignal | undefined): Promise<void> {
+    await this.#catchUp(await this.#handle.read((connection) => this.#index.newestRecord(connection), signal), signal);
+  }
+
+  /** Indexes the records up to a number, a few milliseconds at a time. */
+  async #catchUp(toRecord: number, signal?: AbortSignal): Promise<void> {
+    for (let isDone = false; !isDone;) {
+      const batch = await this.#handle.read((connection) => this.#index.nextBatch(connection), signal);
+      if (batch === null) return;
+      const isWritten = await this.#handle.write(({ connection }) => this.#index.writeBatch(connection, batch), {
+        durability: "process",
+        signal,
+      });
+      isDone = isWritten && batch.toRecord >= toRecord;
+    }
+  }
+}

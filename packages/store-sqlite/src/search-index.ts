@@ -1,0 +1,203 @@
+import type { SessionRecord } from "@throughline/core";
+import { searchIndexText, searchText, toolWord } from "@throughline/core/store-search";
+import type Database from "better-sqlite3";
+import type { Connection } from "./open-connection.ts";
+import type { Session, SessionRow } from "./statements.ts";
+
+/** How core makes words; with other rules everything is indexed anew. */
+const searchRules = 1;
+
+/** So much is read, taken apart and written at a time: a few milliseconds of each. */
+const batchRows = 128;
+const batchCharacters = 96 * 1024;
+
+/** A session with more records is not taken out of the index word by word: the index is made anew. */
+const mostForgotten = 2000;
+
+interface IndexState {
+  /** The last record that is indexed. */
+  readonly indexed_to: number;
+  readonly rules: number;
+  /** Grows when something that may have been read for the index was taken away. */
+  readonly changes: number;
+}
+
+interface IndexedRow {
+  readonly record: number;
+  readonly text: unknown;
+}
+
+/** The columns of one record in the index. */
+interface IndexDocument {
+  readonly record: number;
+  readonly words: string;
+  readonly names: string;
+  readonly tools: string;
+}
+
+/** Records made ready for the index, outside the lock. */
+export interface IndexBatch {
+  readonly state: IndexState;
+  readonly toRecord: number;
+  readonly documents: readonly IndexDocument[];
+}
+
+interface SearchStatements {
+  readonly state: Database.Statement<[], IndexState>;
+  readonly newest: Database.Statement<[], number | null>;
+  readonly count: Database.Statement<[number], number>;
+  readonly next: Database.Statement<[number], IndexedRow>;
+  readonly ofRecord: Database.Statement<[Session, number], IndexedRow>;
+  readonly ofSession: Database.Statement<[Session, number, number], IndexedRow>;
+  readonly insert: Database.Statement<[number, string, string, string]>;
+  readonly remove: Database.Statement<[number, string, string, string]>;
+  readonly clear: Database.Statement<[]>;
+  readonly setState: Database.Statement<[indexedTo: number, rules: number, changes: number]>;
+}
+
+/** So far a backlog is counted; beyond it the numbers of the records tell. */
+const countedLag = 10_000;
+
+const textOf =
+  "coalesce(p.content, r.text) AS text FROM store_records r LEFT JOIN store_payloads p ON p.payload = r.text_payload";
+
+/**
+ * The full-text index of one store: behind the log, and never in the way of a turn. The index holds no text, so that
+ * what is taken out has to be taken apart once more in the same way it went in.
+ */
+export class SearchIndex {
+  readonly #prepared = new WeakMap<Connection, SearchStatements>();
+
+  /** Records that are not in the index yet. */
+  lag(connection: Connection): number {
+    const { state, newest, count } = this.#statements(connection);
+    const { indexed_to: indexedTo } = currentState(state);
+    const counted = count.get(indexedTo) ?? 0;
+    return counted <= countedLag ? counted : (newest.get() ?? 0) - indexedTo;
+  }
+
+  /** The number of the last record of the log. */
+  newestRecord(connection: Connection): number {
+    return this.#statements(connection).newest.get() ?? 0;
+  }
+
+  /** The next records of the log, taken apart; null when all are indexed. */
+  nextBatch(connection: Connection): IndexBatch | null {
+    const statements = this.#statements(connection);
+    const state = currentState(statements.state);
+    if (state.rules !== searchRules) return { state, toRecord: 0, documents: [] };
+    const documents: IndexDocument[] = [];
+    let toRecord = state.indexed_to;
+    let characters = 0;
+    for (let rows = 0; rows < batchRows && characters < batchCharacters; rows++) {
+      const row = statements.next.get(toRecord);
+      if (row === undefined) break;
+      toRecord = row.record;
+      characters += typeof row.text === "string" ? row.text.length : 0;
+      const document = documentOf(row);
+      if (document !== null) documents.push(document);
+    }
+    return toRecord === state.indexed_to ? null : { state, toRecord, documents };
+  }
+
+  /** Writes a batch, inside a transaction; false when the log or the index changed since it was read. */
+  writeBatch(connection: Connection, { state: read, toRecord, documents }: IndexBatch): boolean {
+    const statements = this.#statements(connection);
+    const state = currentState(statements.state);
+    if (state.changes !== read.changes || state.indexed_to !== read.indexed_to || state.rules !== read.rules)
+      return false;
+    if (state.rules !== searchRules) this.clear(connection);
+    else {
+      for (const { record, words, names, tools } of documents) statements.insert.run(record, words, names, tools);
+      statements.setState.run(toRecord, searchRules, state.changes);
+    }
+    return true;
+  }
+
+  /** Takes out what a record said, before it is replaced. */
+  forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
+    const statements = this.#statements(connection);
+    this.#forget(statements, statements.ofRecord.all(owner.session, seq));
+  }
+
+  /** Takes out what the records of a session say from a seq on, before they are deleted. */
+  forgetRecords(connection: Connection, session: SessionRow, fromSeq: number): void {
+    const statements = this.#statements(connection);
+    if (session.last_seq - fromSeq >= mostForgotten) this.clear(connection);
+    else this.#forget(statements, statements.ofSession.all(session.session, fromSeq, session.last_seq));
+  }
+
+  /** After records were deleted: their numbers may be given again, to records that are not indexed. */
+  settle(connection: Connection): void {
+    const { state, newest, setState } = this.#statements(connection);
+    const { indexed_to: indexedTo, rules, changes } = currentState(state);
+    setState.run(Math.min(indexedTo, newest.get() ?? 0), rules, changes + 1);
+  }
+
+  /** Empties the index; it is filled again from the log. */
+  clear(connection: Connection): void {
+    const { clear, state, setState } = this.#statements(connection);
+    clear.run();
+    setState.run(0, searchRules, currentState(state).changes + 1);
+  }
+
+  #forget(statements: SearchStatements, rows: readonly IndexedRow[]): void {
+    const { indexed_to: indexedTo, rules, changes } = currentState(statements.state);
+    for (const row of rows) {
+      const document = row.record <= indexedTo ? documentOf(row) : null;
+      if (document !== null) statements.remove.run(row.record, document.words, document.names, document.tools);
+    }
+    statements.setState.run(indexedTo, rules, changes + 1);
+  }
+
+  /** Prepared when they are first needed: loading the index costs more than opening the rest. */
+  #statements(connection: Connection): SearchStatements {
+    const known = this.#prepared.get(connection);
+    if (known !== undefined) return known;
+    const { database } = connection;
+    const made: SearchStatements = {
+      state: database.prepare("SELECT indexed_to, rules, changes FROM store_search_state"),
+      newest: database.prepare<[], number | null>("SELECT max(record) FROM store_records").pluck(),
+      count: database
+        .prepare<[number], number>(
+          `SELECT count(*) FROM (SELECT 1 FROM store_records WHERE record > ? LIMIT ${countedLag + 1})`,
+        )
+        .pluck(),
+      next: database.prepare(`SELECT r.record, ${textOf} WHERE r.record > ? ORDER BY r.record LIMIT 1`),
+      ofRecord: database.prepare(`SELECT r.record, ${textOf} WHERE r.session = ? AND r.seq = ?`),
+      ofSession: database.prepare(`SELECT r.record, ${textOf} WHERE r.session = ? AND r.seq >= ? AND r.seq <= ?`),
+      insert: database.prepare("INSERT INTO store_search (rowid, words, names, tools) VALUES (?, ?, ?, ?)"),
+      remove: database.prepare(
+        "INSERT INTO store_search (store_search, rowid, words, names, tools) VALUES ('delete', ?, ?, ?, ?)",
+      ),
+      clear: database.prepare("INSERT INTO store_search (store_search) VALUES ('delete-all')"),
+      setState: database.prepare("UPDATE store_search_state SET indexed_to = ?, rules = ?, changes = ?"),
+    };
+    this.#prepared.set(connection, made);
+    return made;
+  }
+}
+
+function currentState(statement: SearchStatements["state"]): IndexState {
+  return statement.get() ?? { indexed_to: 0, rules: 0, changes: 0 };
+}
+
+/** What of a record is indexed; null when it has no words. A damaged record is left to those who read it. */
+function documentOf({ record, text }: IndexedRow): IndexDocument | null {
+  const found = typeof text === "string" ? searchText(parsedRecord(text)) : null;
+  if (found === null) return null;
+  const tools = [...new Set(found.toolNames.map(toolWord))].join(" ");
+  return { record, ...searchIndexText(found.text), tools };
+}
+
+const nothing: SessionRecord = { type: "", id: "", parentId: null, timestamp: "" };
+
+function parsedRecord(text: string): SessionRecord {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as SessionRecord) : nothing;
+  } catch {
+    // Damage is told by reading and by `verify`; the index has no words for it.
+    return nothing;
+  }
+}

@@ -1,0 +1,149 @@
+import type { SearchHit, SearchQuery, SessionRecord } from "@throughline/core";
+import {
+  findMatches,
+  searchSnippet,
+  searchText,
+  type SearchPlan,
+  type SearchScope,
+} from "@throughline/core/store-search";
+import type { Connection } from "./open-connection.ts";
+import { recordOf, rowOf } from "./record-rows.ts";
+import { placeOf, refOf } from "./session-rows.ts";
+import { spansOf, type SessionSpan } from "./session-spans.ts";
+import type { Session, SessionRow } from "./statements.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+/** A record that fits, best first. */
+export interface RankedRecord {
+  readonly session: Session;
+  readonly seq: number;
+  readonly rank: number;
+}
+
+interface Condition {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** Ranks what fits. Words in one piece count as much as their parts; the names of tools only filter. */
+export function rankedRecords(
+  { database, statements }: Connection,
+  query: SearchQuery,
+  scope: SearchScope,
+): readonly RankedRecord[] {
+  const keyed = query.key === undefined ? null : spansOfKey({ database, statements }, query, scope);
+  if (keyed?.length === 0) return [];
+  const conditions = [...filters(query, scope), ...(keyed === null ? [] : [within(keyed)])];
+  const where = conditions.map(({ sql }) => ` AND ${sql}`).join("");
+  const values = conditions.flatMap((condition) => condition.values);
+  return database
+    .prepare<unknown[], RankedRecord>(
+      `SELECT r.session, r.seq, bm25(store_search, 1.0, 1.0, 0.0) AS rank
+       FROM store_search f JOIN store_records r ON r.record = f.rowid JOIN store_sessions s ON s.session = r.session
+       WHERE store_search MATCH ?${where} ORDER BY rank, r.record DESC LIMIT ?`,
+    )
+    .all(matchText(scope), ...values, scope.limit);
+}
+
+/** The hit of a ranked record; null when it has changed since it was ranked. */
+export function hitOf(
+  { rows: coder }: StoreScene,
+  { statements }: Connection,
+  query: SearchQuery,
+  plan: SearchPlan,
+  { session, seq, rank }: RankedRecord,
+): SearchHit | null {
+  const owner = statements.findSession.get(session);
+  const [found] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
+  if (owner === undefined || found === undefined) return null;
+  const stored = recordOf(coder, placeOf(owner), rowOf(statements, found), "record");
+  const text = searchText(stored.record);
+  if (text === null || findMatches(plan, text.text) === null) return null;
+  const shown = query.key === undefined ? owner : (sharerOf({ statements }, owner, seq, query) ?? owner);
+  return {
+    ref: refOf(shown),
+    sessionId: shown.session_id,
+    seq,
+    id: stored.id,
+    role: roleOf(stored.record),
+    tsMs: stored.tsMs,
+    score: -rank,
+    ...searchSnippet(plan, text.text),
+  };
+}
+
+/** Every word in quotes, so that nothing in it is an operator. Words are letters and digits only. */
+function matchText({ plan, toolWord }: SearchScope): string {
+  const clauses = plan.clauses.map(({ words, isPrefix, name }) => {
+    const phrase = `"${words.join(" ")}"${isPrefix ? " *" : ""}`;
+    const columns = words.length === 1 ? "{words names}" : "words";
+    return `(${columns} : ${phrase}${name === null ? "" : ` OR {words names} : "${name}"`})`;
+  });
+  return [...clauses, ...(toolWord === null ? [] : [`(tools : "${toolWord}")`])].join(" AND ");
+}
+
+const timeOf = "coalesce(r.ts_ms, r.stored_at_ms, 0)";
+
+function filters(
+  { agentId, role, sinceMs, untilMs, key }: SearchQuery,
+  { namespace, state }: SearchScope,
+): Condition[] {
+  const found: Condition[] = [];
+  // Records of a fork's origin may lie in another place than the fork; with a key the spans say it all.
+  if (key === undefined) {
+    found.push({ sql: "s.namespace = ?", values: [namespace] });
+    if (agentId !== undefined) found.push({ sql: "s.agent_id = ?", values: [agentId] });
+    if (state !== "any") found.push({ sql: "s.archived = ?", values: [state === "archived" ? 1 : 0] });
+  }
+  if (role !== undefined) found.push({ sql: "r.role = ?", values: [role] });
+  if (sinceMs !== undefined) found.push({ sql: `${timeOf} >= ?`, values: [sinceMs] });
+  if (untilMs !== undefined) found.push({ sql: `${timeOf} < ?`, values: [untilMs] });
+  return found;
+}
+
+function within(spans: readonly SessionSpan[]): Condition {
+  const values = spans.flatMap(({ owner, afterSeq, toSeq }) => [
+    owner.session,
+    afterSeq,
+    Math.min(toSeq, Number.MAX_SAFE_INTEGER),
+  ]);
+  const each = spans.map(() => "(r.session = ? AND r.seq > ? AND r.seq <= ?)");
+  return { sql: `(${each.join(" OR ")})`, values };
+}
+
+function sessionsOfKey(
+  { database }: Pick<Connection, "database">,
+  query: SearchQuery,
+  scope: SearchScope,
+): SessionRow[] {
+  const { key = "", agentId } = query;
+  const agent = agentId === undefined ? "" : " AND agent_id = ?";
+  const state = scope.state === "any" ? "" : ` AND archived = ${scope.state === "archived" ? 1 : 0}`;
+  return database
+    .prepare<unknown[], SessionRow>(`SELECT * FROM store_sessions WHERE namespace = ? AND key = ?${agent}${state}`)
+    .all(scope.namespace, key, ...(agentId === undefined ? [] : [agentId]));
+}
+
+function spansOfKey(
+  connection: Pick<Connection, "database" | "statements">,
+  query: SearchQuery,
+  scope: SearchScope,
+): SessionSpan[] {
+  return sessionsOfKey(connection, query, scope).flatMap((row) => [...spansOf(connection.statements, row)]);
+}
+
+/** The session of the key that shows the record as its own. */
+function sharerOf(
+  { statements }: Pick<Connection, "statements">,
+  owner: SessionRow,
+  seq: number,
+  { key, agentId }: SearchQuery,
+): SessionRow | undefined {
+  return statements.sharersOf
+    .all(owner.session, seq)
+    .find((each) => each.key === key && (agentId === undefined || each.agent_id === agentId));
+}
+
+function roleOf(record: SessionRecord): string | null {
+  return searchText(record)?.role ?? null;
+}

@@ -1,0 +1,30 @@
+import { quote, refused } from "@throughline/core/store";
+import type { SessionRow, Statements } from "./statements.ts";
+
+/** Records of one session, as they stand in the file: those after one seq up to another. */
+export interface SessionSpan {
+  /** The session that wrote them. */
+  readonly owner: SessionRow;
+  readonly afterSeq: number;
+  readonly toSeq: number;
+}
+
+/**
+ * Where the records of a session are, in order: its own, and before them those a fork shares with its origin.
+ * @throws {ThroughlineError} STORE_CORRUPT
+ */
+export function spansOf(statements: Statements, row: SessionRow): readonly SessionSpan[] {
+  const spans: SessionSpan[] = [];
+  let owner = row;
+  for (let toSeq = Infinity; ;) {
+    const { origin, origin_seq: originSeq } = owner;
+    spans.unshift({ owner, afterSeq: originSeq ?? 0, toSeq });
+    if (origin === null || originSeq === null) return spans;
+    const found = statements.findSession.get(origin);
+    // An origin is older than its fork: whatever a damaged file says, the walk ends.
+    if (found === undefined || found.session >= owner.session)
+      throw refused("STORE_CORRUPT", `The origin of the fork ${quote(owner.session_id)} is missing.`, { origin });
+    toSeq = Math.min(toSeq, originSeq);
+    owner = found;
+  }
+}
