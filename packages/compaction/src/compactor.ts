@@ -8,7 +8,7 @@ import {
   type CompactionResult,
 } from "./background-compaction.ts";
 import type { CompactionListener } from "./compaction-event.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "@throughline/core/summaries";
 import { compactionNeed, type CompactionNeed, type CompactionSettings } from "./compaction-settings.ts";
 import type { CompactionWork, TokenMeasure } from "./compaction-work.ts";
 

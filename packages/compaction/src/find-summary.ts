@@ -1,12 +1,10 @@
 import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@throughline/core";
 import { renderText, type NeutralMessage } from "@throughline/history";
-import { auditSummary, type AuditProblem } from "./audit-summary.ts";
+import { auditSummary, Deadline, untilAborted, type AuditProblem } from "@throughline/core/summaries";
 import type { SummarySource } from "./compaction-details.ts";
 import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";
-import { Deadline } from "./deadline.ts";
 import type { UsableCheckpoint } from "./find-checkpoints.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 /** A rung of the ladder that gave no summary. */
 export interface FailedRung {

@@ -14,8 +14,6 @@ export { extractDetails } from "./extract-details.ts";
 export type { ExtractOptions } from "./extract-details.ts";
 export { proseOf, summaryText } from "./summary-text.ts";
 export type { SummaryTextOptions } from "./summary-text.ts";
-export { auditSummary } from "./audit-summary.ts";
-export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
 export { applyCompaction } from "./apply-compaction.ts";
 export type { ApplyOptions, ApplyOutcome } from "./apply-compaction.ts";
 export type { PreparedCompaction } from "./prepare-compaction.ts";

@@ -14,10 +14,9 @@ import {
   type StoredRecord,
   type Summarizer,
 } from "@throughline/core";
-import { auditSummary } from "./audit-summary.ts";
+import { auditSummary, Deadline, untilAborted } from "@throughline/core/summaries";
 import { tell, type CompactionListener } from "./compaction-event.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
-import { Deadline } from "./deadline.ts";
 import { conversationText } from "./find-summary.ts";
 import { newRetry, readRetries, retryPatch, type PendingRetry } from "./retry-entry.ts";
 import type { RetryLease } from "./retry-lease.ts";
@@ -34,7 +33,6 @@ import {
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { extractDetails } from "./extract-details.ts";
 import { proseOf, summaryText } from "./summary-text.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 export interface SummaryRetryOptions extends RetryLimits {
   readonly store: SessionStore;

@@ -256,7 +256,8 @@ const table = {
   STORE_UNREACHABLE: {
     summary: "The store's server cannot be reached, or the connection to it broke off.",
     retryable: true,
-    remedy: "Look at the server and the network; a write whose outcome is unknown is repeated with its idempotency key only.",
+    remedy:
+      "Look at the server and the network; a write whose outcome is unknown is repeated with its idempotency key only.",
   },
   STORE_UNSUPPORTED: {
     summary: "This build has no store for the URL's scheme.",

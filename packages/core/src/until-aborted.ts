@@ -1,11 +1,10 @@
-import { ThroughlineError } from "@throughline/core";
+import { ThroughlineError } from "./throughline-error.ts";
 
 /** Waits for work that may not listen to its signal: it must not hold the turn. What it does later is not looked at. */
 export async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | null): Promise<Value> {
   if (signal === null) return work;
   const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void =>
-    reject(new ThroughlineError("ABORTED", "The summary was aborted.", { cause: signal.reason }));
+  const abort = (): void => reject(new ThroughlineError("ABORTED", "The work was aborted.", { cause: signal.reason }));
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
   try {

@@ -1,4 +1,5 @@
-import { ThroughlineError, type Clock } from "@throughline/core";
+import type { Clock } from "./ports.ts";
+import { ThroughlineError } from "./throughline-error.ts";
 
 /** A signal that fires with the caller's, or when the time is over. To be ended, so that no timer outlives the work. */
 export class Deadline implements AsyncDisposable {
@@ -13,7 +14,7 @@ export class Deadline implements AsyncDisposable {
     this.timer = clock.sleep(deadlineMs, this.ending.signal).then(
       () => {
         this.isOver = true;
-        stop.abort(new ThroughlineError("ABORTED", `No summary within ${deadlineMs} ms.`));
+        stop.abort(new ThroughlineError("ABORTED", `Not done within ${deadlineMs} ms.`));
       },
       // Ended before the time was over.
       () => {},

@@ -1,0 +1,4 @@
+export { auditSummary } from "./audit-summary.ts";
+export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
+export { Deadline } from "./deadline.ts";
+export { untilAborted } from "./until-aborted.ts";
