@@ -18,7 +18,7 @@ import {
   type TokenCounter,
 } from "@throughline/tokens";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
-import { spliceBetween } from "./call-splice.ts";
+import { differenceBetween, sameMessages } from "./call-splice.ts";
 import type { Prompt, PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
@@ -186,7 +186,9 @@ class ModelCall {
     const changes = this.#changes.slice(this.#toldChanges);
     this.#toldChanges = this.#changes.length;
     const isAsRendered = request.messages === messages && this.#changes.length === 0;
-    const expected = isAsRendered ? messages : applyChanges(messages, [...keptChanges, ...this.#changes]);
+    const difference = isAsRendered
+      ? sameMessages
+      : differenceBetween(applyChanges(messages, [...keptChanges, ...this.#changes]), request.messages, this.#changes);
     return {
       turnId,
       step,
@@ -207,7 +209,7 @@ class ModelCall {
       outcome: "failed",
       actual: null,
       changes,
-      splice: isAsRendered ? null : spliceBetween(expected, request.messages),
+      ...difference,
     };
   }
 

@@ -1,5 +1,6 @@
 import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard";
+import type { ThinkingRange } from "./leave-thinking-out.ts";
 
 /** How one call of the model ended. */
 export type CallOutcome = "answered" | "partial" | "overflowed" | "failed" | "aborted";
@@ -48,7 +49,16 @@ export interface CallFacts {
   readonly actual: CallActual | null;
   /** What was shortened for this call; what was shortened for earlier ones is so here too. */
   readonly changes: readonly GuardChange[];
+  /** The messages that lost their thinking by it, in this call and in later ones; with a splice in later ones only. */
+  readonly thinkingOut: ThinkingRange | null;
   readonly splice: CallSplice | null;
+}
+
+/** A call is told apart by its turn, its place in it, and how often it was tried. */
+type CallName = Pick<CallFacts, "turnId" | "step" | "attempt">;
+
+export function isSameCall(one: CallName, other: CallName): boolean {
+  return one.turnId === other.turnId && one.step === other.step && one.attempt === other.attempt;
 }
 
 /** Of the record's line: what does not fit goes into a further record. */
@@ -56,22 +66,25 @@ export const maxCallBytes = 600;
 
 /** The drafts of a call: one, or two when its changes are too long. */
 export function callDrafts(call: CallFacts): readonly RecordDraft[] {
-  const { changes, splice } = call;
-  const hasMore = splice !== null || changes.length > 0;
-  const whole = throughlineDraft("call", { ...briefly(call), ...moreOf(changes, splice) });
+  const hasMore = call.splice !== null || call.thinkingOut !== null || call.changes.length > 0;
+  const whole = throughlineDraft("call", { ...briefly(call), ...moreOf(call) });
   if (!hasMore || JSON.stringify(whole).length + otherFieldsBytes <= maxCallBytes) return [whole];
   const { turnId, step, attempt } = call;
   return [
     throughlineDraft("call", { ...briefly(call), more: 1 }),
-    throughlineDraft("call", { turnId, step, attempt, part: 2, ...moreOf(changes, splice) }),
+    throughlineDraft("call", { turnId, step, attempt, part: 2, ...moreOf(call) }),
   ];
 }
 
 /** Id, parent and time of a record, which the store adds. */
 const otherFieldsBytes = 120;
 
-function moreOf(changes: readonly GuardChange[], splice: CallSplice | null): Readonly<Record<string, unknown>> {
-  return { ...(changes.length === 0 ? {} : { changes }), ...(splice === null ? {} : { splice }) };
+function moreOf({ changes, thinkingOut, splice }: CallFacts): Readonly<Record<string, unknown>> {
+  return {
+    ...(changes.length === 0 ? {} : { changes }),
+    ...(thinkingOut === null ? {} : { thinkingOut }),
+    ...(splice === null ? {} : { splice }),
+  };
 }
 
 /** Short names, and nothing that is as usual: there is one of these for every call. */
@@ -113,6 +126,7 @@ export type CallPart =
       readonly step: number;
       readonly attempt: number;
       readonly changes: readonly GuardChange[];
+      readonly thinkingOut: ThinkingRange | null;
       readonly splice: CallSplice | null;
     };
 
@@ -125,7 +139,8 @@ export function readCallPart(record: SessionRecord): CallPart | null {
   const attempt = numberOr(data["attempt"], 0);
   const changes = Array.isArray(data["changes"]) ? (data["changes"] as readonly GuardChange[]) : [];
   const splice = isFields(data["splice"]) ? (data["splice"] as unknown as CallSplice) : null;
-  if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, splice };
+  const thinkingOut = Array.isArray(data["thinkingOut"]) ? (data["thinkingOut"] as unknown as ThinkingRange) : null;
+  if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, thinkingOut, splice };
   const { provider, model, toSeq, outcome } = data;
   if (typeof provider !== "string" || typeof model !== "string" || typeof toSeq !== "number") return null;
   const call: CallFacts = {
@@ -148,6 +163,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     outcome: outcome as CallOutcome,
     actual: Array.isArray(data["actual"]) ? (data["actual"] as unknown as CallActual) : null,
     changes,
+    thinkingOut,
     splice,
   };
   return { part: 1, call, hasMore: data["more"] === 1 };

@@ -1,7 +1,32 @@
-import type { CallSplice } from "./call-record.ts";
+import type { GuardChange } from "@throughline/guard";
+import type { CallFacts, CallSplice } from "./call-record.ts";
+import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
+
+/** What the changes alone do not tell of what was sent. */
+export type CallDifference = Pick<CallFacts, "thinkingOut" | "splice">;
+
+export const sameMessages: CallDifference = { thinkingOut: null, splice: null };
+
+/**
+ * What was sent beyond what the changes give: thinking that was taken out because something before it was shortened, or
+ * messages in the place of others. A reply to such messages is bound to what no later call will say again, and so its
+ * thinking is out from then on like all before it.
+ */
+export function differenceBetween(
+  expected: readonly unknown[],
+  sent: readonly unknown[],
+  changes: readonly GuardChange[],
+): CallDifference {
+  if (spliceBetween(expected, sent) === null) return sameMessages;
+  const first = Math.max(0, Math.min(...changes.map(({ index }) => index)));
+  const range: ThinkingRange = [Number.isFinite(first) ? first : 0, expected.length];
+  const splice = spliceBetween(leaveThinkingOut(expected, [range]), sent);
+  if (splice === null) return { thinkingOut: range, splice };
+  return { thinkingOut: [0, expected.length + 1], splice: spliceBetween(expected, sent) };
+}
 
 /** What has to be put in place to make one list of the other; null when they are the same. */
-export function spliceBetween(from: readonly unknown[], to: readonly unknown[]): CallSplice | null {
+function spliceBetween(from: readonly unknown[], to: readonly unknown[]): CallSplice | null {
   const most = Math.min(from.length, to.length);
   let keepStart = 0;
   while (keepStart < most && isSame(from[keepStart], to[keepStart])) keepStart += 1;

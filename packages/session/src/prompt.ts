@@ -3,6 +3,7 @@ import type { ToolDefinition } from "@throughline/core";
 import { estimateContext, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
 import type { Rendering } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
+import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
 import { historyTarget } from "./session-log.ts";
 
@@ -29,7 +30,8 @@ export interface Prompt {
 export function promptOf(log: SessionLog, system: string | null): Prompt {
   const rendering = log.history.render();
   const { lastSeq: toSeq, headId } = log.head;
-  return { ...withSystem(log.target.api, rendering.messages, system), rendering, toSeq, headId };
+  const whole = withSystem(log.target.api, rendering.messages, system);
+  return { ...whole, messages: leaveThinkingOut(whole.messages, log.facts.thinkingOut), rendering, toSeq, headId };
 }
 
 /** Where a provider wants the system prompt: in a field of its own, or before the messages. */

@@ -170,6 +170,7 @@ export class SessionLog {
     this.#history.moveHead(headId);
     this.#lastMainId = headId;
     this.facts.measured = null;
+    this.facts.thinkingOut = [];
     this.facts.changes += 1;
   }
 

@@ -1,6 +1,7 @@
 import type { StoredRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard";
 import { readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
+import type { ThinkingRange } from "./leave-thinking-out.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 
 /** The newest call whose size a provider measured, while nothing that was in it has changed. */
@@ -22,6 +23,11 @@ export interface WindowTurn {
 /** Records after which what was measured does not hold any more. */
 const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit", "leaf"]);
 const changingKinds: ReadonlySet<unknown> = new Set(["throughline.edit", "throughline.redaction", "throughline.note"]);
+/** True for records that change what those before them contribute. */
+export function changesWindow({ type, record }: StoredRecord): boolean {
+  return changingTypes.has(type) || changingKinds.has(record["customType"]);
+}
+
 /** Records that begin the window anew. */
 const cycleTypes: ReadonlySet<string> = new Set(["compaction", "reset"]);
 
@@ -29,6 +35,8 @@ const cycleTypes: ReadonlySet<string> = new Set(["compaction", "reset"]);
 export class WindowFacts {
   /** What the guard shortened, in the order it did. */
   readonly keptChanges: GuardChange[] = [];
+  /** Of the messages as they are rendered now: whatever changes them takes their thinking out by itself. */
+  thinkingOut: ThinkingRange[] = [];
   measured: MeasuredCall | null = null;
   turn: WindowTurn | null = null;
   userMessages = 0;
@@ -44,8 +52,9 @@ export class WindowFacts {
     const { type, record } = stored;
     if (type === "message") this.#takeMessage(record["message"]);
     else if (type === "custom") this.#takeCustom(stored);
-    if (changingTypes.has(type) || changingKinds.has(record["customType"])) {
+    if (changesWindow(stored)) {
       this.measured = null;
+      this.thinkingOut = [];
       this.changes += 1;
     }
     if (cycleTypes.has(type)) this.cycle += 1;
@@ -79,16 +88,21 @@ export class WindowFacts {
   #takeCall(part: CallPart): void {
     if (part.part === 2) {
       // The first part has set it; what was put in place of messages is not what the log gives.
-      this.keptChanges.push(...part.changes);
+      this.#keep(part);
       if (part.splice !== null && this.#changedBy?.turnId === part.turnId) this.measured = null;
       return;
     }
     const { call } = part;
-    this.keptChanges.push(...call.changes);
+    this.#keep(call);
     this.#changedBy = call;
     if (call.outcome !== "answered" || call.actual === null) return;
     const occupancyTokens = call.actual.reduce((sum, tokens) => sum + tokens, 0);
     this.measured = call.splice === null ? { call, occupancyTokens } : null;
+  }
+
+  #keep({ changes, thinkingOut }: Pick<CallFacts, "changes" | "thinkingOut">): void {
+    this.keptChanges.push(...changes);
+    if (thinkingOut !== null) this.thinkingOut.push(thinkingOut);
   }
 }
 

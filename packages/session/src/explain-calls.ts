@@ -1,0 +1,81 @@
+import type { StoredRecord, Usage } from "@throughline/core";
+import type { GuardChange } from "@throughline/guard";
+import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
+
+/** What was shortened for a call, by the record it is in. */
+export interface ExplainedChange {
+  /** Null when it concerns more than one record, or the record lies before what was read. */
+  readonly recordId: string | null;
+  readonly what: GuardChange["what"];
+  readonly reason: GuardChange["reason"];
+  readonly beforeBytes: number;
+  readonly afterBytes: number;
+}
+
+/** A call of a model, as `throughline explain` prints it. */
+export interface ExplainedCall {
+  /** Of the call's record. */
+  readonly callId: string;
+  readonly turnId: string;
+  readonly step: number;
+  readonly attempt: number;
+  /** When it ended; null when its record states no time. */
+  readonly atMs: number | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly summaryId: string | null;
+  /** New in this call; what was shortened for earlier ones stays so. */
+  readonly changes: readonly ExplainedChange[];
+  readonly estimatedTokens: number;
+  readonly outcome: CallFacts["outcome"];
+  readonly actual: Usage | null;
+  readonly facts: CallFacts;
+}
+
+/** The calls of a log, oldest first, each with what a further record says of it. */
+export function explainCalls(records: readonly StoredRecord[]): readonly ExplainedCall[] {
+  const calls: ExplainedCall[] = [];
+  const resultIds = new Map<string, string>();
+  for (const { id, tsMs, record, type } of records) {
+    if (type === "message") noteResult(record["message"], id, resultIds);
+    const part = readCallPart(record);
+    if (part?.part === 1) calls.push(explained(part.call, id, tsMs, resultIds));
+    else if (part !== null) {
+      const at = calls.findLastIndex(({ facts }) => isSameCall(facts, part));
+      const call = calls[at];
+      if (call === undefined) continue;
+      const { changes, thinkingOut, splice } = part;
+      const facts = { ...call.facts, changes, thinkingOut, splice };
+      calls[at] = explained(facts, call.callId, call.atMs, resultIds);
+    }
+  }
+  return calls;
+}
+
+function noteResult(message: unknown, id: string, resultIds: Map<string, string>): void {
+  const { role, toolCallId } = message as { readonly role?: unknown; readonly toolCallId?: unknown };
+  if (role === "toolResult" && typeof toolCallId === "string") resultIds.set(toolCallId, id);
+}
+
+function explained(
+  facts: CallFacts,
+  callId: string,
+  atMs: number | null,
+  resultIds: ReadonlyMap<string, string>,
+): ExplainedCall {
+  const { turnId, step, attempt, provider, model, fromSeq, toSeq, summaryId, estimatedTokens, outcome, actual } = facts;
+  const changes = facts.changes.map(({ recordId, callId: resultOf, what, reason, beforeBytes, afterBytes }) => {
+    const found = resultOf === null ? null : (resultIds.get(resultOf) ?? null);
+    return { recordId: recordId ?? found, what, reason, beforeBytes, afterBytes };
+  });
+  const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
+  return { ...place, changes, estimatedTokens, outcome, actual: usageOf(actual), facts };
+}
+
+function usageOf(actual: CallFacts["actual"]): Usage | null {
+  if (actual === null) return null;
+  const [input, output, cacheRead, cacheWrite] = actual;
+  return { input, output, cacheRead, cacheWrite };
+}

@@ -1,0 +1,83 @@
+import type { StoredRecord, ToolDefinition } from "@throughline/core";
+import { applyChanges, type GuardChange } from "@throughline/guard";
+import { buildContext } from "@throughline/history";
+import { isSameCall, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
+import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
+import { applySplice } from "./call-splice.ts";
+import { shortHash, toolsHashOf, withSystem } from "./prompt.ts";
+import { historyTarget } from "./session-log.ts";
+import { changesWindow } from "./window-facts.ts";
+
+/** What a call was given and no record holds. */
+export interface CallPrefix {
+  readonly system: string | null;
+  readonly tools: readonly ToolDefinition[];
+}
+
+/** A request as it was made. */
+export interface RebuiltCall {
+  /** For the request's own field; null where it is among the messages, or there was none. */
+  readonly system: string | null;
+  readonly messages: readonly unknown[];
+  readonly tools: readonly ToolDefinition[];
+  readonly maxOutputTokens: number | null;
+  /** Whether system prompt and tools are those of the call. Where they are not, neither is what is made of them. */
+  readonly isSameSystem: boolean;
+  readonly areSameTools: boolean;
+}
+
+/**
+ * The request of a call, from the records alone: its messages are, byte for byte as JSON, what was sent. A record that was
+ * redacted since is not what it was then.
+ *
+ * @param records in order of seq, from the call's `fromSeq` on at the latest and up to the call's own record
+ * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION, CAPABILITY_UNSUPPORTED
+ */
+export function rebuildCall(records: readonly StoredRecord[], call: CallFacts, prefix: CallPrefix): RebuiltCall {
+  const { fromSeq, toSeq, headId, provider, model: modelId, api } = call;
+  const seen = records.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
+  const { messages } = historyTarget(api).render(buildContext(seen, { headId }), { target: { provider, modelId } });
+  const whole = withSystem(api, messages, prefix.system);
+  const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
+  const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);
+  return {
+    system: whole.system,
+    messages: splice === null ? leaveThinkingOut(shortened, own) : applySplice(shortened, splice),
+    tools: prefix.tools,
+    maxOutputTokens: call.maxOutputTokens,
+    isSameSystem: (prefix.system === null ? null : shortHash(prefix.system)) === call.systemHash,
+    areSameTools: toolsHashOf(prefix.tools) === call.toolsHash,
+  };
+}
+
+/** What was done to the messages for the calls before it, and for itself. */
+interface CallChanges {
+  readonly changes: readonly GuardChange[];
+  /** By calls before it. */
+  readonly thinkingOut: readonly ThinkingRange[];
+  /** By itself. */
+  readonly own: readonly ThinkingRange[];
+  readonly splice: CallSplice | null;
+}
+
+function changesUpTo(records: readonly StoredRecord[], call: CallFacts): CallChanges {
+  const changes: GuardChange[] = [];
+  let thinkingOut: ThinkingRange[] = [];
+  const own: ThinkingRange[] = [];
+  let splice: CallSplice | null = null;
+  let isReached = false;
+  for (const stored of records) {
+    if (stored.seq < call.fromSeq) continue;
+    if (stored.seq <= call.toSeq && changesWindow(stored)) thinkingOut = [];
+    const part = readCallPart(stored.record);
+    if (part === null) continue;
+    const facts = part.part === 1 ? part.call : part;
+    const isOwn = isSameCall(facts, call);
+    if (isReached && !isOwn) break;
+    isReached ||= isOwn;
+    changes.push(...facts.changes);
+    if (facts.thinkingOut !== null) (isOwn ? own : thinkingOut).push(facts.thinkingOut);
+    if (isOwn) splice = facts.splice ?? splice;
+  }
+  return { changes, thinkingOut, own, splice };
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createSessions, type Sessions, type SessionTool } from "@throughline/session";
+import { explainCalls, rebuildCall } from "@throughline/session/explain";
+import { providerCases } from "./provider-cases.ts";
+import { allRecords, key } from "./session-fixture.ts";
+
+const system = "You read logs.";
+
+/** A tool whose results are far too long for a small window. */
+const readTool: SessionTool = {
+  definition: {
+    name: "read",
+    description: "Reads a log.",
+    inputSchema: { type: "object", properties: { name: { type: "string" } } },
+  },
+  run: ({ name }) => `${String(name)}: a line of a long log\n`.repeat(3000),
+};
+
+const window = 20_000;
+
+describe.each(providerCases.slice(0, 3))("a window that is too small: $name", (provider) => {
+  it("overflows once, keeps what it learned over restarts, and every request can be told again", async () => {
+    await using simulator = createProviderSimulator({
+      models: { "*": { windowTokens: window, maxOutputTokens: 2000 } },
+      fallback: () => "Then that is it.",
+    });
+    await simulator.start();
+    simulator.enqueue(
+      {
+        kind: "answer",
+        content: [
+          { type: "thinking", thinking: "I have to look." },
+          { type: "tool-call", name: "read", input: { name: "one" } },
+        ],
+      },
+      {
+        kind: "answer",
+        content: [
+          { type: "thinking", thinking: "And at the other one." },
+          { type: "tool-call", name: "read", input: { name: "two" } },
+        ],
+      },
+      {
+        kind: "answer",
+        content: [
+          { type: "thinking", thinking: "I see." },
+          { type: "text", text: "Both are long." },
+        ],
+      },
+    );
+    const data = createMemoryData();
+    const start = (): Sessions =>
+      createSessions({
+        store: createMemoryStore({ data }),
+        system,
+        tools: [readTool],
+        // What the window is has to be learned from the refusal.
+        model: {
+          chat: provider.create(simulator),
+          modelId: provider.modelId,
+          windowTokens: null,
+          maxOutputTokens: 1000,
+        },
+      });
+    {
+      await using sessions = start();
+      await using session = await sessions.open(key);
+      await session.runTurn("What do the logs say?");
+      expect(simulator.refusals.length).toBeGreaterThan(0);
+      await session.runTurn("And?");
+    }
+    const refusals = simulator.refusals.length;
+    expect(simulator.refusals.map(({ kind }) => kind)).toEqual(simulator.refusals.map(() => "overflow"));
+    {
+      await using sessions = start();
+      await using session = await sessions.open(key);
+      const turn = await session.runTurn("Once more?");
+      // The refusal of the Responses API states no figure.
+      expect(turn.gauge.windowTokens).toBe(provider.name === "OpenAI Responses" ? null : window);
+      await session.runTurn("And again?");
+    }
+    expect(simulator.refusals).toHaveLength(refusals);
+    const records = await allRecords(createMemoryStore({ data }));
+    const calls = explainCalls(records);
+    expect(calls).toHaveLength(simulator.requests.length);
+    expect(
+      calls.some(({ changes }) => changes.some(({ what, recordId }) => what === "tool-result" && recordId !== null)),
+    ).toBe(true);
+    for (const [at, { facts }] of calls.entries()) {
+      const rebuilt = rebuildCall(records, facts, { system, tools: [readTool.definition] });
+      const received = simulator.requests[at];
+      if (received === undefined) throw new Error("as many requests as calls");
+      expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
+    }
+    for (const { record } of records)
+      if (record["customType"] === "throughline.call" && (record["data"] as { part?: number }).part !== 2)
+        expect(JSON.stringify(record).length).toBeLessThanOrEqual(600);
+  });
+});

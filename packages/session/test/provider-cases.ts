@@ -1,0 +1,48 @@
+import type { ChatModel } from "@throughline/core";
+import { createAnthropicModel } from "@throughline/models/anthropic";
+import { createOllamaModel } from "@throughline/models/ollama";
+import { createOpenAiChatModel, createOpenAiResponsesModel } from "@throughline/models/openai";
+import type { ProviderSimulator, ReceivedRequest } from "@throughline/provider-simulator";
+
+/** A provider's SDK against the simulator. */
+export interface ProviderCase {
+  readonly name: string;
+  readonly modelId: string;
+  create(simulator: ProviderSimulator): ChatModel;
+  /** The messages of a request, as they came. */
+  messagesOf(request: ReceivedRequest): unknown;
+}
+
+const apiKey = "any";
+const field =
+  (name: string) =>
+  ({ body }: ReceivedRequest): unknown =>
+    (body as Readonly<Record<string, unknown>>)[name];
+
+/** Without retries of their own, so that every request is one call. */
+export const providerCases: readonly ProviderCase[] = [
+  {
+    name: "Anthropic",
+    modelId: "claude-opus-5-5",
+    create: ({ url }) => createAnthropicModel({ apiKey, baseUrl: url, maxRetries: 0 }),
+    messagesOf: field("messages"),
+  },
+  {
+    name: "OpenAI chat completions",
+    modelId: "gpt-4o",
+    create: ({ url }) => createOpenAiChatModel({ apiKey, baseUrl: `${url}/v1`, maxRetries: 0 }),
+    messagesOf: field("messages"),
+  },
+  {
+    name: "OpenAI Responses",
+    modelId: "gpt-5",
+    create: ({ url }) => createOpenAiResponsesModel({ apiKey, baseUrl: `${url}/v1`, maxRetries: 0 }),
+    messagesOf: field("input"),
+  },
+  {
+    name: "Ollama",
+    modelId: "qwen3",
+    create: ({ url }) => createOllamaModel({ baseUrl: url, contextTokens: 500_000 }),
+    messagesOf: field("messages"),
+  },
+];

@@ -1,0 +1,37 @@
+// A process of its own that takes one turn and says on stdout what happens, a line of JSON each.
+// node test/turn-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs]
+import process from "node:process";
+import type { ProviderSimulator } from "@throughline/provider-simulator";
+import { createSessions } from "@throughline/session";
+import { openStore } from "./process-store.ts";
+import { providerCases } from "./provider-cases.ts";
+import { key } from "./session-fixture.ts";
+
+const [kind = "", path = "", provider = "", url = "", text = "", leaseMs = "30000"] = process.argv.slice(2);
+const say = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
+const found = providerCases.find(({ name }) => name === provider);
+if (found === undefined) throw new Error(`There is no provider ${provider}.`);
+await using store = openStore(kind, path);
+await using sessions = createSessions({
+  store,
+  model: { chat: found.create({ url } as ProviderSimulator), modelId: found.modelId, windowTokens: 100_000 },
+  system: "You work with tools.",
+  tools: [
+    {
+      definition: { name: "work", description: "Works for ever.", inputSchema: { type: "object" } },
+      run: () => {
+        say({ is: "working" });
+        return new Promise<string>((resolve) => setTimeout(() => resolve("done at last"), 60_000));
+      },
+    },
+  ],
+  leaseMs: Number(leaseMs),
+});
+await using session = await sessions.open(key);
+say({ is: "open", interrupted: session.interrupted });
+try {
+  const turn = await session.runTurn(text, { onDelta: () => say({ is: "delta" }) });
+  say({ is: "done", text: turn.text });
+} catch (error) {
+  say({ is: "thrown", code: (error as { readonly code?: string }).code ?? String(error) });
+}
