@@ -78,6 +78,12 @@ export const worldAllowances: readonly WorldAllowance[] = [
     maxFiles: 1,
     reason: "the default owner port asks /proc whether the process that left a turn open is gone",
   },
+  {
+    path: "packages/workspace-tools/src/**",
+    uses: ["node:fs"],
+    maxFiles: 1,
+    reason: "one file is the only way to the files of a workspace, and keeps inside it",
+  },
 ];
 
 /** Where a library may be imported; one that is not named here may be imported wherever it is declared. */

@@ -1,1 +1,2 @@
-export {};
+export { createWorkspaceTools } from "./create-workspace-tools.ts";
+export type { WorkspaceToolsOptions } from "./create-workspace-tools.ts";

@@ -1,0 +1,66 @@
+import type { AgentTool, RandomSource } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { createEditTool } from "./edit-tool.ts";
+import { createListTool } from "./list-tool.ts";
+import { createReadTool } from "./read-tool.ts";
+import { createWorkspaceFolder } from "./workspace-folder.ts";
+import type { Workspace } from "./workspace-tool.ts";
+import { createWriteTool } from "./write-tool.ts";
+
+export interface WorkspaceToolsOptions {
+  /** The folder the tools are confined to. It has to exist when a tool runs. */
+  readonly root: string;
+  /** Leave out `write` and `edit`. @default false */
+  readonly readOnly?: boolean;
+  /** Paths inside that no tool may touch, such as the store's own files. @default [] */
+  readonly deny?: readonly string[];
+  /** Most bytes of a file in one answer. @default 65536 */
+  readonly maxReadBytes?: number;
+  /** Largest file that is written or edited. @default 1048576 */
+  readonly maxWriteBytes?: number;
+  /** Most entries in one answer. @default 500 */
+  readonly maxListEntries?: number;
+  /** Most levels in one answer. @default 5 */
+  readonly maxListDepth?: number;
+  /** Names temporary files. @default the system's */
+  readonly random?: RandomSource;
+}
+
+/**
+ * `read`, `list`, `write` and `edit` for an agent that must not leave its folder. Whatever path it gives, and whatever
+ * links lie in the folder, nothing outside is read, listed or changed. What is refused is an answer to the model
+ * (`isError`, and `details.reason` for programs), never an exception.
+ * @throws {ThroughlineError} from `run`: ABORTED
+ */
+export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly AgentTool[] {
+  const { root, readOnly = false, deny = [], random = systemRandom } = options;
+  const workspace: Workspace = {
+    folder: createWorkspaceFolder({ root, deny, random }),
+    limits: {
+      readBytes: options.maxReadBytes ?? 65_536,
+      writeBytes: options.maxWriteBytes ?? 1_048_576,
+      listEntries: options.maxListEntries ?? 500,
+      listDepth: options.maxListDepth ?? 5,
+    },
+    inTurn: createQueues(),
+  };
+  const reading = [createReadTool(workspace), createListTool(workspace)];
+  return readOnly ? reading : [...reading, createWriteTool(workspace), createEditTool(workspace)];
+}
+
+/** One queue for each key: two calls of one reply that change the same file follow each other. */
+function createQueues(): Workspace["inTurn"] {
+  const last = new Map<string, Promise<void>>();
+  return async (key, run) => {
+    const before = last.get(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    last.set(key, promise);
+    await before;
+    try {
+      return await run();
+    } finally {
+      resolve();
+      if (last.get(key) === promise) last.delete(key);
+    }
+  };
+}

@@ -1,0 +1,72 @@
+import { Buffer, isUtf8 } from "node:buffer";
+import type { AgentTool } from "@throughline/core";
+import { replaceText } from "./replace-text.ts";
+import { assertText } from "./read-lines.ts";
+import { optionalFlag, textArgument } from "./tool-arguments.ts";
+import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { bytesOf } from "./write-tool.ts";
+import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
+import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
+
+/** `edit`: one text in a file replaced by another. */
+export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool {
+  const definition = {
+    name: "edit",
+    description:
+      "Replaces a text in a file of the workspace. The old text has to stand there exactly, white space included, and " +
+      "only once, unless all of its places are meant.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: { type: "string", description: "Path of the file, relative to the workspace." },
+        old_text: { type: "string", description: "The text to replace, with enough around it to stand only once." },
+        new_text: { type: "string", description: "The text to put there." },
+        replace_all: { type: "boolean", description: "Replace every place. Default: false." },
+      },
+      required: ["path", "old_text", "new_text"],
+      additionalProperties: false,
+    },
+  };
+  return workspaceTool(definition, async (args, signal) => {
+    const change = {
+      oldText: textArgument(args, "old_text"),
+      newText: textArgument(args, "new_text"),
+      isForAll: optionalFlag(args, "replace_all"),
+    };
+    const place = await folder.locate(textArgument(args, "path"));
+    return inTurn(place.names.join("/"), async () => {
+      assertNotAborted(signal);
+      const { text, state } = await wholeText(folder, place, limits.writeBytes);
+      const { result, lines } = replaceText(text, change, place.path);
+      const content = bytesOf(result, limits.writeBytes);
+      assertNotAborted(signal);
+      await folder.replace(place, content, state);
+      const where = lines.length === 1 ? `at line ${lines[0]}` : `at ${lines.length} places`;
+      return {
+        content: `Edited ${quoted(place.path)} ${where}; it is ${content.length} bytes now.`,
+        details: { path: place.path, lines, sizeBytes: content.length, beforeBytes: state.sizeBytes },
+      };
+    });
+  });
+}
+
+async function wholeText(
+  folder: WorkspaceFolder,
+  place: Place,
+  mostBytes: number,
+): Promise<{ readonly text: string; readonly state: FileState }> {
+  const { handle, ...state } = await folder.openFile(place);
+  try {
+    if (state.sizeBytes > mostBytes) {
+      const size = `${quoted(place.path)} is ${state.sizeBytes} bytes`;
+      throw new ToolRefusal("too-large", `${size}; files of at most ${mostBytes} are edited. Nothing was changed.`);
+    }
+    const bytes = await handle.readFile();
+    assertText(bytes, place.path, state.sizeBytes);
+    // Bytes that are no text would not survive being read and written.
+    if (!isUtf8(bytes)) throw new ToolRefusal("binary", `${quoted(place.path)} is no UTF-8 text. Nothing was changed.`);
+    return { text: Buffer.from(bytes).toString("utf8"), state };
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,93 @@
+import type { AgentTool } from "@throughline/core";
+import { optionalCount, optionalText } from "./tool-arguments.ts";
+import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import type { FolderEntry, Place } from "./workspace-folder.ts";
+import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
+
+/** Named but not opened: nobody who asks for the files of a project means these. */
+const closedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+/** `list`: what is in a folder. */
+export function createListTool(workspace: Workspace): AgentTool {
+  const { listEntries, listDepth } = workspace.limits;
+  const definition = {
+    name: "list",
+    description:
+      "Lists a folder of the workspace, with sizes in bytes; folders end in /. " +
+      `At most ${listEntries} entries. Inside .git and node_modules only when asked for by path.`,
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: { type: "string", description: "Path of the folder, relative to the workspace. Default: the workspace." },
+        depth: { type: "integer", minimum: 1, maximum: listDepth, description: "How many levels to list. Default: 1." },
+      },
+      additionalProperties: false,
+    },
+  };
+  return workspaceTool(definition, async (args, signal) => {
+    const path = optionalText(args, "path", ".");
+    const depth = Math.min(optionalCount(args, "depth", 1), listDepth);
+    const listing = new Listing(workspace, signal);
+    await listing.add(await workspace.folder.locate(path), "", depth);
+    const { lines, notes } = listing;
+    const shown = lines.length === 0 ? [`[${quoted(path)} is empty]`] : lines;
+    return {
+      content: [...shown, ...notes.map((note) => `[${note}]`)].join("\n"),
+      details: { path, entries: lines.length, isWhole: notes.length === 0 },
+    };
+  });
+}
+
+/** Lines of a tree until there are enough. */
+class Listing {
+  readonly lines: string[] = [];
+  readonly notes: string[] = [];
+  readonly #workspace: Workspace;
+  readonly #signal: AbortSignal;
+
+  constructor(workspace: Workspace, signal: AbortSignal) {
+    this.#workspace = workspace;
+    this.#signal = signal;
+  }
+
+  async add(place: Place, prefix: string, depth: number): Promise<void> {
+    assertNotAborted(this.#signal);
+    const { folder, limits } = this.#workspace;
+    const { entries, isWhole } = await folder.list(place, limits.listEntries - this.lines.length);
+    for (const entry of entries) {
+      if (this.lines.length === limits.listEntries) return this.#cut();
+      this.lines.push(lineOf(prefix, entry));
+      const isOpened = depth > 1 && entry.kind === "folder" && !closedFolders.has(entry.name);
+      if (isOpened) await this.#addBelow(place, `${prefix}${entry.name}`, entry.name, depth - 1);
+    }
+    if (!isWhole) this.#cut();
+  }
+
+  /** A folder that may not be entered, or went away meanwhile, does not end the listing. */
+  async #addBelow(parent: Place, path: string, name: string, depth: number): Promise<void> {
+    try {
+      // It was no link when it was listed; one that became a link is refused on the way down.
+      await this.add({ path, names: [...parent.names, name] }, `${path}/`, depth);
+    } catch (error) {
+      if (!(error instanceof ToolRefusal)) throw error;
+      this.notes.push(error.message);
+    }
+  }
+
+  #cut(): void {
+    const note = `not all entries are shown: at most ${this.#workspace.limits.listEntries} at once`;
+    if (!this.notes.includes(note)) this.notes.push(note);
+  }
+}
+
+function lineOf(prefix: string, { name, kind, sizeBytes, target }: FolderEntry): string {
+  const path = shown(`${prefix}${name}`);
+  if (kind === "folder") return `${path}/`;
+  if (kind === "link") return `${path} -> ${shown(target ?? "?")}`;
+  return kind === "file" ? `${path}  ${sizeBytes ?? "?"}` : `${path}  [no regular file]`;
+}
+
+/** A name with characters that could be taken for the listing's own is written as JSON. */
+function shown(name: string): string {
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}"]|^\s|\s$| {2}| -> /u.test(name) || !name.isWellFormed() ? quoted(name) : name;
+}

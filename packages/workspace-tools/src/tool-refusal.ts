@@ -1,0 +1,64 @@
+import type { AgentToolResult } from "@throughline/core";
+
+/** Why a tool did not do what it was asked, in words for the model. Its call is answered with it. */
+export class ToolRefusal extends Error {
+  /** A word for programs. */
+  readonly reason: RefusalReason;
+
+  constructor(reason: RefusalReason, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "ToolRefusal";
+    this.reason = reason;
+  }
+}
+
+export type RefusalReason =
+  | "arguments"
+  | "binary"
+  | "changed"
+  | "denied"
+  | "exists"
+  | "full"
+  | "missing"
+  | "not-a-file"
+  | "not-a-folder"
+  | "outside"
+  | "permission"
+  | "too-large"
+  | "unreadable";
+
+/** The result a refused call gets. */
+export function refusedResult({ message, reason }: ToolRefusal): AgentToolResult {
+  return { content: message, isError: true, details: { reason } };
+}
+
+const words: Readonly<Record<string, readonly [RefusalReason, string]>> = {
+  ENOENT: ["missing", "does not exist"],
+  ENOTDIR: ["not-a-folder", "has a file where a folder should be"],
+  EISDIR: ["not-a-file", "is a folder"],
+  EACCES: ["permission", "is not accessible: permission denied"],
+  EPERM: ["permission", "may not be changed: operation not permitted"],
+  EROFS: ["permission", "is on a file system that is read-only"],
+  ENAMETOOLONG: ["arguments", "has a name that is too long"],
+  ELOOP: ["outside", "leads through a symbolic link that may not be followed"],
+  ENOSPC: ["full", "could not be written: the disk is full"],
+  EDQUOT: ["full", "could not be written: the quota is used up"],
+  ENXIO: ["not-a-file", "is no regular file"],
+  EEXIST: ["exists", "exists already"],
+};
+
+/** A system's error as a refusal that names the path as the model gave it, and no other; anything else as it is. */
+export function refusalOf(error: unknown, path: string): unknown {
+  if (error instanceof ToolRefusal || !(error instanceof Error)) return error;
+  const { code } = error as { readonly code?: unknown };
+  const known = typeof code === "string" ? words[code] : undefined;
+  if (known !== undefined) return new ToolRefusal(known[0], `${quoted(path)} ${known[1]}.`, error);
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code)
+    ? new ToolRefusal("unreadable", `${quoted(path)} could not be used (${code}).`, error)
+    : error;
+}
+
+/** A path as text that cannot be mistaken for anything else. */
+export function quoted(path: string): string {
+  return JSON.stringify(path.toWellFormed());
+}

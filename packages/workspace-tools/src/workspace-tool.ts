@@ -1,0 +1,46 @@
+import { ThroughlineError, type AgentTool, type AgentToolResult, type ToolDefinition } from "@throughline/core";
+import type { ToolArguments } from "./tool-arguments.ts";
+import { refusedResult, ToolRefusal } from "./tool-refusal.ts";
+import type { WorkspaceFolder } from "./workspace-folder.ts";
+
+/** What all tools of one workspace share. */
+export interface Workspace {
+  readonly folder: WorkspaceFolder;
+  readonly limits: WorkspaceLimits;
+  /** Runs what changes a file after everything else that changes it. */
+  inTurn<Result>(key: string, run: () => Promise<Result>): Promise<Result>;
+}
+
+/** How much one call may read, write or list. */
+export interface WorkspaceLimits {
+  readonly readBytes: number;
+  readonly writeBytes: number;
+  readonly listEntries: number;
+  readonly listDepth: number;
+}
+
+type Run = (args: ToolArguments, signal: AbortSignal) => Promise<AgentToolResult>;
+
+/**
+ * A tool of which every refusal is an answer to the model. What is left are defects and the end of the turn.
+ * @throws {ThroughlineError} from `run`: ABORTED
+ */
+export function workspaceTool(definition: ToolDefinition, run: Run): AgentTool {
+  return {
+    definition,
+    async run(args, { signal }) {
+      assertNotAborted(signal);
+      try {
+        return await run(args, signal);
+      } catch (error) {
+        if (error instanceof ToolRefusal) return refusedResult(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** @throws {ThroughlineError} ABORTED */
+export function assertNotAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw new ThroughlineError("ABORTED", "The tool was aborted.", { cause: signal.reason });
+}

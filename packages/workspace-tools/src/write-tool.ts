@@ -1,0 +1,56 @@
+import { Buffer } from "node:buffer";
+import type { AgentTool } from "@throughline/core";
+import { textArgument } from "./tool-arguments.ts";
+import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
+
+/** `write`: a file with this content, whatever was there before. */
+export function createWriteTool({ folder, limits, inTurn }: Workspace): AgentTool {
+  const definition = {
+    name: "write",
+    description:
+      "Writes a text file of the workspace, in place of what was there; folders that are missing are made. " +
+      `At most ${limits.writeBytes} bytes. To change a part of a file use edit.`,
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: { type: "string", description: "Path of the file, relative to the workspace." },
+        content: { type: "string", description: "The whole content." },
+      },
+      required: ["path", "content"],
+      additionalProperties: false,
+    },
+  };
+  return workspaceTool(definition, async (args, signal) => {
+    const content = bytesOf(textArgument(args, "content"), limits.writeBytes);
+    const place = await folder.locate(textArgument(args, "path"));
+    return inTurn(place.names.join("/"), async () => {
+      assertNotAborted(signal);
+      const before = await folder.stateOf(place).catch(missingFolder);
+      assertNotAborted(signal);
+      await folder.replace(place, content, before);
+      const what = before === null ? "a new file" : `in place of ${before.sizeBytes} bytes`;
+      return {
+        content: `Wrote ${quoted(place.path)}: ${content.length} bytes, ${what}.`,
+        details: { path: place.path, sizeBytes: content.length, beforeBytes: before?.sizeBytes ?? null },
+      };
+    });
+  });
+}
+
+/** Text as the bytes of a file. @throws {ToolRefusal} */
+export function bytesOf(text: string, mostBytes: number): Buffer {
+  if (!text.isWellFormed()) throw new ToolRefusal("arguments", "The content is not well-formed text.");
+  const bytes = Buffer.from(text);
+  if (bytes.length <= mostBytes) return bytes;
+  throw new ToolRefusal(
+    "too-large",
+    `The content is ${bytes.length} bytes; at most ${mostBytes} are written at once. Nothing was written.`,
+  );
+}
+
+/** Where a folder of the path is missing there is no file either. */
+function missingFolder(error: unknown): null {
+  if (error instanceof ToolRefusal && error.reason === "missing") return null;
+  throw error;
+}
