@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
-import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
 import { createSessions, type Sessions, type SessionTool } from "@throughline/session";
 import { explainCalls, rebuildCall } from "@throughline/session/explain";
 import { providerCases } from "./provider-cases.ts";
@@ -19,6 +19,11 @@ const readTool: SessionTool = {
 };
 
 const window = 20_000;
+
+/** What was asked of the model; the guard also has requests counted. */
+function asked({ requests }: ProviderSimulator): readonly ReceivedRequest[] {
+  return requests.filter(({ path }) => !/count_tokens|input_tokens/.test(path));
+}
 
 describe.each(providerCases.slice(0, 3))("a window that is too small: $name", (provider) => {
   it("overflows once, keeps what it learned over restarts, and every request can be told again", async () => {
@@ -84,18 +89,57 @@ describe.each(providerCases.slice(0, 3))("a window that is too small: $name", (p
     expect(simulator.refusals).toHaveLength(refusals);
     const records = await allRecords(createMemoryStore({ data }));
     const calls = explainCalls(records);
-    expect(calls).toHaveLength(simulator.requests.length);
+    expect(calls).toHaveLength(asked(simulator).length);
     expect(
       calls.some(({ changes }) => changes.some(({ what, recordId }) => what === "tool-result" && recordId !== null)),
     ).toBe(true);
     for (const [at, { facts }] of calls.entries()) {
       const rebuilt = rebuildCall(records, facts, { system, tools: [readTool.definition] });
-      const received = simulator.requests[at];
+      const received = asked(simulator)[at];
       if (received === undefined) throw new Error("as many requests as calls");
       expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
     }
     for (const { record } of records)
       if (record["customType"] === "throughline.call" && (record["data"] as { part?: number }).part !== 2)
         expect(JSON.stringify(record).length).toBeLessThanOrEqual(600);
+  });
+
+  it("a conversation longer than the window goes on, without a summary and without a refusal of its form", async () => {
+    await using simulator = createProviderSimulator({
+      models: { "*": { windowTokens: 12_000, maxOutputTokens: 4000 } },
+      fallback: ({ number }) => ({
+        kind: "answer",
+        content: [
+          { type: "thinking", thinking: `Number ${number}.` },
+          { type: "text", text: `Answer ${number}. ${"more words ".repeat(40)}` },
+        ],
+      }),
+    });
+    await simulator.start();
+    const data = createMemoryData();
+    const model = {
+      chat: provider.create(simulator),
+      modelId: provider.modelId,
+      // A little less than it is: the simulator counts as nobody does.
+      windowTokens: 11_000,
+      maxOutputTokens: 2000,
+    };
+    for (let start = 0; start < 3; start++) {
+      await using sessions = createSessions({ store: createMemoryStore({ data }), system, model });
+      await using session = await sessions.open(key);
+      for (let at = 0; at < 14; at++)
+        await session.runTurn(`Question ${start}.${at} ${"and what is more ".repeat(80)}`);
+    }
+    expect(simulator.refusals.map(({ kind }) => kind).filter((kind) => kind !== "overflow")).toEqual([]);
+    expect(simulator.refusals.length).toBeLessThanOrEqual(2);
+    const records = await allRecords(createMemoryStore({ data }));
+    const calls = explainCalls(records);
+    expect(calls.filter(({ changes }) => changes.some(({ what }) => what === "history")).length).toBeGreaterThan(5);
+    for (const [at, { facts }] of calls.entries()) {
+      const rebuilt = rebuildCall(records, facts, { system, tools: [] });
+      const received = asked(simulator)[at];
+      if (received === undefined) throw new Error("as many requests as calls");
+      expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
+    }
   });
 });
