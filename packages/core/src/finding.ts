@@ -39,6 +39,10 @@ const table = {
     remedy: "The session is listed from its transcript; set its entry fields again.",
   },
   FILE_UNREADABLE: { severity: "error", remedy: "Check the permissions of the file and run the command again." },
+  FILE_SYSTEM_REMOTE: {
+    severity: "warning",
+    remedy: "Keep the store on a local disk: locks and the log are not safe across hosts; copy it there with a backup.",
+  },
   HEAD_UNKNOWN: { severity: "warning", remedy: "The newest record on the main line is taken as the head." },
   HEADER_INVALID: { severity: "warning", remedy: "Nothing to do: a header is made up in memory, the line is kept." },
   HEADER_MISMATCH: { severity: "info", remedy: "Nothing to do: the file name decides." },
@@ -56,12 +60,22 @@ const table = {
     remedy: "The line is kept in its place and left out of the context; doctor --repair writes a clean copy.",
   },
   LINE_TOO_LONG: { severity: "error", remedy: "The line is kept and left out; raise the limit to read it." },
+  LOG_OVERSIZED: {
+    severity: "warning",
+    remedy: "End the reader that is named: it keeps the log from being written back.",
+  },
+  MESSAGES_REFUSED: {
+    severity: "warning",
+    remedy:
+      "Correct the request where the message says; one that a history was rendered into is a fault to be reported.",
+  },
   ORPHAN_PARENT: {
     severity: "warning",
     remedy: "The record is attached to the one before it, so that nothing above is hidden.",
   },
   PARENT_CYCLE: { severity: "warning", remedy: "The walk stops where it would begin again." },
   PARENT_MISSING: { severity: "info", remedy: "The record is attached to the one before it." },
+  RECORD_MISSING: { severity: "error", remedy: "Restore it from a backup; the records around it are read." },
   RECORD_FLAT: { severity: "info", remedy: "Nothing to do: flat records are read as messages; the line is kept." },
   RECORD_INVALID: { severity: "warning", remedy: "The record is kept and left out of the context." },
   SELF_PARENT: { severity: "warning", remedy: "The record is attached to the one before it." },
@@ -71,6 +85,14 @@ const table = {
     remedy: "The index names a file that is not there; restore it or remove the entry.",
   },
   SESSION_FILE_FOREIGN: { severity: "info", remedy: "The path of another machine is read by its file name." },
+  STORE_DAMAGED: {
+    severity: "error",
+    remedy: "Restore the newest backup, or repair: what can be read is written to a copy, the damaged file is kept.",
+  },
+  STORE_RESTORED: {
+    severity: "error",
+    remedy: "What was written after the backup is only in the damaged file, which is kept beside the store.",
+  },
   TAIL_TORN: {
     severity: "warning",
     remedy: "Nothing to do: the line was never acknowledged; its bytes are kept aside.",

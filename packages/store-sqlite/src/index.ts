@@ -1,3 +1,6 @@
+export { restoreSqliteBackup } from "./backup-store.ts";
+export type { RestoreOptions } from "./backup-store.ts";
 export type { SqliteDriver } from "./open-connection.ts";
+export type { SearchFill } from "./search-facet.ts";
 export { createSqliteStore } from "./sqlite-store.ts";
 export type { SqliteStoreOptions } from "./sqlite-store.ts";

@@ -26,6 +26,8 @@ export interface OpenOptions {
   /** Name of the codec; null without one. */
   readonly codecName: string | null;
   readonly driver: SqliteDriver;
+  /** Whether a file that is damaged makes room for its newest backup. */
+  readonly recover: boolean;
 }
 
 /** While opening SQLite waits by itself for so long: converting to WAL and a schema step have no other way to wait. */
@@ -87,7 +89,7 @@ export function openConnection(options: OpenOptions): Connection {
 }
 
 /** Looks at the file without changing it: a database of another program must stay as it is, down to its side files. */
-function assertOurs(path: string, driver: SqliteDriver): void {
+export function assertOurs(path: string, driver: SqliteDriver): void {
   const header = readHeader(path) ?? readThrough(path, driver);
   if (header.isEmpty) return;
   if (!header.isSqlite || header.applicationId !== applicationId) {
@@ -156,4 +158,10 @@ function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {
     database.pragma(`synchronous = ${isOn ? "FULL" : "NORMAL"}`);
     current = isOn;
   };
+}
+
+/** Moves the log into the database and cuts it; false when somebody still reads it. Waits for nobody. */
+export function cutLog({ database }: Connection): boolean {
+  const [answer] = database.pragma("wal_checkpoint(TRUNCATE)") as { readonly busy: number }[];
+  return answer?.busy === 0;
 }

@@ -11,6 +11,11 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(nativeCode(error));
 }
 
+/** True when the file is not what SQLite wrote. */
+export function isDamage(error: unknown): boolean {
+  return /^SQLITE_(NOTADB|CORRUPT)/.test(nativeCode(error));
+}
+
 /** Tables of native codes, the first that fits counts. A moved file is no matter of permissions, although SQLite says so. */
 const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/^SQLITE_(BUSY|LOCKED|PROTOCOL)/, "STORE_LOCKED", "Another connection holds the database."],

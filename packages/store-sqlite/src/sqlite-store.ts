@@ -5,8 +5,9 @@ import { createCapabilities, createHandleLife } from "@throughline/core/store-ha
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
+import { createMaintenance } from "./maintenance-facet.ts";
 import { listSessions } from "./list-sessions.ts";
-import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
+import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
 import { redactSession } from "./redact-session.ts";
@@ -38,6 +39,11 @@ export interface SqliteStoreOptions {
   readonly lockTimeoutMs?: number;
   /** @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
+  /**
+   * Whether a file that can no longer be read makes room for the newest backup beside it (`<name>.….backup`); it is kept,
+   * and a finding says so. Without a backup nothing is touched. @default true
+   */
+  readonly recover?: boolean;
   /** When the full-text index is filled: behind the turns, or only when somebody searches. @default "background" */
   readonly searchFill?: SearchFill;
   /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
@@ -56,6 +62,7 @@ class SqliteStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet;
+  readonly maintenance: core.MaintenanceFacet;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
   readonly #filler: SearchFiller | null = null;
@@ -70,9 +77,16 @@ class SqliteStore implements core.SessionStore {
       defaultDurability,
       persistent: true,
       writers: "one-host",
-      facets: { search: search !== null, watch: true, fork: true },
+      facets: { search: search !== null, watch: true, fork: true, maintenance: true },
       limits,
     });
+    const open: OpenOptions = {
+      path,
+      create,
+      codecName: codec?.name ?? null,
+      driver: options.driver ?? defaultDriver,
+      recover: options.recover ?? true,
+    };
     this.#handle = new StoreHandle(
       {
         path,
@@ -85,11 +99,12 @@ class SqliteStore implements core.SessionStore {
         limits: this.capabilities.limits,
         lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
       },
-      { path, create, codecName: codec?.name ?? null, driver: options.driver ?? defaultDriver },
+      open,
       createHandleLife(options.onEvent),
     );
     this.watch = createWatch(this.#handle);
     this.fork = createFork(this.#handle);
+    this.maintenance = createMaintenance(this.#handle, open);
     if (search === null) return;
     const filler = new SearchFiller(this.#handle, search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());

@@ -4,15 +4,21 @@ import {
   chmodSync,
   closeSync,
   constants,
+  copyFileSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
+import process from "node:process";
 import { nativeCode } from "./sqlite-errors.ts";
 
 /** What the first bytes of a file say, or that there are none. */
@@ -42,10 +48,20 @@ export function databasePath(path: string): string {
 export function prepareFile(path: string, create: boolean): void {
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
   if (kindOf(path) !== "none") return;
+  assertNoRestore(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   createPrivateFile(path);
   syncFolder(dirname(path));
+}
+
+/** While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it. */
+function assertNoRestore(path: string): void {
+  const mark = `${path}.recovery`;
+  if (!isThere(mark)) return;
+  if (isAlive(Number(readFileSync(mark, "utf8"))))
+    throw refused("STORE_LOCKED", `${path} is being restored from a backup.`, { path });
+  throw refused("STORE_CORRUPT", `Restoring ${path} from a backup was interrupted.`, { path });
 }
 
 /** Creates an empty file of mode 0600; one that is there already is left as it is. */
@@ -118,6 +134,110 @@ export function lockHolder(path: string): number | null {
   } catch {
     // Only an explanation is looked for: where there is none the lock error stands by itself.
     return null;
+  }
+}
+
+/** The size of a file; 0 when it is not there. */
+export function sizeOf(path: string): number {
+  return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Types of file systems that reach over a network, as Linux numbers them. */
+const remoteFileSystems: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xfe534d42, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0x01021997, "9P"],
+  [0x65735546, "FUSE"],
+  [0x00c36400, "Ceph"],
+  [0x5346414f, "AFS"],
+  [0x0bd00bd0, "Lustre"],
+  [0x7461636f, "OCFS2"],
+  [0x01161970, "GFS2"],
+  [0x786f4256, "a folder shared with a virtual machine's host"],
+]);
+
+/** The name of a file system that is or may be remote; null for the others. */
+export function remoteFileSystem(type: number): string | null {
+  return remoteFileSystems.get(type >>> 0) ?? null;
+}
+
+/** Whether the file lies on a network file system, as far as the system tells. */
+export function fileSystemOf(path: string): string | null {
+  try {
+    return remoteFileSystem(statfsSync(dirname(path)).type);
+  } catch {
+    // Where it cannot be asked nothing is known against it.
+    return null;
+  }
+}
+
+export function removeFile(path: string): void {
+  rmSync(path, { force: true });
+}
+
+/**
+ * Puts a private copy of a finished file in the place of a database. What was there is kept, side files and all, under
+ * its name with the ending, which is given back.
+ */
+export function replaceFile(path: string, from: string, ending: string): string {
+  const target = `${path}.${ending}`;
+  const part = `${path}.${process.pid}.part`;
+  createPrivateFile(part);
+  copyFileSync(from, part);
+  for (const side of ["-wal", "-shm", "-journal", ""]) {
+    if (isThere(`${path}${side}`)) renameSync(`${path}${side}`, `${target}${side}`);
+  }
+  putInPlace(part, path);
+  return target;
+}
+
+/** Backups that lie beside a store under its name, the newest first. */
+export function backupsBeside(path: string): readonly string[] {
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(".backup"))
+    .map((name) => join(folder, name))
+    .filter((each) => kindOf(each) === "file")
+    .toSorted((one, other) => lstatSync(other).mtimeMs - lstatSync(one).mtimeMs);
+}
+
+/** Runs the work while a file says that this process is at it; false when another one is. */
+export function alone(path: string, work: () => void): boolean {
+  try {
+    writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if (nativeCode(error) !== "EEXIST") throw error;
+    if (isAlive(Number(readFileSync(path, "utf8")))) return false;
+    // Whoever was at it was killed; what it had begun is begun again.
+    writeFileSync(path, String(process.pid));
+  }
+  try {
+    work();
+  } finally {
+    rmSync(path, { force: true });
+  }
+  return true;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return nativeCode(error) !== "ESRCH";
+  }
+}
+
+/** The processes that read the log, as Linux tells it: their marks keep it from being cut. */
+export function logReaders(path: string): readonly number[] {
+  try {
+    const inode = lstatSync(`${path}-shm`).ino;
+    const marks = new RegExp(`READ\\s+(\\d+)\\s+\\S+:${inode} 12[3-7] `, "g");
+    return [...new Set([...readFileSync("/proc/locks", "utf8").matchAll(marks)].map(([, pid]) => Number(pid)))];
+  } catch {
+    // As with the holder of the lock: an explanation, where there is one.
+    return [];
   }
 }
 

@@ -1,8 +1,11 @@
-import { hasErrorCode, ThroughlineError, type SessionEvent } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError, type Finding, type SessionEvent } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { HandleLife } from "@throughline/core/store-handle";
-import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { LogWatch } from "./log-watch.ts";
+import { cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { isUnreadable, recoverStore } from "./recover-store.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
+import { fileSystemOf } from "./store-file.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
 import { WriteQueue, type WriteOptions } from "./write-queue.ts";
 
@@ -17,6 +20,7 @@ export class StoreHandle {
   readonly scene: StoreScene;
   readonly life: HandleLife;
   readonly #options: OpenOptions;
+  readonly #log: LogWatch;
   readonly #followers = new Set<() => void>();
   #opening: Promise<Opened> | null = null;
   #closing: Promise<void> | null = null;
@@ -24,6 +28,7 @@ export class StoreHandle {
   constructor(scene: StoreScene, options: OpenOptions, life: HandleLife) {
     this.scene = scene;
     this.#options = options;
+    this.#log = new LogWatch(options.path);
     this.life = life;
   }
 
@@ -102,14 +107,34 @@ export class StoreHandle {
 
   async #open(): Promise<Opened> {
     this.#opening ??= this.#patiently(() => {
-      const connection = openConnection(this.#options);
-      return { connection, writes: new WriteQueue(this.scene, connection, (events) => this.#committed(events)) };
+      const connection = this.#connect();
+      return {
+        connection,
+        writes: new WriteQueue(this.scene, connection, (events) => this.#committed(connection, events)),
+      };
     }).catch((error: unknown) => {
       // What kept the file from being opened may be gone the next time.
       this.#opening = null;
       throw error;
     });
     return this.#opening;
+  }
+
+  /** Opens the file. One that is damaged makes room for its newest backup, and that is told. */
+  #connect(): Connection {
+    const { path, clock } = this.scene;
+    const remote = fileSystemOf(path);
+    try {
+      const connection = openConnection(this.#options);
+      if (remote !== null) this.#tell(createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path }));
+      return connection;
+    } catch (error) {
+      const finding =
+        this.#options.recover && isUnreadable(error) ? recoverStore(this.#options, clock.nowMs(), error) : null;
+      if (finding === null) throw error;
+      this.#tell(finding);
+      return openConnection(this.#options);
+    }
   }
 
   /** Tries until no other connection is in the way, sleeping in between. */
@@ -126,18 +151,18 @@ export class StoreHandle {
     }
   }
 
-  #committed(events: readonly SessionEvent[]): void {
+  #committed(connection: Connection, events: readonly SessionEvent[]): void {
     this.life.announce(...events);
+    const finding = this.#log.look(connection);
+    if (finding !== null) this.#tell(finding);
     this.#notify();
+  }
+
+  #tell(finding: Finding): void {
+    this.life.announce({ name: "finding", ref: null, finding });
   }
 
   #notify(): void {
     for (const follower of this.#followers) follower();
   }
-}
-
-/** Moves the log into the database and cuts it; false when somebody still reads it. */
-function cutLog({ database }: Connection): boolean {
-  const [answer] = database.pragma("wal_checkpoint(TRUNCATE)") as { readonly busy: number }[];
-  return answer?.busy === 0;
 }

@@ -1,0 +1,149 @@
+import { createFinding, hasErrorCode, throughlineDraft, type Finding } from "@throughline/core";
+import { serializeRecord } from "@throughline/core/store";
+import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { insertRecord, recordOf, rowOf, type CodedRecord } from "./record-rows.ts";
+import { placeOf } from "./session-rows.ts";
+import { isDamage } from "./sqlite-errors.ts";
+import type { StoreHandle } from "./store-handle.ts";
+import type { RecordContentRow, SessionRow } from "./statements.ts";
+import { verifyStore } from "./verify-store.ts";
+
+/** Records copied in one transaction. */
+const sliceRows = 200;
+
+/**
+ * Writes what can be read of a damaged store to a new file beside it, and leaves the store as it is. A record that cannot
+ * be read becomes a note in its place, so that seq stays dense. Without damage there is no copy.
+ */
+export async function* repairStore(
+  handle: StoreHandle,
+  options: OpenOptions,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  let isDamaged = false;
+  for await (const finding of verifyStore(handle, { full: true, ...(signal === undefined ? {} : { signal }) })) {
+    isDamaged ||= finding.severity === "error";
+    yield finding;
+  }
+  if (!isDamaged) return;
+  const { path, clock } = handle.scene;
+  const target = `${path}.repaired-${new Date(clock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`;
+  const copy = openConnection({ ...options, path: target, create: true, recover: false });
+  try {
+    for (const session of await handle.read((source) => sessionsOf(source), signal))
+      yield* copySession(handle, copy, session, target, signal);
+    copy.database.pragma("wal_checkpoint(TRUNCATE)");
+  } finally {
+    copy.database.close();
+  }
+  yield createFinding("STORE_DAMAGED", `What could be read of ${path} is in ${target}.`, {
+    path: target,
+    repaired: true,
+  });
+}
+
+/** As many rows as come; a damaged page ends the list, not the repair. */
+function sessionsOf({ database }: Connection): SessionRow[] {
+  const rows: SessionRow[] = [];
+  const next = database.prepare<[number], SessionRow>(
+    "SELECT * FROM store_sessions WHERE session > ? ORDER BY session LIMIT 1",
+  );
+  for (let row = next.get(0); row !== undefined; row = next.get(row.session)) rows.push(row);
+  return rows;
+}
+
+async function* copySession(
+  handle: StoreHandle,
+  copy: Connection,
+  session: SessionRow,
+  target: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  const { scene } = handle;
+  const place = { path: target, key: session.key, repaired: true };
+  const entry = await readable(() =>
+    handle.read(({ statements }) => statements.findEntry.get(session.session), signal),
+  );
+  copy.statements.begin.run();
+  const columns = Object.keys(session);
+  const values = columns.map((name) => session[name as keyof SessionRow]);
+  copy.database
+    .prepare(`INSERT INTO store_sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`)
+    .run(...values);
+  // The ids are entered again when somebody asks for one.
+  copy.database
+    .prepare("UPDATE store_sessions SET ids_to_seq = ? WHERE session = ?")
+    .run(session.origin_seq ?? 0, session.session);
+  const kept = entry?.entry ?? scene.rows.encodeEntry(placeOf(session), { sessionId: session.session_id });
+  copy.statements.writeEntry.run(session.session, kept);
+  copy.statements.commit.run();
+  if (entry === undefined) yield createFinding("ENTRY_UNREADABLE", `The entry of ${session.key} was lost.`, place);
+  for (let seq = (session.origin_seq ?? 0) + 1; seq <= session.last_seq; seq += sliceRows) {
+    signal?.throwIfAborted();
+    copy.statements.begin.run();
+    const lost: number[] = [];
+    for (let each = seq; each < seq + sliceRows && each <= session.last_seq; each++) {
+      const coded = await readable(() => handle.read((source) => codedAt(handle, source, session, each), signal));
+      if (coded === undefined) lost.push(each);
+      insertRecord(copy.statements, session.session, coded ?? lostRecord(handle, session, each));
+    }
+    copy.statements.commit.run();
+    for (const each of lost)
+      yield createFinding(
+        "RECORD_MISSING",
+        `Record ${each} of ${session.key} could not be read; a note stands in its place.`,
+        place,
+      );
+  }
+}
+
+/** What is read, or undefined where the file is damaged. */
+async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isDamage(error) || hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
+    throw error;
+  }
+}
+
+interface PromotedColumns {
+  readonly role: string | null;
+  readonly toolName: string | null;
+}
+
+function codedAt(
+  handle: StoreHandle,
+  { database, statements }: Connection,
+  session: SessionRow,
+  seq: number,
+): CodedRecord | undefined {
+  const [found] = statements.readRecords.ascending.all(session.session, seq - 1, seq + 1, 1) as RecordContentRow[];
+  if (found === undefined) return undefined;
+  const row = rowOf(statements, found);
+  // A record that does not read as one is as good as lost.
+  recordOf(handle.scene.rows, placeOf(session), row, "source");
+  const promoted = database
+    .prepare<[number, number], PromotedColumns>(
+      "SELECT role, tool_name AS toolName FROM store_records WHERE session = ? AND seq = ?",
+    )
+    .get(session.session, seq);
+  return { row, role: promoted?.role ?? null, toolName: promoted?.toolName ?? null };
+}
+
+/** The note that stands where a record was. It hangs on nothing: what its parent was is lost with it. */
+function lostRecord({ scene }: StoreHandle, session: SessionRow, seq: number): CodedRecord {
+  const atMs = scene.clock.nowMs();
+  const { type, ...fields } = throughlineDraft("unparsed", { reason: "damaged", seq });
+  const record = { type, id: `damaged:${seq}`, parentId: null, timestamp: new Date(atMs).toISOString(), ...fields };
+  const item = {
+    record,
+    text: serializeRecord(record),
+    side: true,
+    tsMs: atMs,
+    source: null,
+    isSourceCanonical: false,
+  };
+  const row = scene.rows.encodeRecord(placeOf(session), item, { seq, storedAtMs: atMs });
+  return { row, role: null, toolName: null };
+}

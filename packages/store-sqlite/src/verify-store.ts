@@ -1,0 +1,144 @@
+import { crc32 } from "node:zlib";
+import { createFinding, hasErrorCode, type Finding, type FindingPlace } from "@throughline/core";
+import { placeOf, storedEntry } from "./session-rows.ts";
+import { recordOf, rowOf } from "./record-rows.ts";
+import type { Connection } from "./open-connection.ts";
+import { isDamage } from "./sqlite-errors.ts";
+import { fileSystemOf } from "./store-file.ts";
+import type { StoreHandle } from "./store-handle.ts";
+import type { Session, SessionRow } from "./statements.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+export interface VerifyOptions {
+  readonly full?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** So many rows are checked at a time. */
+const sliceRows = 200;
+
+/**
+ * Quick: that every session has its entry, its origin and all its records. Full: also the pages of the file, the checksum
+ * and the JSON of every record, and every entry. Changes nothing; damage to one session does not hide the others.
+ */
+export async function* verifyStore(
+  handle: StoreHandle,
+  { full = false, signal }: VerifyOptions,
+): AsyncGenerator<Finding> {
+  const { scene } = handle;
+  const remote = fileSystemOf(scene.path);
+  if (remote !== null) yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: scene.path });
+  if (full) yield* await handle.read((connection) => pageFindings(scene, connection), signal);
+  for (let after = 0; ;) {
+    const sessions = await handle.read(({ database }) => sessionsAfter(database, after), signal);
+    for (const session of sessions) yield* verifySession(handle, session, { full, signal });
+    const last = sessions.at(-1);
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+function sessionsAfter(database: Connection["database"], after: Session): Session[] {
+  return database
+    .prepare<[number], number>(
+      `SELECT session FROM store_sessions WHERE session > ? ORDER BY session LIMIT ${sliceRows}`,
+    )
+    .pluck()
+    .all(after);
+}
+
+/** What SQLite says of the pages and the references between the tables. */
+function pageFindings({ path }: StoreScene, { database }: Connection): Finding[] {
+  const answers = database.pragma("quick_check(20)") as { readonly quick_check: string }[];
+  const orphans = database.pragma("foreign_key_check") as { readonly table: string }[];
+  return [
+    ...answers.map((each) => each.quick_check).filter((text) => text !== "ok"),
+    ...[...new Set(orphans.map(({ table }) => table))].map((table) => `${table} holds rows of sessions that are gone`),
+  ].map((text) => createFinding("STORE_DAMAGED", `${path}: ${text}`, { path }));
+}
+
+async function* verifySession(
+  handle: StoreHandle,
+  number: Session,
+  { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
+): AsyncGenerator<Finding> {
+  const { scene } = handle;
+  const session = await handle.read(({ statements }) => statements.findSession.get(number), signal);
+  // Purged meanwhile.
+  if (session === undefined) return;
+  const place = { path: scene.path, key: session.key };
+  yield* await checked(place, () => handle.read((connection) => rowFindings(scene, connection, session, full), signal));
+  if (!full) return;
+  for (let after = session.origin_seq ?? 0; after < session.last_seq; after += sliceRows) {
+    const from = after;
+    yield* await checked(place, () =>
+      handle.read((connection) => recordFindings(scene, connection, session, from), signal),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Damage is what is being looked for; everything else is thrown. */
+async function checked(place: FindingPlace, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) throw error;
+    return [createFinding("STORE_DAMAGED", error.message, place)];
+  }
+}
+
+function rowFindings(
+  scene: StoreScene,
+  { database, statements }: Connection,
+  session: SessionRow,
+  full: boolean,
+): Finding[] {
+  const place = { path: scene.path, key: session.key };
+  const findings: Finding[] = [];
+  if (session.origin !== null && statements.findSession.get(session.origin) === undefined)
+    findings.push(createFinding("RECORD_MISSING", `The session that ${session.key} was forked from is gone.`, place));
+  const expected = session.last_seq - (session.origin_seq ?? 0);
+  const count = database
+    .prepare<[number, number], number>("SELECT count(*) FROM store_records WHERE session = ? AND seq <= ?")
+    .pluck()
+    .get(session.session, session.last_seq);
+  // A session that is written meanwhile only grows.
+  if (count !== undefined && count < expected)
+    findings.push(createFinding("RECORD_MISSING", `${session.key} has ${count} of its ${expected} records.`, place));
+  const entry = storedEntry(statements, session);
+  if (full) scene.rows.decodeEntry(placeOf(session), entry);
+  return findings;
+}
+
+function recordFindings(
+  scene: StoreScene,
+  { statements }: Connection,
+  session: SessionRow,
+  afterSeq: number,
+): Finding[] {
+  const findings: Finding[] = [];
+  const place = placeOf(session);
+  for (const found of statements.readRecords.ascending.all(
+    session.session,
+    afterSeq,
+    afterSeq + sliceRows + 1,
+    sliceRows,
+  )) {
+    const at = { path: scene.path, key: session.key, recordId: found.id };
+    const say = (code: "CHECKSUM_MISMATCH" | "STORE_DAMAGED", why: string): number =>
+      findings.push(createFinding(code, `Record ${found.seq} of ${session.key} ${why}.`, at));
+    try {
+      const row = rowOf(statements, found);
+      const crc = row.source === null ? crc32(row.text) : crc32(row.source, crc32(row.text));
+      if (row.crc !== null && crc !== row.crc) say("CHECKSUM_MISMATCH", "does not fit its checksum");
+      const { record } = recordOf(scene.rows, place, row, "source");
+      if (record.id !== row.id || record.type !== row.type || record.parentId !== row.parentId)
+        say("STORE_DAMAGED", "says another id, type or parent than its row");
+    } catch (error) {
+      if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED") && !isDamage(error)) throw error;
+      say("STORE_DAMAGED", "cannot be read");
+    }
+  }
+  return findings;
+}
