@@ -11,6 +11,7 @@ import {
 import { ownHead, type HeldSession } from "./append-records.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
+import type { FileFacts } from "./files.ts";
 import { findForeignSessions } from "./foreign-sessions.ts";
 import { SessionIndex, type SeenSession } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
@@ -18,7 +19,8 @@ import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile } from "./transcript-file.ts";
-import { TranscriptSummaries } from "./transcript-summaries.ts";
+import type { TranscriptBase } from "./transcript-base.ts";
+import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 
 /** File times move in ticks of up to so many milliseconds. */
 const timeGrainMs = 50;
@@ -158,14 +160,17 @@ export class AgentSessions {
     return row.isArchived ? { ...ref, archiveId: row.sessionId } : ref;
   }
 
-  /** The session with its file, up to date; null when the file is gone. */
-  hold(row: SessionRow): HeldSession | null {
+  /** The session with its file, up to date; null when the file is gone. `isWhole`: with every record of it. */
+  hold(row: SessionRow, isWhole: boolean = false): HeldSession | null {
     const file = this.#fileOf(row.sessionId);
     const owner = this.#ownerOf(row);
     for (const name of [row.fileName, row.formerFileName]) {
       if (name === undefined) continue;
       const path = this.folder.session(name);
-      const transcript = file.catchUp(path, owner, row.savedHead ?? null);
+      const { savedHead = null, revision } = row;
+      const indexed = (facts: FileFacts): Omit<TranscriptBase, "endBytes"> | null =>
+        this.#summaries.baseOf(row, seenAs(facts, row));
+      const transcript = file.catchUp({ path, owner, savedHead, revision, indexed, isWhole });
       if (transcript === null) continue;
       transcript.forgetPatches(row.revision);
       return { row: this.#summaries.fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };
@@ -174,9 +179,15 @@ export class AgentSessions {
     return null;
   }
 
-  /** As `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
-  holdExisting(row: SessionRow): HeldSession {
+  /** As `hold`, with the places of the records from `seq` on. */
+  holdFrom(row: SessionRow, seq: number): HeldSession | null {
     const held = this.hold(row);
+    return held === null || held.file.reach(seq) ? held : this.hold(row, true);
+  }
+
+  /** As `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
+  holdExisting(row: SessionRow, isWhole: boolean = false): HeldSession {
+    const held = this.hold(row, isWhole);
     if (held === null)
       throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, {
         sessionId: row.sessionId,
@@ -280,7 +291,7 @@ export class AgentSessions {
 
   /** A copy that another program made of a transcript of ours holds patches of the original's entry: they are not its own. */
   #withCopiedPatchesBehind(row: SessionRow): SessionRow {
-    const transcript = this.hold(row)?.transcript;
+    const transcript = this.hold(row, true)?.transcript;
     if (transcript === undefined || transcript.isHeaderOurs) return row;
     return { ...row, revision: transcript.highestRevision + 1 };
   }

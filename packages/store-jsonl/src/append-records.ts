@@ -21,9 +21,15 @@ import {
 import { attachEnvelope } from "@throughline/openclaw-format";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
-import { encodeStoredLine, type EncodedLine, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
-import { appendedIn, type TranscriptFile } from "./transcript-file.ts";
-import type { Transcript } from "./transcript.ts";
+import {
+  encodeStoredLine,
+  type EncodedLine,
+  type LineOwner,
+  type StoreEnvelope,
+  type WindowMark,
+} from "./stored-line.ts";
+import type { TranscriptFile } from "./transcript-file.ts";
+import { appendedIn, type Transcript } from "./transcript.ts";
 
 /** A session as it stands under its lock. */
 export interface HeldSession {
@@ -138,17 +144,35 @@ export function ownHead(head: SessionHead): SessionHead {
   return { ...head, turn: head.turn === null ? null : { ...head.turn } };
 }
 
+function markOf(
+  { transcript, row }: HeldSession,
+  linked: readonly LinkedRecord[],
+  { headId, fence, turn }: SessionHead,
+  change: EntryChange | null,
+  nowMs: number,
+): WindowMark {
+  return {
+    messages: transcript.messageCount + linked.filter(({ record }) => record.type === "message").length,
+    head: headId,
+    fence,
+    turn,
+    updated: Math.max(transcript.updatedAtMs, change?.envelope.updated ?? nowMs),
+    revision: change?.revision ?? row.revision,
+  };
+}
+
 function encodeBatch(
   context: StoreContext,
-  { transcript, owner, row }: HeldSession,
+  held: HeldSession,
   { options, digest }: AppendRequest,
   linked: readonly LinkedRecord[],
   change: EntryChange | null,
   nowMs: number,
 ): readonly EncodedLine[] {
+  const { transcript, owner, row } = held;
   const { lastSeq } = transcript.head;
   const count = linked.length;
-  const turnState = options.turn === undefined ? null : headAfterAppend(transcript.head, linked, options, nowMs);
+  const after = headAfterAppend(transcript.head, linked, options, nowMs);
   return linked.map((item, index) => {
     const isLast = index === count - 1;
     const envelope: StoreEnvelope = {
@@ -158,9 +182,11 @@ function encodeBatch(
       ...(isLast && options.idempotencyKey !== undefined
         ? { idem: options.idempotencyKey, digest, revision: row.revision }
         : {}),
-      ...(isLast && turnState !== null ? { fence: turnState.fence, turn: turnState.turn } : {}),
+      ...(isLast && options.turn !== undefined ? { fence: after.fence, turn: after.turn } : {}),
       ...(isLast && options.rewindTo !== undefined ? { head: options.rewindTo } : {}),
-      ...(isLast && options.windowFromSeq !== undefined ? { window: options.windowFromSeq } : {}),
+      ...(isLast && options.windowFromSeq !== undefined
+        ? { window: options.windowFromSeq, mark: markOf(held, linked, after, change, nowMs) }
+        : {}),
       ...(isLast ? change?.envelope : {}),
     };
     return encodeStoredLine(item, envelope, context.codec, owner);
@@ -175,7 +201,7 @@ function writeBatch(
 ): readonly AppendedRecord[] {
   const { transcript, file, path, owner, row } = held;
   const [first] = linked;
-  const isEmpty = transcript.offsets.length === 0;
+  const isEmpty = transcript.head.lastSeq === 0;
   // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
   const isHeaderFirst = isEmpty && first?.record.type === "session" && lines[0]?.text === first.source;
   if (isHeaderFirst)

@@ -13,7 +13,7 @@ import { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, withFileErrors } from "./file-work.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listAgent } from "./list-agent.ts";
-import { firstSeq, nextSpan, readSpan } from "./read-pages.ts";
+import { firstSeq, readPage } from "./read-pages.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
@@ -77,7 +77,8 @@ class JsonlStore implements core.SessionStore {
       const isEntryOnly = prepared.length === 0;
       const scene = this.#scene(agent, durability);
       if (!isEntryOnly) this.#derived.announce(agent, row.sessionId);
-      const access = { row, changesEntries: isEntryOnly, signal: options.signal };
+      const isWhole = options.idempotencyKey !== undefined || prepared.some(({ isIdGiven }) => isIdGiven);
+      const access = { row, changesEntries: isEntryOnly, isWhole, signal: options.signal };
       const { held, outcome, pinned } = await withSession(scene, ref, access, (held) => {
         const outcome = earlierAppend(held, request) ?? this.#appendHeld(agent, held, request);
         agent.remember(held);
@@ -115,17 +116,16 @@ class JsonlStore implements core.SessionStore {
       ({ sessionId } = row);
       const held = agent.hold(row);
       if (held === null) return;
-      const { file, transcript } = held;
-      seq ||= firstSeq(options, transcript.head.lastSeq);
-      const span = nextSpan(transcript, seq, { afterSeq, beforeSeq, left, step, pageRecords, pageBytes });
-      if (span === null) return;
-      const records = readSpan(file, transcript, span, payload);
-      if (step === -1) records.reverse();
+      seq ||= firstSeq(options, held.transcript.head.lastSeq);
+      const bounds = { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
+      const page = readPage(agent, row, seq, bounds, payload);
+      if (page === null) return;
+      const { records, span, lastSeq } = page;
       seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
       left -= records.length;
       // Pages are read synchronously: without a pause a reader of everything would hold the process to the end.
       await pause();
-      yield { records, lastSeq: transcript.head.lastSeq };
+      yield { records, lastSeq };
       if (seq < 1) return;
     }
   }
@@ -186,7 +186,7 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin();
       const agent = this.#agent(ref);
-      return withSession(this.#scene(agent, "disk"), ref, { isArchivedToo: true }, (held) => {
+      return withSession(this.#scene(agent, "disk"), ref, { isArchivedToo: true, isWhole: true }, (held) => {
         const result = redactTranscript(this.#context, agent, held, ids, options.reason);
         agent.remember(held);
         return result;

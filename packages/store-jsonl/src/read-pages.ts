@@ -8,31 +8,58 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { createLineSplitter, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { HeldSession } from "./append-records.ts";
+import type { SessionRow } from "./session-row.ts";
 import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import { foreignHead, type Transcript } from "./transcript.ts";
 
-export interface PageSpan {
+interface PageSpan {
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** Which records the next page holds, or null when there are no more. Sizes are those of the lines on disk. */
-export function nextSpan(
-  transcript: Transcript,
+export interface PageBounds {
+  readonly afterSeq: number;
+  readonly beforeSeq: number;
+  readonly left: number;
+  readonly step: 1 | -1;
+  readonly pageRecords: number;
+  readonly pageBytes: number;
+}
+
+/** A page from `seq` on, in its order; null when there are no more records. Reads no more of the file than it needs. */
+export function readPage<Payload extends ReadPayload>(
+  agent: AgentSessions,
+  row: SessionRow,
   seq: number,
-  bounds: {
-    readonly afterSeq: number;
-    readonly beforeSeq: number;
-    readonly left: number;
-    readonly step: 1 | -1;
-    readonly pageRecords: number;
-    readonly pageBytes: number;
-  },
-): PageSpan | null {
-  const { offsets } = transcript;
+  bounds: PageBounds,
+  payload: Payload,
+): { readonly records: RecordFor<Payload>[]; readonly span: PageSpan; readonly lastSeq: number } | null {
+  const { afterSeq, left, step, pageRecords } = bounds;
+  const lowest = step === 1 ? seq : Math.max(afterSeq + 1, seq - Math.min(pageRecords, left) + 1, 1);
+  const read = (held: HeldSession | null): ReturnType<typeof readPage<Payload>> => {
+    if (held === null) return null;
+    const span = nextSpan(held.transcript, seq, bounds);
+    if (span === null) return null;
+    const records = readSpan(held.file, held.transcript, span, payload);
+    if (step === -1) records.reverse();
+    return { records, span, lastSeq: held.transcript.head.lastSeq };
+  };
+  try {
+    return read(agent.holdFrom(row, lowest));
+  } catch (error) {
+    if (!(error instanceof NeedsWholeTranscript)) throw error;
+    return read(agent.hold(row, true));
+  }
+}
+
+/** Which records the next page holds, or null when there are no more. Sizes are those of the lines on disk. */
+function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): PageSpan | null {
+  const { lastSeq } = transcript.head;
   const isWanted = (one: number): boolean =>
-    one > bounds.afterSeq && one < bounds.beforeSeq && one >= 1 && one <= offsets.length;
+    one > bounds.afterSeq && one < bounds.beforeSeq && one >= 1 && one <= lastSeq;
   if (bounds.left <= 0 || !isWanted(seq)) return null;
   let last = seq;
   let bytes = lineSize(transcript, seq);
@@ -48,14 +75,13 @@ export function nextSpan(
 }
 
 /** The records of a span, in ascending order, read with one read. */
-export function readSpan<Payload extends ReadPayload>(
+function readSpan<Payload extends ReadPayload>(
   file: TranscriptFile,
   transcript: Transcript,
   { fromSeq, toSeq }: PageSpan,
   payload: Payload,
 ): RecordFor<Payload>[] {
-  const from = transcript.offsets[fromSeq - 1] ?? 0;
-  const bytes = file.readBytes(transcript.options.path, from, endOfLine(transcript, toSeq));
+  const bytes = file.readBytes(transcript.options.path, transcript.startOf(fromSeq), transcript.startOf(toSeq + 1));
   const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
   const lines = splitter.push(bytes);
   const rest = splitter.end();
@@ -84,6 +110,9 @@ function readRecord(
   return payload === "record" ? { ...plain, record } : { ...plain, record, source, isSourceCanonical };
 }
 
+/** What another program's line stands for depends on the lines before it, and those were not read. */
+export class NeedsWholeTranscript extends Error {}
+
 /** One line of the file as the record it stands for. */
 export function readLine(
   transcript: Transcript,
@@ -96,6 +125,7 @@ export function readLine(
   const own = envelope === null || envelope.seq === 0 ? null : decodeStoredLine(text, envelope, codec, owner);
   if (own !== null) return { head: own, content: () => own.payload() };
   const meaning = transcript.meanings.get(seq);
+  if (transcript.base !== null) throw new NeedsWholeTranscript();
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
   return {
     head: foreignHead(record, bytes.length),
@@ -103,11 +133,7 @@ export function readLine(
   };
 }
 
-function lineSize(transcript: Transcript, seq: number): number {
-  return endOfLine(transcript, seq) - (transcript.offsets[seq - 1] ?? 0);
-}
-
 /** Lines lie without a gap behind the header. */
-function endOfLine({ offsets, endBytes }: Transcript, seq: number): number {
-  return offsets[seq] ?? endBytes;
+function lineSize(transcript: Transcript, seq: number): number {
+  return transcript.startOf(seq + 1) - transcript.startOf(seq);
 }

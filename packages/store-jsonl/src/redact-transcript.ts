@@ -2,6 +2,7 @@ import { throughlineKind, type RedactResult } from "@throughline/core";
 import { type LinkedRecord, quote, redactionTombstone, refused, serializeRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine, type HeldSession } from "./append-records.ts";
+import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
 import { readLine } from "./read-pages.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -60,11 +61,24 @@ function* redactedLines(
   // Without a header pi would take the whole file for broken and begin it anew.
   else if (seqs.has(1) && transcript.options.owner.sessionId !== "")
     yield ownHeaderLine(row.sessionId, row.key, row.createdAtMs);
+  let messages = 0;
   for (let seq = 1; seq <= offsets.length; seq++) {
     const end = offsets[seq] ?? (transcript.isOpenEnded ? endBytes + 1 : endBytes);
     const bytes = file.readBytes(path, offsets[seq - 1] ?? 0, end - 1);
-    yield seqs.has(seq) ? tombstoneLine(context, held, seq, bytes, info) : bytes;
+    const isRedacted = seqs.has(seq);
+    if (isRedacted && readLine(transcript, seq, bytes).head.type === "message") messages++;
+    yield withFewerMessages(isRedacted ? tombstoneLine(context, held, seq, bytes, info) : bytes, messages);
   }
+}
+
+/** A mark counts the messages before it, and some of them are none any more. */
+function withFewerMessages(line: string | Uint8Array, count: number): string | Uint8Array {
+  if (count === 0 || !Buffer.from(line).includes('"mark":{')) return line;
+  const { text, envelope } = detachEnvelope(Buffer.from(line).toString());
+  const mark = (envelope as StoreEnvelope | null)?.mark;
+  if (envelope === null || mark === undefined) return line;
+  const next: StoreEnvelope = { ...envelope, mark: { ...mark, messages: mark.messages - count } };
+  return attachEnvelope(text, next);
 }
 
 function tombstoneLine(

@@ -13,6 +13,8 @@ export interface AccessOptions {
   readonly signal?: AbortSignal | undefined;
   /** The row, where it was just looked up. */
   readonly row?: SessionRow;
+  /** The session with every record of it: some answers lie far back. @default false */
+  readonly isWhole?: boolean;
 }
 
 /** The session's row. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
@@ -34,7 +36,7 @@ export function withSession<T>(
   options: AccessOptions,
   work: (held: HeldSession) => T,
 ): Promise<T> {
-  return withRow(scene, ref, options, (row) => work(scene.agent.holdExisting(row)));
+  return withRow(scene, ref, options, (row) => work(scene.agent.holdExisting(row, options.isWhole)));
 }
 
 /** As `withSession`, for work on the row alone: the transcript may be gone. */
@@ -49,6 +51,8 @@ export async function withRow<T>(
   for (let known = options.row; ; known = undefined) {
     const row = known ?? (await locateSession(agent, ref, isArchivedToo));
     agent.prepareWriting();
+    // Before the lock is taken, so that nobody waits while a long file is read.
+    if (options.isWhole === true) agent.hold(row, true);
     const locks = [folder.sessionLock(row.sessionId), ...(changesEntries ? [folder.entriesLock] : [])];
     const held = (): { readonly value: T } | null => {
       // One look at the log: an archive, a rename or a purge of another process holds this lock too.

@@ -1,5 +1,11 @@
 import { crc32 } from "node:zlib";
-import { isSideRecord, ThroughlineError, type RecordSource, type SessionRecord } from "@throughline/core";
+import {
+  isSideRecord,
+  ThroughlineError,
+  type OpenTurn,
+  type RecordSource,
+  type SessionRecord,
+} from "@throughline/core";
 import { lineBytes, type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
 
@@ -9,6 +15,8 @@ export interface StoreEnvelope extends LineEnvelope {
   readonly revision?: number;
   /** The activity time the patch claimed, where it claimed one. */
   readonly updated?: number;
+  /** With `window`: what the session adds up to after this line, so that nobody has to read what lies before. */
+  readonly mark?: WindowMark;
   /** Under a codec: the entry's patch, coded. */
   readonly entryEnc?: string;
   /** Under a codec: what can no longer be seen in the line. */
@@ -16,6 +24,17 @@ export interface StoreEnvelope extends LineEnvelope {
   readonly bytes?: number;
   /** Under a codec: `sourceBase64` holds coded text rather than coded bytes. */
   readonly isSourceText?: boolean;
+}
+
+/** A session's state at a line, beside what the line's own envelope says. */
+export interface WindowMark {
+  readonly messages: number;
+  readonly head: string | null;
+  readonly fence: number;
+  readonly turn: OpenTurn | null;
+  readonly updated: number;
+  /** The entry's. */
+  readonly revision: number;
 }
 
 /** What the store knows of a record without its content. */

@@ -21,7 +21,8 @@ import {
 import type { FileFacts, Files } from "./files.ts";
 import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
-import { Transcript, type WrittenLine } from "./transcript.ts";
+import { checkIndexed, findMark, lineStartsBefore, minTailBytes, type TranscriptBase } from "./transcript-base.ts";
+import { appendedIn, Transcript, type WrittenLine } from "./transcript.ts";
 
 export interface TranscriptFileOptions {
   readonly files: Files;
@@ -32,6 +33,19 @@ export interface TranscriptFileOptions {
   readonly said: Set<string>;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
+}
+
+/** Which session's transcript is looked at, and how much of it is wanted. */
+export interface TranscriptLook {
+  readonly path: string;
+  readonly owner: LineOwner;
+  readonly savedHead: SessionHead | null;
+  /** Changes of the entry up to this revision are known; those behind it must be read. */
+  readonly revision: number;
+  /** What the index knows of the file, should it be what it was then. */
+  readonly indexed?: (facts: FileFacts) => Omit<TranscriptBase, "endBytes"> | null;
+  /** Every record, also where a mark near the end would do. @default false */
+  readonly isWhole?: boolean;
 }
 
 /** A file that stays open until it is released. */
@@ -70,9 +84,11 @@ export class TranscriptFile {
 
   /**
    * The image of the file as it is now; null when there is no such file. Reads only what is new. One look, at identity,
-   * size and time, and one read, of the end that was understood: a file that is what it was costs no more.
+   * size and time, and one read, of the end that was understood: a file that is what it was costs no more. Of a long
+   * file that is looked at for the first time only what follows the last mark is read.
    */
-  catchUp(path: string, owner: LineOwner, savedHead: SessionHead | null): Transcript | null {
+  catchUp(look: TranscriptLook): Transcript | null {
+    const { path } = look;
     const facts = withFileErrors(path, () => this.#options.files.facts(path));
     if (facts === null) {
       this.forget();
@@ -86,7 +102,7 @@ export class TranscriptFile {
     if (this.#identity !== facts.identity) this.forget();
     this.#identity = facts.identity;
     const open = (this.#open ??= this.#openFile(path));
-    const transcript = withFileErrors(path, () => this.#readNew(open, facts, path, owner, savedHead));
+    const transcript = withFileErrors(path, () => this.#readNew(open, facts, look));
     this.facts = facts;
     return transcript;
   }
@@ -147,13 +163,13 @@ export class TranscriptFile {
   /** Puts other lines in the place of the whole file, durably, and reads them. Under the session's lock. */
   replace(path: string, temporary: string, owner: LineOwner, lines: Iterable<string | Uint8Array>): Transcript {
     const { files } = this.#options;
-    const savedHead = this.#transcript?.savedHead ?? null;
+    const look = this.#lookAgain(path, owner);
     replaceFile(files, temporary, path, (append) => {
       for (const line of lines)
         append(typeof line === "string" ? Buffer.from(`${line}\n`) : Buffer.concat([line, lineFeed]));
     });
     this.forget();
-    const transcript = afterCommit(path, () => this.catchUp(path, owner, savedHead));
+    const transcript = afterCommit(path, () => this.catchUp(look));
     if (transcript === null) throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
     return transcript;
   }
@@ -231,9 +247,28 @@ export class TranscriptFile {
   }
 
   #recount(path: string, owner: LineOwner, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
-    const savedHead = this.#transcript?.savedHead ?? null;
+    const look = this.#lookAgain(path, owner);
     this.#transcript = null;
-    return appendedIn(this.catchUp(path, owner, savedHead), lines, path);
+    return appendedIn(this.catchUp(look), lines, path);
+  }
+
+  #lookAgain(path: string, owner: LineOwner): TranscriptLook {
+    const known = this.#transcript;
+    return { path, owner, savedHead: known?.savedHead ?? null, revision: known?.highestRevision ?? 0 };
+  }
+
+  /** Makes the places of records from `seq` on known. False when that takes the whole file. */
+  reach(seq: number): boolean {
+    const known = this.#transcript;
+    const open = this.#open;
+    if (known === null || open === null || seq >= known.firstSeq) return true;
+    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: known.endBytes };
+    const { firstSeq } = known;
+    const starts = withFileErrors(known.options.path, () =>
+      lineStartsBefore(scan, known.startOf(firstSeq), firstSeq, firstSeq - seq),
+    );
+    if (starts !== null) known.addEarlier(starts);
+    return starts !== null;
   }
 
   #openFile(path: string): OpenFile {
@@ -253,30 +288,25 @@ export class TranscriptFile {
     return createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf });
   }
 
-  #readNew(
-    open: OpenFile,
-    facts: FileFacts,
-    path: string,
-    owner: LineOwner,
-    savedHead: SessionHead | null,
-  ): Transcript {
+  #readNew(open: OpenFile, facts: FileFacts, look: TranscriptLook): Transcript {
     const { files } = this.#options;
     const known = this.#transcript;
     const isSame =
       known !== null &&
       facts.sizeBytes >= known.endBytes &&
-      known.acceptSavedHead(savedHead) &&
+      (look.isWhole !== true || known.base === null) &&
+      known.acceptSavedHead(look.savedHead) &&
       this.#endsAsBefore(open, known, facts);
-    if (!isSame) return this.#scanAll(open, facts, path, owner, savedHead, false);
+    if (!isSame) return this.#scanAll(open, facts, look);
     if (facts.sizeBytes === known.endBytes) return known;
     if (known.isOpenEnded) {
       // The line without an end was ended, or something was glued to it: then it is another line than the one we read.
       if (readRange(files, open.handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a)
-        return this.#scanAll(open, facts, path, owner, savedHead, false);
+        return this.#scanAll(open, facts, look);
       known.endBytes += 1;
       known.isOpenEnded = false;
     }
-    return this.#scan(open, facts, known) ? known : this.#scanAll(open, facts, path, owner, savedHead, true);
+    return this.#scan(open, facts, known) ? known : this.#scanAll(open, facts, look, true);
   }
 
   /** Guards against a file that was changed in place: what was understood must still end as it did. */
@@ -293,19 +323,22 @@ export class TranscriptFile {
     this.#anchor = { from, to, crc, modifiedNs: facts.modifiedNs };
   }
 
-  #scanAll(
-    open: OpenFile,
-    facts: FileFacts,
-    path: string,
-    owner: LineOwner,
-    savedHead: SessionHead | null,
-    isMixed: boolean,
-  ): Transcript {
+  #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
     const { codec, nowMs } = this.#options;
-    const transcript = new Transcript({ owner, codec, path, nowMs: nowMs(), isMixed }, savedHead);
-    if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, path, owner, savedHead, true);
+    const { path, owner, savedHead } = look;
+    const base = isMixed ? null : this.#baseOf(open, facts, look);
+    const transcript = new Transcript({ owner, codec, path, nowMs: nowMs(), isMixed }, savedHead, base);
+    if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
     this.#transcript = transcript;
     return transcript;
+  }
+
+  #baseOf(open: OpenFile, facts: FileFacts, look: TranscriptLook): TranscriptBase | null {
+    if (look.isWhole === true || facts.sizeBytes < minTailBytes) return null;
+    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: facts.sizeBytes };
+    const indexed = look.indexed?.(facts) ?? null;
+    const base = (indexed === null ? null : checkIndexed(scan, indexed)) ?? findMark(scan, look.owner.sessionId);
+    return base === null || base.revision > look.revision ? null : base;
   }
 
   /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
@@ -351,19 +384,4 @@ export class TranscriptFile {
     else said.add(place);
     onFinding(owner, finding);
   }
-}
-
-/** Where records stand that were just written. */
-export function appendedIn(
-  transcript: Transcript | null,
-  lines: readonly EncodedLine[],
-  path: string,
-): readonly AppendedRecord[] {
-  return lines.map(({ stored }) => {
-    const seq = transcript?.seqById.get(stored.id);
-    if (seq === undefined)
-      throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
-    const { id, parentId, side, tsMs, storedAtMs } = stored;
-    return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
-  });
 }

@@ -4,6 +4,7 @@ import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { SeenSession, SessionIndex } from "./session-index.ts";
 import { decodeEntry, foldPatches, type SessionRow } from "./session-row.ts";
+import type { TranscriptBase } from "./transcript-base.ts";
 import type { EntryPatch, Transcript } from "./transcript.ts";
 
 /** What listing needs of a transcript, kept when the image itself is let go. */
@@ -67,6 +68,14 @@ export class TranscriptSummaries {
   /** After a transcript was read or written, with what its file was then. */
   remember(row: SessionRow, transcript: Transcript, facts: FileFacts | null): void {
     this.#kept.set(row.sessionId, { seen: seenAs(facts, row), summary: summaryOf(transcript) });
+  }
+
+  /** What the index knows of the transcript as it is, for reading on from there; null when something is missing in it. */
+  baseOf(row: SessionRow, seen: string): Omit<TranscriptBase, "endBytes"> | null {
+    const found = this.#indexed(row, seen);
+    if (found?.indexed === undefined || found.indexed.folded.revision !== row.revision) return null;
+    const { head, messageCount, updatedAtMs } = found;
+    return { head, messageCount, updatedAtMs, revision: row.revision };
   }
 
   forget(sessionId: string): void {

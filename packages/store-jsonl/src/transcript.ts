@@ -21,7 +21,10 @@ import {
   type LineOwner,
   type StoredLine,
   type StoreEnvelope,
+  type EncodedLine,
 } from "./stored-line.ts";
+import { fileError } from "./file-work.ts";
+import type { TranscriptBase } from "./transcript-base.ts";
 
 /** A change of the entry that travelled with records. */
 export interface EntryPatch {
@@ -62,8 +65,9 @@ export interface WrittenLine {
 /** Thrown away and built anew whenever the file is not what it was: an image of one transcript, line by line. */
 export class Transcript {
   readonly options: TranscriptOptions;
-  /** Where each record's line begins. */
-  readonly offsets: number[] = [];
+  /** Where each record's line begins, from the first that is known on. */
+  offsets: number[] = [];
+  /** Of the records from `base` on. */
   readonly seqById: Map<string, number> = new Map();
   /** What lines of other programs stand for, where that is not their own JSON. */
   readonly meanings: Map<number, SessionRecord> = new Map();
@@ -83,18 +87,40 @@ export class Transcript {
   /** A line of another program came and this image was not made for it. */
   needsReader = false;
   savedHead: SessionHead | null;
+  /** Where reading began, when it was not at the file's beginning. */
+  readonly base: TranscriptBase | null;
   #lineCount = 0;
   #reader: TranscriptReader | null = null;
   #reportedFindings = 0;
   #batch: WrittenLine[] = [];
 
   /** `savedHead`: where an append without records left the head. */
-  constructor(options: TranscriptOptions, savedHead: SessionHead | null) {
+  constructor(options: TranscriptOptions, savedHead: SessionHead | null, base: TranscriptBase | null = null) {
     this.options = options;
     this.savedHead = savedHead;
+    this.base = base;
     const { sessionId } = options.owner;
-    this.head = { sessionId, lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null };
+    this.head = base?.head ?? { sessionId, lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null };
+    this.messageCount = base?.messageCount ?? 0;
+    this.updatedAtMs = base?.updatedAtMs ?? 0;
+    this.highestRevision = base?.revision ?? 0;
+    this.endBytes = base?.endBytes ?? 0;
     this.#applySavedHead();
+  }
+
+  /** The first record whose place is known. */
+  get firstSeq(): number {
+    return this.head.lastSeq - this.offsets.length + 1;
+  }
+
+  /** Where a record's line begins; the end, for the one after the last. */
+  startOf(seq: number): number {
+    return this.offsets[seq - this.firstSeq] ?? this.endBytes;
+  }
+
+  /** Puts the places of earlier records in front. */
+  addEarlier(starts: readonly number[]): void {
+    this.offsets = [...starts, ...this.offsets];
   }
 
   /** Takes over a head that was saved without records; false when records after it were read already. */
@@ -146,7 +172,7 @@ export class Transcript {
     const detached = typeof source === "string" ? detachEnvelope(source) : null;
     const envelope = detached?.envelope ?? null;
     this.#lineCount++;
-    if (envelope?.seq === 0 && this.#lineCount === 1) {
+    if (envelope?.seq === 0 && this.#lineCount === 1 && this.base === null) {
       this.isHeaderOurs = true;
       this.endBytes = endOf(split);
       return;
@@ -226,16 +252,17 @@ export class Transcript {
   }
 
   #count({ id, type, side }: Pick<LineHead, "id" | "type" | "side">, byteOffset: number): void {
+    const seq = this.head.lastSeq + 1;
     this.offsets.push(byteOffset);
-    this.seqById.set(id, this.offsets.length);
+    this.seqById.set(id, seq);
     if (type === "message") this.messageCount++;
-    this.head = { ...this.head, lastSeq: this.offsets.length, headId: side ? this.head.headId : id };
+    this.head = { ...this.head, lastSeq: seq, headId: side ? this.head.headId : id };
     this.#applySavedHead();
   }
 
   #applySavedHead(): void {
     const saved = this.savedHead;
-    if (saved !== null && saved.lastSeq === this.offsets.length) this.head = saved;
+    if (saved !== null && saved.lastSeq === this.head.lastSeq) this.head = saved;
   }
 
   /** What the last line of an append says of the session. */
@@ -289,9 +316,30 @@ export class Transcript {
   #report(code: "CHECKSUM_MISMATCH" | "BATCH_INCOMPLETE", message: string, byteOffset: number, recordId: string): void {
     const { path, owner } = this.options;
     this.findings.push(
-      createFinding(code, message, { path, key: owner.ref.key, line: this.#lineCount, byteOffset, recordId }),
+      createFinding(code, message, {
+        path,
+        key: owner.ref.key,
+        line: this.base === null ? this.#lineCount : null,
+        byteOffset,
+        recordId,
+      }),
     );
   }
+}
+
+/** Where records stand that were just written. */
+export function appendedIn(
+  transcript: Transcript | null,
+  lines: readonly EncodedLine[],
+  path: string,
+): readonly AppendedRecord[] {
+  return lines.map(({ stored }) => {
+    const seq = transcript?.seqById.get(stored.id);
+    if (seq === undefined)
+      throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
+    const { id, parentId, side, tsMs, storedAtMs } = stored;
+    return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
+  });
 }
 
 /** The line of a record as another program wrote it, for reading it again. */

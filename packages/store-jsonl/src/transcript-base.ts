@@ -1,0 +1,128 @@
+import { crc32 } from "node:zlib";
+import type { SessionHead } from "@throughline/core";
+import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { readRange } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import type { StoreEnvelope, WindowMark } from "./stored-line.ts";
+
+/** A place in a transcript and what everything before it adds up to: reading can begin there. */
+export interface TranscriptBase {
+  readonly head: SessionHead;
+  readonly messageCount: number;
+  readonly updatedAtMs: number;
+  /** Entry patches up to this revision lie before the place. */
+  readonly revision: number;
+  readonly endBytes: number;
+}
+
+/** A file that is open, as long as it was when it was looked at. */
+export interface TailScan {
+  readonly files: Files;
+  readonly handle: number;
+  readonly sizeBytes: number;
+}
+
+/** Smaller transcripts are read as a whole: that takes no longer, and leaves no question open. */
+export const minTailBytes: number = 256 * 1024;
+
+const firstChunkBytes = 256 * 1024;
+const maxChunkBytes = 8 * 1024 * 1024;
+/** So far back a mark is looked for; a window that long takes as long to read as the rest. */
+const maxSearchBytes = 64 * 1024 * 1024;
+const markText = Buffer.from('"mark":{');
+const lineFeed = 0x0a;
+
+/** The newest mark of the file, found from its end; null when there is none within reach. */
+export function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {
+  const { files, handle, sizeBytes } = scan;
+  let bytes: Uint8Array = new Uint8Array(0);
+  for (let chunk = firstChunkBytes, from = sizeBytes; from > 0 && sizeBytes - from < maxSearchBytes; chunk *= 2) {
+    const before = Math.max(0, from - chunk);
+    const added = readRange(files, handle, before, from);
+    // A mark is short: what lies across the border of two reads is found with a little of the one before.
+    bytes = Buffer.concat([added, bytes]);
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (
+      let at = view.lastIndexOf(markText, added.length + markText.length);
+      at !== -1;
+      at = at === 0 ? -1 : view.lastIndexOf(markText, at - 1)
+    ) {
+      const start = at === 0 ? -1 : view.lastIndexOf(lineFeed, at - 1);
+      const end = view.indexOf(lineFeed, at);
+      if (end === -1 || start === -1) continue;
+      const base = baseOf(view.subarray(start + 1, end), sessionId, before + end + 1);
+      if (base !== null) return base;
+    }
+    from = before;
+  }
+  return null;
+}
+
+/** What the index knows, if the file ends with the record that it knows as the last. */
+export function checkIndexed(scan: TailScan, known: Omit<TranscriptBase, "endBytes">): TranscriptBase | null {
+  const { files, handle, sizeBytes } = scan;
+  const bytes = readRange(files, handle, Math.max(0, sizeBytes - firstChunkBytes), sizeBytes);
+  if (bytes.at(-1) !== lineFeed) return null;
+  const start = bytes.lastIndexOf(lineFeed, bytes.length - 2);
+  const envelope = start === -1 ? null : envelopeOf(bytes.subarray(start + 1, -1));
+  const [index, count] = envelope?.batch ?? [1, 1];
+  return envelope?.seq === known.head.lastSeq && index === count ? { ...known, endBytes: sizeBytes } : null;
+}
+
+/**
+ * Where the lines of earlier records begin: so many before the one at `beforeBytes`, whose seq is `beforeSeq`. Null
+ * when the first of them is no line of ours with the seq it must have.
+ */
+export function lineStartsBefore(
+  { files, handle }: TailScan,
+  beforeBytes: number,
+  beforeSeq: number,
+  count: number,
+): readonly number[] | null {
+  const starts: number[] = [];
+  let from = beforeBytes;
+  for (let chunk = firstChunkBytes; from > 0 && starts.length < count; chunk = Math.min(chunk * 2, maxChunkBytes)) {
+    const before = Math.max(0, from - chunk);
+    const bytes = readRange(files, handle, before, from);
+    // The line feed at the very end ends the last of the lines that are wanted.
+    let at = from === beforeBytes ? bytes.length - 1 : bytes.length;
+    while (starts.length < count && at > 0) {
+      at = bytes.lastIndexOf(lineFeed, at - 1);
+      if (at !== -1) starts.push(before + at + 1);
+      else break;
+    }
+    from = before;
+  }
+  const first = starts.at(-1);
+  if (starts.length < count || first === undefined) return null;
+  const line = readRange(files, handle, first, starts.at(-2) ?? beforeBytes);
+  return envelopeOf(line.subarray(0, -1))?.seq === beforeSeq - count ? starts.toReversed() : null;
+}
+
+function envelopeOf(line: Uint8Array): StoreEnvelope | null {
+  const text = decodeLine(line);
+  return typeof text === "string" ? detachEnvelope(text).envelope : null;
+}
+
+function baseOf(line: Uint8Array, sessionId: string, endBytes: number): TranscriptBase | null {
+  const text = decodeLine(line);
+  if (typeof text !== "string") return null;
+  const detached = detachEnvelope(text);
+  const envelope = detached.envelope as StoreEnvelope | null;
+  if (envelope === null || !isMark(envelope.mark) || envelope.window === undefined) return null;
+  const isCoded = envelope.enc !== undefined;
+  if (!isCoded && envelope.crc !== crc32(detached.text)) return null;
+  const { messages, head: headId, fence, turn, updated, revision } = envelope.mark;
+  const head = { sessionId, lastSeq: envelope.seq, headId, windowSeq: envelope.window, fence, turn };
+  return { head, messageCount: messages, updatedAtMs: updated, revision, endBytes };
+}
+
+function isMark(value: unknown): value is WindowMark {
+  if (typeof value !== "object" || value === null) return false;
+  const { messages, head, fence, turn, updated, revision } = value as Record<string, unknown>;
+  return (
+    [messages, fence, updated, revision].every((one) => typeof one === "number") &&
+    (head === null || typeof head === "string") &&
+    typeof turn === "object"
+  );
+}
