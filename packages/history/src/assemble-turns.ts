@@ -1,7 +1,7 @@
 import { continuesReply } from "./pair-calls.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
-import { madeUpTexts, type ReplayRules } from "./replay-rules.ts";
+import { madeUpTexts, type ReplayRules, type TrailingAssistant } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock, UserTurn } from "./replay-turn.ts";
 import { createCallIds, createToolNames, type CallIdState } from "./tool-call-ids.ts";
 
@@ -31,6 +31,8 @@ export class TurnAssembly {
   private hasBegun = false;
   /** True while the only turn is the summary: a user message after it needs a reply between. */
   private isAfterSummary = false;
+  /** True while the last turn is a summary in the provider's own form: a reply after it needs a user message between. */
+  private isAfterSignedSummary = false;
   private lastItem: RepairedItem = { recordId: "", place: 0 };
 
   constructor(rules: ReplayRules, report: ReportRepair, base: TurnAssembly | null = null) {
@@ -43,6 +45,7 @@ export class TurnAssembly {
     this.baseCount = base.ownTurns.length;
     this.hasBegun = base.hasBegun;
     this.isAfterSummary = base.isAfterSummary;
+    this.isAfterSignedSummary = base.isAfterSignedSummary;
     this.lastItem = base.lastItem;
   }
 
@@ -61,7 +64,9 @@ export class TurnAssembly {
   /** Ends the history. */
   finish(): void {
     this.close();
-    if (this.lastTurn()?.role === "assistant") this.finishTrailing();
+    // Instructions alone ask nothing.
+    if (!this.hasBegun && this.rules.beginsWithUser && this.lastTurn() !== undefined) this.addBootstrap(this.lastItem);
+    if (this.lastTurn()?.role === "assistant") this.finishTrailing(this.rules.trailingAssistant);
   }
 
   /** How many turns of the base still stand, then the turns after them. */
@@ -103,7 +108,10 @@ export class TurnAssembly {
     this.sawResult = true;
     if (item.shownAs === null) return;
     const words = item.shownAs === "late" ? madeUpTexts.lateResult : madeUpTexts.orphanResult;
-    const blocks = [{ type: "text", text: words } as const, ...item.content];
+    const blocks = [
+      { type: "text", text: words } as const,
+      ...item.content.map((block) => this.outsideResult(block, item)),
+    ];
     this.takeUser({ kind: "user", recordId: item.recordId, place: item.place, isSummary: false, blocks });
   }
 
@@ -120,6 +128,7 @@ export class TurnAssembly {
     if (last?.role === "user") this.followUser(item, last);
     else this.pushUser(item.blocks);
     this.isAfterSummary = item.isSummary && !this.hasBegun;
+    this.isAfterSignedSummary = false;
     this.hasBegun = true;
     this.lastItem = item;
   }
@@ -153,7 +162,8 @@ export class TurnAssembly {
   private takeReply(item: AssistantItem): void {
     if (this.open !== null && !this.belongsToOpen(item)) this.close();
     if (this.open === null) {
-      if (!this.hasBegun && this.rules.beginsWithUser) this.addBootstrap(item);
+      const isFirst = !this.hasBegun || this.isAfterSignedSummary;
+      if (isFirst && !item.isSummary && this.rules.beginsWithUser) this.addBootstrap(item);
       const turn: AssistantTurn = { role: "assistant", blocks: [] };
       this.ownTurns.push(turn);
       this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
@@ -165,6 +175,7 @@ export class TurnAssembly {
     this.sawResult = false;
     this.hasBegun = true;
     this.isAfterSummary = false;
+    this.isAfterSignedSummary = item.isSummary;
     this.lastItem = item;
   }
 
@@ -208,6 +219,7 @@ export class TurnAssembly {
   /** Whether a reply is a further part of the one before. Two in a row must become one where roles alternate. */
   private belongsToOpen(item: AssistantItem): boolean {
     const open = this.open as OpenReply;
+    if (this.isAfterSignedSummary) return false;
     if (open.calls.length === 0) return this.rules.mergesReplies || continuesReply(item, open.last);
     if (this.sawResult) return continuesReply(item, open.last);
     // Results further down answer both: the calls were made side by side. Otherwise the first reply's turn ended there.
@@ -250,9 +262,11 @@ export class TurnAssembly {
     const takesImages = resultImages === "inside" || (resultImages === "inside-unless-error" && !item.isError);
     let inside = item.content;
     if (!takesImages && inside.some((block) => block.type !== "text")) {
-      this.report("image-moved", item, "tool_result", "message");
-      for (const block of inside) if (block.type !== "text") after.push(block);
-      inside = inside.filter((block) => block.type === "text");
+      const blocks = inside.map((block) => this.outsideResult(block, item));
+      const moved = blocks.filter((block) => block.type !== "text");
+      if (moved.length > 0) this.report("image-moved", item, "tool_result", "message");
+      for (const block of moved) after.push(block);
+      inside = blocks.filter((block) => block.type === "text");
     }
     if (inside.length === 0 && (emptyResults === "never" || (item.isError && emptyResults === "not-in-errors"))) {
       const text = item.isError ? madeUpTexts.emptyErrorResult : madeUpTexts.emptyResult;
@@ -262,19 +276,32 @@ export class TurnAssembly {
     return { callId: call.id, name: call.name, content: inside, isError: item.isError };
   }
 
+  /** A block that a user message may hold too; what may stand in a result alone becomes a line. */
+  private outsideResult(block: ReplayUserBlock, item: ResultItem): ReplayUserBlock {
+    const type = block.type === "raw" ? String(block.block["type"]) : null;
+    if (type === null || this.rules.carriedBlocks.user.has(type)) return block;
+    const text = `[block of type ${type} left out]`;
+    this.report("unknown-block-replaced", item, type, text);
+    return { type: "text", text };
+  }
+
   private synthesize({ site, id, name }: OpenReply["calls"][number]): ReplayResult {
     const text = site.owner.stopReason === "length" ? madeUpTexts.resultNotRun : madeUpTexts.resultMayHaveRun;
     this.report("result-synthesized", site.owner, site.call.id, text);
     return { callId: id, name, content: [{ type: "text", text }], isError: true };
   }
 
-  private finishTrailing(): void {
+  private finishTrailing(wanted: TrailingAssistant): void {
     const last = this.ownLastTurn() as AssistantTurn;
-    switch (this.rules.trailingAssistant) {
+    // A summary is no reply: nobody goes on from it, and it must not go.
+    const isSummary = last.blocks.every((block) => block.type === "raw" && block.block["type"] === "compaction");
+    switch (isSummary ? "continue" : wanted) {
       case "remove": {
         const text = last.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n");
         this.report("trailing-assistant-removed", this.lastItem, text);
         this.ownTurns.pop();
+        // Where replies are not merged, several may stand at the end.
+        if (this.lastTurn()?.role === "assistant") this.finishTrailing(wanted);
         return;
       }
       case "continue":

@@ -52,7 +52,11 @@ export function cleanUnknown(
   return marker(type, item, report);
 }
 
-function isComplete(type: string, block: Fields): boolean {
+/** Whether a block has what its provider asks of it. A compaction that failed has null for a summary, never none. */
+export function isComplete(type: string, block: Fields): boolean {
+  const { content, encrypted_content: opaque } = block;
+  if (type === "compaction")
+    return content !== "" && [content, opaque].some((part) => typeof part === "string" || part === null);
   return type !== "document" || isFields(block["source"]);
 }
 

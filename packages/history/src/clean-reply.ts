@@ -21,6 +21,7 @@ export function cleanReply(
     recordId,
     place,
     isFailed,
+    isSummary: false,
     isFragment,
     responseId,
     stopReason,

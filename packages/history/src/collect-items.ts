@@ -1,9 +1,9 @@
-import { cleanText, cleanUserBlock } from "./clean-blocks.ts";
+import { cleanText, cleanUserBlock, isComplete, wellFormed } from "./clean-blocks.ts";
 import { cleanReply } from "./clean-reply.ts";
 import { branchSummaryText } from "./message-texts.ts";
-import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
+import type { NeutralBlock, NeutralCompactionSummary, NeutralMessage, SignedSummary } from "./neutral-message.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
-import type { ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
+import type { AssistantItem, ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayUserBlock } from "./replay-turn.ts";
 
@@ -45,6 +45,8 @@ function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, repo
       return item;
     }
     case "compactionSummary": {
+      const own = signedItem(message, place, rules);
+      if (own !== null) return own;
       const content = wrapped(message, (summary) => `${rules.summaryPrefix}\n${summary}`);
       return userItem(message, place, content, rules, report);
     }
@@ -58,6 +60,20 @@ function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, repo
     default:
       return userItem(message, place, message.content, rules, report);
   }
+}
+
+/** The provider's own summary as it gave it, where it is its reader that asks for it. */
+function signedItem(
+  { signed, recordId }: NeutralCompactionSummary,
+  place: number,
+  rules: ReplayRules,
+): AssistantItem | null {
+  if (signed === null || !rules.apis.has(signed.api)) return null;
+  const { block } = signed;
+  if (!rules.carriedBlocks.reply.has(String(block["type"])) || !isComplete(String(block["type"]), block)) return null;
+  const blocks: AssistantItem["blocks"] = [{ type: "raw", block: wellFormed(block) as SignedSummary["block"] }];
+  const none = { isFailed: false, isFragment: false, responseId: null, stopReason: null };
+  return { kind: "assistant", recordId, place, isSummary: true, ...none, blocks, kept: blocks };
 }
 
 /** A summary without words stays without: its wrapping alone would say nothing. */

@@ -2,7 +2,7 @@ import { createFinding, findRecordProblem, throughlineKind } from "@throughline/
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";
 import { neutralFromRecord } from "./neutral-from-record.ts";
-import type { NeutralMessage } from "./neutral-message.ts";
+import type { NeutralMessage, SignedSummary } from "./neutral-message.ts";
 import type { RecordFate } from "./omitted-ranges.ts";
 import { applyEdit, supersedingSummary, type RecordEdit } from "./record-edits.ts";
 
@@ -105,6 +105,7 @@ function summaryMessage(source: MessageSource, stored: StoredRecord, change: Pre
   if (better !== null) change.changedAt(better.seq);
   const isBetterNewer = better !== null && better.seq > (edit?.seq ?? 0);
   const text = isBetterNewer ? better.summary : summaryText(record);
+  const isAsWritten = edit === undefined && better === null;
   return {
     role: "compactionSummary",
     recordId: stored.id,
@@ -112,8 +113,19 @@ function summaryMessage(source: MessageSource, stored: StoredRecord, change: Pre
     tsMs: stored.tsMs,
     isPrefixChanged: false,
     tokensBefore: (record["tokensBefore"] as number | undefined) ?? tokensAtCheckpoint(record),
+    signed: isAsWritten ? signedSummary(record) : null,
     content: text === "" ? [] : [{ type: "text", text }],
   };
+}
+
+/** `details.signed` of a compaction: what the provider's own compaction gave. */
+function signedSummary({ details }: SessionRecord): SignedSummary | null {
+  const { signed } = (details ?? {}) as {
+    readonly signed?: { readonly api?: unknown; readonly block?: unknown } | null;
+  };
+  const { api, block } = signed ?? {};
+  if (typeof api !== "string" || typeof block !== "object" || block === null || Array.isArray(block)) return null;
+  return { api, block: block as SignedSummary["block"] };
 }
 
 function summaryText(record: SessionRecord): string {

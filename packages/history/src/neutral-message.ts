@@ -101,10 +101,19 @@ export interface NeutralCustom extends Provenance {
   readonly customType: string | null;
 }
 
+/** A summary that a provider made, as a block that only its own API reads and that must go back as it came. */
+export interface SignedSummary {
+  /** The format the block is in, as records name it: `anthropic-messages`. */
+  readonly api: string;
+  readonly block: Readonly<Record<string, unknown>>;
+}
+
 /** `content` is the bare summary; each rendering puts its own words around it. */
 export interface NeutralCompactionSummary extends Provenance {
   readonly role: "compactionSummary";
   readonly tokensBefore: number;
+  /** The provider's own form of it; null when there is none, or the summary was changed since. */
+  readonly signed: SignedSummary | null;
 }
 
 export interface NeutralBranchSummary extends Provenance {

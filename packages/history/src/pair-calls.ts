@@ -181,7 +181,7 @@ export class CallPairing {
 
 /** A call stored apart belongs to the reply before it; so do parts that bear the same reply id. */
 export function continuesReply(item: AssistantItem, lastReply: AssistantItem | null): boolean {
-  if (lastReply === null || lastReply.isFailed || item.isFailed) return false;
+  if (lastReply === null || lastReply.isFailed || lastReply.isSummary || item.isFailed) return false;
   return item.isFragment || (item.responseId !== null && item.responseId === lastReply.responseId);
 }
 

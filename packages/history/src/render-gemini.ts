@@ -58,8 +58,9 @@ export function renderGemini(context: Context, options: RenderOptions = {}): Ren
   return renderWith(context, geminiMapping, options);
 }
 
+/** From Gemini 3 on; of a model that is not known the stricter is expected. */
 function wantsSignatures(modelId: string | null): boolean {
-  return Number(/gemini-(\d+)/.exec(modelId ?? "")?.[1] ?? 0) >= 3;
+  return Number(/gemini-(\d+)/.exec(modelId ?? "")?.[1] ?? 3) >= 3;
 }
 
 function isBase64(text: string): boolean {

@@ -102,8 +102,8 @@ export function replayRules(model: Context["model"], rules: ProviderRules, optio
     systemMessages: options.systemMessages ?? rules.systemMessages,
     callSignature: rules.callSignature(modelId),
     carriedBlocks: {
-      user: carried(rules.carriedBlocks.user, options),
-      result: carried(rules.carriedBlocks.result, options),
+      user: carried(rules.carriedBlocks.user, options).difference(replyBlocks),
+      result: carried(rules.carriedBlocks.result, options).difference(replyBlocks),
       reply: carried(rules.carriedBlocks.reply, options),
     },
     imageLinks: rules.imageLinks && !isMarker,
@@ -112,6 +112,9 @@ export function replayRules(model: Context["model"], rules: ProviderRules, optio
     fileTypes: isMarker ? new Set() : rules.fileTypes,
   };
 }
+
+/** What stands in replies alone, whoever asks for it to be carried. */
+const replyBlocks: ReadonlySet<string> = new Set(["compaction", "server_tool_use", "mcp_tool_use", "mcp_tool_result"]);
 
 const fileBlocks: ReadonlySet<string> = new Set(["document", "container_upload"]);
 

@@ -26,6 +26,8 @@ export interface AssistantItem {
   readonly place: number;
   /** Aborted or failed: it and its calls' results are left out. */
   readonly isFailed: boolean;
+  /** The provider's own summary of what came before: nothing joins it. */
+  readonly isSummary: boolean;
   /** A call stored apart from its reply. */
   readonly isFragment: boolean;
   readonly responseId: string | null;

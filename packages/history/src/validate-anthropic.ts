@@ -61,7 +61,8 @@ class Check extends ViolationList {
       this.fail("role", `${path}.role`, `${path}.role: Input should be 'user' or 'assistant'`);
       return;
     }
-    if (role === "assistant" && all.slice(0, index).every((earlier) => roleOf(earlier) === "system"))
+    const isSummary = this.options.blockTypes?.has("compaction") === true && isCompaction(message);
+    if (role === "assistant" && !isSummary && all.slice(0, index).every((earlier) => roleOf(earlier) === "system"))
       this.fail("first-is-user", path, 'messages: first message must use the "user" role');
     if (index > 0 && roleOf(all[index - 1]) === role) {
       const text = `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`;
@@ -111,6 +112,7 @@ class Check extends ViolationList {
       this.fail("image", path, `${path}.image.source: Field required`);
     if (type === "document" && !isFields(block["source"]))
       this.fail("document", path, `${path}.document.source: Field required`);
+    if (type === "compaction") this.compaction(block, path, role);
     if (type === "tool_use") this.toolUse(block, path);
     if (type === "tool_result") this.toolResult(block, path);
   }
@@ -120,6 +122,14 @@ class Check extends ViolationList {
     else if (text === "") this.fail("text-not-empty", path, "messages: text content blocks must be non-empty");
     else if (/^\s*$/.test(text))
       this.fail("text-not-blank", path, "messages: text content blocks must contain non-whitespace text");
+  }
+
+  /** A summary the service made: with words, or null where it failed; empty words it refuses. */
+  private compaction({ content }: Fields, path: string, role: string): void {
+    if (role !== "assistant")
+      this.fail("block-type", path, `${path}: \`compaction\` blocks can only be in \`assistant\` messages`);
+    if (content === "")
+      this.fail("compaction", path, `${path}.compaction.content: String should have at least 1 character`);
   }
 
   private toolUse(block: Fields, path: string): void {
@@ -284,6 +294,12 @@ const allowedTypes: Readonly<Record<"user" | "assistant", ReadonlySet<unknown>>>
 };
 
 const resultTypes: ReadonlySet<unknown> = new Set(["text", "image", "document", "search_result", "tool_reference"]);
+
+/** The service's own summary stands alone in a message, which then comes first. */
+function isCompaction(message: Fields): boolean {
+  const blocks = blocksOf(message);
+  return blocks.length > 0 && blocks.every((block) => isFields(block) && block["type"] === "compaction");
+}
 
 function isThinking(block: unknown): boolean {
   return isFields(block) && (block["type"] === "thinking" || block["type"] === "redacted_thinking");

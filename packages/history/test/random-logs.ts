@@ -4,7 +4,7 @@ import type { StoredRecord } from "@throughline/core";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
 
 /** Few ids, so that calls and results meet by chance, early, late, twice and never; some of them no provider takes. */
-const callId = fc.constantFrom("t1", "t2", "t3", "t|4", "", "x".repeat(70));
+const callId = fc.constantFrom("t1", "t2", "t3", "t|4", "", "x".repeat(70), "вызов 5", "functions.read:0", "__proto__");
 const recordId = fc.nat({ max: 40 }).map((seq) => `r${seq}`);
 
 /** Every text is its own, so that a lost one is found. */
@@ -48,6 +48,16 @@ const odd = fc.constantFrom<Readonly<Record<string, unknown>>>(
   { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
   { type: "server_tool_use", id: "s1", name: "web_search", input: {} },
   { type: "web_search_tool_result", tool_use_id: "s1", content: [] },
+  { type: "mcp_tool_use", id: "m1", name: "look", server_name: "s", input: {} },
+  { type: "mcp_tool_result", tool_use_id: "m1", is_error: false, content: [] },
+  { type: "tool_reference", tool_name: "read" },
+  { type: "tool_result", tool_use_id: "t1", content: "in a block" },
+  { type: "document", source: { type: "text", media_type: "text/plain", data: "" } },
+  { type: "image", source: { type: "file", file_id: "f1" } },
+  { type: "compaction", content: "", signature: "s" },
+  { type: "compaction", content: "so far", signature: "s" },
+  { type: "redacted_thinking", data: "c2ln" },
+  { type: "output_text", text: "as another API writes it" },
 );
 
 const userContent = fc.oneof(words(), fc.array(fc.oneof(textBlock, textBlock, image, odd), { maxLength: 3 }));
@@ -63,7 +73,7 @@ const assistantMessage = fc.record(
     api: fc.constantFrom("anthropic-messages", "openai-responses", "google-generative-ai", "bedrock-converse-stream"),
     provider: fc.constantFrom("anthropic", "anthropic", "google"),
     model: fc.constantFrom("one", "two", "gemini-3-pro"),
-    stopReason: fc.constantFrom("stop", "toolUse", "length", "aborted", "error"),
+    stopReason: fc.constantFrom("stop", "toolUse", "length", "aborted", "error", "pause_turn", "refusal"),
     responseId: fc.constantFrom("m1", "m2"),
     fragment: fc.boolean(),
   },
@@ -87,7 +97,7 @@ const message = fc.oneof(
     output: words(),
     excludeFromContext: fc.boolean(),
   }),
-  fc.record({ role: fc.constantFrom("custom", "system", "system", "future"), content: userContent }),
+  fc.record({ role: fc.constantFrom("custom", "system", "developer", "future"), content: userContent }),
   fc.constantFrom({ role: "user" }, { role: "assistant", content: 7 }, null),
 );
 
@@ -100,6 +110,11 @@ const row: fc.Arbitrary<RecordSketch> = fc.oneof(
       summary: words(),
       firstKeptEntryId: recordId,
       tokensBefore: fc.nat(),
+      details: fc.constantFrom<unknown>(
+        {},
+        { signed: { api: "anthropic-messages", block: { type: "compaction", content: "own", signature: "s" } } },
+        { signed: { api: "anthropic-messages", block: null } },
+      ),
     }),
   },
   {

@@ -82,6 +82,7 @@ describe.each(targets)("any log for %s", (_name, target: HistoryTarget) => {
       "call-id-changed",
       "continuation-added",
       "reply-added",
+      "signature-replaced",
     ]);
     fc.assert(
       fc.property(validLog, (records) => {

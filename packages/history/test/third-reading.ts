@@ -9,7 +9,14 @@ export type Verdict = string | null;
 
 const tool = { type: "function", function: { name: "look", parameters: { type: "object" } } };
 
-async function posted(simulator: ProviderSimulator, path: string, body: Body): Promise<Response> {
+type Headers = Readonly<Record<string, string>>;
+
+async function posted(
+  simulator: ProviderSimulator,
+  path: string,
+  body: Body,
+  headers: Headers = {},
+): Promise<Response> {
   return fetch(`${simulator.url}${path}`, {
     method: "POST",
     headers: {
@@ -17,14 +24,20 @@ async function posted(simulator: ProviderSimulator, path: string, body: Body): P
       authorization: "Bearer test",
       "x-api-key": "test",
       "anthropic-version": "2023-06-01",
+      ...headers,
     },
     body: JSON.stringify(body),
   });
 }
 
 /** The answer of the simulator; throws when it refuses. */
-export async function accepted(simulator: ProviderSimulator, path: string, body: Body): Promise<Body> {
-  const response = await posted(simulator, path, body);
+export async function accepted(
+  simulator: ProviderSimulator,
+  path: string,
+  body: Body,
+  headers: Headers = {},
+): Promise<Body> {
+  const response = await posted(simulator, path, body, headers);
   const answer = (await response.json()) as Body;
   if (!response.ok) throw new Error(JSON.stringify(answer));
   return answer;

@@ -29,7 +29,7 @@ export function inspectMessages(messages: readonly unknown[], options: InspectMe
   const { provider, model = null, path = null } = options;
   const violations = historyTargets.get(provider)?.validate(messages, model) ?? [];
   return violations.map(({ rule, path: place, text }) =>
-    createFinding(pairCodes.get(rule) ?? "RECORD_INVALID", `${provider} refuses ${place}: ${text}`, { path }),
+    createFinding(pairCodes.get(rule) ?? "MESSAGES_REFUSED", `${provider} refuses ${place}: ${text}`, { path }),
   );
 }
 

@@ -18,7 +18,7 @@ describe("inspectMessages", () => {
     ["TOOL_RESULT_ORPHAN", [{ role: "user", content: [answer] }]],
     ["DUPLICATE_TOOL_RESULT", [hi, call, { role: "user", content: [answer, answer] }]],
     ["DUPLICATE_TOOL_CALL", [hi, call, { role: "user", content: [answer] }, call, { role: "user", content: [answer] }]],
-    ["RECORD_INVALID", [hi, { role: "assistant", content: "Well" }]],
+    ["MESSAGES_REFUSED", [hi, { role: "assistant", content: "Well" }]],
   ] as const)("%s", (code, messages) => {
     expect(inspectMessages(messages, { provider: "anthropic" }).map((finding) => finding.code)).toEqual([code]);
   });

@@ -37,9 +37,17 @@ const shapes: Rule<AnthropicRequest> = (request) => {
   return firstOf(messages, (message, index) => checkShape(message, index, request));
 };
 
+/** What an earlier compaction gave comes first, alone in its message, in place of what it summarizes. */
+function isCompaction(message: JsonObject | undefined): boolean {
+  const blocks = objectsOf(message?.["content"]);
+  return blocks.length > 0 && blocks.every((block) => block["type"] === "compaction");
+}
+
 const opening: Rule<AnthropicRequest> = ({ body }) => {
   const first = objectsOf(body["messages"]).find((message) => message["role"] !== "system");
-  return first?.["role"] === "user" ? null : invalidRequest('messages: first message must use the "user" role');
+  return first?.["role"] === "user" || isCompaction(first)
+    ? null
+    : invalidRequest('messages: first message must use the "user" role');
 };
 
 const emptiness: Rule<AnthropicRequest> = ({ body }) => {

@@ -128,6 +128,23 @@ const blocks: Rule<AnthropicRequest> = ({ body }) =>
     ),
   );
 
+/** A compaction block travels with its beta, in an assistant message, with words or null. */
+const compactions: Rule<AnthropicRequest> = ({ body, betas }) =>
+  firstOf(objectsOf(body["messages"]), (message, index) =>
+    firstOf(objectsOf(message["content"]), (block, position) => {
+      if (block["type"] !== "compaction") return null;
+      const at = `messages.${index}.content.${position}`;
+      if (!betas.some((beta) => beta.startsWith("compact-")))
+        return invalidRequest(
+          `${at}: Input tag 'compaction' found using 'type' does not match any of the expected tags: 'text', 'tool_use'`,
+        );
+      if (message["role"] !== "assistant")
+        return invalidRequest(`${at}: \`compaction\` blocks can only be in \`assistant\` messages`);
+      if (block["content"] !== "") return null;
+      return invalidRequest(`${at}.compaction.content: String should have at least 1 character`);
+    }),
+  );
+
 const breakpoints: Rule<AnthropicRequest> = ({ body }) => {
   const contents = objectsOf(body["messages"]).flatMap((message) => objectsOf(message["content"]));
   const marked = [...objectsOf(body["tools"]), ...objectsOf(body["system"]), ...contents].filter((part) =>
@@ -150,6 +167,7 @@ export function checkAnthropic(request: AnthropicRequest): Violation | null {
     tools,
     checkTurns,
     blocks,
+    compactions,
     checkToolPairs,
     checkThinking,
     breakpoints,
