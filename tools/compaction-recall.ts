@@ -6,13 +6,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
-import {
-  extractDetails,
-  planCompaction,
-  proseOf,
-  settingsForWindow,
-  summaryText,
-} from "../packages/compaction/src/index.ts";
+import { extractDetails, planCompaction, settingsForWindow, summaryText } from "../packages/compaction/src/index.ts";
+import { proseOf } from "../packages/core/src/summaries.ts";
 import type { CompactionPlan } from "../packages/compaction/src/index.ts";
 import { buildContext } from "../packages/history/src/index.ts";
 import type { NeutralMessage } from "../packages/history/src/index.ts";

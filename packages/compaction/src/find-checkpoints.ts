@@ -1,4 +1,5 @@
 import { findRecordProblem, isRecordOfType, type Checkpoint, type StoredRecord } from "@throughline/core";
+import { outdatedSummaryIds } from "@throughline/core/summaries";
 import { walkBranch } from "@throughline/history";
 
 /** A checkpoint that covers a part of the branch behind its newest compaction. */
@@ -12,14 +13,17 @@ export interface UsableCheckpoint {
   readonly previousSummaryId: string | null;
 }
 
-/** The checkpoints a compaction may use, the newest first. One from before the newest compaction or reset is none. */
+/** The checkpoints a compaction may use, the newest first. One from before the newest compaction or reset is none,
+ * nor is one that may repeat what was redacted. */
 export function findCheckpoints(records: readonly StoredRecord[], headId: string | null): readonly UsableCheckpoint[] {
   const { path } = walkBranch(records, headId);
   const boundary = path.findLastIndex(({ type, side }) => !side && (type === "compaction" || type === "reset"));
   const places = new Map(path.map(({ id }, index) => [id, index]));
+  const outdated = outdatedSummaryIds(records);
   return records.toReversed().flatMap((stored) => {
     const { record } = stored;
-    if (!isRecordOfType(record, "checkpoint") || findRecordProblem(record) !== null) return [];
+    if (outdated.has(stored.id) || !isRecordOfType(record, "checkpoint") || findRecordProblem(record) !== null)
+      return [];
     const { checkpoint } = record;
     const coversToId = checkpoint.coversToId ?? record.parentId ?? "";
     const place = places.get(coversToId);

@@ -12,7 +12,7 @@ export type {
 } from "./plan-compaction.ts";
 export { extractDetails } from "./extract-details.ts";
 export type { ExtractOptions } from "./extract-details.ts";
-export { proseOf, summaryText } from "./summary-text.ts";
+export { summaryText } from "./summary-text.ts";
 export type { SummaryTextOptions } from "./summary-text.ts";
 export { applyCompaction } from "./apply-compaction.ts";
 export type { ApplyOptions, ApplyOutcome } from "./apply-compaction.ts";

@@ -5,7 +5,7 @@ import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
-import { proseOf } from "./summary-text.ts";
+import { proseOf } from "@throughline/core/summaries";
 
 export interface CompactionInput {
   /** The window or the whole log, in order of seq. */

@@ -14,7 +14,7 @@ import {
   type StoredRecord,
   type Summarizer,
 } from "@throughline/core";
-import { auditSummary, Deadline, untilAborted } from "@throughline/core/summaries";
+import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
 import { tell, type CompactionListener } from "./compaction-event.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { conversationText } from "./find-summary.ts";
@@ -32,7 +32,7 @@ import {
 } from "./summary-chain.ts";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { extractDetails } from "./extract-details.ts";
-import { proseOf, summaryText } from "./summary-text.ts";
+import { summaryText } from "./summary-text.ts";
 
 export interface SummaryRetryOptions extends RetryLimits {
   readonly store: SessionStore;

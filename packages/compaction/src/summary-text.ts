@@ -1,8 +1,6 @@
+import { summaryDetailsHeading } from "@throughline/core/summaries";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { pathLine } from "./path-line.ts";
-
-/** Stands between what a summariser wrote and what was taken from the conversation as it is. */
-const detailsHeading = "[Taken from the conversation as it was]";
 
 export interface SummaryTextOptions {
   readonly prose: string;
@@ -25,13 +23,7 @@ export function summaryText(options: SummaryTextOptions): string {
     ...detailLines(options),
     ...memoryLines(details, options.memorySearchTool ?? null),
   ];
-  return lines.length === 0 ? prose.trim() : `${prose.trim()}\n\n${detailsHeading}\n${lines.join("\n")}`;
-}
-
-/** What a summariser wrote, without what was added to it. */
-export function proseOf(summary: string): string {
-  const at = summary.lastIndexOf(`\n\n${detailsHeading}\n`);
-  return (at < 0 ? summary : summary.slice(0, at)).trim();
+  return lines.length === 0 ? prose.trim() : `${prose.trim()}\n\n${summaryDetailsHeading}\n${lines.join("\n")}`;
 }
 
 function memoryLines({ memoryFiles }: ExtractedDetails, tool: string | null): readonly string[] {
@@ -69,7 +61,7 @@ function detailLines(options: SummaryTextOptions): readonly string[] {
   const seen = `${prose}\n${visibleText}`;
   const lines: string[] = [];
   // The heading is part of what the details cost.
-  let left = maxDetailTokens - countText(`\n\n${detailsHeading}\n`);
+  let left = maxDetailTokens - countText(`\n\n${summaryDetailsHeading}\n`);
   let carried = 0;
   for (const { label, share, separator, items } of kinds) {
     const room = Math.min(left, Math.floor(maxDetailTokens * share) + carried);

@@ -1,0 +1,102 @@
+/** What a checkpoint says. */
+export interface CheckpointContent {
+  readonly summary: string;
+  readonly topics: readonly string[];
+  readonly keyDecisions: readonly string[];
+  readonly openQuestions: readonly string[];
+}
+
+export const checkpointSystem =
+  "You record where a conversation stands, for whoever goes on with it. You answer with one JSON object and nothing else.";
+
+/** Asks for the parts of a checkpoint. The conversation is text in tags: it is told about, not gone on with. */
+export function checkpointPrompt(text: string, previousSummary: string | null): string {
+  const before = previousSummary === null ? "" : `<before>\n${previousSummary}\n</before>\n\n`;
+  const builds =
+    previousSummary === null
+      ? ""
+      : " What stands in <before> happened earlier: carry what still matters into your summary.";
+  return `${before}<conversation>\n${text}\n</conversation>
+
+Read the conversation above.${builds} Do not answer it. Write this JSON object:
+{"summary": "two to four paragraphs: what was asked, what was done, where it stands; names, paths and numbers as they are",
+ "topics": ["three to seven short phrases"],
+ "keyDecisions": ["what was decided, and why; [] when nothing was"],
+ "openQuestions": ["what is still to be done or answered; [] when nothing is"]}`;
+}
+
+const longestFallback = 4000;
+
+/**
+ * Reads a reply: a JSON object, in a fence or among other words, under the names that models give the fields; a text
+ * without one is taken as the summary. Null when there is no summary in it.
+ */
+export function parseCheckpoint(reply: string): CheckpointContent | null {
+  const fields = findObject(reply);
+  if (fields === null) {
+    const broken = /"summary"\s*:\s*"((?:[^"\\]|\\.)+)/.exec(reply)?.[1];
+    const text = broken === undefined ? reply.trim() : unescaped(broken);
+    if (broken === undefined && /^[[{]/.test(text)) return null;
+    return text === "" ? null : content({ summary: text.slice(0, longestFallback).toWellFormed() });
+  }
+  return content(fields);
+}
+
+function content(fields: Readonly<Record<string, unknown>>): CheckpointContent | null {
+  const summary = textOf(fields["summary"] ?? fields["Summary"]);
+  if (summary === "") return null;
+  return {
+    summary,
+    topics: listOf(fields["topics"]),
+    keyDecisions: listOf(fields["keyDecisions"] ?? fields["key_decisions"] ?? fields["decisions"]),
+    openQuestions: listOf(fields["openQuestions"] ?? fields["open_questions"] ?? fields["questions"]),
+  };
+}
+
+/** The first object in a text that parses and has a summary. */
+function findObject(reply: string): Readonly<Record<string, unknown>> | null {
+  for (let start = reply.indexOf("{"); start >= 0; start = reply.indexOf("{", start + 1)) {
+    for (let end = reply.lastIndexOf("}"); end > start; end = reply.lastIndexOf("}", end - 1)) {
+      const value = parsed(reply.slice(start, end + 1));
+      if (value !== null && ("summary" in value || "Summary" in value)) return value;
+    }
+    // Only the outermost object can be the answer; deeper ones are its parts.
+    if (start > 2000) break;
+  }
+  return null;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function unescaped(text: string): string {
+  const value = parsed(`{"summary":"${text}"}`);
+  return textOf(value?.["summary"] ?? text);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value.trim();
+  return Array.isArray(value) ? value.map(textOf).filter(Boolean).join("\n\n") : "";
+}
+
+function listOf(value: unknown): readonly string[] {
+  if (typeof value === "string") {
+    return value
+      .split("\n")
+      .map((line) => line.replace(/^\s*[-*\d.]+\s*/, "").trim())
+      .filter((line) => line !== "");
+  }
+  if (!Array.isArray(value)) return [];
+  return value
+    .map((item) => (typeof item === "string" ? item.trim() : item === null ? "" : JSON.stringify(item)))
+    .filter((item) => item !== "");
+}

@@ -1,0 +1,57 @@
+import { findRecordProblem, isRecordOfType, type SessionRef, type SessionStore } from "@throughline/core";
+
+/** A checkpoint as it is shown. */
+export interface ListedCheckpoint {
+  readonly id: string;
+  readonly seq: number;
+  /** Null when the record it covers to is not in the log. */
+  readonly coversToSeq: number | null;
+  readonly tokensAtCheckpoint: number;
+  readonly messageCountAtCheckpoint: number;
+  readonly summary: string;
+  readonly topics: readonly string[];
+  readonly keyDecisions: readonly string[];
+  readonly openQuestions: readonly string[];
+  readonly model: string | null;
+  readonly atMs: number | null;
+}
+
+/** The checkpoints of a session, oldest first. Reads the heads of all records and the checkpoints themselves. */
+export async function listCheckpoints(
+  store: SessionStore,
+  ref: SessionRef,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<readonly ListedCheckpoint[]> {
+  const seqById = new Map<string, number>();
+  const seqs: number[] = [];
+  for await (const page of store.read(ref, { ...options, payload: "head" })) {
+    for (const { id, seq, type } of page.records) {
+      seqById.set(id, seq);
+      if (type === "checkpoint") seqs.push(seq);
+    }
+  }
+  const listed: ListedCheckpoint[] = [];
+  for (const seq of seqs) {
+    for await (const page of store.read(ref, { ...options, afterSeq: seq - 1, beforeSeq: seq + 1 })) {
+      for (const { record, id, tsMs } of page.records) {
+        if (!isRecordOfType(record, "checkpoint") || findRecordProblem(record) !== null) continue;
+        const { checkpoint } = record;
+        const { model } = checkpoint as { readonly model?: unknown };
+        listed.push({
+          id,
+          seq,
+          coversToSeq: seqById.get(checkpoint.coversToId ?? record.parentId ?? "") ?? null,
+          tokensAtCheckpoint: checkpoint.tokensAtCheckpoint,
+          messageCountAtCheckpoint: checkpoint.messageCountAtCheckpoint,
+          summary: checkpoint.summary,
+          topics: checkpoint.topics ?? [],
+          keyDecisions: checkpoint.keyDecisions ?? [],
+          openQuestions: checkpoint.openQuestions ?? [],
+          model: typeof model === "string" ? model : null,
+          atMs: tsMs,
+        });
+      }
+    }
+  }
+  return listed;
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import type { ChatModel, ChatRequest } from "@throughline/core";
+import { chatCheckpointWriter, parseCheckpoint, summarizerCheckpointWriter } from "@throughline/checkpoint";
+import { good } from "./scene.ts";
+
+const parsed = { ...JSON.parse(good) };
+
+describe("the reply of a writer", () => {
+  it("is read as JSON, in a fence, among words, and under other names [CKP-02, CKP-10]", () => {
+    for (const reply of [good, `\`\`\`json\n${good}\n\`\`\``, `Here it is {as asked}:\n${good}\nDone.`]) {
+      expect(parseCheckpoint(reply)).toEqual(parsed);
+    }
+    const others = { summary: ["One.", "Two."], topics: "- a\n- b", decisions: ["x", { why: "y" }], questions: null };
+    expect(parseCheckpoint(JSON.stringify(others))).toEqual({
+      summary: "One.\n\nTwo.",
+      topics: ["a", "b"],
+      keyDecisions: ["x", '{"why":"y"}'],
+      openQuestions: [],
+    });
+  });
+
+  it("is its own summary when it is plain text, and what is left of one that broke off", () => {
+    expect(parseCheckpoint("They built it.")).toMatchObject({ summary: "They built it.", topics: [] });
+    expect(parseCheckpoint('{"summary": "They said \\"go\\" and')).toMatchObject({ summary: 'They said "go" and' });
+    expect(parseCheckpoint("x".repeat(9000))?.summary).toHaveLength(4000);
+    for (const nothing of ["", "  ", "{}", '{"topics": ["a"]}', "[1, 2", '{"summary": ""}'])
+      expect(parseCheckpoint(nothing)).toBeNull();
+  });
+
+  it("comes from a chat model that is asked for the parts, or from a summariser [CKP-10]", async () => {
+    const requests: ChatRequest[] = [];
+    const chat: ChatModel = {
+      provider: "anthropic",
+      api: "anthropic",
+      chat: async (request) => {
+        requests.push(request);
+        const content = [{ type: "text" as const, text: good }];
+        return { message: { role: "assistant", content, stopReason: "stop" }, stopReason: "end_turn", usage: null };
+      },
+    };
+    const { signal } = new AbortController();
+    const request = { text: "[User]: hello", previousSummary: "They met.", maxOutputTokens: 500, signal };
+    const byChat = chatCheckpointWriter(chat, "claude-haiku-4-5");
+    expect(byChat.name).toBe("anthropic/claude-haiku-4-5");
+    expect(parseCheckpoint(await byChat.write(request))).toEqual(parsed);
+    const [asked] = requests;
+    expect(asked).toMatchObject({ model: "claude-haiku-4-5", maxOutputTokens: 500, signal });
+    const prompt = JSON.stringify(asked?.messages);
+    for (const part of ["[User]: hello", "They met.", "keyDecisions", "openQuestions", "topics"])
+      expect(prompt).toContain(part);
+    const summarizer = { summarize: async () => ({ summary: "They met again.", source: "s", usage: null }) };
+    expect(await summarizerCheckpointWriter(summarizer, "chain").write(request)).toBe("They met again.");
+  });
+});
