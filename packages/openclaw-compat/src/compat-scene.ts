@@ -1,0 +1,41 @@
+import {
+  sessionRef,
+  type Clock,
+  type RandomSource,
+  type SessionEntry,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { agentOfSessionsDir } from "@throughline/openclaw-format";
+import type { StoreLock } from "./store-lock.ts";
+
+/** Entries by session key, as `sessions.json` has them. */
+export type EntriesByKey = Record<string, SessionEntry>;
+
+/** What the functions share. */
+export interface CompatScene {
+  readonly store: SessionStore;
+  readonly stateDir: string;
+  readonly homeDir: string;
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly lock: StoreLock;
+  readonly cacheTtlMs: number;
+  /** Of `loadSessionStore`, by agent. */
+  readonly cache: Map<string, { readonly entries: EntriesByKey; readonly loadedAtMs: number }>;
+}
+
+/** The agent whose index the path is; `main` for one that lies in no agent's folder. */
+export function agentOf(storePath: string): string {
+  return agentOfSessionsDir(storePath) ?? "main";
+}
+
+export function refOf(scene: CompatScene, agentId: string, key: string): SessionRef {
+  return sessionRef({ key, agentId, namespace: scene.namespace });
+}
+
+/** An object that takes every key, `__proto__` too. */
+export function emptyEntries(): EntriesByKey {
+  return Object.create(null) as EntriesByKey;
+}

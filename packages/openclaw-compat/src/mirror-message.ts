@@ -1,0 +1,154 @@
+import {
+  hasErrorCode,
+  isRecordOfType,
+  type AssistantMessage,
+  type SessionRef,
+  type SessionState,
+  type StoredRecord,
+  type ThroughlineError,
+} from "@throughline/core";
+import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format";
+import { refOf, type CompatScene } from "./compat-scene.ts";
+
+export interface MirrorParams {
+  /** @default "main" */
+  readonly agentId?: string;
+  readonly sessionKey: string;
+  readonly text?: string;
+  readonly mediaUrls?: readonly string[];
+  /** The same key mirrors once. @default none */
+  readonly idempotencyKey?: string;
+  /** Refuses when the key has another session by now. @default none */
+  readonly expectedSessionId?: string;
+  /** How long to wait for a turn that is running. @default 15_000 */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export type MirrorResult =
+  | {
+      readonly ok: true;
+      readonly sessionFile: string;
+      readonly messageId: string;
+      /** True when the reply was in the transcript already; nothing was added then. */
+      readonly isDuplicate: boolean;
+    }
+  | { readonly ok: false; readonly code: MirrorRefusal; readonly reason: string };
+
+export type MirrorRefusal = "missing-key" | "unknown-session" | "empty" | "session-rebound" | "blocked";
+
+const pollIntervalMs = 50;
+
+/**
+ * Puts a message that was delivered outside a run into the transcript, so that the model knows of it. Waits while a turn
+ * runs: its reply may be this very text, and a record between a call and its result would tear them apart.
+ */
+export async function appendAssistantMessageToSessionTranscript(
+  scene: CompatScene,
+  params: MirrorParams,
+): Promise<MirrorResult> {
+  const { agentId = "main", sessionKey, idempotencyKey, expectedSessionId, timeoutMs = 15_000, signal } = params;
+  if (sessionKey.trim() === "") return { ok: false, code: "missing-key", reason: "missing sessionKey" };
+  const blocks = blocksOf(params);
+  if (blocks.length === 0) return { ok: false, code: "empty", reason: "empty text" };
+  const ref = refOf(scene, agentId, sessionKey);
+  const deadlineMs = scene.clock.nowMs() + timeoutMs;
+  for (;;) {
+    const state = await scene.store.load(ref);
+    if (state === null) return { ok: false, code: "unknown-session", reason: `unknown sessionKey: ${sessionKey}` };
+    if (expectedSessionId !== undefined && state.sessionId !== expectedSessionId) {
+      return { ok: false, code: "session-rebound", reason: `the session is ${state.sessionId} by now` };
+    }
+    const sessionFile = resolveSessionFile(resolveSessionsDir({ stateDir: scene.stateDir, agentId }), state.entry).path;
+    const stored = await storedReply(scene, state, blocks);
+    if (stored !== null) return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
+    try {
+      const draft = { type: "message", message: mirrored(blocks) };
+      const result = await scene.store.append(ref, [draft], {
+        // What was looked at is what it is appended to: a reply that came in between is seen next time round.
+        expect: { head: state.head.headId },
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey: `mirror:${idempotencyKey}` }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      return { ok: true, sessionFile, messageId: result.records[0]?.id ?? "", isDuplicate: result.replayed };
+    } catch (error) {
+      if (hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) {
+        return { ok: false, code: "blocked", reason: "the idempotency key belongs to another message" };
+      }
+      if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
+      if (scene.clock.nowMs() >= deadlineMs)
+        return {
+          ok: false,
+          code: "blocked",
+          reason: `${(error as ThroughlineError).code}: ${(error as ThroughlineError).message}`,
+        };
+    }
+    await scene.clock.sleep(pollIntervalMs, signal);
+  }
+}
+
+function blocksOf({
+  text = "",
+  mediaUrls = [],
+}: MirrorParams): readonly { readonly type: "text"; readonly text: string }[] {
+  const said = text.trim() === "" ? [] : [text];
+  // Both: what was said, and the names of what came with it.
+  const names = mediaUrls.length === 0 ? [] : [mediaUrls.map(mediaName).join(", ")];
+  return [...said, ...names].map((part) => ({ type: "text", text: part }));
+}
+
+/** The name of the file a URL leads to; `media` when it has none. */
+function mediaName(url: string): string {
+  const path = url.split(/[?#]/, 1)[0] ?? "";
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  try {
+    return decodeURIComponent(name) || "media";
+  } catch {
+    return name;
+  }
+}
+
+/** Without a time of its own: the same message under the same key is the same draft. The record has one. */
+function mirrored(content: AssistantMessage["content"]): AssistantMessage {
+  return {
+    role: "assistant",
+    content,
+    api: "openclaw-transcript",
+    provider: "openclaw",
+    model: "delivery-mirror",
+    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 },
+    stopReason: "stop",
+  };
+}
+
+/** The reply at the end of the conversation, when it says the same. */
+async function storedReply(
+  scene: CompatScene,
+  state: SessionState,
+  blocks: readonly { readonly text: string }[],
+): Promise<StoredRecord | null> {
+  const wanted = normal(blocks.map(({ text }) => text).join("\n"));
+  for await (const record of newestRecords(scene, state.ref)) {
+    if (record.side || !isRecordOfType(record.record, "message")) continue;
+    const { message } = record.record;
+    if (message.role !== "assistant") return null;
+    const text = normal(textOf((message as AssistantMessage).content));
+    if (text !== "") return text === wanted || text === normal(blocks[0]?.text ?? "") ? record : null;
+  }
+  return null;
+}
+
+async function* newestRecords(scene: CompatScene, ref: SessionRef): AsyncGenerator<StoredRecord> {
+  for await (const page of scene.store.read(ref, { order: "descending", limit: 50 })) yield* page.records;
+}
+
+function textOf(content: AssistantMessage["content"]): string {
+  if (typeof content === "string") return content;
+  return content
+    .flatMap((block) => (block.type === "text" && typeof block.text === "string" ? [block.text] : []))
+    .join("\n");
+}
+
+function normal(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

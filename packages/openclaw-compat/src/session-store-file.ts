@@ -1,0 +1,133 @@
+import { hasErrorCode, patchEntry, type SessionEntry, type SessionState } from "@throughline/core";
+import { mergeEntry } from "@throughline/core/entries";
+import { agentOf, emptyEntries, refOf, type CompatScene, type EntriesByKey } from "./compat-scene.ts";
+import type { LockOptions } from "./store-lock.ts";
+
+export interface LoadSessionStoreOptions {
+  /** Reads the store whatever was read before. @default false */
+  readonly skipCache?: boolean;
+}
+
+/** Saves are tried so often when others write the same entry. */
+const maxAttempts = 64;
+
+/**
+ * Every session of the agent whose index the path is, by key. What was loaded less than the cache's time ago and was not
+ * written through these functions since comes again; another process's change may be seen that much later. Updates never
+ * start from it. The result is the caller's own.
+ */
+export async function loadSessionStore(
+  scene: CompatScene,
+  storePath: string,
+  { skipCache = false }: LoadSessionStoreOptions = {},
+): Promise<EntriesByKey> {
+  const agentId = agentOf(storePath);
+  const nowMs = scene.clock.nowMs();
+  const cached = scene.cache.get(agentId);
+  if (!skipCache && cached !== undefined && nowMs - cached.loadedAtMs < scene.cacheTtlMs) return copyOf(cached.entries);
+  const entries = emptyEntries();
+  for (const { ref, entry } of await readStates(scene, agentId)) entries[ref.key] = entry;
+  if (scene.cacheTtlMs > 0) scene.cache.set(agentId, { entries: copyOf(entries), loadedAtMs: nowMs });
+  return entries;
+}
+
+/** Makes the store hold these entries and no others. A session that is not among them is archived, never deleted. */
+export async function saveSessionStore(scene: CompatScene, storePath: string, entries: EntriesByKey): Promise<void> {
+  await updateSessionStore(scene, storePath, (store) => {
+    for (const key of Object.keys(store)) if (!Object.hasOwn(entries, key)) delete store[key];
+    for (const [key, entry] of Object.entries(entries)) store[key] = entry;
+  });
+}
+
+/**
+ * Reads, changes and writes as one step, under the store's lock. Only what the mutator changed is written, field by
+ * field, so that a turn that counts its tokens meanwhile loses nothing.
+ */
+export async function updateSessionStore<Result>(
+  scene: CompatScene,
+  storePath: string,
+  mutator: (store: EntriesByKey) => Result | Promise<Result>,
+  options?: LockOptions,
+): Promise<Result> {
+  const agentId = agentOf(storePath);
+  return scene.lock.run(
+    agentId,
+    async () => {
+      const before = new Map((await readStates(scene, agentId)).map((state) => [state.ref.key, state]));
+      const entries = emptyEntries();
+      for (const [key, { entry }] of before) entries[key] = structuredClone(entry);
+      const result = await mutator(entries);
+      try {
+        for (const [key, entry] of Object.entries(entries))
+          await saveChanges(scene, agentId, { key, entry, state: before.get(key) ?? null });
+        for (const [key, { ref }] of before)
+          if (!Object.hasOwn(entries, key)) await scene.store.move(ref, { kind: "archive" });
+      } finally {
+        scene.cache.delete(agentId);
+      }
+      return result;
+    },
+    options,
+  );
+}
+
+/** Writes what is different in one entry, over whatever it has become meanwhile. */
+async function saveChanges(
+  scene: CompatScene,
+  agentId: string,
+  { key, entry, state }: { readonly key: string; readonly entry: SessionEntry; readonly state: SessionState | null },
+): Promise<void> {
+  const ref = refOf(scene, agentId, key);
+  const patch = differences(state?.entry ?? null, entry);
+  if (state !== null && Object.keys(patch).length === 0) return;
+  let current = state;
+  for (let attempt = 0; ; attempt++) {
+    const merged = current === null ? { ...entry } : mergeEntry(current.entry, patch, { nowMs: 0, activity: "touch" });
+    try {
+      await scene.store.save(ref, merged, { ifRevision: current?.revision ?? null });
+      return;
+    } catch (error) {
+      if (!hasErrorCode(error, "REVISION_CONFLICT") || attempt >= maxAttempts) throw error;
+    }
+    current = await scene.store.load(ref);
+  }
+}
+
+/** The fields that are others now; one that is gone is there as `undefined`. */
+function differences(before: SessionEntry | null, after: SessionEntry): Readonly<Record<string, unknown>> {
+  if (before === null) return after;
+  const patch: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(after)) {
+    if (!Object.hasOwn(before, field) || JSON.stringify(before[field]) !== JSON.stringify(value))
+      define(patch, field, value);
+  }
+  for (const field of Object.keys(before)) if (!Object.hasOwn(after, field)) define(patch, field, undefined);
+  return patch;
+}
+
+function define(fields: object, name: string, value: unknown): void {
+  Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true });
+}
+
+async function readStates(scene: CompatScene, agentId: string): Promise<readonly SessionState[]> {
+  const states: SessionState[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await scene.store.list({
+      namespace: scene.namespace,
+      agentId,
+      sort: "key",
+      limit: 1000,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    states.push(...page.sessions);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return states;
+}
+
+function copyOf(entries: EntriesByKey): EntriesByKey {
+  const copy = emptyEntries();
+  for (const [key, entry] of Object.entries(entries)) copy[key] = patchEntry(entry, {});
+  return copy;
+}

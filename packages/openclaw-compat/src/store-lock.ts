@@ -1,0 +1,137 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  hasErrorCode,
+  openSession,
+  ThroughlineError,
+  type Clock,
+  type RandomSource,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { quote } from "@throughline/core/store";
+
+export interface LockOptions {
+  /** How long to wait for another holder. @default 10_000 */
+  readonly timeoutMs?: number;
+  /** Between two attempts. @default 25 */
+  readonly pollIntervalMs?: number;
+  /** How long a holder that says nothing keeps the lock; one that runs renews it. @default 30_000 */
+  readonly staleMs?: number;
+}
+
+export interface StoreLock {
+  /** Runs `action` while no other holder of the same lock does, in this process or another. A nested call goes on at once. */
+  run<Result>(name: string, action: () => Promise<Result>, options?: LockOptions): Promise<Result>;
+}
+
+/**
+ * The lock of a session store, made of what every store has: the one open turn of a session that exists for this alone.
+ * It holds on one machine and on many. A holder that died is followed when its lease ends; one that was stopped and comes
+ * back finds that its lease is another's, and is told so.
+ */
+export function createStoreLock(
+  store: SessionStore,
+  place: { readonly refOf: (name: string) => SessionRef; readonly owner: string },
+  ports: { readonly clock: Clock; readonly random: RandomSource },
+): StoreLock {
+  const held = new AsyncLocalStorage<ReadonlySet<string>>();
+  const queues = new Map<string, Promise<unknown>>();
+  return {
+    async run(name, action, options = {}) {
+      const names = held.getStore() ?? new Set<string>();
+      if (names.has(name)) return action();
+      const before = queues.get(name) ?? Promise.resolve();
+      const hold = async (): Promise<Awaited<ReturnType<typeof action>>> => {
+        const lease = await acquire(store, place.refOf(name), { ...ports, owner: place.owner }, options);
+        try {
+          return await held.run(new Set([...names, name]), action);
+        } finally {
+          await lease.release();
+        }
+      };
+      // Whatever became of the one before: the next has its turn.
+      const mine = before.then(hold, hold);
+      queues.set(name, mine);
+      try {
+        return await mine;
+      } finally {
+        if (queues.get(name) === mine) queues.delete(name);
+      }
+    },
+  };
+}
+
+interface Lease {
+  release(): Promise<void>;
+}
+
+interface Holder {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly owner: string;
+}
+
+async function acquire(
+  store: SessionStore,
+  ref: SessionRef,
+  holder: Holder,
+  { timeoutMs = 10_000, pollIntervalMs = 25, staleMs = 30_000 }: LockOptions,
+): Promise<Lease> {
+  const { clock, random, owner } = holder;
+  const deadlineMs = clock.nowMs() + timeoutMs;
+  await openSession(store, ref, { random });
+  const turnId = random.uuid();
+  for (;;) {
+    const fence = ((await store.load(ref))?.head.fence ?? 0) + 1;
+    try {
+      const turn = { action: "open", turnId, owner, fence, leaseUntilMs: clock.nowMs() + staleMs } as const;
+      await store.append(ref, [], {
+        entry: { lockedBy: owner },
+        turn,
+        durability: store.capabilities.durabilities[0] ?? "none",
+      });
+      return keep(store, ref, { fence, staleMs, clock });
+    } catch (error) {
+      if (!hasErrorCode(error, "SESSION_BUSY", "TURN_FENCED")) throw error;
+      if (clock.nowMs() >= deadlineMs) throw timedOut(ref, error, timeoutMs);
+    }
+    await clock.sleep(pollIntervalMs);
+  }
+}
+
+function keep(
+  store: SessionStore,
+  ref: SessionRef,
+  { fence, staleMs, clock }: { readonly fence: number; readonly staleMs: number; readonly clock: Clock },
+): Lease {
+  const durability = store.capabilities.durabilities[0] ?? "none";
+  const ended = new AbortController();
+  let failure: unknown = null;
+  const renewing = (async () => {
+    for (;;) {
+      await clock.sleep(staleMs / 3, ended.signal);
+      const leaseUntilMs = clock.nowMs() + staleMs;
+      await store.append(ref, [], { entry: {}, turn: { action: "renew", fence, leaseUntilMs }, durability });
+    }
+  })().catch((error: unknown) => {
+    if (!ended.signal.aborted) failure = error;
+  });
+  return {
+    async release() {
+      ended.abort();
+      await renewing;
+      // What was done under a lease that had become another's was not done alone: the caller must hear of it.
+      if (failure !== null) throw failure;
+      await store.append(ref, [], { entry: {}, turn: { action: "close", fence }, durability });
+    },
+  };
+}
+
+function timedOut(ref: SessionRef, cause: unknown, timeoutMs: number): ThroughlineError {
+  const details = ThroughlineError.isInstance(cause) ? cause.details : {};
+  return new ThroughlineError(
+    "STORE_LOCKED",
+    `The session store of agent ${quote(ref.agentId)} was locked for ${timeoutMs} ms by ${quote(details["owner"] ?? "another process")}.`,
+    { outcome: "not-applied", details: { ...details, timeoutMs }, cause },
+  );
+}
