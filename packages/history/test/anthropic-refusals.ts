@@ -150,6 +150,14 @@ export const anthropicRefusals: readonly ProviderRefusal[] = [
   },
   { rule: "at-least-one", title: "nothing", bad: [], says: "at least one message is required", good: [hi] },
   {
+    rule: "at-least-one",
+    title: "nothing, of a model that takes no prefill",
+    model: "claude-opus-5",
+    bad: [],
+    says: "at least one message is required",
+    good: [hi],
+  },
+  {
     rule: "id-pattern",
     title: "an id of another provider",
     bad: [hi, reply(use("call_1|fc_1")), user(answer("call_1|fc_1"))],

@@ -229,6 +229,13 @@ const mistral: readonly ProviderRefusal[] = [
     says: "Unexpected role 'user' after role 'tool'",
     good: [hi, calls("abcdefghi"), tool("abcdefghi"), { role: "assistant", content: "Found." }, hi],
   },
+  {
+    rule: "role-order",
+    title: "instructions right after a tool",
+    bad: [hi, calls("abcdefghi"), tool("abcdefghi"), { role: "system", content: "Be brief." }, hi],
+    says: "Unexpected role 'system' after role 'tool'",
+    good: [{ role: "system", content: "Be brief." }, hi, calls("abcdefghi"), tool("abcdefghi")],
+  },
 ];
 
 const ollama: readonly ProviderRefusal[] = [
