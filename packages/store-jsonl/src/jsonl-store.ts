@@ -19,6 +19,7 @@ import { locateSession, saveSession, withRow, withSession } from "./session-acce
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
+import { watchSession } from "./watch-session.ts";
 
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
@@ -35,6 +36,8 @@ class JsonlStore implements core.SessionStore {
   readonly #agents: Map<string, AgentSessions> = new Map();
   readonly #derived: DerivedFiles;
   readonly #underWay: Set<Promise<unknown>> = new Set();
+  readonly watch: core.WatchFacet;
+  readonly #followers: Set<() => void> = new Set();
   #isClosed = false;
 
   constructor(options: JsonlStoreOptions) {
@@ -47,7 +50,7 @@ class JsonlStore implements core.SessionStore {
       persistent: true,
       writers: "one-host",
       search: false,
-      watch: false,
+      watch: true,
       fork: false,
       maintenance: false,
       limits: Object.freeze({ ...rules.defaultStoreLimits, ...options.limits }),
@@ -55,6 +58,12 @@ class JsonlStore implements core.SessionStore {
     });
     this.#context = contextOf(options, this.capabilities.limits);
     this.#derived = new DerivedFiles(this.#context);
+    const { limits } = this.capabilities;
+    const begin = (): void => this.#begin();
+    this.watch = {
+      watch: (ref, how) =>
+        watchSession({ agent: this.#agent(ref), limits, followers: this.#followers, begin }, ref, how),
+    };
   }
 
   append(
@@ -197,6 +206,7 @@ class JsonlStore implements core.SessionStore {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    for (const notify of this.#followers) notify();
     await Promise.allSettled(this.#underWay);
     await this.#derived.flush();
     for (const agent of this.#agents.values()) await agent.close();
@@ -304,5 +314,6 @@ class JsonlStore implements core.SessionStore {
     if (first !== undefined && last !== undefined)
       this.#context.emit({ name: "records-appended", ref: held.ref, fromSeq: first.seq, toSeq: last.seq });
     this.#derived.schedule(agent, isPatched ? held.row.sessionId : null);
+    for (const notify of this.#followers) notify();
   }
 }

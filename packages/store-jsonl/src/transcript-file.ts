@@ -6,6 +6,7 @@ import {
   type Finding,
   type SessionHead,
 } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import {
@@ -63,6 +64,8 @@ interface Anchor {
   readonly modifiedNs: bigint;
 }
 
+/** No write takes longer. */
+const writingMs = 1000;
 const anchorBytes = 256;
 const scanChunkBytes = 1024 * 1024;
 const lineFeed = Buffer.from("\n");
@@ -361,14 +364,15 @@ export class TranscriptFile {
     if (transcript.needsReader) return false;
     transcript.finishScan(position);
     this.#setAnchor(open, facts, transcript.endBytes);
-    this.#report(transcript, position);
+    this.#report(transcript, facts);
     return true;
   }
 
-  #report(transcript: Transcript, sizeBytes: number): void {
+  #report(transcript: Transcript, { sizeBytes, modifiedNs }: FileFacts): void {
     const { owner, path } = transcript.options;
     for (const finding of transcript.findings.splice(0)) this.#say(owner, finding);
-    if (transcript.tail === null) return;
+    // Its writer may be in the middle of it; should it have died there, the next write or look says so.
+    if (transcript.tail === null || systemClock.nowMs() - Number(modifiedNs / 1_000_000n) < writingMs) return;
     const { code, byteOffset } = transcript.tail;
     const message = `${sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
     this.#say(owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));

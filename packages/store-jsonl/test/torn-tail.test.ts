@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -19,6 +19,13 @@ async function sessionEndingIn(
   await store.append(mainRef, texts.map(userDraft));
   await store.close();
   return { from, to: readFileSync(transcriptOf(root)).length };
+}
+
+/** Cuts a file off, as a writer left it that died a while ago. */
+function tear(path: string, sizeBytes: number): void {
+  truncateSync(path, sizeBytes);
+  const agoSeconds = Date.now() / 1000 - 60;
+  utimesSync(path, agoSeconds, agoSeconds);
 }
 
 describe("a write that was cut off", () => {
@@ -68,7 +75,7 @@ describe("a write that was cut off", () => {
     const root = newFolder();
     const { from, to } = await sessionEndingIn(root, ["a", "b"]);
     const torn = readFileSync(transcriptOf(root)).subarray(from, to - 10);
-    truncateSync(transcriptOf(root), to - 10);
+    tear(transcriptOf(root), to - 10);
     const events: SessionEvent[] = [];
     const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
     await store.load(mainRef);
@@ -84,7 +91,7 @@ describe("a write that was cut off", () => {
   it("is said once, however often the file is looked at, let go of and opened again", async () => {
     const root = newFolder();
     const { to } = await sessionEndingIn(root, ["a"]);
-    truncateSync(transcriptOf(root), to - 10);
+    tear(transcriptOf(root), to - 10);
     const events: SessionEvent[] = [];
     const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
     for (let look = 0; look < 3; look++) await textsOf(store);

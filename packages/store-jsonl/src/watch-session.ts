@@ -1,0 +1,74 @@
+import { ThroughlineError, type RecordPage, type SessionRef, type StoreLimits } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { sessionNotFound } from "@throughline/core/store";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { readPage } from "./read-pages.ts";
+
+export interface WatchScene {
+  readonly agent: AgentSessions;
+  readonly limits: StoreLimits;
+  /** Who wants to know of every append of this handle. */
+  readonly followers: Set<() => void>;
+  /** @throws {ThroughlineError} STORE_CLOSED */
+  begin(): void;
+}
+
+/** So often the transcript's size and time are asked for: 2 microseconds each time, and it works on every file system. */
+const pollMs = 25;
+
+/**
+ * Follows a session, whoever writes to it. What is read is always whole appends: a line or a batch whose end is not
+ * there yet is met again at the next look.
+ */
+export async function* watchSession(
+  scene: WatchScene,
+  ref: SessionRef,
+  { afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
+): AsyncGenerator<RecordPage> {
+  const { agent, limits, followers } = scene;
+  const { pageRecords, pageBytes } = limits;
+  scene.begin();
+  let row = await agent.locate(ref);
+  if (row === null) throw sessionNotFound(ref);
+  const { sessionId } = row;
+  let wake: () => void = () => undefined;
+  const notify = (): void => wake();
+  followers.add(notify);
+  signal.addEventListener("abort", notify, { once: true });
+  try {
+    for (let seq = Math.max(0, afterSeq) + 1; !signal.aborted;) {
+      scene.begin();
+      // By its id: the key may have another session by now. One that is purged has nothing more to tell.
+      row = agent.locateId(sessionId);
+      if (row === null) throw sessionNotFound(ref);
+      const bounds = {
+        afterSeq: seq - 1,
+        beforeSeq: Infinity,
+        left: Infinity,
+        step: 1,
+        pageRecords,
+        pageBytes,
+      } as const;
+      const page = readPage(agent, row, seq, bounds, "record");
+      if (page !== null) {
+        seq = page.span.toSeq + 1;
+        yield { records: page.records, lastSeq: page.lastSeq };
+        continue;
+      }
+      const woken = new Promise<void>((resolve) => (wake = resolve));
+      await Promise.race([woken, pause(signal)]);
+    }
+  } finally {
+    followers.delete(notify);
+    signal.removeEventListener("abort", notify);
+  }
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  try {
+    await systemClock.sleep(pollMs, signal);
+  } catch (error) {
+    // The signal is how a watch ends.
+    if (!ThroughlineError.isInstance(error) || error.code !== "ABORTED") throw error;
+  }
+}

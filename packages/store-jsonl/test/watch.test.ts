@@ -1,0 +1,86 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { SessionEvent, SessionStore } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+const child = join(import.meta.dirname, "append-child.ts");
+
+/** What a watch gives until it has so many records. */
+async function watched(store: SessionStore, count: number, afterSeq = 0): Promise<readonly string[]> {
+  const controller = new AbortController();
+  const seen: string[] = [];
+  for await (const { records } of store.watch!.watch(mainRef, { afterSeq, signal: controller.signal })) {
+    for (const { seq, record } of records)
+      seen.push(`${seq} ${(record["message"] as { content: string }).content.split(" ")[0]}`);
+    if (seen.length >= count) controller.abort();
+  }
+  return seen;
+}
+
+describe("watching a session", () => {
+  it("misses no record that other processes append, and gives none twice", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    const events: SessionEvent[] = [];
+    const store = await storeWithSession(root, { sessionsJson: false, onEvent: (event) => void events.push(event) });
+    const following = watched(store, 600);
+    const writers = ["a", "b"].map((name) =>
+      spawn(process.execPath, [child, root, name, "300", "3000"], { stdio: ["ignore", "ignore", "inherit"] }),
+    );
+    await Promise.all(writers.map((writer) => new Promise((resolve) => writer.on("close", resolve))));
+    const seen = await following;
+    expect(seen.map((text) => Number(text.split(" ")[0]))).toEqual(
+      Array.from({ length: 600 }, (_, index) => index + 1),
+    );
+    for (const name of ["a", "b"]) {
+      const own = seen.filter((text) => text.includes(` ${name}-`)).map((text) => Number(text.split("-")[1]));
+      expect(own).toEqual(Array.from({ length: 300 }, (_, index) => index));
+    }
+    expect(findingCodesOf(events)).toEqual([]);
+    await store.close();
+  });
+
+  it("gives no half record and no half batch, however slowly they arrive [REC-27]", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    const writer = await storeWithSession(root, { sessionsJson: false });
+    await writer.append(mainRef, [userDraft("first")]);
+    const from = readFileSync(transcriptOf(root)).length;
+    await writer.append(mainRef, ["a", "b", "c"].map(userDraft));
+    await writer.close();
+    const bytes = readFileSync(transcriptOf(root)).subarray(from);
+    truncateSync(transcriptOf(root), from);
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
+    const controller = new AbortController();
+    const pages: number[] = [];
+    const following = (async (): Promise<void> => {
+      for await (const { records } of store.watch!.watch(mainRef, { afterSeq: 0, signal: controller.signal })) {
+        pages.push(records.length);
+        if (pages.length === 2) controller.abort();
+      }
+    })();
+    const handle = openSync(transcriptOf(root), "a");
+    for (let at = 0; at < bytes.length; at += 40) {
+      writeSync(handle, bytes.subarray(at, at + 40));
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    closeSync(handle);
+    await following;
+    expect(pages).toEqual([1, 3]);
+    expect(findingCodesOf(events)).toEqual([]);
+    await store.close();
+  });
+
+  it("ends when its store is closed", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const following = watched(store, 1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await store.close();
+    await expect(following).rejects.toMatchObject({ code: "STORE_CLOSED" });
+  });
+});
