@@ -105,7 +105,8 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   return {
     result: {
       records,
-      head: structuredClone(head),
+      // The caller's own, as everything that is handed out.
+      head: { ...head, turn: head.turn === null ? null : { ...head.turn } },
       revision: plan?.frame.revision ?? revision,
       durability,
       replayed: false,

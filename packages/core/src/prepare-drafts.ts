@@ -90,10 +90,9 @@ export function linkRecords(prepared: readonly PreparedRecord[], headId: string 
  */
 function lineText(item: PreparedRecord, parentId: string | null): string {
   if (item.fieldsText === null) return item.source as string;
-  const base = [item.type, item.id, parentId, item.timestamp].map((value) => serializeJson(value));
-  const [type, id, parent, timestamp] = base as [string, string, string, string];
-  const own = item.fieldsText === "{}" ? "}" : `,${item.fieldsText.slice(1)}`;
-  return `{"type":${type},"id":${id},"parentId":${parent},"timestamp":${timestamp}${own}`;
+  const { type, id, timestamp } = item;
+  const base = serializeJson({ type, id, parentId, timestamp });
+  return item.fieldsText === "{}" ? base : `${base.slice(0, -1)},${item.fieldsText.slice(1)}`;
 }
 
 /** The head after a linked batch. */

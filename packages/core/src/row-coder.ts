@@ -74,7 +74,10 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
       return { ...head, text, source, isSourceText: typeof given === "string" };
     },
     decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload) {
-      const { text, source, isSourceText, ...head } = row;
+      const { text, source, isSourceText } = row;
+      // Named one by one: a page is thousands of rows, and leaving out by a rest takes as long as parsing a short one.
+      const { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = row;
+      const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
       const read = (): RecordHead | StoredRecord | SourcedRecord => {
         if (payload === "head") return head;
         const owner = { ...place, id: row.id, part: "record" } as const;

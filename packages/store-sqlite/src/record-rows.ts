@@ -79,10 +79,11 @@ function sizeOf(kept: KeptPayload): number {
 
 /** A row as core has it. @throws {ThroughlineError} STORE_CORRUPT when its payload is gone */
 export function rowOf(statements: Statements, found: RecordContentRow): RecordRow {
-  const { side, sourceForm, textPayload, sourcePayload, ...row } = found;
-  const text = textPayload === null ? row.text : payloadOf(statements, textPayload, found);
-  const source = sourcePayload === null ? row.source : payloadOf(statements, sourcePayload, found);
-  return { ...row, side: side === 1, text, source, isSourceText: sourceForm === textForm };
+  const { seq, id, parentId, type, tsMs, storedAtMs, bytes, crc, textPayload, sourcePayload } = found;
+  const text = textPayload === null ? found.text : payloadOf(statements, textPayload, found);
+  const source = sourcePayload === null ? found.source : payloadOf(statements, sourcePayload, found);
+  const head = { seq, id, parentId, type, side: found.side === 1, tsMs, storedAtMs, bytes, crc };
+  return { ...head, text, source, isSourceText: found.sourceForm === textForm };
 }
 
 function payloadOf(statements: Statements, payload: number, { seq, id }: RecordHeadRow): KeptPayload {
