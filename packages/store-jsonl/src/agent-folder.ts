@@ -18,6 +18,8 @@ export interface AgentFolder {
   readonly viewBase: string;
   /** The same for what it is about to write. */
   readonly viewNext: string;
+  /** Stands here where OpenClaw was met: then its lock files are taken too. */
+  readonly openclawMark: string;
   readonly torn: string;
   sessionLock(sessionId: string): string;
   session(fileName: string): string;
@@ -45,6 +47,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     index: `${own}/index.db`,
     viewBase: `${own}/sessions-view.json`,
     viewNext: `${own}/sessions-view.next.json`,
+    openclawMark: `${own}/openclaw-was-here`,
     torn: `${own}/torn`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
     session: (fileName) => `${sessions}/${fileName}`,

@@ -8,6 +8,7 @@ import {
   type AgentAddress,
   type AgentFolder,
 } from "./agent-folder.ts";
+import { AgentPlace } from "./agent-place.ts";
 import { ownHead, type HeldSession } from "./append-records.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
@@ -31,6 +32,7 @@ const maxOpenTranscripts = 64;
 /** The sessions of one agent, as one store handle sees them. */
 export class AgentSessions {
   readonly folder: AgentFolder;
+  readonly place: AgentPlace;
   readonly log: EntriesLog;
   readonly view: SessionsView;
   readonly index: SessionIndex;
@@ -52,9 +54,11 @@ export class AgentSessions {
     this.#context = context;
     this.#address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.#address);
+    this.place = new AgentPlace(context, this.folder);
     const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
-    const isWanted = context.keepsIndex;
+    // SQLite's log is memory that processes of one host share.
+    const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.#address, codec, onFinding });
     this.#summaries = new TranscriptSummaries({
       files,
@@ -250,6 +254,7 @@ export class AgentSessions {
     if (this.#isPrepared) return;
     withFileErrors(this.folder.own, () => this.#makeOwnFolder());
     this.#isPrepared = true;
+    this.place.warn();
   }
 
   fileNameOf(row: SessionRow): string {
@@ -310,6 +315,7 @@ export class AgentSessions {
     await locks.hold([this.folder.entriesLock], () => {
       this.log.refresh();
       const change = take();
+      if (change?.op === "adopt" && this.view.entries().size > 0) this.place.markOpenclaw();
       if (change !== null) this.log.write(change);
     });
   }

@@ -102,7 +102,7 @@ export class DerivedFiles {
       if (!agent.view.isWanted(() => agent.log.activeCount())) return;
       agent.log.refresh();
       const isWritten = await agent.view.publish(agent.knownRows(), (commit) =>
-        locks.hold([agent.folder.entriesLock], commit),
+        locks.hold(agent.place.locksFor([], ["sessions.json"], true), commit),
       );
       if (isWritten) return agent.noteView();
     }

@@ -47,13 +47,13 @@ export async function withRow<T>(
   work: (row: SessionRow) => T,
 ): Promise<T> {
   const { changesEntries = false, isArchivedToo = false, signal } = options;
-  const { folder, log } = agent;
+  const { log } = agent;
   for (let known = options.row; ; known = undefined) {
     const row = known ?? (await locateSession(agent, ref, isArchivedToo));
     agent.prepareWriting();
     // Before the lock is taken, so that nobody waits while a long file is read.
     if (options.isWhole === true) agent.hold(row, true);
-    const locks = [folder.sessionLock(row.sessionId), ...(changesEntries ? [folder.entriesLock] : [])];
+    const locks = agent.place.locksFor([row.sessionId], [row.fileName], changesEntries);
     const held = (): { readonly value: T } | null => {
       // One look at the log: an archive, a rename or a purge of another process holds this lock too.
       if (changesEntries) log.refreshHeld();
@@ -75,15 +75,16 @@ export async function saveSession(
   ifRevision: number | null,
 ): Promise<SessionRow> {
   const { context, agent } = scene;
-  const { folder, log } = agent;
+  const { log } = agent;
   if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? sessionNotFound(ref) : archivedError(ref);
   for (;;) {
     const current = await agent.locate(ref);
     if (current === null && ifRevision !== null) throw revisionConflict(null);
     if (current === null) prepareAgentFolder(context, ref);
     agent.prepareWriting();
-    const others = current === null ? [] : [folder.sessionLock(current.sessionId)];
-    const saved = await context.locks.hold([folder.sessionLock(entry.sessionId), ...others, folder.entriesLock], () => {
+    const others = current === null ? [] : [current.sessionId];
+    const names = current === null ? [] : [current.fileName];
+    const saved = await context.locks.hold(agent.place.locksFor([entry.sessionId, ...others], names, true), () => {
       log.refreshHeld();
       const now = log.find(ref.key, undefined);
       if (now?.sessionId !== current?.sessionId) return null;

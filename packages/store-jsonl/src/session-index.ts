@@ -55,7 +55,7 @@ export interface IndexUpdate {
 export interface SessionIndexOptions {
   readonly files: Files;
   /** False: no index is opened or made. */
-  readonly isWanted: boolean;
+  readonly isWanted: () => boolean;
   readonly folder: AgentFolder;
   readonly agent: Pick<SessionRef, "namespace" | "agentId">;
   readonly codec: LineCodec;
@@ -339,7 +339,7 @@ export class SessionIndex {
 
   #reach(create: boolean): IndexFile | null {
     const { files, folder, codec, isWanted } = this.#options;
-    if (this.#file !== null || this.#isShut || !isWanted) return this.#file;
+    if (this.#file !== null || this.#isShut || !isWanted()) return this.#file;
     for (let attempt = 0; attempt < 2; attempt++) {
       const opened = openIndexFile(files, folder.index, { create, isCoded: codec.isCoded });
       if (opened === "unusable" || opened === "outdated") this.#putAside(opened === "unusable");

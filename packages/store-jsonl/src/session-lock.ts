@@ -4,11 +4,14 @@ import { systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { describeLockHolder } from "./lock-holder.ts";
+import { describeLockHolder, describeProcess } from "./lock-holder.ts";
+import { openclawLocks, ownerOf } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
 /** Exclusion between everything that writes to an agent's folder, in this process and in others. */
 export interface SessionLocks {
+  /** Whether they are the kernel's. */
+  readonly isKernels: boolean;
   /**
    * Runs `work` while holding all the locks. `work` is synchronous: a lock is never held while anything is waited for.
    * All or none are held while it waits, so that the order of the paths does not matter.
@@ -25,6 +28,15 @@ export interface SessionLocksOptions {
   readonly timeoutMs: number;
 }
 
+function isOpenclaws(path: string): boolean {
+  return path.endsWith(".lock");
+}
+
+/** The kernel's locks first: who holds them is the only one of ours to look at the others. */
+function byKindAndName(one: string, other: string): number {
+  return Number(isOpenclaws(one)) - Number(isOpenclaws(other)) || (one < other ? -1 : 1);
+}
+
 /** The lock file of a session: one of sixteen, so that sessions seldom wait for one another. */
 export function lockNameOf(sessionId: string): string {
   return (crc32(sessionId) & 0xf).toString(16);
@@ -32,6 +44,7 @@ export function lockNameOf(sessionId: string): string {
 
 interface Shared {
   file: LockFile;
+  readonly port: LockPort;
   users: number;
   /** Settles when the last in this process who asked has let go. */
   queue: Promise<void>;
@@ -42,25 +55,30 @@ const sharedByPort = new WeakMap<LockPort, Map<string, Shared>>();
 
 /** A line in front of each lock, and the locks themselves through the port. */
 export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
-  const { files, port } = options;
-  const sharedByPath = sharedByPort.get(port) ?? new Map<string, Shared>();
-  sharedByPort.set(port, sharedByPath);
+  const { files } = options;
   const mine = new Map<string, Shared>();
   const reachable = (path: string): Shared => {
     const known = mine.get(path);
     if (known !== undefined) return known;
     const split = path.lastIndexOf("/");
     const realPath = withFileErrors(path, () => files.realPath(path.slice(0, split))) + path.slice(split);
+    const port = isOpenclaws(path) ? openclawLocks : options.port;
+    const sharedByPath = sharedByPort.get(port) ?? new Map<string, Shared>();
+    sharedByPort.set(port, sharedByPath);
     let shared = sharedByPath.get(realPath);
     if (shared === undefined)
-      sharedByPath.set(realPath, (shared = { file: port.open(files, realPath), users: 0, queue: Promise.resolve() }));
+      sharedByPath.set(
+        realPath,
+        (shared = { file: port.open(files, realPath), port, users: 0, queue: Promise.resolve() }),
+      );
     shared.users++;
     mine.set(path, shared);
     return shared;
   };
   return {
+    isKernels: options.port.isKernels,
     async hold(paths, work, signal) {
-      const shared = [...new Set(paths)].toSorted().map(reachable);
+      const shared = [...new Set(paths)].toSorted(byKindAndName).map(reachable);
       const releases: (() => void)[] = [];
       try {
         for (const one of shared) releases.push(await takeTurn(one));
@@ -72,7 +90,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     close() {
       for (const shared of mine.values()) {
         if (--shared.users > 0) continue;
-        sharedByPath.delete(shared.file.path);
+        sharedByPort.get(shared.port)?.delete(shared.file.path);
         shared.file.close();
       }
       mine.clear();
@@ -125,9 +143,9 @@ function release(held: Shared[]): void {
  * Someone may have replaced the file under its name; a lock on the old one would exclude nobody. One look at each lock:
  * two owners would lose acknowledged records, and it costs a hundredth of a flush.
  */
-function tryLock(shared: Shared, { files, port }: SessionLocksOptions): boolean {
+function tryLock(shared: Shared, { files }: SessionLocksOptions): boolean {
   for (;;) {
-    const { file } = shared;
+    const { file, port } = shared;
     if (!file.tryLock()) return false;
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();
@@ -144,8 +162,10 @@ function aborted(signal: AbortSignal): ThroughlineError {
 }
 
 function locked(path: string, waitedMs: number, files: Files): ThroughlineError {
-  const holder = describeLockHolder(files, path);
-  const who = holder === null ? "another process" : `process ${holder.pid} (${holder.state})`;
+  const owner = isOpenclaws(path) ? ownerOf(files, path) : null;
+  const holder = owner === null ? describeLockHolder(files, path) : describeProcess(files, owner.pid);
+  const age = holder?.ageMs == null ? "" : `, begun ${Math.round(holder.ageMs / 1000)} s ago`;
+  const who = holder === null ? "another process" : `process ${holder.pid} (${holder.state}${age})`;
   return new ThroughlineError("STORE_LOCKED", `${quote(path)} was held by ${who} for ${Math.round(waitedMs)} ms.`, {
     outcome: "not-applied",
     details: { path, waitedMs: Math.round(waitedMs), ...holder },
