@@ -82,11 +82,12 @@ function pinnedNode() {
   );
 }
 
-/** `npm start` without a command opens the demonstration; a command after `--` goes to the command line. */
+/** `npm start` opens a conversation, without a terminal the demonstration; a command after `--` goes to the command line. */
 async function start(args) {
   await install("cli");
+  const usual = process.stdin.isTTY === true && process.stdout.isTTY === true ? "chat" : "demo";
   const entry = ["--conditions=@throughline/source", join("apps", "cli", "bin", "throughline.js")];
-  const { code } = await run(pinnedNode(), [...entry, ...(args.length > 0 ? args : ["demo"])]);
+  const { code } = await run(pinnedNode(), [...entry, ...(args.length > 0 ? args : [usual])]);
   return code;
 }
 

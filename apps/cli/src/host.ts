@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 
 /** A stream that may be a terminal. */
-type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
 /** The process as the command line sees it. */
 export interface Host {

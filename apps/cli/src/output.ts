@@ -33,6 +33,8 @@ export interface Output {
   line(...pieces: readonly Piece[]): Promise<void>;
   /** Aligned and cut to the width on a terminal, else separated by tabs and whole. */
   table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void>;
+  /** A piece of a text that is still coming: made safe, and written at once. */
+  stream(text: string): Promise<void>;
   /** Data as it is, for files and pipes. */
   bytes(chunk: Uint8Array): Promise<void>;
   /** Writes out what is held back. */
@@ -94,6 +96,10 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
       for (const { text, isHeading } of layoutTable(columns, rows, width)) {
         await write(`${isHeading && isColored ? styleText("bold", text, { validateStream: false }) : text}\n`);
       }
+    },
+    stream: (text) => {
+      held += terminalSafe(text);
+      return flush();
     },
     bytes: async (chunk) => {
       await flush();

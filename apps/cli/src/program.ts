@@ -51,7 +51,7 @@ export function createProgram(options: ProgramOptions): Command {
   for (const definition of options.commands) addCommand(program, definition, options);
   program.addHelpText(
     "after",
-    "\nWithout a command: demo.  A KEY is a key, an id, or the beginning of a key, id or label.",
+    "\nWithout a command: chat.  A KEY is a key, an id, or the beginning of a key, id or label.",
   );
   return program;
 }

@@ -56,7 +56,7 @@ function parseArguments(host: Host): Request | null {
     // Global options alone mean the default command; anything else must be a command that exists.
     const { operands, unknown } = program.parseOptions([...host.arguments]);
     const isDefault = operands.length === 0 && unknown.length === 0;
-    program.parse(isDefault ? ["demo", ...host.arguments] : [...host.arguments], { from: "user" });
+    program.parse(isDefault ? ["chat", ...host.arguments] : [...host.arguments], { from: "user" });
   } catch (error) {
     if ((error as { exitCode?: unknown }).exitCode === 0) return null;
     throw usageOf(error, host.arguments);
@@ -90,6 +90,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
       logLevel: textOf(globals["logLevel"]),
       input: globals["input"] === false ? false : undefined,
       timeoutMs: globals["timeout"] as number | undefined,
+      ...(request.definition.name === "chat" ? chatFlags(request.input.options) : {}),
     },
     readFile: (home) => readConfigFile(host, home, textOf(globals["config"])),
   });
@@ -194,6 +195,16 @@ function readConfigFile(host: Host, home: string, named: string | undefined): Co
       details: { path },
     });
   }
+}
+
+/** Settings that only `chat` has flags for: `context` has a --model as well, which is none. */
+function chatFlags(options: CommandInput["options"]): Readonly<Record<string, string | number | undefined>> {
+  return {
+    model: textOf(options["model"]),
+    windowTokens: options["window"] as number | undefined,
+    workspace: textOf(options["workspace"]),
+    tools: textOf(options["tools"]),
+  };
 }
 
 function textOf(value: unknown): string | undefined {

@@ -18,7 +18,8 @@ beforeAll(async () => {
     cpSync(join(packageRoot, name), join(installed, name), { recursive: true });
   await bundleCli(packageRoot, join(installed, "dist"));
   // Dependencies of its own, which npm puts beside it.
-  for (const name of ["ai-tokenizer", "better-sqlite3"])
+  mkdirSync(join(home, "node_modules/@anthropic-ai"), { recursive: true });
+  for (const name of ["ai-tokenizer", "better-sqlite3", "@anthropic-ai/sdk", "openai", "ollama"])
     symlinkSync(realpathSync(join(packageRoot, "node_modules", name)), join(home, "node_modules", name));
   await seed(home, [{ key: "notes", drafts: [user("hello")] }]);
 });
@@ -82,13 +83,13 @@ describe("the bundle", () => {
         /@anthropic-ai/,
         /ollama/,
         /tokenizer/,
-        /packages\/(history|transfer|inspect|tokens)\//,
+        /packages\/(history|transfer|inspect|tokens|session|models|guard|workspace-tools)\//,
       ]) {
         expect(sources.filter((source) => unwanted.test(source))).toEqual([]);
       }
       expect(builtin.filter((name) => /undici|NativeModule (http|https|tls)$/.test(name))).toEqual([]);
       // A pipe as stdout loads `net`; that is not ours. One entry and a few chunks, each a file to open.
-      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 12 : 22);
+      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 14 : 24);
     },
   );
 
@@ -104,7 +105,7 @@ describe("the bundle", () => {
     writeFileSync(file, '{"agent":"main"}');
     const { chunks, stdout } = await load("config", "--config", file, "--json");
     expect(chunks.flatMap(sourcesOf).some((source) => source.includes("/zod/"))).toBe(true);
-    expect(objects(stdout)).toHaveLength(9);
+    expect(objects(stdout)).toHaveLength(17);
   });
 
   it("loads one vocabulary for context, and none for what does not count", async () => {
@@ -115,6 +116,11 @@ describe("the bundle", () => {
     );
     expect(await vocabularies("show", "notes")).toEqual([]);
     expect(await vocabularies("sessions")).toEqual([]);
+  });
+
+  it("loads no model SDK for the offline rules", async () => {
+    const { loaded } = await load("chat", "--key", "talk", "--once", "hello", "--model", "offline");
+    expect(loaded.filter((url) => /node_modules\/(?:@anthropic-ai|openai|ollama)\//.test(url))).toEqual([]);
   });
 
   it("runs on its own, without the packages it was made from", async () => {

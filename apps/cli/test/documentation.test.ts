@@ -2,9 +2,10 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { cliSettings } from "@throughline/config";
+import { chatSettings, cliSettings } from "@throughline/config";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
+import { replCommands } from "../src/chat/repl-commands.ts";
 import { createProgram, globalOptions } from "../src/program.ts";
 import { version } from "../src/version.ts";
 import {
@@ -36,6 +37,7 @@ function firstCells(text: string): string[] {
 }
 
 const visible = commandTable.filter(({ isHidden }) => isHidden !== true);
+const settings = [...cliSettings.settings, ...chatSettings.settings];
 const program = createProgram({
   version,
   commands: commandTable,
@@ -49,25 +51,41 @@ describe("docs/cli.md", () => {
     const text = section(`### ${name}`);
     expect(text.trim()).not.toBe("");
     const options = program.commands.find((command) => command.name() === name)?.options ?? [];
-    expect(firstCells(text).toSorted()).toEqual(options.map(({ flags }) => flags).toSorted());
+    // Beside its options `chat` has a table of what can be typed in it.
+    expect(
+      firstCells(text)
+        .filter((cell) => cell.startsWith("-"))
+        .toSorted(),
+    ).toEqual(options.map(({ flags }) => flags).toSorted());
   });
 
   it("has the global options, the settings and no command that is not there", () => {
     const flags = [...globalOptions.map((option) => option.flags), "--version"];
     expect(firstCells(section("## Global options")).toSorted()).toEqual(flags.toSorted());
-    expect(firstCells(section("## Settings"))).toEqual(cliSettings.settings.map(({ key }) => key));
+    expect(firstCells(section("## Settings"))).toEqual(settings.map(({ key }) => key));
     const headings = Array.from(section("## Commands").matchAll(/^### (.+)$/gm), (match) => match[1]);
     expect(headings).toEqual(visible.map(({ name }) => name));
   });
 
   it("names flag and variable of every setting", () => {
     const text = section("## Settings");
-    for (const { key, flag, environment } of cliSettings.settings) {
+    for (const { key, flag, environment } of settings) {
       const row = text.split("\n").find((line) => line.startsWith(`| \`${key}\``)) ?? "";
       for (const name of [flag, ...environment.map((variable) => variable.name)]) {
         if (name !== null) expect(row).toContain(`\`${name}\``);
       }
     }
+  });
+});
+
+describe("help in a conversation", () => {
+  it("lists what docs/cli.md lists", () => {
+    const words = (texts: readonly string[]): readonly string[] =>
+      texts.flatMap((text) => Array.from(text.matchAll(/\/[a-z]+/g), ([word]) => word)).toSorted();
+    const rows = section("### chat")
+      .split("\n")
+      .filter((line) => line.startsWith("| `/"));
+    expect(words(rows.map((row) => row.split("|")[1] ?? ""))).toEqual(words(replCommands.map(({ usage }) => usage)));
   });
 });
 

@@ -2,236 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
+import { kinds } from "./json-shapes.ts";
 import { assistant, objects, runChild, seed, temporaryDirectory, user } from "./harness.ts";
-
-/** A shape: the exact keys with a check of each value; written by hand from the contract, not from the code. */
-type Shape = Readonly<Record<string, (value: unknown) => boolean>>;
-
-const text = (value: unknown): boolean => typeof value === "string";
-const flag = (value: unknown): boolean => typeof value === "boolean";
-const count = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
-const number = (value: unknown): boolean => typeof value === "number";
-const anything = (): boolean => true;
-const list = (value: unknown): boolean => Array.isArray(value);
-const or = (check: (value: unknown) => boolean) => (value: unknown) => value === null || check(value);
-const one =
-  (...words: readonly unknown[]) =>
-  (value: unknown) =>
-    words.includes(value);
-const object = (shape: Shape) => (value: unknown) => problemOf(value, shape) === null;
-const listOf = (shape: Shape) => (value: unknown) =>
-  Array.isArray(value) && value.every((item) => problemOf(item, shape) === null);
-
-function problemOf(value: unknown, shape: Shape): string | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return "no object";
-  const keys = Object.keys(value).toSorted().join(" ");
-  const expected = Object.keys(shape).toSorted().join(" ");
-  if (keys !== expected) return `keys ${keys}, not ${expected}`;
-  const wrong = Object.entries(shape).find(([key, check]) => !check((value as Record<string, unknown>)[key]));
-  return wrong === undefined ? null : `${wrong[0]} is ${JSON.stringify((value as Record<string, unknown>)[wrong[0]])}`;
-}
-
-const kind = { kind: text };
-const lostLine: Shape = { line: count, bytes: count, reason: text };
-const totals: Shape = {
-  sources: count,
-  imported: count,
-  grown: count,
-  unchanged: count,
-  skipped: count,
-  refused: count,
-  records: count,
-  repaired: count,
-  lost: count,
-};
-
-const shapes: Readonly<Record<string, Shape>> = {
-  end: { ...kind, count, nextCursor: or(text) },
-  error: {
-    ...kind,
-    code: text,
-    message: text,
-    remedy: text,
-    retryable: flag,
-    outcome: or(one("not-applied", "unknown")),
-    details: object({}),
-  },
-  session: {
-    ...kind,
-    agentId: text,
-    key: text,
-    sessionId: text,
-    label: or(text),
-    state: one("active", "archived"),
-    archiveId: or(text),
-    recordCount: count,
-    messageCount: count,
-    contextTokens: or(count),
-    windowTokens: or(count),
-    contextPercent: or(number),
-    model: or(text),
-    createdAtMs: count,
-    updatedAtMs: count,
-  },
-  record: {
-    ...kind,
-    seq: count,
-    id: text,
-    parentId: or(text),
-    type: text,
-    side: flag,
-    tsMs: or(count),
-    record: anything,
-  },
-  ack: { ...kind, seq: count, id: text, headId: or(text), durability: one("none", "process", "disk") },
-  context: {
-    ...kind,
-    key: text,
-    sessionId: text,
-    provider: text,
-    model: or(text),
-    headId: or(text),
-    lastSeq: count,
-    recordsInContext: count,
-    messages: list,
-    system: or(text),
-    gauge: object({
-      tokens: count,
-      source: one("actual", "actual+delta", "tokenizer", "heuristic"),
-      lowTokens: count,
-      highTokens: count,
-      windowTokens: or(count),
-      percent: or(number),
-    }),
-    breakdown: object({
-      systemTokens: count,
-      toolsTokens: count,
-      summaryTokens: count,
-      messageTokens: count,
-      toolResultTokens: count,
-    }),
-    repairs: listOf({ rule: text, recordId: text, before: or(text), after: or(text) }),
-    omitted: listOf({ fromSeq: count, toSeq: count, reason: text }),
-  },
-  hit: {
-    ...kind,
-    key: text,
-    sessionId: text,
-    seq: count,
-    id: text,
-    role: or(text),
-    tsMs: or(count),
-    score: number,
-    snippet: text,
-    highlights: (value) =>
-      Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(count)),
-  },
-  import: {
-    ...kind,
-    sources: listOf({
-      path: text,
-      format: text,
-      key: or(text),
-      sessionId: or(text),
-      state: one("imported", "grown", "unchanged", "skipped", "refused"),
-      records: count,
-      repaired: count,
-      lost: listOf(lostLine),
-    }),
-    totals: object(totals),
-  },
-  finding: {
-    ...kind,
-    code: text,
-    severity: one("info", "warning", "error"),
-    path: or(text),
-    key: or(text),
-    line: or(count),
-    byteOffset: or(count),
-    recordId: or(text),
-    message: text,
-    remedy: text,
-    repaired: flag,
-  },
-  setting: {
-    ...kind,
-    key: text,
-    value: anything,
-    source: one("default", "file", "environment", "flag"),
-    default: anything,
-  },
-  export: {
-    ...kind,
-    key: or(text),
-    sessionId: or(text),
-    format: one("jsonl", "openclaw", "pi"),
-    path: text,
-    records: count,
-    sizeBytes: count,
-  },
-  copy: {
-    ...kind,
-    agentId: text,
-    key: text,
-    sessionId: text,
-    state: one("imported", "grown", "unchanged", "refused"),
-    records: count,
-  },
-  demo: {
-    ...kind,
-    ok: flag,
-    elapsedMs: count,
-    steps: listOf({ name: text, ok: flag, summary: text, figures: anything }),
-  },
-  note: { ...kind, message: text },
-  removed: { ...kind, agentId: text, key: text, sessionId: text },
-  redaction: { ...kind, key: text, sessionId: text, ids: list, seqs: list, reason: text },
-  entry: { ...kind, key: text, sessionId: text, revision: count, entry: anything },
-  backup: { ...kind, path: text, sizeBytes: count },
-  restored: { ...kind, path: text, backup: text, sessions: count },
-  stats: {
-    ...kind,
-    store: text,
-    storeName: text,
-    defaultDurability: one("none", "process", "disk"),
-    agents: count,
-    sessions: count,
-    archivedSessions: count,
-    records: count,
-    messages: count,
-    firstAtMs: or(count),
-    lastAtMs: or(count),
-    sizeBytes: or(count),
-    searchLag: or(count),
-  },
-  diagnosis: {
-    ...kind,
-    overflow: flag,
-    overflowKind: or(one("input", "io", "bytes", "item", "ceiling")),
-    category: text,
-    inputTokens: or(count),
-    limitTokens: or(count),
-    maxOutputTokens: or(count),
-    retryAfterMs: or(count),
-    rule: text,
-    action: text,
-  },
-  completion: { ...kind, shell: one("bash", "zsh", "fish"), script: text },
-};
-
-/** Every line of both streams is an object of a known shape; gives their kinds. */
-function kinds(output: string): string[] {
-  return objects(output).map((value) => {
-    const shape = shapes[String(value["kind"])];
-    // Details of an error are whatever the error is about.
-    const checked = value["kind"] === "error" ? { ...value, details: {} } : value;
-    expect(
-      shape === undefined ? "an unknown kind" : problemOf(checked, shape),
-      JSON.stringify(value).slice(0, 300),
-    ).toBeNull();
-    return String(value["kind"]);
-  });
-}
 
 const directory = temporaryDirectory();
 const home = directory.path;
@@ -310,6 +82,22 @@ const cases: readonly Case[] = [
   { command: "doctor", args: ["broken.jsonl", "--repair"], code: 3, stdout: ["finding", "end"], stderr: ["note"] },
   { command: "config", args: [], stdout: ["setting", "end"] },
   { command: "demo", args: [], stdout: ["demo"] },
+  {
+    command: "chat",
+    args: ["--model", "offline", "--key", "talk", "--once", "list files"],
+    stdout: ["turn"],
+    stderr: ["note"],
+  },
+  {
+    command: "chat",
+    args: ["--model", "offline", "--key", "talk"],
+    stdin: "hello",
+    stdout: ["turn"],
+    stderr: ["note"],
+  },
+  { command: "chat", args: [], code: 2, stdout: [], stderr: ["error"] },
+  { command: "explain", args: ["talk"], stdout: ["call", "end"] },
+  { command: "explain", args: ["notes"], stdout: ["end"] },
   { command: "new", args: ["Harbour", "plans"], stdout: ["session"] },
   { command: "rename", args: ["agent:main:cli:direct:harbour-plans", "plans", "--label", "P"], stdout: ["session"] },
   { command: "fork", args: ["plans"], stdout: ["session"], stderr: ["note"] },

@@ -44,7 +44,7 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
     text,
     write: (keys) => child.write(keys),
     resize: (columns, rows) => child.resize(columns, rows),
-    waitFor: async (wanted, timeoutMs = 20_000) => {
+    waitFor: async (wanted, timeoutMs = 8000) => {
       const untilMs = Date.now() + timeoutMs;
       for (;;) {
         const rest = text().slice(seen);
@@ -75,5 +75,5 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
 const sequence = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b\[[0-?]*[ -/]*[@-~]|\u001b[ -/]*[0-~]/g;
 
 function plain(raw: string): string {
-  return raw.replace(sequence, "").replaceAll("\r\n", "\n");
+  return raw.replace(sequence, "").replace(/\r+\n/g, "\n").replaceAll("\r", "");
 }

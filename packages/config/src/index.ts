@@ -1,3 +1,4 @@
+export { chatSettings } from "./chat-settings.ts";
 export { cliSettings } from "./cli-settings.ts";
 export { nearestKey } from "./nearest-key.ts";
 export type { ConfigFile } from "./read-config-file.ts";

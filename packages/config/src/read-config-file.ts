@@ -50,9 +50,10 @@ function readValue(file: ConfigFile, definition: SettingDefinition, given: unkno
   const parsed = schemaOf(definition.kind).safeParse(given);
   if (parsed.success) return parsed.data;
   const allowed = describeKind(definition.kind);
-  throw invalid(file, `${definition.key} is ${JSON.stringify(given)}; it must be ${allowed}.`, {
+  const value = definition.isSecret === true ? "***" : given;
+  throw invalid(file, `${definition.key} is ${JSON.stringify(value)}; it must be ${allowed}.`, {
     key: definition.key,
-    value: given,
+    value,
     allowed,
   });
 }

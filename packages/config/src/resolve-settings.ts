@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
 import type { ConfigFile } from "./read-config-file.ts";
 import { describeKind, parseSettingText } from "./setting-definition.ts";
@@ -15,6 +16,8 @@ export interface Setting {
   /** The path, the variable or the flag; null for a default. */
   readonly sourceName: string | null;
   readonly default: SettingScalar;
+  /** True for what must not be shown. */
+  readonly isSecret: boolean;
 }
 
 export interface ResolveSettingsOptions {
@@ -25,7 +28,7 @@ export interface ResolveSettingsOptions {
   readonly flags: Readonly<Record<string, SettingScalar | undefined>>;
   /** Called once the home is known; null when there is no file. */
   readonly readFile: (home: string) => ConfigFile | null;
-  /** @default the settings of the command line */
+  /** @default the settings of the command line and of conversations */
   readonly fragments?: readonly SettingFragment[];
 }
 
@@ -35,7 +38,7 @@ export interface ResolveSettingsOptions {
  * @throws {ThroughlineError} CONFIG_INVALID
  */
 export async function resolveSettings(options: ResolveSettingsOptions): Promise<readonly Setting[]> {
-  const definitions = (options.fragments ?? [cliSettings]).flatMap((fragment) => fragment.settings);
+  const definitions = (options.fragments ?? [cliSettings, chatSettings]).flatMap((fragment) => fragment.settings);
   const settings: Setting[] = [];
   const values: Record<string, SettingScalar> = { userHome: options.userHome };
   let file: ConfigFile | null = null;
@@ -68,6 +71,7 @@ function resolveOne(
     source,
     sourceName,
     default: fallback,
+    isSecret: definition.isSecret === true,
   });
   const flag = flags[key];
   if (flag !== undefined) return from("flag", definition.flag, checkText(definition, definition.flag ?? key, flag));

@@ -25,6 +25,8 @@ export interface SettingDefinition {
   readonly key: string;
   readonly description: string;
   readonly kind: SettingKind;
+  /** True for what must not be shown. @default false */
+  readonly isSecret?: boolean;
   /** The first one that is set counts. */
   readonly environment: readonly EnvironmentVariable[];
   /** As the command line spells it; null when there is no flag. */

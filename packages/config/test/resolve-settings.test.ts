@@ -26,6 +26,14 @@ describe("resolveSettings", () => {
       ["color", "auto", "default"],
       ["input", true, "default"],
       ["timeoutMs", 0, "default"],
+      ["model", null, "default"],
+      ["modelBaseUrl", null, "default"],
+      ["modelApiKey", null, "default"],
+      ["windowTokens", 0, "default"],
+      ["system", expect.stringContaining("assistant"), "default"],
+      ["workspace", null, "default"],
+      ["tools", "read", "default"],
+      ["newResets", false, "default"],
     ]);
     const moved = await resolve({ environment: { THROUGHLINE_HOME: "/srv/t" } });
     expect(moved.get("store")?.value).toBe("sqlite:/srv/t/sessions.db");
@@ -51,6 +59,17 @@ describe("resolveSettings", () => {
       value: "from-file",
       source: "file",
       default: "main",
+    });
+  });
+
+  it("names what is secret, and shows none of it in a complaint", async () => {
+    const settings = await resolve({ environment: { THROUGHLINE_MODEL_API_KEY: "sk-1" } });
+    expect(settings.get("modelApiKey")).toMatchObject({ value: "sk-1", isSecret: true });
+    expect(settings.get("model")).toMatchObject({ isSecret: false });
+    await expect(resolve(file({ modelApiKey: ["sk-1"] }))).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.not.stringContaining("sk-1"),
+      details: { value: "***" },
     });
   });
 

@@ -1,7 +1,35 @@
 import type { CommandDefinition } from "../command.ts";
+import { parseCount } from "../option-values.ts";
 
 /** What opens a conversation. */
 export const conversationCommands: readonly CommandDefinition[] = [
+  {
+    name: "chat",
+    description: "talk to an agent; goes on with the session that was used last",
+    arguments: [],
+    options: [
+      { flags: "--key <key>", description: "this session: a key or id, exactly; a new key makes one" },
+      { flags: "--model <provider/name>", description: "who answers; offline needs no key" },
+      { flags: "--once <text>", description: "one turn, without a terminal; stdin does it too" },
+      {
+        flags: "--when-busy <what>",
+        description: "while another process has a turn open: queue, reject or branch (default: reject)",
+        choices: ["queue", "reject", "branch"],
+      },
+      { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
+      { flags: "--workspace <dir>", description: "the folder the tools are confined to (default: the current one)" },
+      {
+        flags: "--tools <which>",
+        description: "what the model may do there: read, all or none (default: read)",
+        choices: ["read", "all", "none"],
+      },
+    ],
+    examples: [
+      "chat --once 'hello' --model offline",
+      "chat --key notes --once 'what did I say before' --model offline --json",
+    ],
+    load: () => import("../commands/chat.ts"),
+  },
   {
     name: "demo",
     description: "show what the store withstands: kill -9, a torn file, another program's transcripts",

@@ -53,6 +53,17 @@ export const readingCommands: readonly CommandDefinition[] = [
     load: () => import("../commands/context.ts"),
   },
   {
+    name: "explain",
+    description: "say what each past call of a model was given: sent, summarised, shortened, and why",
+    arguments: [keyArgument],
+    options: [
+      { flags: "--turn <id>", description: "the calls of this turn only" },
+      { flags: "--tail <n>", description: "the last so many only", parse: parseCount },
+    ],
+    examples: ["explain notes", "explain notes --tail 1 --json"],
+    load: () => import("../commands/explain.ts"),
+  },
+  {
     name: "search",
     description: "find a phrase in the records of every session",
     arguments: [{ name: "<query...>", description: "the words, in this order" }],

@@ -5,9 +5,9 @@ import type { SettingScalar } from "@throughline/config";
 /** Prints every setting with what set it. Whatever is wrong was refused before this runs. */
 export async function run({ output, settings }: CommandContext, input: CommandInput): Promise<number> {
   const isCheck = input.options["check"] === true;
-  const shown = settings.map(({ key, value, source, sourceName, default: fallback }) => ({
+  const shown = settings.map(({ key, value, source, sourceName, default: fallback, isSecret }) => ({
     key,
-    value: masked(value),
+    value: isSecret && value !== null ? "***" : masked(value),
     source,
     sourceName,
     default: masked(fallback),

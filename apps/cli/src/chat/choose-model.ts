@@ -1,0 +1,88 @@
+import type { ChatModel } from "@throughline/core";
+import { modelFromSettings, modelProviders, parseModelName } from "@throughline/models";
+import type { ModelProvider } from "@throughline/models";
+import type { SessionModel } from "@throughline/session";
+
+/** A model and why it is this one. */
+export interface ChosenModel {
+  /** `provider/model`. */
+  readonly name: string;
+  readonly model: SessionModel;
+  /** Answers by rules: no language model. */
+  readonly isOffline: boolean;
+  /** Who said so, in a few words. */
+  readonly reason: string;
+}
+
+export interface ModelChoice {
+  /** The setting `model`; null when nothing sets it. */
+  readonly wanted: { readonly name: string; readonly source: string } | null;
+  /** What the session's last calls were made with. */
+  readonly own: { readonly provider: string; readonly modelId: string } | null;
+  readonly baseUrl: string | null;
+  readonly apiKey: string | null;
+  /** 0: what the provider says. */
+  readonly windowTokens: number;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Asked when only a key says whose models are meant. */
+const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-4-5", openai: "gpt-5" };
+
+/**
+ * The model of a conversation: the one that was asked for, else the session's own where its provider can be reached,
+ * else that of the first provider whose key is in the environment, else the offline rules. A conversation does not go to
+ * another provider because a key happens to lie there.
+ * @throws {ThroughlineError} INPUT_INVALID for a name that is none, MODEL_KEY_MISSING
+ */
+export function chooseModel(choice: ModelChoice): ChosenModel {
+  const { wanted, own, environment } = choice;
+  if (wanted !== null) {
+    const { provider, modelId } = parseModelName(wanted.name);
+    return chosen(choice, provider, modelId, wanted.source);
+  }
+  if (own !== null && own.provider !== "offline" && canReach(own.provider, environment))
+    return chosen(choice, own.provider, own.modelId, "the session's own");
+  const keyed = modelProviders.find(({ name, keyVariable }) => {
+    return usualModels[name] !== undefined && textOf(environment, keyVariable) !== null;
+  });
+  if (keyed !== undefined)
+    return chosen(choice, keyed.name, usualModels[keyed.name] ?? "", `${keyed.keyVariable} is set`);
+  const variables = modelProviders.flatMap(({ needsKey, keyVariable }) => (needsKey ? [keyVariable] : []));
+  return chosen(choice, "offline", parseModelName("offline").modelId, `${variables.join(" and ")} are not set`);
+}
+
+/** A model by its name, with the key and the address that belong to its provider. */
+function chosen(choice: ModelChoice, provider: string, modelId: string, reason: string): ChosenModel {
+  const isOffline = provider === "offline";
+  const chat = modelOf(choice, provider);
+  const windowTokens = choice.windowTokens > 0 ? { windowTokens: choice.windowTokens } : {};
+  return {
+    name: isOffline ? "offline" : `${provider}/${modelId}`,
+    model: { chat, modelId, ...windowTokens },
+    isOffline,
+    reason,
+  };
+}
+
+function modelOf({ wanted, baseUrl, apiKey, environment }: ModelChoice, provider: string): ChatModel {
+  const known = modelProviders.find(({ name }) => name === provider);
+  // Address and key of the settings belong to the model of the settings; another one must not be given them.
+  const isConfigured = wanted !== null && parseModelName(wanted.name).provider === provider;
+  return modelFromSettings({
+    provider,
+    apiKey: (isConfigured ? apiKey : null) ?? textOf(environment, known?.keyVariable ?? null),
+    baseUrl: (isConfigured ? baseUrl : null) ?? textOf(environment, known?.baseUrlVariable ?? null),
+  });
+}
+
+function canReach(provider: string, environment: ModelChoice["environment"]): boolean {
+  const known: ModelProvider | undefined = modelProviders.find(({ name }) => name === provider);
+  if (known === undefined) return false;
+  return !known.needsKey || textOf(environment, known.keyVariable) !== null;
+}
+
+function textOf(environment: ModelChoice["environment"], variable: string | null): string | null {
+  const text = variable === null ? undefined : environment[variable];
+  return text === undefined || text === "" ? null : text;
+}

@@ -1,0 +1,57 @@
+import stringWidth from "fast-string-width";
+import type { EditBuffer } from "./edit-buffer.ts";
+
+/** Rows as a terminal shows them, and where the caret is. */
+export interface EditLayout {
+  readonly rows: readonly string[];
+  readonly caretRow: number;
+  readonly caretColumn: number;
+}
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/**
+ * Breaks what is being typed into rows of the terminal's width, the prompt before the first and as much room before each
+ * further line. The last column stays free: what a terminal does there is not the same everywhere. Of more rows than
+ * `mostRows` those around the caret are shown.
+ */
+export function layoutEdit(
+  { text, caret }: EditBuffer,
+  { prompt, columns, mostRows }: { readonly prompt: string; readonly columns: number; readonly mostRows: number },
+): EditLayout {
+  const promptWidth = stringWidth(prompt);
+  const indent = " ".repeat(promptWidth);
+  const width = Math.max(promptWidth + 2, columns - 1);
+  const rows: string[] = [];
+  let row = prompt;
+  let rowWidth = promptWidth;
+  let at = 0;
+  let place = { row: 0, column: promptWidth };
+  const breakRow = (): void => {
+    rows.push(row);
+    row = indent;
+    rowWidth = promptWidth;
+  };
+  for (const { segment } of graphemes.segment(text)) {
+    const shown = segment === "\t" ? "  " : segment;
+    const isBreak = segment === "\n" || segment === "\r\n";
+    const segmentWidth = isBreak ? 0 : stringWidth(shown);
+    if (!isBreak && rowWidth + segmentWidth > width) breakRow();
+    if (at === caret) place = { row: rows.length, column: rowWidth };
+    at += segment.length;
+    if (isBreak) {
+      breakRow();
+      continue;
+    }
+    row += shown;
+    rowWidth += segmentWidth;
+  }
+  // A caret after a full row stands at the beginning of the next one, where the next character will go.
+  if (at === caret) {
+    if (rowWidth >= width) breakRow();
+    place = { row: rows.length, column: rowWidth };
+  }
+  rows.push(row);
+  const first = Math.max(0, Math.min(place.row - Math.floor(mostRows / 2), rows.length - mostRows));
+  return { rows: rows.slice(first, first + mostRows), caretRow: place.row - first, caretColumn: place.column };
+}

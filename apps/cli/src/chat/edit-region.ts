@@ -1,0 +1,114 @@
+import stringWidth from "fast-string-width";
+import type { Host } from "../host.ts";
+import type { EditBuffer } from "./edit-buffer.ts";
+import { layoutEdit } from "./edit-layout.ts";
+import type { EditLayout } from "./edit-layout.ts";
+
+/** The rows at the bottom of the screen in which something is typed: the only ones that are written twice. */
+export interface EditRegion {
+  /** `before` is what was shown; it matters where the cursor cannot be moved. */
+  draw(buffer: EditBuffer, before: EditBuffer): void;
+  /** The text stays where it is, whole, and the cursor goes below it. */
+  leave(buffer: EditBuffer): void;
+  /** A line above the region. */
+  hint(buffer: EditBuffer, text: string): void;
+  clearScreen(buffer: EditBuffer): void;
+}
+
+/** Rows of the screen that stay free of it, so that nothing above is ever pushed out and drawn again. */
+const spareRows = 2;
+
+export function createEditRegion(
+  stdout: Host["stdout"],
+  { prompt, canMoveCursor }: { readonly prompt: string; readonly canMoveCursor: boolean },
+): EditRegion {
+  if (!canMoveCursor) return plainRegion(stdout, prompt);
+  let shown: EditLayout | null = null;
+  let shownColumns = 0;
+  const columnsNow = (): number => stdout.columns ?? 80;
+  const layoutOf = (buffer: EditBuffer, mostRows: number): EditLayout =>
+    layoutEdit(buffer, { prompt, columns: columnsNow(), mostRows });
+  /** To the first row of what is shown, and away with it. After a change of width the terminal has broken the rows anew. */
+  const erase = (): string => {
+    if (shown === null) return "";
+    const columns = columnsNow();
+    const above = shown.rows.slice(0, shown.caretRow);
+    const heights = above.map((row) => (columns < shownColumns ? Math.max(1, Math.ceil(row.length / columns)) : 1));
+    const up = heights.reduce((sum, height) => sum + height, 0) + Math.floor(shown.caretColumn / columns);
+    return `\r${up > 0 ? `\u001b[${up}A` : ""}\u001b[J`;
+  };
+  const paint = (layout: EditLayout): string => {
+    const below = layout.rows.length - 1 - layout.caretRow;
+    const up = below > 0 ? `\u001b[${below}A` : "";
+    return `${layout.rows.join("\r\n")}\r${up}${layout.caretColumn > 0 ? `\u001b[${layout.caretColumn}C` : ""}`;
+  };
+  const draw = (buffer: EditBuffer): void => {
+    const layout = layoutOf(buffer, Math.max(1, (stdout.rows ?? 24) - spareRows));
+    const added = shown === null || shownColumns !== columnsNow() ? null : addedAtEnd(shown, layout);
+    stdout.write(added ?? erase() + paint(layout));
+    shown = layout;
+    shownColumns = columnsNow();
+  };
+  return {
+    draw,
+    leave: (buffer) => {
+      const whole = layoutOf(buffer, Number.MAX_SAFE_INTEGER);
+      const isShown = shown !== null && shownColumns === columnsNow() && shown.rows.length === whole.rows.length;
+      const down = isShown ? whole.rows.length - 1 - whole.caretRow : 0;
+      const below = `${down > 0 ? `\u001b[${down}B` : ""}\r\n`;
+      stdout.write(isShown ? below : `${erase()}${whole.rows.join("\r\n")}\r\n`);
+      shown = null;
+    },
+    hint: (buffer, text) => {
+      stdout.write(`${erase()}${text}\r\n`);
+      shown = null;
+      draw(buffer);
+    },
+    clearScreen: (buffer) => {
+      stdout.write("\u001b[H\u001b[2J");
+      shown = null;
+      draw(buffer);
+    },
+  };
+}
+
+/** What was typed at the end of the last row, when that is all that changed: then nothing has to be written twice. */
+function addedAtEnd(before: EditLayout, after: EditLayout): string | null {
+  const last = before.rows.length - 1;
+  const isSameAbove =
+    after.rows.length === before.rows.length &&
+    before.rows.every((row, index) => index === last || row === after.rows[index]);
+  const [old = "", fresh = ""] = [before.rows[last], after.rows[last]];
+  const isAtEnd = before.caretRow === last && after.caretRow === last && !hasTextAfter(before) && !hasTextAfter(after);
+  return isSameAbove && isAtEnd && fresh.startsWith(old) ? fresh.slice(old.length) : null;
+}
+
+/** By the width a row would have if the caret stood at its end. */
+function hasTextAfter({ rows, caretColumn, caretRow }: EditLayout): boolean {
+  return stringWidth(rows[caretRow] ?? "") !== caretColumn;
+}
+
+/** For a terminal that can only write on: what is added is written, what is taken away is stepped back over. */
+function plainRegion(stdout: Host["stdout"], prompt: string): EditRegion {
+  let isOpen = false;
+  const draw = (buffer: EditBuffer, before: EditBuffer): void => {
+    if (!isOpen) {
+      stdout.write(prompt + buffer.text);
+      isOpen = true;
+    } else if (buffer.text.startsWith(before.text)) stdout.write(buffer.text.slice(before.text.length));
+    else stdout.write("\b \b".repeat(Array.from(before.text).length - Array.from(buffer.text).length));
+  };
+  return {
+    draw,
+    leave: () => {
+      stdout.write("\n");
+      isOpen = false;
+    },
+    hint: (buffer, text) => {
+      stdout.write(`\n${text}\n`);
+      isOpen = false;
+      draw(buffer, buffer);
+    },
+    clearScreen: () => {},
+  };
+}

@@ -1,0 +1,66 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** What was submitted before, of this terminal and of earlier ones. */
+export interface InputHistory {
+  add(text: string): void;
+  /** One step back; `current` comes again at the end of the way forward. Null at the oldest. */
+  older(current: string): string | null;
+  newer(): string | null;
+}
+
+const mostKept = 1000;
+/** A paste of megabytes is no line to come back to. */
+const longestKept = 10_000;
+
+/**
+ * Keeps lines in a file of its owner's alone: whoever talks to an agent says things that are nobody else's business.
+ * Text that begins with a space is kept nowhere, as in a shell.
+ */
+export function createInputHistory(path: string | null): InputHistory {
+  const lines = path === null ? [] : readLines(path);
+  let at = lines.length;
+  let unsent = "";
+  return {
+    add: (text) => {
+      at = lines.length;
+      if (text.trim() === "" || text.startsWith(" ") || text.length > longestKept || lines.at(-1) === text) return;
+      lines.push(text);
+      at = lines.length;
+      if (path === null) return;
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      appendFileSync(path, `${JSON.stringify(text)}\n`, { mode: 0o600 });
+    },
+    older: (current) => {
+      if (at === lines.length) unsent = current;
+      if (at === 0) return null;
+      at -= 1;
+      return lines[at] ?? null;
+    },
+    newer: () => {
+      if (at >= lines.length) return null;
+      at += 1;
+      return lines[at] ?? unsent;
+    },
+  };
+}
+
+function readLines(path: string): string[] {
+  if (!existsSync(path)) return [];
+  const all = readFileSync(path, "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      try {
+        const text: unknown = JSON.parse(line);
+        return typeof text === "string" ? [text] : [];
+      } catch {
+        // The end of a line that was never finished, or another program's: it is only a convenience that is lost.
+        return [];
+      }
+    });
+  const kept = all.slice(-mostKept);
+  // Now and then the file is brought down to what is kept.
+  if (all.length > 2 * mostKept)
+    writeFileSync(path, kept.map((text) => `${JSON.stringify(text)}\n`).join(""), { mode: 0o600 });
+  return kept;
+}

@@ -1,0 +1,117 @@
+import type { CommandContext } from "../command.ts";
+import type { Conversation } from "./conversation.ts";
+import { showContext, showHistory, showStatus } from "./repl-reports.ts";
+import { deleteSession, listTheSessions, newSession, resetCurrent, switchSession } from "./repl-sessions.ts";
+
+/** What a command of the conversation works with. */
+export interface ReplScene {
+  readonly context: CommandContext;
+  readonly conversation: Conversation;
+  /** A turn; null goes on with the last one. */
+  runTurn(text: string | null): Promise<void>;
+}
+
+export interface ReplCommand {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly usage: string;
+  readonly help: string;
+  run(scene: ReplScene, argument: string): Promise<void>;
+}
+
+const help: ReplCommand = {
+  name: "help",
+  aliases: ["?"],
+  usage: "/help",
+  help: "this list",
+  run: async ({ context: { output } }) => {
+    for (const { usage, help: text } of replCommands)
+      await output.line({ text: usage.padEnd(24), style: "cyan" }, text);
+    await output.line(
+      "Alt+Enter, Ctrl+J or a \\ at the end makes a new line. Ctrl+C cancels a turn; twice, it leaves.",
+    );
+  },
+};
+
+const model: ReplCommand = {
+  name: "model",
+  aliases: [],
+  usage: "/model [PROVIDER/NAME]",
+  help: "which model answers; another one from now on",
+  run: async ({ context: { output }, conversation }, name) => {
+    const { name: shown, reason } = name === "" ? conversation.chosen : await conversation.useModel(name);
+    await output.line(`model: ${shown} (${reason})`);
+  },
+};
+
+const compact: ReplCommand = {
+  name: "compact",
+  aliases: [],
+  usage: "/compact",
+  help: "replace old messages by a summary",
+  run: async ({ context: { output } }) => {
+    await output.line({
+      text: "Compaction is not part of this build. Nothing was changed; the guard keeps each request within the window.",
+      style: "yellow",
+    });
+  },
+};
+
+/** Every command of a conversation, in the order `/help` shows them. */
+export const replCommands: readonly ReplCommand[] = [
+  help,
+  { name: "new", aliases: [], usage: "/new [LABEL]", help: "a further session, and go there", run: newSession },
+  {
+    name: "sessions",
+    aliases: ["list"],
+    usage: "/sessions, /list",
+    help: "the sessions, newest first",
+    run: listTheSessions,
+  },
+  {
+    name: "switch",
+    aliases: [],
+    usage: "/switch SESSION",
+    help: "go to another: key, id, or the beginning of key, id or label",
+    run: switchSession,
+  },
+  { name: "history", aliases: [], usage: "/history [N]", help: "what was said, shortened", run: showHistory },
+  { name: "context", aliases: [], usage: "/context", help: "how full the window is", run: showContext },
+  {
+    name: "status",
+    aliases: [],
+    usage: "/status",
+    help: "messages, tokens, compactions, what is pending",
+    run: showStatus,
+  },
+  model,
+  {
+    name: "continue",
+    aliases: [],
+    usage: "/continue",
+    help: "go on with a turn that was interrupted, cancelled or failed",
+    run: (scene) => scene.runTurn(null),
+  },
+  compact,
+  {
+    name: "reset",
+    aliases: [],
+    usage: "/reset",
+    help: "begin anew under this key; what was said is archived",
+    run: resetCurrent,
+  },
+  {
+    name: "delete",
+    aliases: [],
+    usage: "/delete SESSION",
+    help: "archive another session: its key or id, exactly",
+    run: deleteSession,
+  },
+  {
+    name: "quit",
+    aliases: ["exit"],
+    usage: "/quit, quit, exit",
+    help: "leave; Ctrl+D does it too",
+    run: async () => {},
+  },
+];

@@ -1,0 +1,128 @@
+import { hasErrorCode, resetSession, ThroughlineError } from "@throughline/core";
+import type { SessionState } from "@throughline/core";
+import { mainSessionKey } from "@throughline/core/keys";
+import { systemRandom } from "@throughline/core/node";
+import { carriedFields } from "../carried-fields.ts";
+import { createSession } from "../new-session-key.ts";
+import { listSessions, resolveSession } from "../resolve-session.ts";
+import { sessionLabel } from "../session-row.ts";
+import { ageText } from "../time-text.ts";
+import { waitForTurn } from "../wait-for-turn.ts";
+import { interruptedText, restoredText } from "./greeting.ts";
+import type { ReplScene } from "./repl-commands.ts";
+
+/** So many are listed; `throughline sessions` lists all. */
+const mostListed = 50;
+
+/** `/new [label]`: a further session; with `newResets` the current one begins anew. */
+export async function newSession(scene: ReplScene, label: string): Promise<void> {
+  const { context, conversation } = scene;
+  const { output, scope, settings, signal } = context;
+  if (settings.find(({ key }) => key === "newResets")?.value === true) return resetCurrent(scene);
+  const state = await createSession(conversation.store, scope, {
+    label: label === "" ? null : label,
+    key: null,
+    sessionId: systemRandom.uuid(),
+    signal,
+  });
+  await conversation.switchTo(state.ref);
+  await output.line("New session ", { text: state.ref.key, style: "bold" }, ` (id ${state.sessionId})`);
+}
+
+/** `/sessions`: the newest first, the current one marked. */
+export async function listTheSessions({ context, conversation }: ReplScene): Promise<void> {
+  const { output, scope, signal } = context;
+  const rows: (readonly string[])[] = [];
+  const nowMs = Date.now();
+  let count = 0;
+  const query = { namespace: scope.namespace, agentId: scope.agentId, limit: mostListed, signal };
+  for await (const { ref, entry, messageCount, updatedAtMs } of listSessions(conversation.store, query)) {
+    count += 1;
+    if (count > mostListed) break;
+    const mark = ref.key === conversation.ref.key ? "*" : " ";
+    rows.push([mark, ref.key, sessionLabel(entry) ?? "", String(messageCount), ageText(updatedAtMs, nowMs)]);
+  }
+  if (count === 0) await output.line("No sessions yet: this one is made for its first word.");
+  else
+    await output.table(
+      [
+        { title: " " },
+        { title: "KEY" },
+        { title: "LABEL", rank: 1 },
+        { title: "MESSAGES", align: "right", rank: 2 },
+        { title: "LAST", align: "right" },
+      ],
+      rows,
+    );
+  if (count > mostListed)
+    await output.line({ text: `The newest ${mostListed}; \`throughline sessions\` lists all.`, style: "dim" });
+}
+
+/** `/switch`: to the session that is meant; when several are, they are listed and nothing happens. */
+export async function switchSession({ context, conversation }: ReplScene, text: string): Promise<void> {
+  const { output, scope, signal } = context;
+  const state = await found(context, () => resolveSession(conversation.store, text, scope, { signal }));
+  if (state === null) return;
+  if (state.archived)
+    throw new ThroughlineError("SESSION_ARCHIVED", `${state.ref.key} is archived.`, {
+      details: { ...state.ref },
+      remedy: `Restore it first: throughline restore --archive ${state.sessionId}`,
+    });
+  const session = await conversation.switchTo(state.ref);
+  await output.line("Switched to ", { text: state.ref.key, style: "bold" }, ` (id ${state.sessionId})`);
+  const restored = session === null ? null : restoredText(session);
+  if (restored !== null) await output.line(restored);
+  if (session?.interrupted != null) await output.line({ text: interruptedText(session.interrupted), style: "yellow" });
+}
+
+/** `/delete`: archives another session. The current one and an agent's main one stay. */
+export async function deleteSession({ context, conversation }: ReplScene, text: string): Promise<void> {
+  const { output, scope, signal } = context;
+  const { store } = conversation;
+  const state = await found(context, () => resolveSession(store, text, scope, { isExact: true, signal }));
+  if (state === null) return;
+  if (state.ref.key === conversation.ref.key && !state.archived) {
+    await output.line({
+      text: "This is the current session; switch to another one first, or /reset it.",
+      style: "red",
+    });
+    return;
+  }
+  if (state.ref.key === mainSessionKey(state.ref.agentId))
+    throw new ThroughlineError(
+      "SESSION_PROTECTED",
+      `${state.ref.key} is the main session of agent ${state.ref.agentId}.`,
+    );
+  await waitForTurn(store, state.ref, context);
+  await store.remove(state.ref);
+  await output.line(`Archived ${state.ref.key}; throughline restore --archive ${state.sessionId} brings it back.`);
+}
+
+/** `/reset`: the key begins anew, the old session is archived. */
+export async function resetCurrent({ context, conversation }: ReplScene): Promise<void> {
+  const { output } = context;
+  const { store, ref } = conversation;
+  const old = await store.load(ref);
+  if (old === null || old.head.lastSeq === 0) {
+    await output.line("There is nothing to reset yet.");
+    return;
+  }
+  await waitForTurn(store, ref, context);
+  const fresh = await resetSession(store, ref, { random: systemRandom, keep: carriedFields });
+  await conversation.switchTo(ref);
+  await output.line(`Reset. The new id is ${fresh.sessionId}; the old session is archived as ${old.sessionId}.`);
+}
+
+/** The session, or null after saying why there is none. */
+async function found(
+  { output }: ReplScene["context"],
+  look: () => Promise<SessionState>,
+): Promise<SessionState | null> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!hasErrorCode(error, "SESSION_NOT_FOUND", "SESSION_AMBIGUOUS")) throw error;
+    await output.line({ text: error.message, style: "red" });
+    return null;
+  }
+}

@@ -1,0 +1,50 @@
+import type { Turn } from "@throughline/session";
+import type { CommandContext } from "../command.ts";
+import { percentOf } from "../session-row.ts";
+import type { Conversation } from "./conversation.ts";
+import { interruptedText, modelText } from "./greeting.ts";
+import { createTurnPrinter } from "./turn-printer.ts";
+import type { ToolLine } from "./tool-line.ts";
+
+const interruptedExitCode = 130;
+
+/** One turn: the answer on stdout, everything else on stderr. */
+export async function runOnce(
+  { output, signal }: CommandContext,
+  conversation: Conversation,
+  { text, whenBusy }: { readonly text: string; readonly whenBusy: "queue" | "reject" | "branch" | null },
+): Promise<number> {
+  const { chosen } = conversation;
+  output.note(modelText(chosen));
+  const session = await conversation.open();
+  if (session.interrupted !== null) output.note(interruptedText(session.interrupted));
+  const printer = createTurnPrinter(output, { isText: !output.isJson });
+  const turn = await conversation
+    .runTurn(text, { signal, whenBusy, onDelta: printer.onDelta, onEvent: printer.onEvent })
+    .finally(() => printer.finish());
+  if (output.isJson) await output.object(turnObject(turn, conversation, printer.toolLines));
+  else if (turn.outcome === "step-limit") output.note("The turn stopped at its limit of model calls.");
+  return turn.outcome === "aborted" ? interruptedExitCode : 0;
+}
+
+function turnObject(
+  turn: Turn,
+  { session, chosen }: Conversation,
+  toolLines: readonly ToolLine[],
+): { readonly kind: "turn"; readonly [field: string]: unknown } {
+  const { tokens, source, lowTokens, highTokens, windowTokens } = turn.gauge;
+  return {
+    kind: "turn",
+    key: turn.ref.key,
+    sessionId: session?.sessionId ?? null,
+    turnId: turn.turnId,
+    outcome: turn.outcome,
+    stopReason: turn.stopReason,
+    model: chosen.name,
+    text: turn.text,
+    usage: turn.usage,
+    gauge: { tokens, source, lowTokens, highTokens, windowTokens, percent: percentOf(tokens, windowTokens) },
+    calls: turn.calls.length,
+    tools: toolLines.map(({ name, isError, sizeBytes }) => ({ name, isError, sizeBytes })),
+  };
+}

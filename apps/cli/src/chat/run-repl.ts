@@ -1,0 +1,133 @@
+import { join } from "node:path";
+import { hasErrorCode } from "@throughline/core";
+import type { CommandContext } from "../command.ts";
+import { reportError } from "../error-report.ts";
+import { nearestKey } from "@throughline/config";
+import type { Conversation } from "./conversation.ts";
+import { interruptedText, modelText, restoredText } from "./greeting.ts";
+import { createInputHistory } from "./input-history.ts";
+import { createLineEditor } from "./line-editor.ts";
+import type { LineEditor } from "./line-editor.ts";
+import { replCommands } from "./repl-commands.ts";
+import type { ReplScene } from "./repl-commands.ts";
+import { createTurnPrinter } from "./turn-printer.ts";
+
+export interface ReplOptions {
+  readonly whenBusy: "queue" | "reject" | "branch" | null;
+}
+
+const leaveWords: ReadonlySet<string> = new Set(["/quit", "quit", "exit", "/exit"]);
+
+/** Talks turn by turn until the person leaves. Gives the exit code. */
+export async function runRepl(
+  context: CommandContext,
+  conversation: Conversation,
+  options: ReplOptions,
+): Promise<number> {
+  const { host, output, scope, settings } = context;
+  const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
+  const history = createInputHistory(join(home, `chat-history-${scope.agentId}.jsonl`));
+  await greet(context, conversation);
+  const canMoveCursor = (host.environment["TERM"] ?? "dumb") !== "dumb";
+  const editor = createLineEditor(host, { prompt: "> ", history, canMoveCursor });
+  const runTurn = (said: string | null): Promise<void> => takeTurn(context, conversation, editor, said, options);
+  const scene: ReplScene = { context, conversation, runTurn };
+  try {
+    for (;;) {
+      await output.flush();
+      const submission = await editor.read();
+      if (submission.kind === "leave") return await farewell(context, conversation, submission.code);
+      const text = submission.text;
+      if (text.trim() === "") continue;
+      if (leaveWords.has(text.trim())) return await farewell(context, conversation, 0);
+      await answered(context, conversation, () => act(scene, text));
+    }
+  } finally {
+    editor.close();
+  }
+}
+
+/** A command, or a turn. What begins with a slash is never sent: whoever mistypes a command has not said anything. */
+async function act(scene: ReplScene, text: string): Promise<void> {
+  if (!text.startsWith("/")) return scene.runTurn(text);
+  const [, name = "", argument = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
+  const command = replCommands.find((each) => each.name === name || each.aliases.includes(name));
+  if (command !== undefined) return command.run(scene, argument.trim());
+  const near = nearestKey(
+    name,
+    replCommands.map((each) => each.name),
+  );
+  const { output } = scene.context;
+  const hint = near === null ? "/help lists the commands." : `did you mean /${near}?`;
+  const message = `Unknown command /${name}: ${hint} Nothing was sent; to say it, begin with a space.`;
+  await output.line({ text: message, style: "red" });
+}
+
+async function takeTurn(
+  context: CommandContext,
+  conversation: Conversation,
+  editor: LineEditor,
+  text: string | null,
+  { whenBusy }: ReplOptions,
+): Promise<void> {
+  const { output, signal } = context;
+  const cancel = new AbortController();
+  editor.onInterrupt(() => cancel.abort());
+  const printer = createTurnPrinter(output);
+  const before = conversation.ref.key;
+  try {
+    const turn = await conversation
+      .runTurn(text, {
+        signal: AbortSignal.any([signal, cancel.signal]),
+        whenBusy,
+        onDelta: printer.onDelta,
+        onEvent: printer.onEvent,
+      })
+      .finally(() => printer.finish());
+    if (turn.outcome === "aborted")
+      await output.line({ text: "(cancelled; what had arrived is kept)", style: "yellow" });
+    if (turn.outcome === "step-limit")
+      await output.line({ text: "(stopped at the limit of model calls; /continue goes on)", style: "yellow" });
+    if (conversation.ref.key !== before)
+      await output.line({ text: `(you are in ${conversation.ref.key} now)`, style: "dim" });
+  } finally {
+    editor.onInterrupt(null);
+  }
+}
+
+/** A failure ends a command or a turn, not the conversation. */
+async function answered(
+  { host, output }: CommandContext,
+  conversation: Conversation,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    await output.flush();
+    host.stderr.write(reportError(error, { isJson: false, isDebug: false }).text);
+    const isKept = conversation.session !== null && hasErrorCode(error, "MODEL_FAILED", "CONTEXT_OVERFLOW");
+    if (isKept) output.note("What you said is kept; /continue asks again.");
+  }
+}
+
+async function greet({ output }: CommandContext, conversation: Conversation): Promise<void> {
+  const { session, ref, chosen } = conversation;
+  await output.line({ text: ref.key, style: "bold" }, session === null ? "  (new)" : "");
+  await output.line({ text: modelText(chosen), style: chosen.isOffline ? "yellow" : "dim" });
+  const restored = session === null ? null : restoredText(session);
+  if (restored !== null) await output.line(restored);
+  if (session?.interrupted != null) await output.line({ text: interruptedText(session.interrupted), style: "yellow" });
+  if (session?.running != null)
+    await output.line({ text: `A turn of ${session.running.owner} is running in this session.`, style: "yellow" });
+  await output.line({ text: "/help lists the commands.", style: "dim" });
+}
+
+/** Says how to come back, once it is certain that there is something to come back to. */
+async function farewell({ output }: CommandContext, { store, ref }: Conversation, code: number): Promise<number> {
+  const state = await store.load(ref);
+  if (state === null || state.head.lastSeq === 0)
+    await output.line({ text: "Nothing was said, so nothing is saved.", style: "dim" });
+  else await output.line(`Saved. Resume: throughline chat --key ${ref.key}`);
+  return code;
+}

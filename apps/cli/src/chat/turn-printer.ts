@@ -1,0 +1,75 @@
+import type { ChatDelta } from "@throughline/core";
+import type { SessionTurnEvent } from "@throughline/session";
+import type { Output } from "../output.ts";
+import { messageRole } from "../record-text.ts";
+import { eventNote } from "./event-note.ts";
+import { createToolLines, toolLineText } from "./tool-line.ts";
+import type { ToolLine } from "./tool-line.ts";
+
+/** Shows a turn while it happens. What was printed is never touched again. */
+export interface TurnPrinter {
+  onDelta(delta: ChatDelta): void;
+  onEvent(event: SessionTurnEvent): void;
+  /** After the turn: everything is out, and the cursor is at the beginning of a line. */
+  finish(): Promise<void>;
+  readonly toolLines: readonly ToolLine[];
+}
+
+/** With `isText` false the answer itself is not printed: for a reader that gets it as JSON. */
+export function createTurnPrinter(output: Output, { isText = true }: { readonly isText?: boolean } = {}): TurnPrinter {
+  const tools = createToolLines();
+  const toolLines: ToolLine[] = [];
+  let writes: Promise<void> = Promise.resolve();
+  let isLineOpen = false;
+  let isThinking = false;
+  let pendingHalf = "";
+  const write = (work: () => Promise<void>): void => {
+    writes = writes.then(work);
+  };
+  const closeLine = (): void => {
+    if (isLineOpen) write(() => output.stream("\n"));
+    isLineOpen = false;
+  };
+  const line = (text: string): void => {
+    closeLine();
+    write(async () => {
+      await output.line({ text, style: "dim" });
+      await output.flush();
+    });
+  };
+  return {
+    toolLines,
+    onDelta: (delta) => {
+      if (!isText) return;
+      if (delta.type === "thinking" && !isThinking) line("(thinking)");
+      isThinking = delta.type === "thinking";
+      if (delta.type !== "text" || delta.text === "") return;
+      // A pair of surrogates may arrive in two pieces; half of one is no character.
+      const text = pendingHalf + delta.text;
+      const isHalf = /[\ud800-\udbff]$/.test(text);
+      pendingHalf = isHalf ? text.slice(-1) : "";
+      const whole = isHalf ? text.slice(0, -1) : text;
+      if (whole === "") return;
+      isLineOpen = !whole.endsWith("\n");
+      write(() => output.stream(whole));
+    },
+    onEvent: (event) => {
+      // Each reply of a turn begins a line of its own.
+      if (event.name === "record.appended" && messageRole(event.record.record) === "assistant") closeLine();
+      const tool = event.name === "record.appended" ? tools.take(event.record, performance.now()) : null;
+      if (tool !== null) {
+        toolLines.push(tool);
+        if (output.isTerminal) line(`● ${toolLineText(tool)}`);
+        else write(async () => output.note(toolLineText(tool)));
+      }
+      const note = eventNote(event);
+      if (note === null) return;
+      if (output.isTerminal) line(`(${note})`);
+      else write(async () => output.note(note));
+    },
+    finish: async () => {
+      closeLine();
+      await writes;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { explainCalls } from "@throughline/session/explain";
+import type { ExplainedCall } from "@throughline/session/explain";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
+import { readRecords } from "../read-records.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { timeText } from "../time-text.ts";
+
+interface ExplainOptions {
+  readonly turn?: string;
+  readonly tail?: number;
+}
+
+/** Says of each past call of a model what it was given: which records, which summary, what was shortened and why. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const options = input.options as ExplainOptions;
+  const { output, scope, signal } = context;
+  const store = await context.openStore("read");
+  const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  const calls = explainCalls(await readRecords(store, ref, signal));
+  const chosen = options.turn === undefined ? calls : calls.filter(({ turnId }) => turnId === options.turn);
+  const shown = options.tail === undefined ? chosen : chosen.slice(-options.tail);
+  for (const call of shown) {
+    if (output.isJson) await output.object(callObject(call));
+    else await print(context, call);
+  }
+  if (output.isJson) await output.end(shown.length);
+  else if (calls.length === 0)
+    output.note(`${ref.key} holds no record of a call: nobody asked a model through it here.`);
+  return 0;
+}
+
+function callObject(call: ExplainedCall): { readonly kind: "call"; readonly [field: string]: unknown } {
+  const { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId } = call;
+  const { changes, estimatedTokens, actual, outcome, facts } = call;
+  const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
+  const { messageCount, windowTokens } = facts;
+  return { kind: "call", ...place, messageCount, windowTokens, changes, estimatedTokens, actual, outcome };
+}
+
+async function print({ output }: CommandContext, call: ExplainedCall): Promise<void> {
+  const { turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId, changes, facts } = call;
+  await output.line(
+    { text: `${provider}/${model}`, style: "cyan" },
+    {
+      text: `  ${timeText(atMs)}  turn ${turnId}, call ${step}${attempt === 0 ? "" : `, attempt ${attempt + 1}`}`,
+      style: "dim",
+    },
+  );
+  await output.line(`  sent        ${counted(facts.messageCount, "message")}, from records #${fromSeq} to #${toSeq}`);
+  if (summaryId !== null) await output.line(`  summarised  what came before, in ${summaryId}`);
+  for (const { what, reason, beforeBytes, afterBytes, recordId } of changes)
+    await output.line(
+      `  shortened   ${what} of ${recordId ?? "several records"}: ${beforeBytes} to ${afterBytes} bytes, ${reason}`,
+    );
+  await output.line(`  tokens      ~${call.estimatedTokens} estimated${actualText(call.actual)}`);
+  await output.line(`  outcome     ${call.outcome}`);
+  await output.line("");
+}
+
+function actualText(actual: ExplainedCall["actual"]): string {
+  if (actual === null) return ", not counted by the provider";
+  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = actual;
+  return `, ${input + cacheRead + cacheWrite} counted (${cacheRead} from the cache), ${output} answered`;
+}
