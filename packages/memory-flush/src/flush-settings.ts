@@ -1,0 +1,99 @@
+/** How a prompt reaches the agent. */
+export type FlushDelivery =
+  /** In the system text of each turn until the usage falls below the threshold. */
+  | "system"
+  /** As a message of the user. */
+  | "user"
+  /** As a message of the user that begins with a mark, so that it is not taken for theirs. */
+  | "marked";
+
+export interface FlushThreshold {
+  /** Of the window. */
+  readonly percent: number;
+  /** `{percent}` becomes the true figure, `YYYY-MM-DD` the local date. */
+  readonly prompt: string;
+  /** @default "marked" */
+  readonly injectAs?: FlushDelivery;
+}
+
+export interface MemoryFlushSettings {
+  /** @default true */
+  readonly enabled?: boolean;
+  /** Whether prompts delivered as `system`, and the line that says how full the context is, are shown. @default true */
+  readonly showInSystemPrompt?: boolean;
+  /** @default 50 and 75 as `system`, 90 as `user` */
+  readonly thresholds?: readonly FlushThreshold[];
+  /** An IANA name, for the date in the prompts. @default the system's */
+  readonly timeZone?: string;
+  /** @default "memory" */
+  readonly memoryFolder?: string;
+  /** Where relative paths begin; with it an absolute path counts only below it. @default unknown */
+  readonly workspaceRoot?: string;
+  /** Names of tools that write files. @default write, edit and what other agents call them */
+  readonly writeTools?: readonly string[];
+}
+
+export const defaultThresholds: readonly Required<FlushThreshold>[] = [
+  {
+    percent: 50,
+    prompt: "Context at {percent}%. Consider noting key decisions to memory.",
+    injectAs: "system",
+  },
+  {
+    percent: 75,
+    prompt: "Context at {percent}%. Write important context to memory/YYYY-MM-DD.md now.",
+    injectAs: "system",
+  },
+  {
+    percent: 90,
+    prompt: [
+      "[SYSTEM: pre-compaction memory flush]",
+      "Context at {percent}%. Compaction imminent.",
+      "Store durable memories now (use memory/YYYY-MM-DD.md; create memory/ if needed).",
+      "If nothing to store, reply with NO_REPLY.",
+    ].join("\n"),
+    injectAs: "user",
+  },
+];
+
+/** A setting that cannot be used. */
+export interface SettingProblem {
+  readonly key: string;
+  readonly value: unknown;
+  readonly allowed: string;
+}
+
+const deliveries: readonly string[] = ["system", "user", "marked"];
+
+/** What is wrong with settings, for whoever loads them; empty when nothing is. */
+export function checkFlushSettings(settings: MemoryFlushSettings): readonly SettingProblem[] {
+  const problems: SettingProblem[] = [];
+  const seen = new Set<number>();
+  for (const [index, { percent, prompt, injectAs }] of (settings.thresholds ?? []).entries()) {
+    const key = `memoryFlush.thresholds.${index}`;
+    const isPercent = typeof percent === "number" && percent > 0 && percent < 100;
+    if (!isPercent) problems.push({ key: `${key}.percent`, value: percent, allowed: "a number above 0 and below 100" });
+    else if (seen.has(percent)) problems.push({ key: `${key}.percent`, value: percent, allowed: "each percent once" });
+    seen.add(percent);
+    if (typeof prompt !== "string" || prompt.trim() === "") {
+      problems.push({ key: `${key}.prompt`, value: prompt, allowed: "a text" });
+    }
+    if (injectAs !== undefined && !deliveries.includes(injectAs)) {
+      problems.push({ key: `${key}.injectAs`, value: injectAs, allowed: deliveries.join(", ") });
+    }
+  }
+  if (settings.timeZone !== undefined && !isTimeZone(settings.timeZone)) {
+    problems.push({ key: "memoryFlush.timeZone", value: settings.timeZone, allowed: "an IANA name as Europe/Berlin" });
+  }
+  return problems;
+}
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone });
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}

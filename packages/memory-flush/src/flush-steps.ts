@@ -1,0 +1,29 @@
+/** Whether the agent was asked to store memories in this cycle, and has answered. `SPEC.md` is normative. */
+export type FlushPhase = "quiet" | "asked" | "answered";
+
+export type FlushStep =
+  /** A threshold that is delivered as a message fires: it was crossed, or a compaction is due and it had not fired. */
+  | "fires"
+  /** The turn in which it was asked ended. */
+  | "turn-ended"
+  /** The call failed before the agent could answer. */
+  | "failed"
+  /** A compaction or a reset: a new cycle begins. */
+  | "compacted";
+
+/** The phase after each step, and whether a message goes out. */
+export const flushSteps: Readonly<
+  Record<FlushPhase, Readonly<Record<FlushStep, { readonly to: FlushPhase; readonly sends: boolean }>>>
+> = {
+  quiet: { fires: sends("asked"), "turn-ended": to("quiet"), failed: to("quiet"), compacted: to("quiet") },
+  asked: { fires: sends("asked"), "turn-ended": to("answered"), failed: to("quiet"), compacted: to("quiet") },
+  answered: { fires: sends("asked"), "turn-ended": to("answered"), failed: to("answered"), compacted: to("quiet") },
+};
+
+function to(phase: FlushPhase): { readonly to: FlushPhase; readonly sends: boolean } {
+  return { to: phase, sends: false };
+}
+
+function sends(phase: FlushPhase): { readonly to: FlushPhase; readonly sends: boolean } {
+  return { to: phase, sends: true };
+}

@@ -1,0 +1,74 @@
+import { defaultThresholds, type FlushDelivery, type MemoryFlushSettings } from "./flush-settings.ts";
+
+/** A threshold in force for a window. */
+export interface ReachableThreshold {
+  /** As it was configured: what it is known by in the state. */
+  readonly askedPercent: number;
+  /** Where it fires. */
+  readonly percent: number;
+  readonly prompt: string;
+  readonly injectAs: FlushDelivery;
+}
+
+/** What had to be done to a threshold so that it can fire, or that it cannot. */
+export interface ThresholdRepair {
+  readonly askedPercent: number;
+  /** Null: it was dropped. */
+  readonly usedPercent: number | null;
+  readonly reason:
+    | "not below the compaction point"
+    | "too close to the one above it"
+    | "no room below the ones above it";
+}
+
+export interface ReachableThresholds {
+  /** Lowest first; empty when the window is not known. */
+  readonly thresholds: readonly ReachableThreshold[];
+  readonly repairs: readonly ThresholdRepair[];
+}
+
+/** So much room a flush has before the compaction, */
+const mostMarginTokens = 4000;
+/** or such a share of a small window. */
+const marginShare = 0.05;
+const leastDistancePercent = 2;
+/** Nearer to nothing no conversation has begun. */
+const leastPercent = 2;
+
+/**
+ * Makes thresholds that can fire: each lies below the point at which compaction is due, by 4,000 tokens or a twentieth of
+ * the window, and two percent below the one above it. One that would not is moved down; one there is no room for is
+ * dropped. Both are said.
+ */
+export function reachableThresholds(
+  settings: MemoryFlushSettings,
+  sizes: { readonly windowTokens: number | null; readonly compactAtTokens: number | null },
+): ReachableThresholds {
+  const { windowTokens, compactAtTokens } = sizes;
+  if (settings.enabled === false || windowTokens === null || windowTokens <= 0) return { thresholds: [], repairs: [] };
+  const margin = Math.min(mostMarginTokens, windowTokens * marginShare);
+  const pointTokens = Math.min(compactAtTokens ?? windowTokens, windowTokens);
+  const ceiling = floorTenth(((pointTokens - margin) * 100) / windowTokens);
+  const thresholds: ReachableThreshold[] = [];
+  const repairs: ThresholdRepair[] = [];
+  let above = Infinity;
+  const wanted = (settings.thresholds ?? defaultThresholds).toSorted((one, other) => other.percent - one.percent);
+  for (const { percent: askedPercent, prompt, injectAs = "marked" } of wanted) {
+    const percent = Math.min(askedPercent, ceiling, floorTenth(above - leastDistancePercent));
+    if (percent < leastPercent) {
+      repairs.push({ askedPercent, usedPercent: null, reason: "no room below the ones above it" });
+      continue;
+    }
+    if (percent < askedPercent) {
+      const reason = percent === ceiling ? "not below the compaction point" : "too close to the one above it";
+      repairs.push({ askedPercent, usedPercent: percent, reason });
+    }
+    thresholds.unshift({ askedPercent, percent, prompt, injectAs });
+    above = percent;
+  }
+  return { thresholds, repairs };
+}
+
+function floorTenth(percent: number): number {
+  return Number.isFinite(percent) ? Math.floor(percent * 10) / 10 : percent;
+}
