@@ -1,9 +1,10 @@
-/** The parameters of the function, in order, by the names `appendValues` gives them. */
-export const appendParameters = {
+/** What an append asks beside its records: one array of texts, because each parameter of a statement costs. */
+const requestFields = {
   namespace: "text",
   agent_id: "text",
   key: "text",
   archive_id: "text",
+  lock_timeout: "text",
   is_flushed: "boolean",
   record_count: "integer",
   message_count: "integer",
@@ -11,6 +12,7 @@ export const appendParameters = {
   is_head_set: "boolean",
   new_head: "text",
   new_head_bytes: "integer",
+  is_active: "boolean",
   window_from: "bigint",
   has_expect: "boolean",
   expected_head: "text",
@@ -19,13 +21,9 @@ export const appendParameters = {
   turn_id: "text",
   turn_owner: "text",
   turn_until: "double precision",
-  is_active: "boolean",
   claimed_ms: "double precision",
   is_refused: "boolean",
   has_entry: "boolean",
-  names: "text[]",
-  vals: "text[]",
-  coded_entry: "bytea",
   for_session_id: "text",
   for_revision: "bigint",
   idem_key: "text",
@@ -34,6 +32,10 @@ export const appendParameters = {
   durability: "text",
   lease_name: "text",
   lease_fence: "bigint",
+} as const;
+
+/** The records of the batch, column by column, and what is larger than a text of the request. */
+const batchFields = {
   ids: "text[]",
   parents: "text[]",
   types: "text[]",
@@ -53,19 +55,64 @@ export const appendParameters = {
   payload_hashes: "bytea[]",
   payloads: "bytea[]",
   given_ids: "text[]",
-  lock_timeout: "text",
+  names: "text[]",
+  vals: "text[]",
+  coded_entry: "bytea",
 } as const;
 
-export type AppendParameter = keyof typeof appendParameters;
+export type RequestField = keyof typeof requestFields;
+export type BatchField = keyof typeof batchFields;
+
+export const requestOrder: readonly RequestField[] = Object.keys(requestFields) as RequestField[];
+export const batchOrder: readonly BatchField[] = Object.keys(batchFields) as BatchField[];
 
 /** In `parents`: the head, which only the statement knows. No id begins with a control character. */
 export const headMarker = "\u0001";
 
-/** What a session row says of where the session stands; the names are those of the answer. */
-const answer = `verdict text, now_ms bigint, session_no bigint, session_id text, revision bigint, last_seq bigint,
-  head_id text, prev_head_id text, window_seq bigint, fence bigint, turn_id text, turn_owner text, lease_until_ms double precision,
-  updated_at_ms bigint, first_ids text[], first_parents text[], first_sides boolean[], first_ts bigint[], first_at bigint,
-  first_durability text`;
+/** The answer: texts in this order, in one, because each column of an answer costs. */
+const answerFields = {
+  verdict: "text",
+  now_ms: "bigint",
+  session_no: "bigint",
+  session_id: "text",
+  revision: "bigint",
+  last_seq: "bigint",
+  head_id: "text",
+  prev_head_id: "text",
+  window_seq: "bigint",
+  fence: "bigint",
+  turn_id: "text",
+  turn_owner: "text",
+  lease_until_ms: "double precision",
+  updated_at_ms: "bigint",
+  first_ids: "json",
+  first_parents: "json",
+  first_sides: "json",
+  first_ts: "json",
+  first_at: "bigint",
+  first_durability: "text",
+} as const;
+
+const answerNames = Object.keys(answerFields) as (keyof typeof answerFields)[];
+
+/** Between two texts of the answer, and in place of null: no column holds control characters but those of parents. */
+const separator = "\u001f";
+const nothing = "\u0002";
+
+/** The answer as a row. */
+export function readAnswer(text: string): Readonly<Record<string, string | null>> {
+  const parts = text.split(separator);
+  return Object.fromEntries(
+    answerNames.map((name, index) => [name, parts[index] === nothing ? null : (parts[index] ?? null)]),
+  );
+}
+
+const giveAnswer = `RETURN array_to_string(ARRAY[${answerNames.map((name) => `v_${name}::text`).join(", ")}], E'\\x1f', E'\\x02');`;
+/** Nearly all of what an append is told; the rest is for replays. */
+const giveState = `RETURN array_to_string(ARRAY[${answerNames
+  .slice(0, answerNames.indexOf("updated_at_ms") + 1)
+  .map((name) => (name === "verdict" || name === "now_ms" ? `v_${name}::text` : `s.${name}::text`))
+  .join(", ")}], E'\\x1f', E'\\x02');`;
 
 /**
  * An append, whatever becomes of it, in one call: one statement and one round trip for the client, and the plans of what it
@@ -80,12 +127,19 @@ const answer = `verdict text, now_ms bigint, session_no bigint, session_id text,
  * with TL001, and the client asks again.
  */
 export function appendFunction(schema: string): string {
-  const parameters = Object.entries(appendParameters).map(([name, type]) => `p_${name} ${type}`);
+  const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
+  const fields = Object.entries(requestFields).map(
+    ([name, type], index) => `p_${name} ${type} := p_request[${index + 1}];`,
+  );
   return `
-CREATE FUNCTION ${schema}.append_1(${parameters.join(", ")})
-RETURNS TABLE (${answer}) LANGUAGE plpgsql VOLATILE AS $append$
+CREATE FUNCTION ${schema}.append_1(p_request text[], ${parameters.join(", ")})
+RETURNS text LANGUAGE plpgsql VOLATILE AS $append$
 #variable_conflict use_column
 DECLARE
+  ${fields.join("\n  ")}
+  ${Object.entries(answerFields)
+    .map(([name, type]) => `v_${name} ${type};`)
+    .join("\n  ")}
   s record;
   k record;
   v_found boolean;
@@ -105,9 +159,8 @@ BEGIN
     IF p_lease_name IS NOT NULL THEN
       PERFORM FROM ${schema}.leases l WHERE l.name = p_lease_name AND l.fence = p_lease_fence FOR SHARE;
       IF NOT FOUND THEN
-        verdict := 'LEASE_LOST';
-        RETURN NEXT;
-        RETURN;
+        v_verdict := 'LEASE_LOST';
+        ${giveAnswer}
       END IF;
     END IF;
     IF p_archive_id = '' AND NOT p_is_refused THEN
@@ -118,9 +171,9 @@ BEGIN
       END IF;
       IF FOUND THEN
         ${writePart(schema)}
-        verdict := 'APPLIED';
-        now_ms := s.appended_at_ms;
-        ${answerPart}
+        v_verdict := 'APPLIED';
+        v_now_ms := s.appended_at_ms;
+        ${giveState}
       END IF;
     END IF;
     ${refusalPart(schema)}
@@ -129,14 +182,6 @@ BEGIN
 END $append$;
 `;
 }
-
-/** Where the session stands, told to the client. */
-const answerPart = `session_no := s.session_no; session_id := s.session_id; revision := s.revision;
-        last_seq := s.last_seq; head_id := s.head_id; prev_head_id := s.prev_head_id; window_seq := s.window_seq;
-        fence := s.fence; turn_id := s.turn_id; turn_owner := s.turn_owner; lease_until_ms := s.lease_until_ms;
-        updated_at_ms := s.updated_at_ms;
-        RETURN NEXT;
-        RETURN;`;
 
 function refusalPart(schema: string): string {
   return `-- Why not? The lock keeps the answer true while it is given, and tells whether it was only a matter of time.
@@ -149,7 +194,7 @@ function refusalPart(schema: string): string {
       PERFORM FROM ${schema}.sessions t
         WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
       CONTINUE WHEN FOUND;
-      RETURN;
+      RETURN NULL;
     END IF;
     IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
       -- The twin may have been committed since the key was looked at; then what it changed is no reason to refuse.
@@ -159,9 +204,9 @@ function refusalPart(schema: string): string {
     END IF;
     -- Nothing speaks against it any more: a lease ran out, or a turn was closed, while the lock was waited for.
     CONTINUE WHEN p_archive_id = '' AND NOT p_is_refused AND ${conditions("s", "s.now_ms")};
-    verdict := 'REFUSED';
-    now_ms := s.now_ms;
-    ${answerPart}`;
+    v_verdict := 'REFUSED';
+    v_now_ms := s.now_ms;
+    ${giveState}`;
 }
 
 /** The rules of the contract, as conditions on the session's row. */
@@ -183,41 +228,39 @@ function conditions(row: string, now: string): string {
  * \`defaultIdempotency\`.
  */
 function keyedPart(schema: string): string {
-  return `SELECT t.session_no, t.keyed_next, t.keyed_horizon_ms, ${schema}.store_now_ms() AS now_ms, t.session_id AS id,
-        t.base_nos, a.digest, a.number, a.at_ms, a.first_seq, a.last_seq, a.durability, a.revision, a.head_id, a.window_seq,
-        a.fence, a.turn_id, a.turn_owner, a.lease_until_ms INTO k
-        FROM ${schema}.sessions t LEFT JOIN ${schema}.keyed_appends a ON a.session_no = t.session_no AND a.key = p_idem_key
+  return `SELECT t.session_no, t.session_id, t.keyed_next, t.keyed_horizon_ms INTO s FROM ${schema}.sessions t
         WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = '';
       IF FOUND THEN
-        IF k.digest IS NOT NULL AND NOT (k.keyed_next - k.number > 4096 AND k.at_ms < k.now_ms - 86400000) THEN
-          session_id := k.id;
+        v_now_ms := ${schema}.store_now_ms();
+        SELECT a.digest, a.number, a.at_ms, a.first_seq, a.last_seq, a.durability, a.revision, a.head_id, a.window_seq,
+          a.fence, a.turn_id, a.turn_owner, a.lease_until_ms INTO k
+          FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no AND a.key = p_idem_key;
+        IF k.digest IS NOT NULL AND NOT (s.keyed_next - k.number > 4096 AND k.at_ms < v_now_ms - 86400000) THEN
+          v_session_id := s.session_id;
           IF k.digest <> p_digest THEN
-            verdict := 'IDEMPOTENCY_MISMATCH';
-            RETURN NEXT;
-            RETURN;
+            v_verdict := 'IDEMPOTENCY_MISMATCH';
+            ${giveAnswer}
           END IF;
-          verdict := 'REPLAYED';
-          now_ms := k.at_ms; session_no := k.session_no; revision := k.revision; last_seq := k.last_seq;
-          head_id := k.head_id; window_seq := k.window_seq; fence := k.fence; turn_id := k.turn_id;
-          turn_owner := k.turn_owner; lease_until_ms := k.lease_until_ms; first_durability := k.durability;
-          SELECT array_agg(r.id ORDER BY r.seq), array_agg(r.parent_id ORDER BY r.seq), array_agg(r.side ORDER BY r.seq),
-            array_agg(r.ts_ms ORDER BY r.seq), min(r.stored_at_ms)
-            INTO first_ids, first_parents, first_sides, first_ts, first_at
+          v_verdict := 'REPLAYED';
+          v_now_ms := k.at_ms; v_session_no := s.session_no; v_revision := k.revision; v_last_seq := k.last_seq;
+          v_head_id := k.head_id; v_window_seq := k.window_seq; v_fence := k.fence; v_turn_id := k.turn_id;
+          v_turn_owner := k.turn_owner; v_lease_until_ms := k.lease_until_ms; v_first_durability := k.durability;
+          SELECT json_agg(r.id ORDER BY r.seq), json_agg(r.parent_id ORDER BY r.seq), json_agg(r.side ORDER BY r.seq),
+            json_agg(r.ts_ms ORDER BY r.seq), min(r.stored_at_ms)
+            INTO v_first_ids, v_first_parents, v_first_sides, v_first_ts, v_first_at
             FROM ${schema}.records r
-            WHERE r.session_no = k.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq;
+            WHERE r.session_no = s.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq;
           -- Its commit may have been cut off between its write and its flush; one of this call's own waits for both.
           PERFORM pg_current_xact_id();
-          RETURN NEXT;
-          RETURN;
+          ${giveAnswer}
         END IF;
-        IF p_made_at_ms <= greatest(k.keyed_horizon_ms, k.at_ms) THEN
-          verdict := 'IDEMPOTENCY_EXPIRED';
-          RETURN NEXT;
-          RETURN;
+        IF p_made_at_ms <= greatest(s.keyed_horizon_ms, k.at_ms) THEN
+          v_verdict := 'IDEMPOTENCY_EXPIRED';
+          ${giveAnswer}
         END IF;
         IF k.digest IS NOT NULL THEN
           DELETE FROM ${schema}.keyed_appends a
-            WHERE a.session_no = k.session_no AND a.key = p_idem_key AND a.number = k.number;
+            WHERE a.session_no = s.session_no AND a.key = p_idem_key AND a.number = k.number;
         END IF;
       END IF;`;
 }
@@ -225,7 +268,7 @@ function keyedPart(schema: string): string {
 function updatePart(schema: string, hasEntry: boolean): string {
   const entry = `,
           revision = t.revision + 1,
-          entry_names = ${schema}.patched_names(t.entry_names, p_names, p_vals),
+          entry_names = ${schema}.patched_names(t.entry_names, t.entry_values, p_names, p_vals),
           entry_values = ${schema}.patched_values(t.entry_names, t.entry_values, p_names, CASE
             WHEN p_claimed_ms > ${schema}.store_now_ms() + 300000
             THEN p_vals[:v_claim_at - 1] || greatest(t.updated_at_ms, ${schema}.store_now_ms())::text || p_vals[v_claim_at + 1:]
@@ -305,24 +348,35 @@ function writePart(schema: string): string {
         END IF;`;
 }
 
-/** An entry's fields after a patch: a value of null removes. Two functions, because a statement sets two columns. */
+/**
+ * An entry's fields after a patch: a value of null removes. Two functions, because a statement sets two columns, and loops,
+ * because a patch is short and setting up a query costs more than going through it.
+ */
 export function patchFunctions(schema: string): string {
-  const fields = `(
-    SELECT e.name, CASE WHEN p.name IS NULL THEN e.value ELSE p.value END AS value, e.place
-    FROM unnest(old_names, old_values) WITH ORDINALITY AS e (name, value, place)
-    LEFT JOIN unnest(new_names, new_values) AS p (name, value) ON p.name = e.name
-    UNION ALL
-    SELECT p.name, p.value, cardinality(old_names) + p.place
-    FROM unnest(new_names, new_values) WITH ORDINALITY AS p (name, value, place) WHERE p.name <> ALL (old_names)
-  ) f WHERE f.value IS NOT NULL`;
-  return `
-CREATE FUNCTION ${schema}.patched_values(old_names text[], old_values text[], new_names text[], new_values text[])
-RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
-  SELECT array_agg(f.value ORDER BY f.place) FROM ${fields}
-$$;
-CREATE FUNCTION ${schema}.patched_names(old_names text[], new_names text[], new_values text[])
-RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
-  SELECT array_agg(f.name ORDER BY f.place) FROM ${fields.replace("old_values", "old_names")}
-$$;
-`;
+  return ["names", "values"]
+    .map(
+      (column) => `
+CREATE FUNCTION ${schema}.patched_${column}(old_names text[], old_values text[], new_names text[], new_values text[])
+RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $patch$
+DECLARE
+  v_at integer;
+BEGIN
+  FOR i IN 1..coalesce(cardinality(new_names), 0) LOOP
+    v_at := array_position(old_names, new_names[i]);
+    IF new_values[i] IS NULL THEN
+      IF v_at IS NOT NULL THEN
+        old_names := old_names[:v_at - 1] || old_names[v_at + 1:];
+        old_values := old_values[:v_at - 1] || old_values[v_at + 1:];
+      END IF;
+    ELSIF v_at IS NULL THEN
+      old_names := old_names || new_names[i];
+      old_values := old_values || new_values[i];
+    ELSE
+      old_values[v_at] := new_values[i];
+    END IF;
+  END LOOP;
+  RETURN old_${column};
+END $patch$;`,
+    )
+    .join("");
 }

@@ -2,7 +2,8 @@ import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, Session
 import { patchEntry } from "@throughline/core";
 import { quote, refused, RememberedAppends, sessionNotFound, type PreparedRecord } from "@throughline/core/store";
 import { planAppend, type AppendRequest } from "@throughline/core/store-plans";
-import { appendParameters, type AppendParameter } from "./append-function.ts";
+import { batchOrder, readAnswer, requestOrder, type RequestField } from "./append-function.ts";
+import { arrayLiteral } from "./array-literal.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
 import { entryColumns, fieldColumns, headOf, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";
@@ -83,7 +84,8 @@ async function callAppend(
 ): Promise<DatabaseRow | undefined> {
   try {
     const [row] = await scene.pool.run(scene.sql.append, values);
-    return row;
+    const answer = row?.["answer"];
+    return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {
     const cause = (error as { readonly cause?: unknown }).cause;
     const native = nativeCode(cause);
@@ -156,10 +158,10 @@ function applied(scene: StoreScene, ref: SessionRef, request: AppendRequest, row
 
 /** The first result again, as it was. */
 function replayed(row: DatabaseRow): AppendResult {
-  const ids = (row["first_ids"] ?? []) as readonly string[];
-  const parents = (row["first_parents"] ?? []) as readonly (string | null)[];
-  const sides = (row["first_sides"] ?? []) as readonly boolean[];
-  const times = (row["first_ts"] ?? []) as readonly (string | null)[];
+  const ids = listOf(row["first_ids"]) as readonly string[];
+  const parents = listOf(row["first_parents"]) as readonly (string | null)[];
+  const sides = listOf(row["first_sides"]) as readonly boolean[];
+  const times = listOf(row["first_ts"]) as readonly (number | null)[];
   const head = headOf(row);
   const storedAtMs = Number(row["first_at"]);
   const records = ids.map((id, index): AppendedRecord => {
@@ -169,6 +171,10 @@ function replayed(row: DatabaseRow): AppendResult {
   });
   const durability = row["first_durability"] as AppendResult["durability"];
   return { records, head, revision: Number(row["revision"]), durability, replayed: true };
+}
+
+function listOf(text: unknown): readonly unknown[] {
+  return typeof text === "string" ? (JSON.parse(text) as readonly unknown[]) : [];
 }
 
 /** Counted with the parent as null where it is the head, which only the database knows: a line may be longer by an id. */
@@ -209,7 +215,6 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
   const { prepared, options, durability, keyed } = request;
   const { turn, expect, rewindTo } = options;
   const { entry } = options;
-  const opened = turn?.action === "open" ? turn : null;
   const isSet = rewindTo !== undefined || columns.lastMainId !== null;
   const newHead = rewindTo === undefined ? columns.lastMainId : rewindTo;
   const claimed = entry?.["updatedAt"];
@@ -219,7 +224,7 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
       : entryColumns(scene.rows, { ref: call.ref, sessionId: facts.sessionId }, facts.entry).coded;
   const patch = entry === undefined || scene.rows.isCoded ? null : fieldColumns(entry);
   const claimedMs = scene.rows.isCoded ? facts?.entry?.updatedAt : claimed;
-  const values: Record<AppendParameter, unknown> = {
+  const fields: Record<RequestField, unknown> = {
     namespace: address[0],
     agent_id: address[1],
     key: address[2],
@@ -234,18 +239,10 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
     window_from: options.windowFromSeq ?? null,
     has_expect: expect !== undefined,
     expected_head: columnText(expect?.head ?? null),
-    turn: turn?.action ?? null,
-    turn_fence: turn?.fence ?? null,
-    turn_id: columnText(opened?.turnId ?? null),
-    turn_owner: columnText(opened?.owner ?? null),
-    turn_until: turn !== undefined && "leaseUntilMs" in turn ? turn.leaseUntilMs : null,
-    is_active: prepared.length > 0 && claimed === undefined,
+    ...turnFields(turn),
     claimed_ms: entry === undefined ? null : wholeTime(claimedMs),
     is_refused: isOdd(request),
     has_entry: entry !== undefined,
-    names: patch?.names ?? null,
-    vals: patch?.values ?? null,
-    coded_entry: coded,
     for_session_id:
       typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : (facts?.sessionId ?? null),
     for_revision: facts?.revision ?? null,
@@ -255,20 +252,34 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
     durability,
     lease_name: lease?.name ?? null,
     lease_fence: lease?.fence ?? null,
-    ...columnsOf(columns),
-    given_ids: givenIds(prepared),
     lock_timeout: scene.lockTimeout,
   };
-  return scene.appendOrder.map((name) => values[name]);
+  const batch = {
+    ...columns,
+    given_ids: givenIds(prepared),
+    names: patch?.names ?? null,
+    vals: patch?.values ?? null,
+    coded_entry: coded,
+  };
+  const literals = batchOrder.map((name) => {
+    const value = batch[name];
+    return Array.isArray(value) ? arrayLiteral(value) : value;
+  });
+  return [arrayLiteral(requestOrder.map((name) => fields[name])), ...literals];
 }
 
-function columnsOf({
-  lastMainId: _main,
-  messages: _messages,
-  totalBytes: _bytes,
-  ...columns
-}: BatchColumns): Omit<BatchColumns, "lastMainId" | "messages" | "totalBytes"> {
-  return columns;
+function turnFields(
+  turn: AppendOptions["turn"],
+): Record<"turn" | "turn_fence" | "turn_id" | "turn_owner" | "turn_until", unknown> {
+  const opened = turn?.action === "open" ? turn : null;
+  return {
+    turn: turn?.action ?? null,
+    turn_fence: turn?.fence ?? null,
+    turn_id: columnText(opened?.turnId ?? null),
+    turn_owner: columnText(opened?.owner ?? null),
+    turn_until: turn !== undefined && "leaseUntilMs" in turn ? turn.leaseUntilMs : null,
+    is_active: prepared.length > 0 && claimed === undefined,
+  };
 }
 
 function givenIds(prepared: readonly PreparedRecord[]): readonly string[] | null {
@@ -301,6 +312,6 @@ export function wholeTime(claimedMs: unknown): number | null {
 
 /** The call of the function, for a schema. */
 export function appendSql(schema: string): string {
-  const parameters = Object.keys(appendParameters).map((_name, index) => `$${index + 1}`);
-  return `SELECT * FROM ${schema}.append_1(${parameters.join(", ")})`;
+  const batch = batchOrder.map((_name, index) => `$${index + 2}`);
+  return `SELECT ${schema}.append_1($1, ${batch.join(", ")}) AS answer`;
 }

@@ -4,14 +4,17 @@ import { createPayloadCoder, refused, writeDurability } from "@throughline/core/
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import { addressOf, appendRecords, appendSql } from "./append-records.ts";
-import { appendParameters, type AppendParameter } from "./append-function.ts";
 import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
+import { forkSession } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
 import { openSchema } from "./open-schema.ts";
 import { readRecords, readWindowPage } from "./read-pages.ts";
 import { redactRecords } from "./redact-records.ts";
 import { stateOf } from "./row-values.ts";
+import { createSearch } from "./search-index.ts";
+import { SessionSignals } from "./session-signals.ts";
+import { watchSession, type WatchOptions } from "./watch-session.ts";
 import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
@@ -31,6 +34,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
 class PostgresSessionStore implements PostgresStore {
   readonly capabilities: core.StoreCapabilities;
   readonly leases: JobLeases;
+  readonly fork: core.ForkFacet;
+  readonly watch: core.WatchFacet;
+  readonly search?: core.SearchFacet;
+  readonly #signals: SessionSignals | null;
   readonly #options: PostgresStoreOptions;
   readonly #life: HandleLife;
   readonly #scene: StoreScene;
@@ -51,16 +58,51 @@ class PostgresSessionStore implements PostgresStore {
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "many-hosts",
+      // Under a codec there are no words to find.
+      facets: { fork: true, watch: true, search: options.codec === undefined },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
     });
     this.#life = createHandleLife(options.onEvent);
     this.#ids = options.ids ?? systemRecordIds;
     this.#clock = options.clock ?? systemClock;
-    const { pool, end } = poolOf(options);
+    const { pool, listening, end } = poolOf(options);
     this.#endPool = end;
     this.#scene = this.#createScene(pool);
-    this.leases = createJobLeases(this.#scene, () => this.#ready());
+    const {
+      clock = systemClock,
+      random = systemRandom,
+      notify = true,
+      pollMs = 1000,
+      schema = "throughline",
+    } = options;
+    this.#signals = notify
+      ? new SessionSignals(this.#scene.pool, listening, `"${schema}_grown"`, { clock, random })
+      : null;
+    const begin = async (signal?: AbortSignal): Promise<void> => {
+      this.#life.begin(signal);
+      await this.#ready();
+    };
+    this.leases = createJobLeases(this.#scene, begin);
+    this.fork = {
+      fork: (ref, target, each) => this.#write(() => forkSession(this.#scene, ref, target, each)),
+    };
+    this.watch = { watch: (ref, each) => this.#watch(ref, each, pollMs) };
+    if (this.capabilities.search) this.search = createSearch(this.#scene, begin);
+  }
+
+  async *#watch(ref: core.SessionRef, options: WatchOptions, pollMs: number): AsyncGenerator<core.RecordPage> {
+    this.#life.begin();
+    await this.#ready();
+    const check = (): void => this.#life.begin();
+    yield* watchSession(this.#scene, this.#signals, ref, { ...options, pollMs, check });
+  }
+
+  #write<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#during(undefined, async () => {
+      await this.#ready();
+      return work();
+    });
   }
 
   #createScene(lent: PostgresPool): StoreScene {
@@ -80,13 +122,12 @@ class PostgresSessionStore implements PostgresStore {
       rows: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
       plainRows: { coder: createPayloadCoder(undefined), isCoded: false },
       sql: { append: appendSql(quoted) },
-      appendOrder: Object.keys(appendParameters) as AppendParameter[],
       limits: this.capabilities.limits,
       lockTimeout: `${Math.max(1, Math.trunc(lockTimeoutMs))}ms`,
       sessionIds: new SessionIdCache(10_000),
       load: (ref) => this.#load(ref, undefined),
       announce: (...events) => this.#life.announce(...events),
-      notify: () => undefined,
+      notify: (sessionNo) => this.#signals?.announce(sessionNo),
     };
   }
 
@@ -156,24 +197,15 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#during(undefined, async () => {
-      await this.#ready();
-      return moveSession(this.#scene, ref, action);
-    });
+    return this.#write(() => moveSession(this.#scene, ref, action));
   }
 
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
-    return this.#during(undefined, async () => {
-      await this.#ready();
-      await removeSession(this.#scene, ref, options);
-    });
+    return this.#write(() => removeSession(this.#scene, ref, options));
   }
 
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
-    return this.#during(undefined, async () => {
-      await this.#ready();
-      return redactRecords(this.#scene, ref, ids, options);
-    });
+    return this.#write(() => redactRecords(this.#scene, ref, ids, options));
   }
 
   close(): Promise<void> {
@@ -191,6 +223,7 @@ class PostgresSessionStore implements PostgresStore {
       await new Promise<void>((resolve) => {
         this.#whenIdle = resolve;
       });
+    await this.#signals?.end();
     await this.#endPool();
   }
 
@@ -220,12 +253,27 @@ class PostgresSessionStore implements PostgresStore {
   }
 }
 
-function poolOf(options: PostgresStoreOptions): { readonly pool: PostgresPool; readonly end: () => Promise<void> } {
-  if (options.pool !== undefined) return { pool: options.pool, end: () => Promise.resolve() };
+interface Pools {
+  readonly pool: PostgresPool;
+  /** Whoever listens keeps its connection, so it is not one of those that operations wait for. */
+  readonly listening: PostgresPool;
+  end(): Promise<void>;
+}
+
+function poolOf(options: PostgresStoreOptions): Pools {
+  const { pool } = options;
+  if (pool !== undefined) return { pool, listening: pool, end: () => Promise.resolve() };
   if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
   const { maxConnections = 10, timeoutMs = 30_000 } = options;
-  const own = openPool(parsePostgresUrl(options.url), maxConnections, timeoutMs);
-  return { pool: own, end: () => own.end() };
+  const url = parsePostgresUrl(options.url);
+  const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];
+  return {
+    pool: own,
+    listening,
+    async end() {
+      await Promise.all([own.end(), listening.end()]);
+    },
+  };
 }
 
 function quoteSchema(name: string): string {

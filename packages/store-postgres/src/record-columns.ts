@@ -8,7 +8,7 @@ import {
   type PayloadOwner,
   type PreparedRecord,
 } from "@throughline/core/store";
-import { headMarker, type AppendParameter } from "./append-function.ts";
+import { headMarker, type BatchField } from "./append-function.ts";
 
 /** Payloads to what is kept, and back. */
 export interface RowCoder {
@@ -90,7 +90,7 @@ function ownBytes(item: PreparedRecord, rest: string, parentId: string | null | 
 
 /** The columns of a batch, as the arrays the statement takes. */
 export type BatchColumns = Pick<
-  Record<AppendParameter, unknown>,
+  Record<BatchField, unknown>,
   | "ids"
   | "parents"
   | "types"

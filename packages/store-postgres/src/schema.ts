@@ -33,7 +33,8 @@ export interface SchemaOptions {
  * An entry is kept as its top-level fields, in order: names and values are JSON texts, so that a patch is array work and
  * no JSON function ever reads (and refuses or changes) what is in them. Under a codec it is `entry_coded`.
  *
- * No other index begins with the columns of the address: without statistics the planner would as soon take that one.
+ * No two indexes of a table begin with the same column: without statistics the planner would as soon take the wrong one,
+ * and keep that plan for as long as the connection lives.
  */
 const sessions = (schema: string): string => `
 CREATE SEQUENCE ${schema}.session_numbers;
@@ -117,7 +118,7 @@ CREATE TABLE ${schema}.records (
   rest_hash bytea,
   source_hash bytea,
   PRIMARY KEY (session_no, seq),
-  UNIQUE (session_no, id)
+  UNIQUE (id, session_no)
 ) PARTITION BY HASH (session_no);
 ${Array.from(
   { length: partitions },
@@ -148,7 +149,6 @@ CREATE TABLE ${schema}.keyed_appends (
   lease_until_ms double precision,
   PRIMARY KEY (session_no, key)
 );
-CREATE INDEX keyed_appends_number ON ${schema}.keyed_appends (session_no, number);
 `;
 
 const others = (schema: string): string => `
@@ -184,7 +184,7 @@ INSERT INTO ${schema}.search_state (caught_up_slot) VALUES (0);
  */
 const clock = (schema: string): string => `
 CREATE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 `;
 
 /** Every step, oldest first. A step that was released is never changed: what is to be different is a step of its own. */

@@ -1,5 +1,4 @@
 import type { SessionEvent, SessionRef, SessionState, StoreLimits } from "@throughline/core";
-import type { AppendParameter } from "./append-function.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { RowCoder } from "./record-columns.ts";
 
@@ -21,7 +20,6 @@ export interface StoreScene {
   /** Without the codec, for sizes. */
   readonly plainRows: RowCoder;
   readonly sql: { readonly append: string };
-  readonly appendOrder: readonly AppendParameter[];
   readonly limits: StoreLimits;
   /** How long a statement waits for a row, as the server reads it. */
   readonly lockTimeout: string;

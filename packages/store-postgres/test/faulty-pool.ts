@@ -25,9 +25,7 @@ export function createFaultyPool(inner: pg.Pool): FaultyPool {
         // An answer of the server: it refuses, and has undone what it began.
         return client.query({
           ...query,
-          text:
-            query.text.replace("SELECT *", "SELECT *, 1 / (seconds - seconds)::int") +
-            ", extract(second FROM now()) AS seconds",
+          text: query.text.replace(" AS answer", ", 1 / (random() * 0)::int AS answer"),
         });
       }
       await client.query(query);

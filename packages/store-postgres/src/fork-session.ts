@@ -1,0 +1,175 @@
+import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
+import { quote, refused } from "@throughline/core/store";
+import { assertIdsFree } from "@throughline/core/store-plans";
+import { addressOf } from "./append-records.ts";
+import type { RunStatement } from "./connection-pool.ts";
+import { entryColumns, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { stateColumns } from "./save-function.ts";
+import { databaseNowMs, lockSession } from "./session-changes.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+export interface ForkOptions {
+  readonly atSeq?: number;
+  readonly sessionId: string;
+}
+
+/**
+ * A session that shares the records of another up to a seq: one row, however many they are. It remembers the numbers they
+ * hang on and up to where; a fork of a fork remembers those of both.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, KEY_AGENT_MISMATCH, INPUT_INVALID and those of new ids
+ */
+export async function forkSession(
+  scene: StoreScene,
+  ref: SessionRef,
+  target: SessionRef,
+  options: ForkOptions,
+): Promise<SessionState> {
+  const { atSeq = Infinity, sessionId } = options;
+  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
+    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  // Shared payloads are bound to the namespace and agent they were written in.
+  if (ref.namespace !== target.namespace || ref.agentId !== target.agentId)
+    throw refused("KEY_AGENT_MISMATCH", "A fork stays with the namespace and agent of its origin; copy it instead.", {
+      ...target,
+    });
+  if (target.archiveId !== undefined)
+    throw refused("SESSION_ARCHIVED", "A fork does not begin archived.", { ...target });
+  const { state, events } = await scene.pool.transaction(async (run) => {
+    const origin = await lockSession(
+      scene,
+      run,
+      ref,
+      ", head_bytes, base_nos, base_to_seqs, base_ids, redacted_messages",
+    );
+    await assertFree(scene, run, target, sessionId);
+    const shared = await sharedPart(scene, run, origin, Math.min(atSeq, Number(origin["last_seq"])));
+    return insertFork(scene, run, { ref, target, sessionId, origin, shared });
+  });
+  scene.announce(...events);
+  return state;
+}
+
+async function assertFree(scene: StoreScene, run: RunStatement, target: SessionRef, sessionId: string): Promise<void> {
+  assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: undefined });
+  const [atKey] = await run(
+    `SELECT FROM ${scene.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
+    addressOf(target) ?? ["", "", "", ""],
+  );
+  if (atKey !== undefined)
+    throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target });
+  const [holder] = await run(
+    `SELECT session_id FROM ${scene.schema}.sessions WHERE lower(session_id) = lower($1) AND agent_id = $2 AND namespace = $3`,
+    [sessionId, target.agentId, target.namespace],
+  );
+  if (holder !== undefined)
+    assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: String(holder["session_id"]) });
+}
+
+/** What a fork at a seq begins with. */
+interface SharedPart {
+  readonly atSeq: number;
+  readonly headId: string | null;
+  readonly messageCount: number;
+  readonly messagesEver: number;
+  readonly nos: readonly string[];
+  readonly toSeqs: readonly number[];
+  readonly ids: readonly string[];
+}
+
+async function sharedPart(
+  scene: StoreScene,
+  run: RunStatement,
+  origin: DatabaseRow,
+  atSeq: number,
+): Promise<SharedPart> {
+  const ends = ((origin["base_to_seqs"] ?? []) as readonly string[]).map(Number);
+  const all = {
+    nos: [...((origin["base_nos"] ?? []) as readonly string[]), String(origin["session_no"])],
+    ids: [...((origin["base_ids"] ?? []) as readonly string[]), String(origin["session_id"])],
+    toSeqs: [...ends, Number(origin["last_seq"])],
+  };
+  // The spans up to the one that holds the last shared record; that one ends there.
+  const count = atSeq === 0 ? 0 : all.toSeqs.findIndex((toSeq) => toSeq >= atSeq) + 1;
+  const spans = {
+    nos: all.nos.slice(0, count),
+    ids: all.ids.slice(0, count),
+    toSeqs: all.toSeqs.slice(0, count).map((toSeq, index) => (index === count - 1 ? atSeq : toSeq)),
+  };
+  if (count === 0) return { atSeq, headId: null, messageCount: 0, messagesEver: 0, ...spans };
+  const [at] = await run(`SELECT message_number FROM ${scene.schema}.records WHERE session_no = $1 AND seq = $2`, [
+    spans.nos.at(-1),
+    atSeq,
+  ]);
+  const messagesEver = Number(at?.["message_number"] ?? 0);
+  const redacted = ((origin["redacted_messages"] ?? []) as readonly string[]).filter((seq) => Number(seq) <= atSeq);
+  const headId =
+    atSeq === Number(origin["last_seq"]) ? textOrNull(origin["head_id"]) : await lastMain(scene, run, spans);
+  return { atSeq, headId, messagesEver, messageCount: messagesEver - redacted.length, ...spans };
+}
+
+/** The newest main record of the spans. */
+async function lastMain(
+  scene: StoreScene,
+  run: RunStatement,
+  { nos, toSeqs }: Pick<SharedPart, "nos" | "toSeqs">,
+): Promise<string | null> {
+  for (const [index, no] of [...nos.entries()].toReversed()) {
+    const [row] = await run(
+      `SELECT id FROM ${scene.schema}.records WHERE session_no = $1 AND seq <= $2 AND NOT side ORDER BY seq DESC LIMIT 1`,
+      [no, toSeqs[index]],
+    );
+    if (row !== undefined) return String(row["id"]);
+  }
+  return null;
+}
+
+interface ForkParts {
+  readonly ref: SessionRef;
+  readonly target: SessionRef;
+  readonly sessionId: string;
+  readonly origin: DatabaseRow;
+  readonly shared: SharedPart;
+}
+
+async function insertFork(
+  scene: StoreScene,
+  run: RunStatement,
+  { ref, target, sessionId, origin, shared }: ForkParts,
+): Promise<{ readonly state: SessionState; readonly events: readonly SessionEvent[] }> {
+  const { atSeq, headId, nos, toSeqs, ids } = shared;
+  const nowMs = await databaseNowMs(scene, run);
+  const forkedFrom = { agentId: ref.agentId, key: ref.key, sessionId: String(origin["session_id"]), atSeq };
+  const { names, values, coded } = entryColumns(scene.rows, { ref: target, sessionId }, { sessionId, forkedFrom });
+  const window = Number(origin["window_seq"] ?? Infinity);
+  const isShared = nos.length > 0;
+  const [row] = await run(
+    `INSERT INTO ${scene.schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, last_seq,
+       head_id, head_bytes, window_seq, message_count, messages_ever, created_at_ms, updated_at_ms, base_nos, base_to_seqs,
+       base_ids, redacted_messages, entry_names, entry_values, entry_coded)
+     VALUES (nextval('${scene.schema}.session_numbers'), $1, $2, $3, '', $4, 1, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14,
+       $15, $16, $17, $18) RETURNING ${stateColumns.join(", ")}`,
+    [
+      target.namespace,
+      target.agentId,
+      target.key,
+      sessionId,
+      atSeq,
+      headId,
+      Buffer.byteLength(JSON.stringify(headId)),
+      window <= atSeq ? window : null,
+      shared.messageCount,
+      shared.messagesEver,
+      nowMs,
+      isShared ? nos : null,
+      isShared ? toSeqs : null,
+      isShared ? ids : null,
+      origin["redacted_messages"],
+      names,
+      values,
+      coded,
+    ],
+  );
+  if (row === undefined) throw refused("INTERNAL", "The row of a fork did not come back.", { sessionId });
+  const state = stateOf(scene.rows, row);
+  return { state, events: [{ name: "session-created", ref: state.ref, sessionId }] };
+}

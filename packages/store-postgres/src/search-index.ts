@@ -1,0 +1,152 @@
+import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
+import { searchIndexText, searchText, toolWord } from "@throughline/core/store-search";
+import { arrayLiteral } from "./array-literal.ts";
+import { recordOf, type DatabaseRow } from "./row-values.ts";
+import { searchHits } from "./search-query.ts";
+import { lexeme } from "./search-lexeme.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+/** So many records are indexed in one transaction, and so many sessions are looked for at a time. */
+const sliceRecords = 500;
+const sliceSessions = 200;
+
+/** Sessions whose appends may still be on their way to being seen are looked at again: statements take less than this. */
+const openSlots = 5;
+
+/** What a tsvector holds of one word. */
+const mostPositions = 256;
+const lastPosition = 16_383;
+
+/**
+ * Full text, off the path of a turn: whoever searches indexes first what was appended since, session by session. Which
+ * sessions those are is told by the minute of their last append.
+ */
+export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
+  return {
+    async *search(query: SearchQuery) {
+      await begin(query.signal);
+      await catchUp(scene, () => begin(query.signal));
+      yield* searchHits(scene, query, () => begin(query.signal));
+    },
+    async lag() {
+      await begin();
+      const [row] = await scene.pool.run(
+        `SELECT coalesce(sum(b.last_seq - b.indexed_seq), 0) AS records FROM (${behind(scene)}) b`,
+        [],
+        { isRead: true },
+      );
+      return Number(row?.["records"] ?? 0);
+    },
+    async rebuild({ signal } = {}) {
+      await begin(signal);
+      await scene.pool.transaction(async (run) => {
+        await run(`DELETE FROM ${scene.schema}.search_documents`);
+        await run(`DELETE FROM ${scene.schema}.search_positions`);
+        await run(`UPDATE ${scene.schema}.search_state SET caught_up_slot = 0`);
+      });
+      await catchUp(scene, () => begin(signal));
+    },
+  };
+}
+
+/** Sessions with records that are not indexed. What a fork shares is indexed with the session that wrote it. */
+function behind({ schema }: StoreScene): string {
+  const from = "coalesce(p.indexed_seq, s.base_to_seqs[cardinality(s.base_to_seqs)], 0)";
+  return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, ${from} AS indexed_seq
+    FROM ${schema}.sessions s LEFT JOIN ${schema}.search_positions p ON p.session_no = s.session_no
+    WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > ${from}`;
+}
+
+async function catchUp(scene: StoreScene, check: () => Promise<void>): Promise<void> {
+  const [now] = await scene.pool.run(`SELECT ${scene.schema}.store_now_ms() / 60000 AS slot`, [], { isRead: true });
+  for (;;) {
+    const sessions = await scene.pool.run(`${behind(scene)} ORDER BY s.appended_slot LIMIT ${sliceSessions}`, [], {
+      isRead: true,
+    });
+    if (sessions.length === 0) break;
+    for (const session of sessions) {
+      for (let indexed = Number(session["indexed_seq"]); indexed < Number(session["last_seq"]);) {
+        await check();
+        indexed = await indexSlice(scene, session, indexed);
+      }
+    }
+  }
+  await scene.pool.run(
+    `UPDATE ${scene.schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`,
+    [Number(now?.["slot"]) - openSlots],
+  );
+}
+
+/** Gives the seq up to which the session is indexed now. */
+async function indexSlice(scene: StoreScene, session: DatabaseRow, afterSeq: number): Promise<number> {
+  const { schema } = scene;
+  const sessionNo = session["session_no"];
+  const rows = await scene.pool.run(
+    `SELECT r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
+       NULL AS base_id, $1::text AS session_id, (SELECT b.content FROM ${schema}.payloads b
+         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash) AS rest_payload
+     FROM ${schema}.records r WHERE r.session_no = $2 AND r.seq > $3 ORDER BY r.seq LIMIT ${sliceRecords}`,
+    [session["session_id"], sessionNo, afterSeq],
+    { isRead: true },
+  );
+  const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
+  const ref = { namespace: "", agentId: "", key: "" };
+  const documents = rows.flatMap((row) => documentOf(recordOf(scene.rows, ref, row, "record").record, row));
+  await scene.pool.transaction(async (run) => {
+    // Against a redaction or purge at this moment: it comes before, and is seen, or after, and removes what is written here.
+    const [locked] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1 FOR SHARE`, [sessionNo]);
+    if (locked === undefined) return;
+    if (documents.length > 0)
+      await run(
+        `INSERT INTO ${schema}.search_documents (session_no, seq, ts_ms, role, words)
+         SELECT r.session_no, r.seq, coalesce(r.ts_ms, r.stored_at_ms), d.role, d.words::tsvector
+         FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS d (seq, crc, role, words)
+         JOIN ${schema}.records r ON r.session_no = $1 AND r.seq = d.seq AND r.crc = d.crc
+         ON CONFLICT DO NOTHING`,
+        [
+          sessionNo,
+          documents.map(({ seq }) => seq),
+          documents.map(({ crc }) => crc),
+          arrayLiteral(documents.map(({ role }) => role)),
+          arrayLiteral(documents.map(({ words }) => words)),
+        ],
+      );
+    await run(
+      `INSERT INTO ${schema}.search_positions AS p (session_no, indexed_seq) VALUES ($1, $2)
+       ON CONFLICT (session_no) DO UPDATE SET indexed_seq = greatest(p.indexed_seq, excluded.indexed_seq)`,
+      [sessionNo, toSeq],
+    );
+  });
+  return toSeq;
+}
+
+interface SearchDocument {
+  readonly seq: unknown;
+  readonly crc: unknown;
+  readonly role: string | null;
+  readonly words: string;
+}
+
+/** None for a record that says nothing. */
+function documentOf(record: SessionRecord, { seq, crc }: DatabaseRow): SearchDocument[] {
+  const found = searchText(record);
+  if (found === null) return [];
+  const role = found.role?.includes("\0") === true ? null : found.role;
+  const { words, names } = searchIndexText(found.text);
+  return [{ seq, crc, role, words: vectorOf(words, names, found.toolNames) }];
+}
+
+/** Words with their places, identifiers in one piece, and the tools under a sign that no word has. */
+function vectorOf(words: string, names: string, toolNames: readonly string[]): string {
+  const places = new Map<string, number[]>();
+  let place = 0;
+  for (const word of words === "" ? [] : words.split(" ")) {
+    place = Math.min(place + 1, lastPosition);
+    const known = places.get(word) ?? [];
+    if (known.length < mostPositions && known.at(-1) !== place) known.push(place);
+    places.set(word, known);
+  }
+  for (const name of names === "" ? [] : names.split(" ")) if (!places.has(name)) places.set(name, [lastPosition]);
+  const lexemes = [...places].map(([word, at]) => `${lexeme(word)}:${at.join(",")}`);
+  return [...lexemes, ...toolNames.map((name) => lexeme(`tool/${toolWord(name).slice(0, 256)}`))].join(" ");
+}

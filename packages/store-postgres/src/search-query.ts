@@ -1,0 +1,121 @@
+import type { SearchHit, SearchQuery } from "@throughline/core";
+import {
+  findMatches,
+  readSearchQuery,
+  searchSnippet,
+  searchText,
+  type SearchPlan,
+  type SearchScope,
+} from "@throughline/core/store-search";
+import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
+import { lexeme } from "./search-lexeme.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+/**
+ * The best hits first. The index finds records that hold every word; whether they stand as they were asked for is seen in
+ * the text, so that what it shows is always true.
+ */
+export async function* searchHits(
+  scene: StoreScene,
+  query: SearchQuery,
+  check: () => Promise<void>,
+): AsyncGenerator<SearchHit> {
+  const scope = readSearchQuery(query);
+  if (scope.plan.clauses.length === 0) return;
+  let left = scope.limit;
+  const size = Math.max(50, scope.limit * 2);
+  for (let offset = 0; ; offset += size) {
+    await check();
+    const statement = candidateStatement(scene.schema, query, scope, { size, offset });
+    if (statement === null) return;
+    const rows = await scene.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+    for (const row of rows) {
+      const hit = hitOf(scene, scope.plan, row);
+      if (hit === null) continue;
+      yield hit;
+      if (--left === 0) return;
+    }
+    if (rows.length < size) return;
+  }
+}
+
+/** Ranked records with their sessions. Exported for the test that looks at its plan. */
+export function candidateStatement(
+  schema: string,
+  query: SearchQuery,
+  scope: SearchScope,
+  page: { readonly size: number; readonly offset: number },
+): Statement | null {
+  const { agentId, key, role, sinceMs, untilMs } = query;
+  const texts = [scope.namespace, agentId ?? "", key ?? "", role ?? ""];
+  if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
+  const values: unknown[] = [];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const words = bind(queryText(scope.plan));
+  const found = [`d.words @@ ${words}::tsquery`];
+  if (scope.toolWord !== null) found.push(`d.words @@ ${bind(lexeme(`tool/${scope.toolWord}`))}::tsquery`);
+  if (role !== undefined) found.push(`d.role = ${bind(role)}`);
+  if (sinceMs !== undefined) found.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
+  if (untilMs !== undefined) found.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
+  const owned = [`s.namespace = ${bind(scope.namespace)}`];
+  if (agentId !== undefined) owned.push(`s.agent_id = ${bind(agentId)}`);
+  if (key !== undefined) owned.push(`s.key = ${bind(key)}`);
+  if (scope.state !== "any") owned.push(`(s.archive_id <> '') = ${scope.state === "archived"}`);
+  const sql = `
+SELECT c.rank, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, d.role AS said_by, r.seq, r.id, r.parent_id, r.type,
+  r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded, NULL AS base_id,
+  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.session_no AND b.hash = r.rest_hash) AS rest_payload
+FROM ${schema}.search_documents d
+CROSS JOIN LATERAL (SELECT ts_rank(d.words, ${words}::tsquery, 1) AS rank) c
+CROSS JOIN LATERAL (${key === undefined ? owner(schema) : sharer(schema, owned)}) s
+JOIN ${schema}.records r ON r.session_no = d.session_no AND r.seq = d.seq
+WHERE ${[...found, ...owned].join(" AND ")}
+ORDER BY c.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(page.size)} OFFSET ${bind(page.offset)}`;
+  return { sql, values };
+}
+
+const ownerColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.session_id";
+
+/** The session that wrote the record; where that was purged, the oldest fork that shares it. */
+function owner(schema: string): string {
+  return `SELECT ${ownerColumns} FROM ${schema}.sessions s WHERE s.session_no = d.session_no
+  UNION ALL (
+    SELECT ${ownerColumns} FROM ${schema}.sessions s
+    WHERE s.base_nos @> ARRAY[d.session_no] AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = d.session_no)
+      AND EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = d.session_no AND b.to_seq >= d.seq)
+    ORDER BY s.session_no LIMIT 1
+  )`;
+}
+
+/** The session of the key that holds the record, its own or shared. */
+function sharer(schema: string, owned: readonly string[]): string {
+  return `SELECT ${ownerColumns} FROM ${schema}.sessions s
+  WHERE ${owned.join(" AND ")} AND EXISTS (
+    SELECT FROM unnest(s.base_nos || s.session_no, s.base_to_seqs || s.last_seq) AS b (no, to_seq)
+    WHERE b.no = d.session_no AND b.to_seq >= d.seq)`;
+}
+
+function hitOf(scene: StoreScene, plan: SearchPlan, row: DatabaseRow): SearchHit | null {
+  const ref = refOf(row);
+  const stored = recordOf(scene.rows, ref, row, "record");
+  const text = searchText(stored.record);
+  if (text === null || findMatches(plan, text.text) === null) return null;
+  const { seq, id, tsMs } = stored;
+  const place = { ref, sessionId: String(row["session_id"]), seq, id, tsMs };
+  return { ...place, role: text.role, score: Number(row["rank"]), ...searchSnippet(plan, text.text) };
+}
+
+/** Every word in quotes, so that nothing in it is an operator. */
+function queryText({ clauses }: SearchPlan): string {
+  return clauses
+    .map(({ words, isPrefix, name }) => {
+      const each = words.map((word, index) => `${lexeme(word)}${isPrefix && index === words.length - 1 ? ":*" : ""}`);
+      return `(${each.join(" & ")}${name === null ? "" : ` | ${lexeme(name)}`})`;
+    })
+    .join(" & ");
+}

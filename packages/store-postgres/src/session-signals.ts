@@ -1,0 +1,138 @@
+import type { Clock, RandomSource } from "@throughline/core";
+import type { ConnectionPool, PostgresConnection, PostgresPool } from "./connection-pool.ts";
+
+/** So long appends are gathered before those who watch are told: one statement for many turns, off their path. */
+const gatherMs = 20;
+
+/** A notification holds at most 8,000 bytes. */
+const mostNumbers = 350;
+
+/** Who is woken when a session has something new. */
+interface Watcher {
+  wake(): void;
+}
+
+/**
+ * Tells watchers of sessions that have grown, over LISTEN and NOTIFY. What is sent are numbers of sessions and nothing
+ * else, after the commit and gathered: NOTIFY inside the statement of a turn would make commits wait for each other. A
+ * signal may be lost with its sender or its connection; watchers look by themselves from time to time, and read on from
+ * the seq they have.
+ */
+export class SessionSignals {
+  readonly #pool: ConnectionPool;
+  readonly #lent: PostgresPool;
+  readonly #channel: string;
+  readonly #ports: { readonly clock: Clock; readonly random: RandomSource };
+  readonly #watchers = new Map<string, Set<Watcher>>();
+  #waiting = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
+  #sending: Promise<unknown> = Promise.resolve();
+  #listening: AbortController | null = null;
+
+  constructor(
+    pool: ConnectionPool,
+    lent: PostgresPool,
+    channel: string,
+    ports: { readonly clock: Clock; readonly random: RandomSource },
+  ) {
+    this.#pool = pool;
+    this.#lent = lent;
+    this.#channel = channel;
+    this.#ports = ports;
+  }
+
+  /** Says that a session has grown: to the watchers of this handle at once, to all others in a moment. */
+  announce(sessionNo: string): void {
+    this.#wake(sessionNo);
+    this.#waiting.add(sessionNo);
+    this.#timer ??= setTimeout(() => this.#send(), gatherMs);
+  }
+
+  /** Wakes the watcher until it is taken off again. */
+  add(sessionNo: string, watcher: Watcher): () => void {
+    const watchers = this.#watchers.get(sessionNo) ?? new Set();
+    this.#watchers.set(sessionNo, watchers.add(watcher));
+    if (this.#listening === null) {
+      this.#listening = new AbortController();
+      void this.#listen(this.#listening.signal);
+    }
+    return () => {
+      watchers.delete(watcher);
+      if (watchers.size === 0) this.#watchers.delete(sessionNo);
+      if (this.#watchers.size > 0) return;
+      this.#listening?.abort();
+      this.#listening = null;
+    };
+  }
+
+  /** Sends what is left. */
+  async end(): Promise<void> {
+    this.#listening?.abort();
+    if (this.#timer !== null) this.#send();
+    await this.#sending;
+  }
+
+  #wake(sessionNo: string): void {
+    for (const watcher of this.#watchers.get(sessionNo) ?? []) watcher.wake();
+  }
+
+  #send(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const numbers = [...this.#waiting];
+    this.#waiting = new Set();
+    for (let from = 0; from < numbers.length; from += mostNumbers) {
+      const payload = numbers.slice(from, from + mostNumbers).join(",");
+      const sent = this.#pool.run("SELECT pg_notify($1, $2)", [this.#channel, payload], { isRead: true });
+      // Lost signals cost a watcher the time until it looks by itself, and nothing else.
+      this.#sending = Promise.all([this.#sending, sent.catch(() => undefined)]);
+    }
+  }
+
+  /** Holds one connection and listens; when it breaks, takes another one and wakes everybody, who then reads on. */
+  async #listen(signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        await this.#listenOnce(signal, () => {
+          attempt = 0;
+        });
+      } catch {
+        // Not reachable now: watchers look by themselves meanwhile.
+      }
+      const most = Math.min(5000, 50 * 2 ** Math.min(attempt, 8));
+      await this.#ports.clock
+        .sleep(most / 2 + (this.#ports.random.uint32() % 1000) * (most / 2000), signal)
+        .catch(() => undefined);
+    }
+  }
+
+  async #listenOnce(signal: AbortSignal, onReady: () => void): Promise<void> {
+    const connection = (await this.#lent.connect()) as ListeningConnection;
+    let onNotification: ((message: { readonly payload?: string }) => void) | undefined;
+    try {
+      if (signal.aborted || connection.on === undefined) return;
+      const ended = new Promise<void>((resolve) => {
+        connection.on?.("error", () => resolve());
+        connection.on?.("end", () => resolve());
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+      onNotification = ({ payload = "" }): void => {
+        for (const sessionNo of payload.split(",")) this.#wake(sessionNo);
+      };
+      connection.on("notification", onNotification);
+      await connection.query({ text: `LISTEN ${this.#channel}`, values: [] });
+      onReady();
+      for (const sessionNo of this.#watchers.keys()) this.#wake(sessionNo);
+      await ended;
+    } finally {
+      // It listens: nobody else may have it.
+      connection.release(true);
+    }
+  }
+}
+
+/** A connection of the driver; a pool of another kind may have none that can listen. */
+interface ListeningConnection extends PostgresConnection {
+  on?(event: "notification", listener: (message: { readonly payload?: string }) => void): void;
+  on?(event: "error" | "end", listener: () => void): void;
+}
