@@ -240,6 +240,7 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
     has_expect: expect !== undefined,
     expected_head: columnText(expect?.head ?? null),
     ...turnFields(turn),
+    is_active: prepared.length > 0 && claimed === undefined,
     claimed_ms: entry === undefined ? null : wholeTime(claimedMs),
     is_refused: isOdd(request),
     has_entry: entry !== undefined,
@@ -278,7 +279,6 @@ function turnFields(
     turn_id: columnText(opened?.turnId ?? null),
     turn_owner: columnText(opened?.owner ?? null),
     turn_until: turn !== undefined && "leaseUntilMs" in turn ? turn.leaseUntilMs : null,
-    is_active: prepared.length > 0 && claimed === undefined,
   };
 }
 
