@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { auditSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "@throughline/core/summaries";
+import { throughlineDraft, type StoredRecord } from "@throughline/core";
+
+const good = "They built the importer and decided on JSON Lines. Open: how torn lines are shown.";
+
+describe("the audit of a summary", () => {
+  it("passes a text that says something [CMP-15]", () => {
+    for (const text of [good, `## Done\n- ${good}`, "Sie haben den Import gebaut.", "他们决定使用 JSON Lines。"]) {
+      expect(auditSummary(text, { replacedTokens: 1000, maxOutputTokens: 500 })).toBeNull();
+    }
+    const long = `I'm sorry, said the user, and went on. ${good.repeat(10)}`;
+    expect(auditSummary(long)).toBeNull();
+  });
+
+  it("fails what is empty, blank, or without a word [CMP-15]", () => {
+    for (const text of ["", "  \n", "---", "…"]) expect(auditSummary(text)).toBe("empty");
+  });
+
+  it("fails a refusal, and one that asks for the conversation [CMP-15]", () => {
+    const refusals = [
+      "I'm sorry, but I can't help with that.",
+      "I cannot summarize this conversation.",
+      "As an AI language model, I do not have access to it.",
+      "Please provide the conversation you would like me to summarize.",
+    ];
+    for (const text of refusals) expect(auditSummary(text)).toBe("refusal");
+  });
+
+  it("fails a call of a tool [CMP-15]", () => {
+    const calls = [
+      `${good}\n<tool_call>{"name": "read"}</tool_call>`,
+      '{"name": "read", "arguments": {"path": "a"}}',
+      '<function_calls><invoke name="read"></invoke></function_calls>',
+    ];
+    for (const text of calls) expect(auditSummary(text)).toBe("tool-call");
+  });
+
+  it("fails what ends in the middle at its limit, and what is no shorter than what it replaces [CMP-15]", () => {
+    const countText = (text: string): number => text.split(" ").length;
+    const cut = "They built the importer and then the";
+    expect(auditSummary(cut, { maxOutputTokens: 7, countText })).toBe("cut-off");
+    expect(auditSummary(`${cut} tests.`, { maxOutputTokens: 8, countText })).toBeNull();
+    expect(auditSummary(cut, { maxOutputTokens: 100, countText })).toBeNull();
+    expect(auditSummary(good, { replacedTokens: countText(good), countText })).toBe("too-large");
+  });
+});
+
+describe("the parts of a summary", () => {
+  it("are the prose and what was added to it", () => {
+    expect(proseOf(`${good}\n\n${summaryDetailsHeading}\nFiles: a.ts`)).toBe(good);
+    expect(proseOf(` ${good} `)).toBe(good);
+  });
+
+  it("are outdated when a note says so", () => {
+    const note = throughlineDraft("note", { kind: "summary-outdated", summaryIds: ["a", "b"], redactedSeqs: [1] });
+    const records = [{ record: note }, { record: { type: "message" } }] as unknown as StoredRecord[];
+    expect([...outdatedSummaryIds(records)]).toEqual(["a", "b"]);
+  });
+});
