@@ -274,6 +274,22 @@ const table = {
     retryable: false,
     remedy: "Upgrade Throughline; the store was not changed.",
   },
+  SUMMARIZER_PAUSED: {
+    summary: "A summariser failed several times in a row and is not asked for a while.",
+    retryable: true,
+    remedy:
+      "Wait until the time in the details, or mend what made it fail; the others of the chain are asked meanwhile.",
+  },
+  SUMMARY_FAILED: {
+    summary: "No summariser gave a summary that can be used.",
+    retryable: true,
+    remedy: "Look at the attempts in the details; the conversation is unchanged.",
+  },
+  SUMMARY_REJECTED: {
+    summary: "What a summariser wrote cannot stand for the conversation.",
+    retryable: true,
+    remedy: "Ask another summariser; the details say what is wrong with the text.",
+  },
   TURN_FENCED: {
     summary: "The turn was taken over by another; its writes are no longer accepted.",
     retryable: false,

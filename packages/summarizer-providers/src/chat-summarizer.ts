@@ -1,0 +1,236 @@
+import {
+  ThroughlineError,
+  type AssistantMessage,
+  type ChatModel,
+  type Clock,
+  type Summarizer,
+  type SummaryReply,
+  type SummaryRequest,
+} from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { auditSummary, Deadline, untilAborted, type AuditProblem } from "@throughline/core/summaries";
+import { saysOverflow } from "./is-overflow.ts";
+import { parseSummary } from "./parse-summary.ts";
+import { shapeInput, type ShapeOptions } from "./shape-input.ts";
+import { nextChunk } from "./split-input.ts";
+import { summaryPrompt, summarySystem } from "./summary-prompt.ts";
+import { readTranscript, writeTranscript, type Segment } from "./transcript.ts";
+
+export interface ChatSummarizerOptions {
+  /** Any model whose messages are `{role, content}`: Anthropic, OpenAI and what speaks like it, Ollama. */
+  readonly chat: ChatModel;
+  readonly modelId: string;
+  /** What it calls itself in records. @default "<provider>/<model>" */
+  readonly name?: string;
+  /** The summariser's own window. @default what the model states, and without that no limit */
+  readonly windowTokens?: number | null;
+  /** For all calls of one summary. @default 180000 */
+  readonly deadlineMs?: number;
+  /** @default a token for four characters */
+  readonly countText?: (text: string) => number;
+  /** Whether a call failed because it was too long. @default by the providers' usual words */
+  readonly isOverflow?: (error: unknown) => boolean;
+  /** Longer messages are cut to their beginning and end. @default 2000 */
+  readonly messageChars?: number;
+  /** What becomes of tool results that are no failures. @default "marker" */
+  readonly toolResults?: ShapeOptions["toolResults"];
+  /** @default the system's */
+  readonly clock?: Clock;
+}
+
+/** Estimates may be off by a fifth before a request is too long. */
+const margin = 1.2;
+/** One part of a conversation takes so much of the window, and never less than the smaller share. */
+const chunkShare = 0.4;
+const leastChunkShare = 0.15;
+/** No more of the window than this goes to the answer, or to the summary before. */
+const answerShare = 0.25;
+const shrinkFactor = 0.75;
+const mostShrinks = 2;
+const leastTokens = 500;
+
+/**
+ * A summariser that asks a model. A conversation too long for the model's window is summarised part by part, each on
+ * top of the parts before; a part that turns out too long after all is made smaller, and nothing is left out for it.
+ * @throws {ThroughlineError} from `summarize`: ABORTED by the caller's signal, SUMMARY_REJECTED for a text that cannot stand
+ * for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
+ */
+export function createChatSummarizer(options: ChatSummarizerOptions): Summarizer {
+  const { chat, modelId } = options;
+  let known: { readonly tokens: number | null } | null = null;
+  // Asked once: a model's window stays what it is.
+  const windowTokens = async (signal: AbortSignal): Promise<number | null> => {
+    if (options.windowTokens !== undefined) return options.windowTokens;
+    known ??= { tokens: (await chat.windowTokens?.(modelId, signal)) ?? null };
+    return known.tokens;
+  };
+  return { summarize: (request) => new SummaryRun(options, request, windowTokens).run() };
+}
+
+/** One summary, in as many calls as it takes. */
+class SummaryRun {
+  readonly #options: ChatSummarizerOptions;
+  readonly #request: SummaryRequest;
+  readonly #countText: (text: string) => number;
+  readonly #name: string;
+  readonly #windowTokens: (signal: AbortSignal) => Promise<number | null>;
+  readonly #usage: Record<string, number> = { calls: 0 };
+  #shrinks = 0;
+
+  constructor(
+    options: ChatSummarizerOptions,
+    request: SummaryRequest,
+    windowTokens: (signal: AbortSignal) => Promise<number | null>,
+  ) {
+    this.#options = options;
+    this.#windowTokens = windowTokens;
+    this.#request = request;
+    this.#countText = options.countText ?? ((text): number => Math.ceil(text.length / 4));
+    this.#name = options.name ?? `${options.chat.provider}/${options.modelId}`;
+  }
+
+  async run(): Promise<SummaryReply> {
+    const { clock = systemClock, deadlineMs = 180_000 } = this.#options;
+    const signal = this.#request.signal ?? null;
+    await using deadline = new Deadline(clock, deadlineMs, signal);
+    try {
+      const summary = await untilAborted(this.#summarize(deadline.signal), deadline.signal);
+      return { summary, source: this.#name, usage: this.#usage };
+    } catch (error) {
+      if (signal?.aborted === true)
+        throw new ThroughlineError("ABORTED", "The summary was aborted.", { cause: signal.reason });
+      if (!deadline.isOver) throw error;
+      const message = `${this.#name} gave no summary within ${deadlineMs} ms.`;
+      throw new ThroughlineError("SUMMARY_FAILED", message, {
+        cause: error,
+        details: { source: this.#name, deadlineMs },
+      });
+    }
+  }
+
+  async #summarize(signal: AbortSignal): Promise<string> {
+    const { messageChars = 2000, toolResults = "marker" } = this.#options;
+    const windowTokens = await this.#windowTokens(signal);
+    const mostOutput = this.#mostOutput(windowTokens);
+    let rest = shapeInput(readTranscript(this.#request.text), { messageChars, toolResults });
+    let previous = this.#request.previousSummary;
+    // A summary that would fill the window is conversation like the rest of it.
+    if (previous !== null && windowTokens !== null && this.#countText(previous) > windowTokens * answerShare) {
+      rest = [{ speaker: "Summary of what was said before", text: previous }, ...rest];
+      previous = null;
+    }
+    let most = this.#mostInput(windowTokens, mostOutput, previous, rest);
+    for (let number = 1; ; number++) {
+      const { chunk, rest: left, tokens } = nextChunk(rest, most, this.#countText);
+      const part = { number, isLast: left.length === 0 };
+      const answer = await this.#ask({ chunk, previous, mostOutput, part }, tokens, signal);
+      if (answer.kind === "too-long") {
+        most = answer.mostTokens;
+        number -= 1;
+        continue;
+      }
+      if (left.length === 0) return answer.summary;
+      previous = answer.summary;
+      rest = left;
+    }
+  }
+
+  #mostOutput(windowTokens: number | null): number {
+    const asked = this.#request.maxOutputTokens;
+    return windowTokens === null ? asked : Math.min(asked, Math.floor(windowTokens * answerShare));
+  }
+
+  /** All of it where it fits, else a share of the window. */
+  #mostInput(
+    windowTokens: number | null,
+    mostOutput: number,
+    previous: string | null,
+    rest: readonly Segment[],
+  ): number {
+    if (windowTokens === null) return Number.MAX_SAFE_INTEGER;
+    const fixed = this.#countText(this.#prompt([], previous, mostOutput, { number: 1, isLast: false }) + summarySystem);
+    const room = Math.floor((windowTokens - mostOutput) / margin) - fixed;
+    if (this.#countText(writeTranscript(rest)) <= room) return Math.max(room, leastTokens);
+    // Later parts carry the summary of the earlier ones, which may become as long as an answer.
+    const later = room - (previous === null ? mostOutput : 0);
+    const share = Math.floor((windowTokens * chunkShare) / margin);
+    return Math.max(Math.min(share, later), Math.floor((windowTokens * leastChunkShare) / margin), 1);
+  }
+
+  #prompt(
+    chunk: readonly Segment[],
+    previousSummary: string | null,
+    maxOutputTokens: number,
+    part: { readonly number: number; readonly isLast: boolean },
+  ): string {
+    return summaryPrompt({ text: writeTranscript(chunk), previousSummary, maxOutputTokens, part });
+  }
+
+  async #ask(
+    asked: {
+      readonly chunk: readonly Segment[];
+      readonly previous: string | null;
+      readonly mostOutput: number;
+      readonly part: { readonly number: number; readonly isLast: boolean };
+    },
+    tokens: number,
+    signal: AbortSignal,
+  ): Promise<
+    { readonly kind: "summary"; readonly summary: string } | { readonly kind: "too-long"; readonly mostTokens: number }
+  > {
+    const { chat, modelId, isOverflow = saysOverflow } = this.#options;
+    const { chunk, previous, mostOutput, part } = asked;
+    try {
+      const { message } = await chat.chat({
+        model: modelId,
+        system: summarySystem,
+        messages: [{ role: "user", content: this.#prompt(chunk, previous, mostOutput, part) }],
+        maxOutputTokens: mostOutput,
+        signal,
+      });
+      this.#count(message);
+      return { kind: "summary", summary: this.#accepted(message, mostOutput) };
+    } catch (error) {
+      if (this.#shrinks === mostShrinks || tokens <= leastTokens || signal.aborted || !isOverflow(error)) throw error;
+      this.#shrinks += 1;
+      return { kind: "too-long", mostTokens: Math.max(leastTokens, Math.floor(tokens * shrinkFactor)) };
+    }
+  }
+
+  #count({ usage }: AssistantMessage): void {
+    this.#usage["calls"] = (this.#usage["calls"] ?? 0) + 1;
+    for (const [name, value] of Object.entries(usage ?? {}))
+      if (typeof value === "number") this.#usage[name] = (this.#usage[name] ?? 0) + value;
+  }
+
+  #accepted(message: AssistantMessage, maxOutputTokens: number): string {
+    const text = textOf(message);
+    const said = stopProblem(message);
+    if (said !== null) throw this.#rejected(said, text);
+    const summary = parseSummary(text).text;
+    const problem = auditSummary(summary, { maxOutputTokens, countText: this.#countText });
+    if (problem !== null) throw this.#rejected(problem, text);
+    return summary;
+  }
+
+  #rejected(problem: AuditProblem, text: string): ThroughlineError {
+    const details = { source: this.#name, problem, characters: text.length };
+    return new ThroughlineError("SUMMARY_REJECTED", `What ${this.#name} wrote is no summary: ${problem}.`, { details });
+  }
+}
+
+function textOf({ content }: AssistantMessage): string {
+  if (typeof content === "string") return content;
+  return content
+    .flatMap((block) => ("text" in block && block.type === "text" ? [String(block.text)] : []))
+    .join("\n")
+    .trim();
+}
+
+/** What the model itself said of its end. */
+function stopProblem({ content, stopReason }: AssistantMessage): AuditProblem | null {
+  const hasCall = typeof content !== "string" && content.some(({ type }) => type === "toolCall");
+  if (hasCall || stopReason === "toolUse") return "tool-call";
+  if (stopReason === "length") return "cut-off";
+  return stopReason === "error" || stopReason === "aborted" ? "refusal" : null;
+}

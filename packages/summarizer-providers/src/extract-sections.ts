@@ -1,0 +1,135 @@
+import { emptySections, sectionNames, type SummarySections } from "./summary-sections.ts";
+import { headAndTail, isAssistant, isCall, isFailedResult, isUser, type Segment } from "./transcript.ts";
+
+/** Of one request of the user's; the newest is kept longer. */
+const requestChars = 240;
+const newestRequestChars = 800;
+const lastWordsChars = 600;
+
+/** What can be taken from a conversation by its form alone, newest last. */
+export function extractSections(segments: readonly Segment[]): SummarySections {
+  const sections = emptySections();
+  const requests = segments.filter((segment) => isUser(segment) && segment.text.trim() !== "");
+  const newest = requests.at(-1);
+  for (const request of requests) {
+    sections.topics.push(oneLine(request.text, request === newest ? newestRequestChars : requestChars));
+  }
+  sections.decisions.push(...decisionsIn(segments));
+  sections.state.push(...workIn(segments), ...identifiersIn(segments), ...lastWordsIn(segments));
+  sections.open.push(...openIn(segments, newest));
+  // Of a text in which nobody speaks its ends are taken.
+  const isEmpty = sectionNames.every((name) => sections[name].length === 0);
+  const whole = isEmpty ? oneLine(segments.map(({ text }) => text).join(" "), lastWordsChars) : "";
+  if (whole !== "") sections.state.push(whole);
+  return sections;
+}
+
+const decision =
+  /\b(?:decided|agreed|we(?:'ll| will)|let's|going with|go with|chose|chosen|instead of|settled on|rejected|ruled out|must(?: not)?|never|always|don't|do not|should(?: not|n't)|only use|prefer)\b/i;
+
+/** The sentences that settle something; of the assistant only those that speak of settling. */
+function decisionsIn(segments: readonly Segment[]): readonly string[] {
+  const settled = /\b(?:decided|agreed|going with|chose|chosen|settled on|rejected|ruled out)\b/i;
+  return segments.flatMap((segment) => {
+    const pattern = isUser(segment) ? decision : isAssistant(segment) ? settled : null;
+    if (pattern === null) return [];
+    const speaker = isUser(segment) ? "User" : "Assistant";
+    return sentences(segment.text)
+      .filter((sentence) => pattern.test(sentence) && !sentence.endsWith("?"))
+      .map((sentence) => `${speaker}: ${sentence}`);
+  });
+}
+
+interface Call {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+const pathNames = ["path", "file_path", "filePath", "filename", "file", "notebook_path"];
+const commandNames = ["command", "cmd", "script"];
+const changes = /write|edit|create|patch|replace|delete|remove|move|rename|append|update|insert/i;
+
+/** Files and commands by the arguments of calls, and what failed. */
+function workIn(segments: readonly Segment[]): readonly string[] {
+  const changed = new Set<string>();
+  const read = new Set<string>();
+  const commands = new Set<string>();
+  const failures: string[] = [];
+  for (const segment of segments) {
+    const call = isCall(segment) ? callOf(segment.text) : null;
+    if (call !== null) {
+      const paths = textsAt(call, pathNames);
+      for (const path of paths) (changes.test(call.tool) ? changed : read).add(path);
+      for (const command of textsAt(call, commandNames)) commands.add(oneLine(command, 160));
+    }
+    if (isFailedResult(segment)) failures.push(`Failed: ${oneLine(segment.text, 200)}`);
+  }
+  const unchanged = [...read].filter((path) => !changed.has(path));
+  return [
+    ...unchanged.map((path) => `Read: ${path}`),
+    ...[...changed].map((path) => `Changed: ${path}`),
+    ...[...commands].map((command) => `Ran: ${command}`),
+    ...new Set(failures),
+  ];
+}
+
+function callOf(text: string): Call | null {
+  const match = /^("(?:[^"\\]|\\.)*"|\S+) (\{[\s\S]*\})$/.exec(text.trim());
+  if (match === null) return null;
+  try {
+    const args: unknown = JSON.parse(match[2] ?? "");
+    return typeof args === "object" && args !== null ? { tool: match[1] ?? "", args: args as Call["args"] } : null;
+  } catch (error) {
+    // A call that was cut in the middle says nothing that can be relied on.
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function textsAt({ args }: Call, names: readonly string[]): readonly string[] {
+  const found = names.map((name) => args[name]);
+  return found.filter((value): value is string => typeof value === "string" && value !== "" && value.length <= 1000);
+}
+
+const identifiers =
+  /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|https?:\/\/[^\s"'`<>)\]}]+[\w/]|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b|(?<![\w&])#\d{1,6}\b|\b[A-Z][A-Z0-9]+-\d{1,6}\b/g;
+const mostIdentifiers = 12;
+
+function identifiersIn(segments: readonly Segment[]): readonly string[] {
+  const spoken = segments.filter((segment) => isUser(segment) || isAssistant(segment));
+  const found = spoken.flatMap(({ text }) => text.match(identifiers) ?? []);
+  const newest = [...new Set(found.toReversed())].slice(0, mostIdentifiers).toReversed();
+  return newest.map((identifier) => `Identifier: ${identifier}`);
+}
+
+function lastWordsIn(segments: readonly Segment[]): readonly string[] {
+  const last = segments.findLast((segment) => isAssistant(segment) && segment.text.trim() !== "");
+  return last === undefined ? [] : [`The assistant said last: ${oneLine(last.text, lastWordsChars)}`];
+}
+
+const pending = /\b(?:todo|next step|still (?:to|need|have)|remaining|not yet|left to do|follow[- ]up|waiting for)\b/i;
+
+/** What nobody has answered or done, as far as the words tell. */
+function openIn(segments: readonly Segment[], newest: Segment | undefined): readonly string[] {
+  const lastAnswer = segments.findLastIndex((segment) => isAssistant(segment) && segment.text.trim() !== "");
+  const isUnanswered = newest !== undefined && segments.lastIndexOf(newest) > lastAnswer;
+  const last = segments[lastAnswer];
+  const said = last === undefined ? [] : sentences(last.text);
+  return [
+    ...said.filter((sentence) => sentence.endsWith("?")).map((sentence) => `The assistant asked: ${sentence}`),
+    ...said.filter((sentence) => pending.test(sentence) && !sentence.endsWith("?")),
+    ...(isUnanswered ? [`Not answered yet: ${oneLine(newest.text, requestChars)}`] : []),
+  ];
+}
+
+function sentences(text: string): readonly string[] {
+  return text
+    .replaceAll(/```[\s\S]*?(?:```|$)/g, "\n")
+    .split(/(?<=[.!?])\s+|\n+/)
+    .map((sentence) => sentence.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, "").trim())
+    .filter((sentence) => sentence.length >= 8 && sentence.length <= 300);
+}
+
+function oneLine(text: string, mostChars: number): string {
+  return headAndTail(text.trim(), mostChars).replaceAll(/\s+/g, " ").trim();
+}

@@ -1,0 +1,60 @@
+import { ThroughlineError, type Summarizer } from "@throughline/core";
+import { extractSections } from "./extract-sections.ts";
+import { fitSections } from "./fit-sections.ts";
+import { parseSummary } from "./parse-summary.ts";
+import { emptySections, sectionNames, writeSections, type SummarySections } from "./summary-sections.ts";
+import { readTranscript } from "./transcript.ts";
+
+export interface ExtractiveSummarizerOptions {
+  /** What it calls itself in records. @default "extractive" */
+  readonly name?: string;
+  /** @default a token for four characters */
+  readonly countText?: (text: string) => number;
+}
+
+/**
+ * A summariser without a model: what the user asked, in their words; what was decided; files, commands and failures; what
+ * is open. It takes and never rewords, gives the same text for the same conversation, and builds on the summary before
+ * under the same headings.
+ * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARY_REJECTED when there is nothing to take
+ */
+export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions = {}): Summarizer {
+  const { name = "extractive", countText = (text): number => Math.ceil(text.length / 4) } = options;
+  return {
+    async summarize({ text, previousSummary, maxOutputTokens, signal }) {
+      if (signal?.aborted === true) {
+        throw new ThroughlineError("ABORTED", "The summary was aborted.", { cause: signal.reason });
+      }
+      const before = previousSummary === null ? emptySections() : parseSummary(previousSummary).sections;
+      const merged = mergeSections(before, extractSections(readTranscript(text)));
+      // A text at its limit looks cut off; this one never is.
+      const summary = writeSections(fitSections(merged, Math.floor(maxOutputTokens * 0.9), countText));
+      if (summary !== "") return { summary, source: name, usage: null };
+      throw new ThroughlineError("SUMMARY_REJECTED", "There is nothing in the conversation that could be taken.", {
+        details: { source: name, problem: "empty", characters: text.length },
+      });
+    },
+  };
+}
+
+/** What the assistant said last, and what was open, holds until something newer is said. */
+const passing = /^(?:The assistant (?:said last|asked): |Not answered yet: )/;
+
+function mergeSections(before: SummarySections, after: SummarySections): SummarySections {
+  const hasSpoken = after.state.some((item) => passing.test(item));
+  const merged = emptySections();
+  for (const name of sectionNames) {
+    const isNew = new Set(after[name]);
+    // Said again, it counts as new; what was left out before stays left out.
+    const kept = before[name].filter(
+      (item) => !isNew.has(item) && !(hasSpoken && passing.test(item)) && !/^\(\d+ more, left out\)$/.test(item),
+    );
+    merged[name].push(...kept, ...isNew);
+  }
+  return { ...merged, state: merged.state.filter((item) => !isOutdated(item, merged.state)) };
+}
+
+/** A file that was changed need not be said to have been read. */
+function isOutdated(item: string, state: readonly string[]): boolean {
+  return item.startsWith("Read: ") && state.includes(item.replace("Read: ", "Changed: "));
+}

@@ -1,0 +1,2 @@
+export { createExtractiveSummarizer } from "./extractive-summarizer.ts";
+export type { ExtractiveSummarizerOptions } from "./extractive-summarizer.ts";

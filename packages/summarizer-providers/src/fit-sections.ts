@@ -1,0 +1,57 @@
+import {
+  emptySections,
+  sectionNames,
+  writeSections,
+  type SectionName,
+  type SummarySections,
+} from "./summary-sections.ts";
+
+/** How much of the room each section may have for itself; what one leaves the others get. */
+const shares: Readonly<Record<SectionName, number>> = { topics: 0.35, decisions: 0.2, state: 0.3, open: 0.15 };
+
+/**
+ * The sections in so many tokens: of each the newest items, and of the topics the first, which says what it is all
+ * about. What is left out is counted.
+ */
+export function fitSections(
+  sections: SummarySections,
+  mostTokens: number,
+  countText: (text: string) => number,
+): SummarySections {
+  const costs = new Map(sectionNames.map((name) => [name, costOf(name, sections[name], countText)]));
+  const fitted = emptySections();
+  let spare = sectionNames.reduce(
+    (sum, name) => sum + Math.max(0, mostTokens * shares[name] - (costs.get(name) ?? 0)),
+    0,
+  );
+  for (const name of sectionNames) {
+    const own = mostTokens * shares[name];
+    const cost = costs.get(name) ?? 0;
+    const extra = Math.min(spare, Math.max(0, cost - own));
+    spare -= extra;
+    fitted[name].push(...newest(name, sections[name], Math.min(cost, own + extra), countText));
+  }
+  return fitted;
+}
+
+function costOf(name: SectionName, items: readonly string[], countText: (text: string) => number): number {
+  return countText(writeSections({ ...emptySections(), [name]: items }));
+}
+
+function newest(
+  name: SectionName,
+  items: readonly string[],
+  mostTokens: number,
+  countText: (text: string) => number,
+): readonly string[] {
+  if (costOf(name, items, countText) <= mostTokens) return items;
+  const first = name === "topics" ? items.slice(0, 1) : [];
+  const others = items.slice(first.length);
+  for (let from = 1; from < others.length; from++) {
+    const kept = [...first, `(${from} more, left out)`, ...others.slice(from)];
+    if (costOf(name, kept, countText) <= mostTokens) return kept;
+  }
+  const last = items.at(-1) ?? "";
+  const chars = Math.max(40, Math.floor(mostTokens * 3));
+  return last.length <= chars ? [last] : [`${last.slice(0, chars).toWellFormed()}…`];
+}

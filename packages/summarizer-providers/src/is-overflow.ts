@@ -1,0 +1,17 @@
+const wordings =
+  /context.{0,20}(?:length|window|size|limit)|(?:prompt|input|request).{0,30}too (?:long|large)|too many (?:input )?tokens|maximum.{0,20}(?:prompt|context|input)|longer than the context|reduce the length|exceeds?.{0,40}(?:context|token)/i;
+const notThis = /rate limit|tokens per (?:minute|day)|quota|per-minute|TPM/i;
+
+/**
+ * Whether an error says that the request was too long, in the words of the three providers and most servers beside
+ * them. Who has the guard's classifier gives that instead: it knows more, and tells more apart.
+ */
+export function saysOverflow(error: unknown): boolean {
+  if (typeof error !== "object" || error === null) return false;
+  const { status, status_code: statusCode, message, error: body } = error as Readonly<Record<string, unknown>>;
+  const number = typeof status === "number" ? status : typeof statusCode === "number" ? statusCode : null;
+  if (number === 413) return true;
+  if (number !== null && number !== 400 && number !== 500) return false;
+  const text = `${typeof message === "string" ? message : ""} ${body === undefined ? "" : JSON.stringify(body)}`;
+  return wordings.test(text) && !notThis.test(text);
+}

@@ -1,0 +1,137 @@
+import {
+  emptySections,
+  sectionNames,
+  sectionTitles,
+  writeSections,
+  type SectionName,
+  type SummarySections,
+} from "./summary-sections.ts";
+
+/** A summary as a model wrote it, read leniently. */
+export interface ParsedSummary {
+  /** Without what models put around an answer. */
+  readonly text: string;
+  /** What stands under the headings; what stands before the first is the state. */
+  readonly sections: SummarySections;
+  /** At least one heading was found. */
+  readonly isStructured: boolean;
+}
+
+/** What models call the sections. */
+const names: Readonly<Record<SectionName, RegExp>> = {
+  topics: /^(?:topics?|requests?|goals?|what was asked|subject|user requests?|context)$/,
+  decisions:
+    /^(?:(?:key )?decisions?|constraints?|rules?|preferences?|decisions? and constraints?|constraints? and preferences?)$/,
+  state:
+    /^(?:(?:current )?(?:state|status)|progress|done|summary|findings|key facts?|what was done|files|commands|failures|commands and failures)$/,
+  open: /^(?:open (?:items?|questions?|todos?|points?)|todos?|next steps?|pending(?: tasks?| items?)?|questions|remaining work)$/,
+};
+
+/**
+ * Reads the answer of a summariser: a fence, tags, thinking or an introduction around it are taken off, JSON becomes
+ * text, headings are known by the names models give them.
+ */
+export function parseSummary(answer: string): ParsedSummary {
+  const plain = unwrapped(answer);
+  const fields = objectIn(plain);
+  if (fields !== null) {
+    const sections = fromFields(fields);
+    const text = writeSections(sections);
+    if (text !== "") return { text, sections, isStructured: true };
+  }
+  const { sections, isStructured } = readSections(plain);
+  return { text: plain, sections, isStructured };
+}
+
+function unwrapped(answer: string): string {
+  let text = answer.replaceAll(/<(think|thinking|analysis|reasoning|scratchpad)>[\s\S]*?<\/\1>/gi, "").trim();
+  const tagged = /<(summary|answer|output)>([\s\S]*?)(?:<\/\1>|$)/i.exec(text);
+  if (tagged?.[2] !== undefined && tagged[2].trim() !== "") text = tagged[2].trim();
+  const fenced = /^(?:[^\n`]{0,200}\n+)?```[a-z]*\n([\s\S]*?)\n?```\s*$/i.exec(text);
+  if (fenced?.[1] !== undefined && fenced[1].trim() !== "") text = fenced[1].trim();
+  return text.replace(introduction, "").trim();
+}
+
+/** "Here is the summary of the conversation:", on a line of its own. */
+const introduction =
+  /^(?:(?:sure|okay|ok|certainly|of course)[,.!]?\s*)?(?:here(?:'s| is)|below is|this is)[^\n]{0,120}(?:summary|update)[^\n]{0,80}:[ \t]*\n+/i;
+
+function readSections(text: string): { readonly sections: SummarySections; readonly isStructured: boolean } {
+  const sections = emptySections();
+  let current: SectionName = "state";
+  let isStructured = false;
+  for (const line of text.split("\n")) {
+    const heading = headingOf(line);
+    if (heading !== null) {
+      current = heading.name;
+      isStructured = true;
+      if (heading.rest !== "") sections[current].push(heading.rest);
+      continue;
+    }
+    addLine(sections[current], line);
+  }
+  return { sections, isStructured };
+}
+
+/** A further line of an item goes on with it. */
+function addLine(items: string[], line: string): void {
+  const item = line.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, "").trim();
+  if (item === "") return;
+  const isNew = item !== line.trim() || items.length === 0 || !/^\s{2,}/.test(line);
+  if (isNew) items.push(item);
+  else items.push(`${items.pop() ?? ""}\n${item}`);
+}
+
+function headingOf(line: string): { readonly name: SectionName; readonly rest: string } | null {
+  const match =
+    /^\s{0,3}(?:#{1,6}\s+|\d{1,2}[.)]\s+)?(?:\*\*|__)?([A-Za-z][A-Za-z &/,-]{2,40}?)(?:\*\*|__)?\s*(:|$)(?:\*\*|__)?\s*(.*)$/.exec(
+      line,
+    );
+  if (match === null) return null;
+  const title = (match[1] ?? "")
+    .toLowerCase()
+    .replaceAll(/ ?[&/,] ?/g, " and ")
+    .trim();
+  const name = sectionNames.find((one) => names[one].test(title));
+  return name === undefined ? null : { name, rest: (match[3] ?? "").trim() };
+}
+
+/** An object that is the whole text, or stands in it. */
+function objectIn(text: string): Readonly<Record<string, unknown>> | null {
+  const start = text.indexOf("{");
+  const end = text.lastIndexOf("}");
+  // A text that mentions an object is no answer in JSON.
+  if (start < 0 || end < start || start > 200 || text.length - end > 200) return null;
+  try {
+    const value: unknown = JSON.parse(text.slice(start, end + 1));
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function fromFields(fields: Readonly<Record<string, unknown>>): SummarySections {
+  const sections = emptySections();
+  for (const [key, value] of Object.entries(fields)) {
+    const title = key
+      .replaceAll(/([a-z])([A-Z])/g, "$1 $2")
+      .replaceAll(/[_-]+/g, " ")
+      .toLowerCase()
+      .trim();
+    const name = sectionNames.find((one) => names[one].test(title) || sectionTitles[one].toLowerCase() === title);
+    if (name !== undefined) sections[name].push(...textsOf(value));
+  }
+  return sections;
+}
+
+function textsOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return value.trim() === "" ? [] : [value.trim()];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).flatMap(([key, inner]) => textsOf(inner).map((text) => `${key}: ${text}`));
+  }
+  return value === null || value === undefined ? [] : [String(value)];
+}

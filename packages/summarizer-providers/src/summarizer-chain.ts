@@ -1,0 +1,88 @@
+import { hasErrorCode, ThroughlineError, type Summarizer } from "@throughline/core";
+import { auditSummary } from "@throughline/core/summaries";
+import type { SummarizerBreakers } from "./summarizer-breakers.ts";
+
+/** A summariser that gave no summary, and why. */
+export interface FailedSummarizer {
+  readonly name: string;
+  readonly cause: unknown;
+}
+
+export interface ChainedSummarizer {
+  /** Names it in failures, and its breaker. */
+  readonly name: string;
+  readonly summarizer: Summarizer;
+  /** Whether it has a breaker; one that asks nobody needs none. @default true */
+  readonly hasBreaker?: boolean;
+}
+
+export interface SummarizerChainOptions {
+  /** Asked in this order. */
+  readonly summarizers: readonly ChainedSummarizer[];
+  /** @default none: every one is asked every time */
+  readonly breakers?: SummarizerBreakers;
+  /** Called for each one that failed, before the next is asked. */
+  readonly onFailed?: (failed: FailedSummarizer) => void;
+  /** @default a token for four characters */
+  readonly countText?: (text: string) => number;
+}
+
+/**
+ * The first summary that can be used, of whoever gives it: `source` of the reply says who did. A text that fails the
+ * audit is a failure like any other, for the breaker too.
+ * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARY_FAILED when nobody gave one, with every attempt in its details
+ */
+export function createSummarizerChain(options: SummarizerChainOptions): Summarizer {
+  const { summarizers, breakers, onFailed, countText } = options;
+  const members = summarizers.map(({ name, summarizer, hasBreaker = true }) => {
+    const audited = audit(name, summarizer, countText);
+    return { name, summarizer: breakers === undefined || !hasBreaker ? audited : breakers.guard(name, audited) };
+  });
+  return {
+    async summarize(request) {
+      const failed: FailedSummarizer[] = [];
+      for (const { name, summarizer } of members) {
+        if (isAborted(request.signal)) {
+          throw new ThroughlineError("ABORTED", "The summary was aborted.", { cause: request.signal?.reason });
+        }
+        try {
+          return await summarizer.summarize(request);
+        } catch (cause) {
+          if (isAborted(request.signal) && hasErrorCode(cause, "ABORTED")) throw cause;
+          failed.push({ name, cause });
+          onFailed?.({ name, cause });
+        }
+      }
+      const attempts = failed.map(({ name, cause }) => ({ name, message: messageOf(cause) }));
+      const told = attempts.length === 0 ? "none was given" : attempts.map(({ name }) => name).join(", ");
+      throw new ThroughlineError("SUMMARY_FAILED", `No summariser gave a usable summary (${told}).`, {
+        details: { attempts },
+        cause: failed.at(-1)?.cause,
+      });
+    },
+  };
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function audit(name: string, summarizer: Summarizer, countText: ((text: string) => number) | undefined): Summarizer {
+  return {
+    async summarize(request) {
+      const reply = await summarizer.summarize(request);
+      const { maxOutputTokens } = request;
+      const problem = auditSummary(reply.summary, {
+        maxOutputTokens,
+        ...(countText === undefined ? {} : { countText }),
+      });
+      if (problem === null) return reply;
+      const details = { source: name, problem, characters: reply.summary.length };
+      throw new ThroughlineError("SUMMARY_REJECTED", `What ${name} wrote is no summary: ${problem}.`, { details });
+    },
+  };
+}
+
+function messageOf(cause: unknown): string {
+  return (cause instanceof Error ? cause.message : String(cause)).slice(0, 200).toWellFormed();
+}

@@ -1,0 +1,59 @@
+/** A part of a conversation as text: who says it, and what. */
+export interface Segment {
+  readonly speaker: string;
+  readonly text: string;
+}
+
+/** Beginning of a message: `[User]: …`. Further lines of a message are indented by two spaces. */
+const labelPattern = /^\[([^\]\n]{1,200})\]: ?/;
+
+/**
+ * Reads a conversation as `renderText` of history writes it. Text before the first label, or without any, is a segment
+ * of its own.
+ */
+export function readTranscript(text: string): readonly Segment[] {
+  const segments: { speaker: string; lines: string[] }[] = [];
+  for (const line of text.split("\n")) {
+    const label = labelPattern.exec(line);
+    const last = segments.at(-1);
+    if (label !== null) segments.push({ speaker: label[1] ?? "", lines: [line.slice(label[0].length)] });
+    else if (last !== undefined) last.lines.push(line.startsWith("  ") ? line.slice(2) : line);
+    else if (line.trim() !== "") segments.push({ speaker: "", lines: [line] });
+  }
+  return segments.map(({ speaker, lines }) => ({ speaker, text: lines.join("\n").trimEnd() }));
+}
+
+/** The text again; no line of a message can be taken for the beginning of another. */
+export function writeTranscript(segments: readonly Segment[]): string {
+  return segments
+    .map(({ speaker, text }) => (speaker === "" ? text : `[${speaker}]: ${text.replaceAll("\n", "\n  ")}`))
+    .join("\n\n");
+}
+
+export function isUser({ speaker }: Segment): boolean {
+  return speaker === "User";
+}
+
+export function isAssistant({ speaker }: Segment): boolean {
+  return speaker === "Assistant" || speaker.startsWith("Assistant, ");
+}
+
+export function isCall({ speaker }: Segment): boolean {
+  return speaker === "Assistant calls";
+}
+
+export function isResult({ speaker }: Segment): boolean {
+  return speaker.startsWith("Tool result");
+}
+
+export function isFailedResult(segment: Segment): boolean {
+  return isResult(segment) && segment.speaker.endsWith(", failed");
+}
+
+/** The beginning and the end of a text that is too long; what matters of one is there. */
+export function headAndTail(text: string, mostChars: number): string {
+  if (text.length <= mostChars) return text;
+  const half = Math.floor(mostChars / 2);
+  const left = text.length - 2 * half;
+  return `${text.slice(0, half)}\n[… ${left} characters left out …]\n${text.slice(text.length - half)}`.toWellFormed();
+}

@@ -1,0 +1,117 @@
+import { ThroughlineError, type Summarizer, type SummaryRequest } from "@throughline/core";
+import { describe, expect, it } from "vitest";
+import { createExtractiveSummarizer } from "../src/extractive.ts";
+import { createSummarizerBreakers, createSummarizerChain } from "../src/index.ts";
+import { createTestClock } from "./test-clock.ts";
+
+const request: SummaryRequest = {
+  text: "[User]: Please read src/a.ts.\n\n[Assistant]: I read it. Shall I change it?",
+  previousSummary: null,
+  maxOutputTokens: 200,
+};
+const failing: Summarizer = { summarize: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:11434")) };
+const saying = (summary: string, source = "test"): Summarizer => ({
+  summarize: async () => ({ summary, source, usage: { calls: 1 } }),
+});
+
+describe("a chain of summarisers", () => {
+  it("asks in its order, and the next after a failure, which is counted [SUM-01, SUM-02]", async () => {
+    const breakers = createSummarizerBreakers({ clock: createTestClock() });
+    const failed: string[] = [];
+    const chain = createSummarizerChain({
+      summarizers: [
+        { name: "ollama", summarizer: failing },
+        { name: "anthropic", summarizer: saying("All is well.", "anthropic") },
+        { name: "never", summarizer: failing },
+      ],
+      breakers,
+      onFailed: ({ name }) => void failed.push(name),
+    });
+    expect(await chain.summarize(request)).toEqual({
+      summary: "All is well.",
+      source: "anthropic",
+      usage: { calls: 1 },
+    });
+    expect(failed).toEqual(["ollama"]);
+    expect(breakers.status()).toMatchObject([
+      { name: "anthropic", failures: 0 },
+      { name: "never", failures: 0 },
+      { name: "ollama", failures: 1 },
+    ]);
+  });
+
+  it("counts a text that fails the audit as a failure, for the breaker too", async () => {
+    const breakers = createSummarizerBreakers({ clock: createTestClock(), threshold: 1 });
+    const bad = [
+      "",
+      "   \n",
+      "I'm sorry, I cannot help with that.",
+      '<tool_call>{"name":"read"}</tool_call>',
+      "word ".repeat(400).trim(),
+    ];
+    for (const [index, summary] of bad.entries()) {
+      const name = `bad-${index}`;
+      const chain = createSummarizerChain({
+        summarizers: [
+          { name, summarizer: saying(summary) },
+          { name: "extractive", summarizer: createExtractiveSummarizer(), hasBreaker: false },
+        ],
+        breakers,
+      });
+      expect((await chain.summarize(request)).source).toBe("extractive");
+      expect(breakers.status().find((one) => one.name === name)).toMatchObject({ state: "open", failures: 1 });
+      expect(breakers.status()).toHaveLength(index + 1);
+    }
+  });
+
+  it("works without any model at all [SUM-09]", async () => {
+    const chain = createSummarizerChain({
+      summarizers: [{ name: "extractive", summarizer: createExtractiveSummarizer() }],
+    });
+    expect((await chain.summarize(request)).summary).toContain("Please read src/a.ts.");
+  });
+
+  it("says of everyone why there is no summary", async () => {
+    const empty = createSummarizerChain({ summarizers: [] });
+    await expect(empty.summarize(request)).rejects.toMatchObject({ code: "SUMMARY_FAILED" });
+    const chain = createSummarizerChain({
+      summarizers: [
+        { name: "ollama", summarizer: failing },
+        { name: "main", summarizer: saying("") },
+      ],
+    });
+    await expect(chain.summarize(request)).rejects.toMatchObject({
+      code: "SUMMARY_FAILED",
+      retryable: true,
+      details: {
+        attempts: [
+          { name: "ollama", message: "connect ECONNREFUSED 127.0.0.1:11434" },
+          { name: "main", message: "What main wrote is no summary: empty." },
+        ],
+      },
+    });
+  });
+
+  it("ends with the caller's signal, before it asks and in the middle, and asks nobody else then", async () => {
+    const chain = (first: Summarizer): Summarizer =>
+      createSummarizerChain({
+        summarizers: [
+          { name: "first", summarizer: first },
+          { name: "second", summarizer: saying("Wrong.") },
+        ],
+      });
+    await expect(chain(failing).summarize({ ...request, signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: "ABORTED",
+    });
+    const controller = new AbortController();
+    const waiting: Summarizer = {
+      summarize: () => {
+        controller.abort();
+        return Promise.reject(new ThroughlineError("ABORTED", "The summary was aborted."));
+      },
+    };
+    await expect(chain(waiting).summarize({ ...request, signal: controller.signal })).rejects.toMatchObject({
+      code: "ABORTED",
+    });
+  });
+});
