@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import { contextOverflowError } from "./context-overflow-error.ts";
 import type { Calibration, ContextEstimate } from "@throughline/tokens";
 import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";
 import { classifyOverflow } from "./classify-overflow.ts";
@@ -7,6 +8,7 @@ import type { GuardAttempt, GuardedRequest, GuardOptions, GuardOutcome } from ".
 import { createGuardTurn } from "./guard-options.ts";
 import { nextRemedy, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
 import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
+import { countedBy, mayBeOverflow, probedOverflow } from "./overflow-probe.ts";
 import { overflowInReply, silentOverflow } from "./overflow-in-reply.ts";
 import { silentTruncation } from "./ollama.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
@@ -64,6 +66,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
   #ownCures = 0;
   #reply: Reply | null = null;
   #partial: unknown = notKept;
+  /** True once an unreadable refusal was looked into, and while what to do about it is open. */
+  #hasProbed = false;
+  #isProbe = false;
 
   constructor(options: GuardOptions<Reply>, calibration: Calibration) {
     const {
@@ -111,11 +116,12 @@ class CallRun<Reply> implements GuardRun<Reply> {
       this.#reply = reply;
       return await this.#judgeReply(reply, attempt);
     } catch (error) {
-      return this.#judgeError(error, attempt);
+      return await this.#judgeError(error, attempt);
     }
   }
 
   async shrink(): Promise<GuardStep> {
+    if (this.#isProbe) return this.#shrinkForProbe();
     await this.#askWindow();
     let isShrunk = false;
     for (;;) {
@@ -128,6 +134,16 @@ class CallRun<Reply> implements GuardRun<Reply> {
       // Without a window nothing tells whether it is enough, and the last call has nothing after it to fall back on.
       if (isShrunk && !(this.#window === null && this.#isLastRetry())) return "shrunk";
     }
+  }
+
+  /** Nobody said that it is too large, so nothing but oversized results may be touched. */
+  async #shrinkForProbe(): Promise<GuardStep> {
+    this.#isProbe = false;
+    this.#isNews = false;
+    this.error = this.#overflowCause;
+    if (this.#used.has("truncate")) return "failed";
+    this.#used.add("truncate");
+    return (await this.#tryRemedy("truncate")) ? "shrunk" : "failed";
   }
 
   outcome(state: "done" | "kept"): GuardOutcome<Reply> {
@@ -147,20 +163,14 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   overflowError(): ThroughlineError {
-    const { tokens } = this.estimate;
-    const limit = this.#overflow?.limitTokens ?? this.#window;
-    const calls = this.#calls === 1 ? "1 call" : `${this.#calls} calls`;
-    const size = limit === null ? `about ${tokens} tokens` : `about ${tokens} of ${limit} tokens`;
-    const details = {
+    const situation = {
       kind: this.#overflow?.kind ?? this.#kind,
-      estimatedTokens: tokens,
-      windowTokens: limit,
+      estimatedTokens: this.estimate.tokens,
+      windowTokens: this.#overflow?.limitTokens ?? this.#window,
       attempts: this.#attempts,
       limits: this.#limits,
     };
-    const message = `the request does not fit (${details.kind}): ${size} after ${calls}`;
-    const cause = this.#overflowCause === null ? {} : { cause: this.#overflowCause };
-    return new ThroughlineError("CONTEXT_OVERFLOW", message, { details, ...cause });
+    return contextOverflowError(situation, this.#calls, this.#overflowCause);
   }
 
   /** The estimate, or the provider's own count where the estimate leaves it open. */
@@ -171,14 +181,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
     if (this.#window === null || !countTokens) return highTokens;
     const room = this.#window - outputReserve(this.#window, this.#request.maxOutputTokens);
     if (tokens > room || tokens < room * 0.85) return highTokens;
-    try {
-      this.#counted = await countTokens(this.#request, this.#signal);
-      return this.#counted;
-    } catch (cause) {
-      // Counting is an extra: without it the estimate decides.
-      this.#options.onEvent?.({ name: "guard.count-failed", cause });
-      return highTokens;
-    }
+    this.#counted = await countedBy(this.#options, this.#request);
+    return this.#counted ?? highTokens;
   }
 
   /** What does not fit; null when everything does or nothing is known. */
@@ -202,13 +206,27 @@ class CallRun<Reply> implements GuardRun<Reply> {
     return "answered";
   }
 
-  #judgeError(error: unknown, attempt: number): GuardStep {
-    const overflow = classifyOverflow(error, this.#options.model);
+  async #judgeError(error: unknown, attempt: number): Promise<GuardStep> {
+    const overflow = await this.#probed(error, classifyOverflow(error, this.#options.model));
     if (!this.#isAborted() && overflow.overflow) return this.#meetOverflow(overflow, error, attempt);
     if (!this.#isAborted()) this.#learn(overflow);
     this.#attempts.push(this.#attempt(attempt, "failed"));
     this.error = error;
     return this.#isAborted() ? "aborted" : "failed";
+  }
+
+  /** Of an unreadable refusal of a large request the provider's count tells, or, without one, shorter results do: once. */
+  async #probed(error: unknown, found: OverflowClassification): Promise<OverflowClassification> {
+    if (this.#hasProbed || this.#isAborted() || !mayBeOverflow(error, found, this.estimate, this.#window)) return found;
+    this.#hasProbed = true;
+    if (!this.#options.countTokens) {
+      this.#isProbe = this.#partial === notKept;
+      return this.#isProbe ? probedOverflow(found, this.#window, null) : found;
+    }
+    this.#counted ??= await countedBy(this.#options, this.#request);
+    const reserve = outputReserve(this.#window ?? 0, this.#request.maxOutputTokens);
+    const isOver = this.#counted !== null && this.#counted + reserve > (this.#window ?? 0);
+    return isOver ? probedOverflow(found, this.#window, this.#counted) : found;
   }
 
   #meetOverflow(overflow: OverflowClassification, cause: unknown, attempt: number, hasAnswer = false): GuardStep {
@@ -372,13 +390,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   #emitAttempt(attempt: number | null): void {
+    const { estimate } = this;
     const remedies = [...this.#effective];
-    this.#options.onEvent?.({
-      name: "guard.attempt",
-      attempt,
-      remedies,
-      estimate: this.estimate,
-      windowTokens: this.#window,
-    });
+    this.#options.onEvent?.({ name: "guard.attempt", attempt, remedies, estimate, windowTokens: this.#window });
   }
 }

@@ -118,6 +118,64 @@ describe("a guarded call", () => {
     expect(failing.events.map(({ name }) => name)).toContain("guard.count-failed");
   });
 
+  describe("a refusal that nobody can read", () => {
+    const refusal = Object.assign(new Error("invalid request"), { status: 400 });
+    const request = { messages: turns(1, "word ".repeat(4000)), maxOutputTokens: 10 };
+    // Measured, so that there is no doubt before the call; the window is wrong or something else is.
+    const actual = { tokens: 4000, coversMessages: request.messages.length };
+    const isWhole = ({ messages }: GuardedRequest): boolean => JSON.stringify(messages).length > 19_000;
+    const ask = (windowTokens: number, more: Partial<GuardOptions<unknown>> = {}): Run =>
+      run({
+        request,
+        windowTokens,
+        actual,
+        call: async (sent) => {
+          if (isWhole(sent)) throw refusal;
+          return fine;
+        },
+        ...more,
+      });
+
+    it("of a large request is cured by shorter results, when it was the size", async () => {
+      const { changes, attempts } = await ask(4200).result;
+      expect(changes.map(({ what }) => what)).toEqual(["tool-result"]);
+      expect(attempts.map(({ outcome, overflow: found }) => [outcome, found?.rule])).toEqual([
+        ["overflowed", "probe:truncate"],
+        ["answered", undefined],
+      ]);
+    });
+
+    it("is passed on as it came, after one more call and no compaction, when it was not [GRD-06]", async () => {
+      let compactions = 0;
+      const compact = async (): Promise<null> => ((compactions += 1), null);
+      const one = ask(4200, { compact, call: async () => Promise.reject(refusal) });
+      await expect(one.result).rejects.toBe(refusal);
+      expect([one.sent.length, compactions]).toEqual([2, 0]);
+    });
+
+    it("of a small request, or of another status, is passed on at once [GRD-06]", async () => {
+      const fault = Object.assign(new Error("invalid request"), { status: 500 });
+      const small = ask(5000);
+      const other = ask(4200, { call: async () => Promise.reject(fault) });
+      await expect(small.result).rejects.toBe(refusal);
+      await expect(other.result).rejects.toBe(fault);
+      expect([small.sent.length, other.sent.length]).toEqual([1, 1]);
+    });
+
+    it("is what the counting endpoint says it is [GRD-18]", async () => {
+      // Before the call the endpoint fails; after the refusal it answers.
+      const counting = (tokens: number): Partial<GuardOptions<unknown>> => {
+        let asked = 0;
+        return { countTokens: async () => (asked++ === 0 ? Promise.reject(new Error("no")) : tokens) };
+      };
+      const over = await ask(4200, counting(4300)).result;
+      expect(over.attempts[0]?.overflow).toMatchObject({ rule: "probe:count", inputTokens: 4300, limitTokens: 4200 });
+      const fits = ask(4200, counting(4000));
+      await expect(fits.result).rejects.toBe(refusal);
+      expect(fits.sent).toHaveLength(1);
+    });
+  });
+
   it("goes on when the compaction fails, and tells [GRD-17]", async () => {
     const compact = async (): Promise<never> => Promise.reject(new Error("the summariser is down"));
     const one = run({ request: { messages: turns(30, "word ".repeat(60)) }, windowTokens: 4000, compact });

@@ -1,0 +1,24 @@
+import { ThroughlineError } from "@throughline/core";
+import type { GuardAttempt } from "./guard-options.ts";
+import type { LearnedLimits } from "./learned-limits.ts";
+import type { OverflowKind } from "./overflow.ts";
+
+/** What is known of a request that nothing made small enough. */
+interface OverflowSituation {
+  readonly kind: OverflowKind;
+  readonly estimatedTokens: number;
+  readonly windowTokens: number | null;
+  readonly attempts: readonly GuardAttempt[];
+  readonly limits: LearnedLimits;
+}
+
+/** `CONTEXT_OVERFLOW` with every attempt, and the provider's error where there was one. */
+export function contextOverflowError(situation: OverflowSituation, calls: number, cause: unknown): ThroughlineError {
+  const { kind, estimatedTokens: tokens, windowTokens: limit } = situation;
+  const size = limit === null ? `about ${tokens} tokens` : `about ${tokens} of ${limit} tokens`;
+  const message = `the request does not fit (${kind}): ${size} after ${calls === 1 ? "1 call" : `${calls} calls`}`;
+  return new ThroughlineError("CONTEXT_OVERFLOW", message, {
+    details: { ...situation },
+    ...(cause === null ? {} : { cause }),
+  });
+}
