@@ -1,0 +1,199 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createProviderSimulator } from "@throughline/provider-simulator";
+import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { objects, runChild, runHere, start, temporaryDirectory } from "./harness.ts";
+import { runInTerminal } from "./terminal.ts";
+
+interface Provider {
+  readonly model: string;
+  environment(url: string): Record<string, string>;
+}
+
+const providers: Readonly<Record<string, Provider>> = {
+  "@anthropic-ai/sdk": {
+    model: "anthropic/claude-opus-5",
+    environment: (url) => ({ ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url }),
+  },
+  openai: {
+    model: "openai/gpt-5",
+    environment: (url) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` }),
+  },
+  ollama: { model: "ollama/qwen3:8b", environment: (url) => ({ OLLAMA_HOST: url }) },
+};
+
+const key = "agent:main:cli:direct:work";
+let directory = temporaryDirectory();
+beforeEach(() => {
+  directory = temporaryDirectory();
+  writeFileSync(join(directory.path, "a.txt"), "alpha");
+  writeFileSync(join(directory.path, "b.txt"), "beta");
+});
+afterEach(() => directory.remove());
+
+async function roles(of: string): Promise<string[]> {
+  const { stdout } = await runHere(directory.path, ["show", of, "--json", "--quiet"]);
+  return objects(stdout).flatMap(({ record }) => {
+    const { message } = (record ?? {}) as { message?: { role: string } };
+    return message === undefined ? [] : [message.role];
+  });
+}
+
+async function simulator(options: ProviderSimulatorOptions): Promise<ReturnType<typeof createProviderSimulator>> {
+  const made = createProviderSimulator({ ollamaContextTokens: 100_000, ...options });
+  await made.start();
+  return made;
+}
+
+const bothFiles = {
+  kind: "answer",
+  content: [
+    { type: "text", text: "I read both." },
+    { type: "tool-call", name: "read", input: { path: "a.txt" } },
+    { type: "tool-call", name: "read", input: { path: "b.txt" } },
+  ],
+} as const;
+const longAnswer = { kind: "answer", content: "word ".repeat(400), eventDelayMs: 20 } as const;
+
+describe.each(Object.entries(providers))("a conversation through %s", (_, { model, environment }) => {
+  it(
+    "is killed in the middle of a reply, says so at the next start, and goes on without a refusal [LOOP-05, LOOP-06]",
+    { timeout: 90_000 },
+    async () => {
+      await using provider = await simulator({ replies: [bothFiles, longAnswer], fallback: () => "Here again." });
+      const options = { environment: environment(provider.url) };
+      const args = ["chat", "--key", key, "--model", model];
+
+      const child = start(directory.path, [...args, "--once", "Read a.txt and b.txt"], options);
+      child.stdin.end();
+      let printed = "";
+      let talk = "";
+      child.stdout.on("data", (chunk) => (printed += chunk));
+      child.stderr.on("data", (chunk) => (talk += chunk));
+      await expect.poll(() => printed, { timeout: 20_000 }).toMatch(/word word/);
+      child.kill("SIGKILL");
+      await once(child, "close");
+      expect(printed).toContain("I read both.");
+      // The two run at the same time; whichever ends first is told first.
+      for (const line of [/^read a\.txt \(5 B, \d+ ms\)$/m, /^read b\.txt \(4 B, \d+ ms\)$/m])
+        expect(talk).toMatch(line);
+
+      const next = await runChild(directory.path, [...args, "--once", "Go on"], options);
+      expect(next).toMatchObject({ code: 0, stdout: "Here again.\n" });
+      expect(next.stderr).toMatch(/The last turn was interrupted \(pid \d+ on .+\): "Read a\.txt and b\.txt"/);
+      const last = await runChild(directory.path, [...args, "--once", "And?", "--json"], options);
+      expect(objects(last.stdout)).toMatchObject([
+        { kind: "turn", key, outcome: "done", text: "Here again.", calls: 1 },
+      ]);
+
+      expect(provider.refusals).toEqual([]);
+      const sent = JSON.stringify(provider.requests.at(-1)?.body);
+      for (const text of ["I read both.", "alpha", "beta", "Go on", "And?"]) expect(sent).toContain(text);
+      expect(await roles(key)).toEqual([
+        "user",
+        "assistant",
+        "toolResult",
+        "toolResult",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+      ]);
+    },
+  );
+
+  it("keeps what had arrived when Ctrl-C cancels a turn, and is there for the next one", async () => {
+    await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
+    await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", model], {
+      environment: environment(provider.url),
+    });
+    await terminal.waitFor("> ");
+    terminal.write("Tell me\r");
+    await terminal.waitFor("word word");
+    terminal.write("\u0003");
+    await terminal.waitFor("(cancelled; what had arrived is kept)");
+    await terminal.waitFor("> ");
+    terminal.write("And now?\r");
+    await terminal.waitFor("Here again.");
+    await terminal.waitFor("> ");
+    const { stdout } = await runHere(directory.path, ["show", key, "--json", "--role", "assistant", "--quiet"]);
+    const [kept] = objects(stdout).map(({ record }) => (record as { message: object } | undefined)?.message);
+    expect(kept).toMatchObject({
+      stopReason: "aborted",
+      content: [{ type: "text", text: expect.stringMatching(/^(word ){2,399}/) }],
+    });
+    expect(provider.refusals).toEqual([]);
+  });
+
+  it("says what the provider said when a call fails, keeps what was said, and asks again with /continue [LOOP-04]", async () => {
+    const failure = { kind: "error", status: 400, message: "the moon is in the wrong phase" } as const;
+    await using provider = await simulator({ replies: [failure], fallback: () => "Here again." });
+    await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", model], {
+      environment: environment(provider.url),
+    });
+    await terminal.waitFor("> ");
+    terminal.write("Tell me\r");
+    await terminal.waitFor("wrong phase");
+    await terminal.waitFor("> ");
+    terminal.write("/continue\r");
+    await terminal.waitFor("Here again.");
+    await terminal.waitFor("> ");
+    expect(await roles(key)).toEqual(["user", "assistant"]);
+    expect(provider.refusals).toEqual([]);
+  });
+});
+
+describe("two terminals on one session", () => {
+  it("reject, queue and branch as asked, and nothing of two turns is mixed", { timeout: 90_000 }, async () => {
+    const slow = { kind: "answer", content: "slow ".repeat(600), eventDelayMs: 50 } as const;
+    await using provider = await simulator({ replies: ["quick", slow], fallback: () => "quick" });
+    const anthropic = providers["@anthropic-ai/sdk"];
+    const options = { environment: anthropic?.environment(provider.url) ?? {} };
+    const args = ["chat", "--key", key, "--model", anthropic?.model ?? "", "--json"];
+    await runChild(directory.path, [...args, "--once", "before all"], options);
+
+    const first = start(directory.path, [...args.slice(0, -1), "--once", "first"], options);
+    first.stdin.end();
+    let printed = "";
+    first.stdout.on("data", (chunk) => (printed += chunk));
+    const isOver = once(first, "close");
+    await expect.poll(() => printed, { timeout: 20_000 }).toContain("slow slow");
+
+    const rejected = await runChild(directory.path, [...args, "--once", "rejected"], options);
+    expect(rejected.code).toBe(1);
+    expect(objects(rejected.stderr).at(-1)).toMatchObject({
+      code: "SESSION_BUSY",
+      retryable: true,
+      details: { owner: expect.stringContaining(`pid ${first.pid} `) },
+    });
+    const branched = await runChild(directory.path, [...args, "--once", "branched", "--when-busy", "branch"], options);
+    expect(branched.code).toBe(0);
+    const [branch] = objects(branched.stdout);
+    expect(branch).toMatchObject({ outcome: "done", text: "quick", key: expect.not.stringMatching(/:work$/) });
+    const queued = start(directory.path, [...args, "--once", "queued", "--when-busy", "queue"], options);
+    queued.stdin.end();
+    let answer = "";
+    let talk = "";
+    queued.stdout.on("data", (chunk) => (answer += chunk));
+    queued.stderr.on("data", (chunk) => (talk += chunk));
+    const isAnswered = once(queued, "close");
+    await expect.poll(() => talk, { timeout: 20_000 }).toContain(`waiting for pid ${first.pid} `);
+    first.kill("SIGINT");
+    expect(await isOver).toEqual([130, null]);
+    await isAnswered;
+    expect(objects(answer)).toMatchObject([{ outcome: "done", text: "quick", key }]);
+
+    const texts = async (of: string): Promise<string[]> => {
+      const { stdout } = await runHere(directory.path, ["show", of, "--json", "--role", "user", "--quiet"]);
+      return objects(stdout).flatMap(({ record }) =>
+        record === undefined ? [] : [(record as { message: { content: string } }).message.content],
+      );
+    };
+    expect(await texts(key)).toEqual(["before all", "first", "queued"]);
+    expect(await roles(key)).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
+    expect(await texts(String(branch?.["key"]))).toEqual(["before all", "branched"]);
+    expect(provider.refusals).toEqual([]);
+  });
+});
