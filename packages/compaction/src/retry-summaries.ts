@@ -1,6 +1,7 @@
 import {
   hasErrorCode,
   loadExisting,
+  patchEntry,
   throughlineDraft,
   ThroughlineError,
   updateEntry,
@@ -249,10 +250,12 @@ class RetryPass {
     const { store, ids } = this.options;
     const { stored } = improvedSummary;
     const { text: better, details } = this.whole(improvedSummary, prose, before);
+    const isRedacted = retryReason(improvedSummary, before) === "redacted";
     const state = await loadExisting(store, this.ref);
-    const entry = retryPatch(state.entry, stored.id, null);
     const records = await this.read(Math.min(stored.seq, state.head.windowSeq ?? stored.seq));
-    if (newestBoundaryId(records, state.head.headId) === stored.id) {
+    const newestId = newestBoundaryId(records, state.head.headId);
+    let entry = retryPatch(state.entry, stored.id, null);
+    if (newestId === stored.id) {
       const { firstKeptEntryId, tokensBefore } = stored.record;
       const improved = { ...details, source: "model", needsRetry: false, supersedes: stored.id };
       const draft: RecordDraft = {
@@ -268,10 +271,18 @@ class RetryPass {
           expect: { head: state.head.headId },
           entry: { ...entry, totalTokensFresh: false },
         });
+        // The old text may repeat what may not be said any more; nothing shows it from here on.
+        if (isRedacted) await store.redact(this.ref, [stored.id], { reason: "a summary of redacted records" });
         return { as: "compaction", appended };
       } catch (error) {
         if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
       }
+    }
+    const newest = summaryChain(records).find((one) => one.stored.id === newestId && newestId !== stored.id);
+    if (newest !== undefined) {
+      // The newest one was built on the poorer text: it is due in the same commit, so that no crash forgets it.
+      const due = newRetry(Math.min(newest.details.summarizedFromSeq, stored.seq));
+      entry = retryPatch(patchEntry(state.entry, entry), newest.stored.id, due);
     }
     const note = { kind: "summary-superseded", summaryId: stored.id, summary: better };
     return { as: "note", appended: await store.append(this.ref, [throughlineDraft("note", note)], { entry }) };

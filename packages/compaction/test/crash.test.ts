@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { loadExisting, ThroughlineError, type SessionStore } from "@throughline/core";
+import { systemRecordIds } from "@throughline/core/node";
+import { createCompactor, createSummaryRetry, readRetries, tokenMeasure } from "@throughline/compaction";
+import { emptyCalibration } from "@throughline/tokens";
+import { HandClock } from "./hand-clock.ts";
+import {
+  allRecords,
+  begin,
+  contextOf,
+  counter,
+  failing,
+  places,
+  ports,
+  ref,
+  request,
+  summarizer,
+  turns,
+  type Place,
+} from "./scene.ts";
+
+/** A store whose process ends at its n-th call: before the call is done or after it, and every later one fails. */
+function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {
+  let made = 0;
+  const gone = (): ThroughlineError => new ThroughlineError("STORE_CLOSED", "the process is gone");
+  const handler: ProxyHandler<SessionStore> = {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function" || name === "close" || typeof name === "symbol") return value;
+      return (...args: unknown[]) => {
+        made++;
+        if (made > calls || (made === calls && !isDone)) {
+          if (name === "read") throw gone();
+          return Promise.reject(gone());
+        }
+        const result: unknown = Reflect.apply(value, target, args);
+        return made < calls || name === "read" ? result : Promise.resolve(result).then(() => Promise.reject(gone()));
+      };
+    },
+  };
+  return { store: new Proxy(store, handler), made: () => made };
+}
+
+const good = "They read the files one by one and found nothing wrong so far.";
+
+describe.each(places)("a process that ends, over store-$name", ({ create }) => {
+  let place: Place;
+  afterEach(() => place.remove());
+
+  /** Runs work on a store that ends at its 1st, 2nd, … call until it survives; returns how many calls that took. */
+  async function endEverywhere(
+    prepare: (store: SessionStore) => Promise<void>,
+    work: (store: SessionStore) => Promise<unknown>,
+    check: (store: SessionStore) => Promise<void>,
+  ): Promise<number> {
+    let calls = 0;
+    for (const isDone of [false, true]) {
+      for (calls = 1; ; calls++) {
+        place = create();
+        const store = place.open();
+        await prepare(store);
+        const broken = ending(store, calls, isDone);
+        await work(broken.store).catch((error: unknown) => expect(error).toMatchObject({ code: "STORE_CLOSED" }));
+        await store.close();
+        const again = place.open();
+        await check(again);
+        await again.close();
+        if (broken.made() < calls) break;
+        place.remove();
+      }
+    }
+    return calls - 1;
+  }
+
+  it("at any call of a compaction leaves the old state or the new, and the next compaction works [CMP-04]", async () => {
+    const compact = (store: SessionStore): Promise<unknown> =>
+      createCompactor({ store, ...ports, summarizers: [summarizer(good)] }).compact(ref, request(8000));
+    const seen = new Set<string>();
+    const calls = await endEverywhere(
+      (store) => begin(store, turns(16)),
+      compact,
+      async (store) => {
+        const { entry, head } = await loadExisting(store, ref);
+        const compactions = (await allRecords(store)).filter(({ type }) => type === "compaction").length;
+        const { messages, summaryId } = await contextOf(store);
+        expect(compactions).toBeLessThanOrEqual(1);
+        seen.add(compactions === 0 ? "old" : "new");
+        expect([entry.compactionCount ?? 0, summaryId !== null, head.windowSeq !== null]).toEqual(
+          compactions === 0 ? [0, false, false] : [1, true, true],
+        );
+        expect(messages.length).toBe(compactions === 0 ? 64 : messages.length);
+        await store.append(ref, turns(16, 16));
+        expect(await compact(store)).toMatchObject({ kind: "compacted" });
+      },
+    );
+    expect(calls).toBeGreaterThan(4);
+    expect([...seen].toSorted()).toEqual(["new", "old"]);
+  });
+
+  it("at any call of a retry leaves the poorer summary or the better, and the next retry settles it [RTY-07]", async () => {
+    const clock = new HandClock();
+    const measure = tokenMeasure(counter, emptyCalibration);
+    const retry = (store: SessionStore): Promise<unknown> =>
+      createSummaryRetry({ store, clock, ids: systemRecordIds, measure, summarizers: [summarizer(good)] }).run(ref);
+    const seen = new Set<string>();
+    const calls = await endEverywhere(
+      async (store) => {
+        await begin(store, turns(16));
+        await createCompactor({ store, ...ports, summarizers: [failing] }).compact(ref, request(8000));
+      },
+      retry,
+      async (store) => {
+        const summary = JSON.stringify((await contextOf(store)).messages[0]?.content);
+        const isBetter = summary.includes("found nothing wrong");
+        seen.add(isBetter ? "new" : "old");
+        expect(Object.keys(readRetries((await loadExisting(store, ref)).entry))).toHaveLength(isBetter ? 0 : 1);
+        await retry(store);
+        expect(JSON.stringify((await contextOf(store)).messages[0]?.content)).toContain("found nothing wrong");
+        expect(readRetries((await loadExisting(store, ref)).entry)).toEqual({});
+        expect((await allRecords(store)).filter(({ type }) => type === "compaction")).toHaveLength(2);
+      },
+    );
+    expect(calls).toBeGreaterThan(4);
+    expect([...seen].toSorted()).toEqual(["new", "old"]);
+  });
+});
