@@ -62,7 +62,7 @@ export function isSameCall(one: CallName, other: CallName): boolean {
 }
 
 /** Of the record's line: what does not fit goes into a further record. */
-export const maxCallBytes = 600;
+const maxCallBytes = 600;
 
 /** The drafts of a call: one, or two when its changes are too long. */
 export function callDrafts(call: CallFacts): readonly RecordDraft[] {

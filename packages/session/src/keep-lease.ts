@@ -12,11 +12,14 @@ export interface LeaseScene {
   readonly onLost: (cause: unknown) => void;
 }
 
+/** Made once: a reason of its own each time would be an error with a stack. */
+const stopped = "the turn is over";
+
 /** Renews the lease at a third of its length until it is told to stop, or the turn is lost. */
 export function keepLease(scene: LeaseScene): () => void {
   const stopping = new AbortController();
   void renewAgain(scene, stopping.signal);
-  return () => stopping.abort();
+  return () => stopping.abort(stopped);
 }
 
 async function renewAgain(scene: LeaseScene, signal: AbortSignal): Promise<void> {

@@ -36,7 +36,7 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
     emit?.({ name: "lease.lost", cause });
     controller.abort(cause);
   };
-  const endForwarding = forward([options.signal, handle.closing], controller);
+  const endForwarding = forward([options.signal], controller);
   const stopLease = keepLease({ log, clock: shared.clock, fence, leaseMs: settings.leaseMs, emit, onLost });
   const model = { provider: settings.model.chat.provider, modelId: settings.model.modelId };
   let run: TurnRun | null = null;

@@ -43,7 +43,11 @@ export class SessionHandle implements Session, TurnHost {
   readonly #emit: Emit | null;
   #model: SessionModel;
   /** The turn that runs here. */
-  #current: { readonly emit: Emit | null; readonly taken: StoredRecord[] } | null = null;
+  #current: {
+    readonly controller: AbortController;
+    readonly emit: Emit | null;
+    readonly taken: StoredRecord[];
+  } | null = null;
   readonly #work = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   readonly #onClose: (handle: SessionHandle) => void;
@@ -183,7 +187,9 @@ export class SessionHandle implements Session, TurnHost {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new ThroughlineError("ABORTED", "The session was closed."));
+    const reason = new ThroughlineError("ABORTED", "The session was closed.");
+    this.#closing.abort(reason);
+    this.#current?.controller.abort(reason);
     await Promise.allSettled(this.#work);
     this.#onClose(this);
   }
@@ -200,9 +206,9 @@ export class SessionHandle implements Session, TurnHost {
     return this.#closing.signal;
   }
 
-  enterTurn(emit: Emit | null): readonly StoredRecord[] {
+  enterTurn(controller: AbortController, emit: Emit | null): readonly StoredRecord[] {
     const taken: StoredRecord[] = [];
-    this.#current = { emit, taken };
+    this.#current = { controller, emit, taken };
     return taken;
   }
 

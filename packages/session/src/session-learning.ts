@@ -30,10 +30,19 @@ const nothing: SessionLearning = {
   spend: nothingSpent,
 };
 
+/** What was kept by this process need not be read again with every turn. */
+const known = new WeakMap<object, SessionLearning>();
+
 /** What cannot be read was not written by us, and is begun anew. */
 export function readLearning(entry: SessionEntry): SessionLearning {
   const kept = entry["throughline"];
   if (typeof kept !== "object" || kept === null) return nothing;
+  const learning = known.get(kept) ?? readKept(kept);
+  known.set(kept, learning);
+  return learning;
+}
+
+function readKept(kept: object): SessionLearning {
   const { calibration, limits, thresholds, spend } = kept as Readonly<Record<string, unknown>>;
   return {
     calibration: readCalibration(calibration) ?? emptyCalibration,
@@ -44,14 +53,17 @@ export function readLearning(entry: SessionEntry): SessionLearning {
 }
 
 /** As the entry keeps it: without what is empty. */
-export function keptLearning({ calibration, limits, thresholds, spend }: SessionLearning): object {
-  return {
+export function keptLearning(learning: SessionLearning): object {
+  const { calibration, limits, thresholds, spend } = learning;
+  const kept = {
     v: 1,
     spend,
     ...(calibration === emptyCalibration ? {} : { calibration }),
     ...(limits === nothingLearned ? {} : { limits }),
     ...(thresholds === freshThresholds ? {} : { thresholds }),
   };
+  known.set(kept, learning);
+  return kept;
 }
 
 export function spendMore(spend: Spend, usage: CallUsage, model: ModelName): Spend {

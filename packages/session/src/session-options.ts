@@ -57,7 +57,7 @@ export interface SessionTool {
 }
 
 /** What is known when the system prompt of a call is made. */
-export interface SystemFacts {
+interface SystemFacts {
   readonly ref: SessionRef;
   readonly turnId: string | null;
   /** Before the call; of the prompt without the system prompt that is being made. */
@@ -81,7 +81,7 @@ export interface StepScene {
   append(drafts: readonly RecordDraft[], options?: StepAppendOptions): Promise<void>;
 }
 
-export interface StepAppendOptions {
+interface StepAppendOptions {
   readonly entry?: Readonly<Record<string, unknown>>;
   /** The oldest seq a context still needs. */
   readonly windowFromSeq?: number;

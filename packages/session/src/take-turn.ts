@@ -29,19 +29,15 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
     }
     emit?.({ name: "turn.queued", owner: null, leaseUntilMs: null });
   }
+  const leave = await wait.enter(queue, { turnId, sinceMs: shared.clock.nowMs() });
   try {
-    const leave = await wait.bounded((signal) => queue.enter({ turnId, sinceMs: shared.clock.nowMs() }, signal));
-    try {
-      return await openTurn({ handle, input, options, turnId, emit, wait });
-    } catch (error) {
-      if (!(error instanceof BranchOff)) throw error;
-    } finally {
-      leave();
-    }
-    return await branchOff(handle, input, options, emit);
+    return await openTurn({ handle, input, options, turnId, emit, wait });
+  } catch (error) {
+    if (!(error instanceof BranchOff)) throw error;
   } finally {
-    wait.end();
+    leave();
   }
+  return branchOff(handle, input, options, emit);
 }
 
 interface OpenScene {
@@ -64,7 +60,7 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
   await log.retarget(targetOf(settings.model));
   if (input.drafts === null) await log.catchUp();
   const controller = new AbortController();
-  const taken = handle.enterTurn(emit);
+  const taken = handle.enterTurn(controller, emit);
   try {
     const resumes = input.drafts === null ? (input.resumes ?? lastTurnId(handle)) : null;
     const beginning = await begun(scene, {

@@ -27,8 +27,8 @@ export interface TurnHost {
   readonly closing: AbortSignal;
   /** @throws {ThroughlineError} INPUT_INVALID */
   assertOpen(): void;
-  /** A turn begins to run here: its events are told, and the messages that are taken in are collected. */
-  enterTurn(emit: Emit | null): readonly StoredRecord[];
+  /** A turn begins to run here: its events are told, the messages that are taken in collected, and closing aborts it. */
+  enterTurn(controller: AbortController, emit: Emit | null): readonly StoredRecord[];
   leaveTurn(): void;
   /** Work in the background that closing waits for. */
   track(work: Promise<unknown>): void;

@@ -267,7 +267,7 @@ export function messageDraft(message: Message): RecordDraft {
   return { type: "message", message };
 }
 
-export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
+function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
   return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
 }
 

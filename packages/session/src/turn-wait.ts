@@ -1,16 +1,18 @@
 import { ThroughlineError, type OpenTurn } from "@throughline/core";
 import type { RunTurnOptions } from "./session.ts";
 import type { TurnHost } from "./turn-host.ts";
+import type { QueueHolder, TurnQueue } from "./turn-queue.ts";
 
 const firstPauseMs = 20;
 const longestPauseMs = 500;
+/** Made once: a reason of its own each time would be an error with a stack. */
+const waitOver = "the wait is over";
 
 /** How long a turn may wait for others, in the queue and for other processes together. */
 export class TurnWait {
   readonly #handle: TurnHost;
   readonly #options: RunTurnOptions;
   readonly #untilMs: number;
-  readonly #over = new AbortController();
   #pauseMs = firstPauseMs;
 
   constructor(handle: TurnHost, options: RunTurnOptions) {
@@ -19,28 +21,27 @@ export class TurnWait {
     this.#untilMs = handle.shared.clock.nowMs() + (options.waitMs ?? 600_000);
   }
 
-  /** @throws {ThroughlineError} ABORTED, SESSION_BUSY when it took too long */
-  async bounded<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const { shared, closing, ref } = this.#handle;
-    const holder = shared.queueOf(ref).holder;
+  /** Enters the queue. @throws {ThroughlineError} ABORTED, SESSION_BUSY when it took too long */
+  async enter(queue: TurnQueue, own: QueueHolder): Promise<() => void> {
+    const { holder } = queue;
+    if (holder === null) return queue.enter(own, undefined);
+    const { clock, owners } = this.#handle.shared;
     const controller = new AbortController();
-    const end = forward([this.#options.signal, closing, this.#over.signal], controller);
+    const end = forward([this.#options.signal, this.#handle.closing], controller);
     let isLate = false;
-    if (holder !== null)
-      void shared.clock.sleep(this.#untilMs - shared.clock.nowMs(), controller.signal).then(
-        () => {
-          isLate = true;
-          controller.abort();
-        },
-        () => null,
-      );
+    const late = (): void => {
+      isLate = true;
+      controller.abort(waitOver);
+    };
+    // Rejected when the wait is over, one way or the other.
+    void clock.sleep(this.#untilMs - clock.nowMs(), controller.signal).then(late, () => null);
     try {
-      return await work(controller.signal);
+      return await queue.enter(own, controller.signal);
     } catch (error) {
-      throw isLate && holder !== null ? busyHere(holder, shared.owners.self) : error;
+      throw isLate ? busyHere(holder, owners.self) : error;
     } finally {
       end();
-      if (holder !== null) this.#over.abort();
+      controller.abort(waitOver);
     }
   }
 
@@ -59,10 +60,6 @@ export class TurnWait {
     } finally {
       end();
     }
-  }
-
-  end(): void {
-    this.#over.abort();
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { createSessions } from "@throughline/session";
@@ -40,7 +41,7 @@ afterEach(async () => {
 });
 
 function take(store: string, provider: ProviderCase, simulator: ProviderSimulator, leaseMs: number): TurnProcess {
-  const script = join(import.meta.dirname, "turn-process.ts");
+  const script = fileURLToPath(new URL("./turn-process.ts", import.meta.url));
   const given = [store, folder, provider.name, simulator.url, "Write a lot", String(leaseMs)];
   const child = spawn(process.execPath, [script, ...given], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
