@@ -34,7 +34,7 @@ export function listStatement(schema: string, query: ListQuery, plan: ListPlan):
   const texts = [namespace, agentId ?? "", keyPrefix];
   if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
   const conditions = [`t.namespace = ${bind(namespace)}`];
-  if (state !== "any") conditions.push(`(t.archive_id <> '') = ${state === "archived"}`);
+  if (state !== "any") conditions.push(state === "archived" ? "t.archived" : "NOT t.archived");
   if (agentId !== undefined) conditions.push(`t.agent_id = ${bind(agentId)}`);
   if (keyPrefix !== "")
     conditions.push(`t.key >= ${bind(keyPrefix)} AND t.key <= ${bind(keyPrefix + lastKey.slice(0, 64))}`);

@@ -62,8 +62,12 @@ export interface SchemaVersion {
 }
 
 export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
-  const [there] = await run("SELECT to_regclass($1) AS info", [`${place.schema}.store_info`]);
-  if (there?.["info"] === null || there === undefined) return null;
+  // The catalog itself: names are looked up in a cache that may not know yet what the node before has just made.
+  const [there] = await run(
+    "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'store_info'",
+    [place.schemaName],
+  );
+  if (there === undefined) return null;
   const rows = await run(`SELECT name, value FROM ${place.schema}.store_info`);
   const values = new Map(rows.map((row) => [String(row["name"]), String(row["value"])]));
   const version = Number(values.get("version"));

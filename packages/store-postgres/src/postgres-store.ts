@@ -77,7 +77,7 @@ class PostgresSessionStore implements PostgresStore {
       schema = "throughline",
     } = options;
     this.#signals = notify
-      ? new SessionSignals(this.#scene.pool, listening, `"${schema}_grown"`, { clock, random })
+      ? new SessionSignals(this.#scene.pool, listening, `${schema}_grown`, { clock, random })
       : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
       this.#life.begin(signal);

@@ -68,6 +68,7 @@ CREATE TABLE ${schema}.sessions (
   appended_at_ms bigint NOT NULL DEFAULT 0,
   updated_at_ms bigint NOT NULL,
   appended_slot bigint GENERATED ALWAYS AS (appended_at_ms / 60000) STORED,
+  archived boolean GENERATED ALWAYS AS (archive_id <> '') STORED,
   updated_slot bigint GENERATED ALWAYS AS (updated_at_ms / 60000) STORED,
   keyed_next bigint NOT NULL DEFAULT 1,
   keyed_rows integer NOT NULL DEFAULT 0,
@@ -84,8 +85,8 @@ CREATE TABLE ${schema}.sessions (
   CONSTRAINT sessions_address UNIQUE (namespace, agent_id, key, archive_id)
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX sessions_folded_id ON ${schema}.sessions (lower(session_id), agent_id, namespace);
-CREATE INDEX sessions_listed ON ${schema}.sessions ((archive_id <> ''), namespace, updated_slot DESC);
-CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions ((archive_id <> ''), agent_id, namespace, updated_slot DESC);
+CREATE INDEX sessions_listed ON ${schema}.sessions (archived, namespace, updated_slot DESC);
+CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions (agent_id, archived, namespace, updated_slot DESC);
 CREATE INDEX sessions_appended ON ${schema}.sessions (appended_slot);
 CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE base_nos IS NOT NULL;
 `;

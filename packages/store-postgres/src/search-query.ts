@@ -65,7 +65,7 @@ export function candidateStatement(
   const owned = [`s.namespace = ${bind(scope.namespace)}`];
   if (agentId !== undefined) owned.push(`s.agent_id = ${bind(agentId)}`);
   if (key !== undefined) owned.push(`s.key = ${bind(key)}`);
-  if (scope.state !== "any") owned.push(`(s.archive_id <> '') = ${scope.state === "archived"}`);
+  if (scope.state !== "any") owned.push(scope.state === "archived" ? "s.archived" : "NOT s.archived");
   const sql = `
 SELECT c.rank, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, d.role AS said_by, r.seq, r.id, r.parent_id, r.type,
   r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded, NULL AS base_id,
@@ -79,7 +79,7 @@ ORDER BY c.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(page.size)} OFF
   return { sql, values };
 }
 
-const ownerColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.session_id";
+const ownerColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.archived, s.session_id";
 
 /** The session that wrote the record; where that was purged, the oldest fork that shares it. */
 function owner(schema: string): string {

@@ -120,7 +120,7 @@ export class SessionSignals {
         for (const sessionNo of payload.split(",")) this.#wake(sessionNo);
       };
       connection.on("notification", onNotification);
-      await connection.query({ text: `LISTEN ${this.#channel}`, values: [] });
+      await connection.query({ text: `LISTEN "${this.#channel}"`, values: [] });
       onReady();
       for (const sessionNo of this.#watchers.keys()) this.#wake(sessionNo);
       await ended;

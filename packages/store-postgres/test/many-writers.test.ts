@@ -1,0 +1,124 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import process from "node:process";
+import type { SessionRef } from "@throughline/core";
+import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, inject, it } from "vitest";
+import { newSchema } from "./store-under-test.ts";
+
+const place = inject("postgres");
+const url = "unavailable" in place ? "" : place.url;
+
+/** 10,000 turns of eight processes take minutes; the quick size shows the same. */
+const isFull = process.env["THROUGHLINE_FULL"] === "1";
+
+function refOf(index: number): SessionRef {
+  return { namespace: "", agentId: "main", key: `agent:main:shared-${index}` };
+}
+
+/** What the process was told, a line for each acknowledged append. */
+function appendMany(schema: string, name: string, count: number, sessions: number): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [
+      join(import.meta.dirname, "append-many.ts"),
+      url,
+      schema,
+      name,
+      String(count),
+      String(sessions),
+    ]);
+    let [output, errors] = ["", ""];
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+    child.on("error", reject);
+    child.on("close", (code) =>
+      code === 0 ? resolve(output.trim().split("\n")) : reject(new Error(`${name} ended with ${code}: ${errors}`)),
+    );
+  });
+}
+
+/** Every acknowledged record once, at the seq that was said, in one line of parents. */
+async function expectOneLine(store: PostgresStore, ref: SessionRef, said: readonly string[]): Promise<void> {
+  const found: string[] = [];
+  const texts: string[] = [];
+  let parent: string | null = null;
+  for await (const { records } of store.read(ref)) {
+    for (const { seq, id, parentId, record } of records) {
+      expect([seq, parentId]).toEqual([found.length + 1, parent]);
+      found.push(`${seq}:${id}`);
+      texts.push(String((record["message"] as { readonly content: string }).content));
+      parent = id;
+    }
+  }
+  expect(found.toSorted()).toEqual(said.toSorted());
+  expect(new Set(texts).size).toBe(texts.length);
+}
+
+describe.skipIf(url === "")(
+  `writers in many processes${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  () => {
+    it.each([
+      { processes: 2, turns: isFull ? 2000 : 100, sessions: 1 },
+      { processes: 8, turns: isFull ? 10_000 : 320, sessions: 4 },
+    ])(
+      "$processes processes, $turns turns, $sessions sessions: one line each, every acknowledged record once [TST-01]",
+      async ({ processes, turns, sessions }) => {
+        const schema = newSchema();
+        await using store = createPostgresStore({ url, schema });
+        for (let index = 0; index < sessions; index++)
+          await store.save(refOf(index), { sessionId: `shared-${index}` }, { ifRevision: null });
+        const lines = await Promise.all(
+          Array.from({ length: processes }, (_each, index) =>
+            appendMany(schema, `writer-${index}`, turns / processes, sessions),
+          ),
+        );
+        expect(lines.flat()).toHaveLength(turns);
+        for (let index = 0; index < sessions; index++) {
+          const own = lines.flat().filter((line) => line.startsWith(`${index} `));
+          await expectOneLine(
+            store,
+            refOf(index),
+            own.flatMap((line) => line.split(" ").slice(1)),
+          );
+        }
+      },
+      isFull ? 600_000 : 60_000,
+    );
+
+    it("a node killed in the middle of a checkpoint: another takes over and finishes it, once", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema });
+      await store.save(refOf(0), { sessionId: "job" }, { ifRevision: null });
+      const name = "checkpoint job";
+      const child = spawn(process.execPath, [join(import.meta.dirname, "hold-lease.ts"), url, schema, name, "600"]);
+      const first = await new Promise<JobLease>((resolve, reject) => {
+        child.stdout.once("data", (chunk: Buffer) => resolve(JSON.parse(chunk.toString()) as JobLease));
+        child.once("close", (code) => reject(new Error(`ended with ${code}`)));
+      });
+      child.kill("SIGKILL");
+      const checkpoint = [{ type: "checkpoint", checkpoint: { summary: "done" } }];
+      const finish = async (owner: string): Promise<boolean> => {
+        for (;;) {
+          const lease = await store.leases.acquire(name, { owner, leaseMs: 5000 });
+          if (lease === null) {
+            await sleep(20);
+            continue;
+          }
+          // The job's own key: whoever comes after it was done finds it done.
+          const { replayed } = await store.append(refOf(0), checkpoint, {
+            lease,
+            idempotencyKey: "checkpoint up to 0",
+          });
+          await store.leases.release(lease);
+          return !replayed;
+        }
+      };
+      const done = await Promise.all([finish("second"), finish("third")]);
+      expect(done.filter(Boolean)).toHaveLength(1);
+      // What the killed one had on its way comes too late.
+      await expect(store.append(refOf(0), checkpoint, { lease: first })).rejects.toMatchObject({ code: "LEASE_LOST" });
+      expect((await store.load(refOf(0)))?.head.lastSeq).toBe(1);
+    });
+  },
+);

@@ -1,0 +1,46 @@
+import { crc32 } from "node:zlib";
+import { hasErrorCode, type ThroughlineError } from "@throughline/core";
+import { createPostgresStore } from "@throughline/store-postgres";
+import { describe, expect, it } from "vitest";
+import { arrayLiteral } from "../src/array-literal.ts";
+import { joinChecksums } from "../src/join-checksums.ts";
+
+describe("what needs no server", () => {
+  it("an array is written as PostgreSQL reads it", () => {
+    expect(arrayLiteral(["a", null, 'q"\\', 1, true, Uint8Array.of(1, 255)])).toBe(
+      String.raw`{"a",NULL,"q\"\\",1,true,"\\x01ff"}`,
+    );
+  });
+
+  it("checksums of two texts join to that of both", () => {
+    for (const [one, other] of [
+      ["a", "b"],
+      ["", "x"],
+      ["x".repeat(1000), "y".repeat(12_345)],
+      ["ä", ""],
+    ] as const)
+      expect(joinChecksums(crc32(one), crc32(other), Buffer.byteLength(other))).toBe(crc32(one + other));
+  });
+
+  it("a URL that cannot be read is refused without being repeated", () => {
+    for (const bad of ["mysql://ada:secret@host/db", "postgres//ada:secret@host", "secret"]) {
+      const error: unknown = (() => {
+        try {
+          return createPostgresStore({ url: bad });
+        } catch (reason) {
+          return reason;
+        }
+      })();
+      expect(hasErrorCode(error, "STORE_URL_INVALID")).toBe(true);
+      expect(JSON.stringify([String(error), (error as ThroughlineError).details])).not.toContain("secret");
+    }
+  });
+
+  it("a server that is not there is said in bounded time, without the password", async () => {
+    await using store = createPostgresStore({ url: "postgres://ada:secret@127.0.0.1:1/db", timeoutMs: 300 });
+    const error: unknown = await store.list().catch((reason: unknown) => reason);
+    expect(hasErrorCode(error, "STORE_UNREACHABLE") && [error.outcome, error.retryable]).toEqual(["not-applied", true]);
+    expect(JSON.stringify([String(error), (error as ThroughlineError).details])).not.toContain("secret");
+    expect(String(error)).toContain("127.0.0.1:1/db");
+  });
+});

@@ -1,0 +1,369 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SessionRef, SessionStore } from "@throughline/core";
+import { copyRecords, ThroughlineError } from "@throughline/core";
+import { createMemoryStore } from "@throughline/store-memory";
+import { createXorCodec } from "@throughline/store-conformance";
+import { createPostgresStore, type PostgresConnection, type PostgresPool } from "@throughline/store-postgres";
+import pg from "pg";
+import { describe, expect, inject, it } from "vitest";
+import { migrateSchema } from "../src/migrate-schema.ts";
+import { schemaSteps } from "../src/schema.ts";
+import { ConnectionPool } from "../src/connection-pool.ts";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { newSchema, withClient } from "./store-under-test.ts";
+
+const place = inject("postgres");
+const url = "unavailable" in place ? "" : place.url;
+const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:one" };
+const draft = { type: "message", message: { role: "user", content: "Hello" } };
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  const error: unknown = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  return ThroughlineError.isInstance(error) ? error.code : String(error);
+}
+
+/** A pool that counts the server's own "ready" messages: one for every round trip, whoever made it. */
+function countingPool(): { readonly pool: PostgresPool; readonly trips: () => number; end(): Promise<void> } {
+  const inner = new pg.Pool({ connectionString: url, max: 2 });
+  let trips = 0;
+  inner.on("connect", (client) => {
+    (client as unknown as { connection: { on(event: string, run: () => void): void } }).connection.on(
+      "readyForQuery",
+      () => {
+        trips += 1;
+      },
+    );
+  });
+  return { pool: inner, trips: () => trips, end: () => inner.end() };
+}
+
+describe.skipIf(url === "")(
+  `the PostgreSQL store${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  () => {
+    it("append, load, save, a window and a page are one round trip each, whatever they hold", async () => {
+      const { pool, trips, end } = countingPool();
+      await using store = createPostgresStore({ pool, schema: newSchema(), partitions: 2, notify: false });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const count = async (work: () => Promise<unknown>): Promise<number> => {
+        const before = trips();
+        await work();
+        // The driver answers before the server has said that it is ready again.
+        await sleep(10);
+        return trips() - before;
+      };
+      const readAll = async (): Promise<void> => {
+        for await (const _page of store.read(ref));
+      };
+      for (const records of [1, 400]) {
+        const drafts = Array.from({ length: records }, () => draft);
+        expect(await count(() => store.append(ref, drafts))).toBe(1);
+        expect(
+          await count(() => store.append(ref, [draft], { idempotencyKey: `k${records}`, entry: { label: "x" } })),
+        ).toBe(1);
+        expect(await count(() => store.append(ref, [draft], { idempotencyKey: `k${records}` }))).toBe(1);
+        expect(await count(() => codeOf(store.append(ref, [draft], { expect: { head: "x" } })))).toBe(1);
+        expect(await count(() => store.readWindow(ref))).toBe(1);
+        expect(await count(readAll)).toBe(1);
+        expect(await count(() => store.load(ref))).toBe(1);
+        expect(
+          await count(async () => store.save(ref, { sessionId: "one" }, { ifRevision: records === 1 ? 2 : 4 })),
+        ).toBe(1);
+      }
+      await end();
+    });
+
+    it("a window is the state and the records from the boundary on, over pages too", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2, limits: { pageRecords: 3 } });
+      await store.save(ref, { sessionId: "one", label: "x" }, { ifRevision: null });
+      expect((await store.readWindow(ref)).records).toEqual([]);
+      await store.append(
+        ref,
+        Array.from({ length: 10 }, () => draft),
+        { windowFromSeq: 4 },
+      );
+      const { state, records } = await store.readWindow(ref);
+      expect(records.map(({ seq }) => seq)).toEqual([4, 5, 6, 7, 8, 9, 10]);
+      expect(state).toEqual(await store.load(ref));
+      expect(await codeOf(store.readWindow({ ...ref, key: "agent:main:none" }))).toBe("SESSION_NOT_FOUND");
+    });
+
+    it("large payloads lie aside once for a session and its forks, and are gone when they are redacted", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const large = {
+        type: "message",
+        timestamp: "2026-01-02T03:04:05.006Z",
+        message: { role: "user", content: "large ".repeat(60_000) },
+      };
+      await store.append(ref, [{ ...large, id: "a" }, { ...large, id: "b" }, draft]);
+      const fork = { ...ref, key: "agent:main:fork" };
+      await store.fork?.fork(ref, fork, { sessionId: "fork" });
+      const payloads = (): Promise<number> =>
+        withClient(url, async (client) =>
+          Number((await client.query(`SELECT count(*) FROM "${schema}".payloads`)).rows[0].count),
+        );
+      expect(await payloads()).toBe(1);
+      for await (const { records } of store.read(fork, { payload: "source" }))
+        for (const { record, source } of records) expect(JSON.parse(String(source))).toEqual(record);
+      await store.redact(ref, ["a"], { reason: "test" });
+      expect(await payloads()).toBe(1);
+      await store.redact(fork, ["b"], { reason: "test" });
+      expect(await payloads()).toBe(0);
+    });
+
+    it("a session copied here from another store and back has the same seq, ids and lines", async () => {
+      await using here = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await using there = createMemoryStore();
+      await using back = createMemoryStore();
+      for (const store of [here, there, back]) await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const line = String.raw`{"type":"message","id":"x","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z","n":1.0,"m":-0,"n":1e3,"e":"\u00e9\ud800\u0000"}`;
+      const meaning = { type: "custom", id: "y", parentId: "x", timestamp: "2026-01-02T03:04:05.006Z" };
+      await there.append(ref, [draft, { source: line }, { source: Uint8Array.of(0, 0xff, 0xfe), record: meaning }]);
+      await copyRecords({ store: there, ref }, { store: here, ref });
+      await copyRecords({ store: here, ref }, { store: back, ref });
+      const read = async (store: SessionStore): Promise<unknown[]> => {
+        const found: unknown[] = [];
+        for await (const { records } of store.read(ref, { payload: "source" }))
+          found.push(...records.map(({ seq, id, parentId, source, record }) => [seq, id, parentId, source, record]));
+        return found;
+      };
+      expect(await read(here)).toEqual(await read(there));
+      expect(await read(back)).toEqual(await read(there));
+    });
+
+    it("a lease is held by one, renewed by its holder, taken over when it runs out, and fences what its old holder appends", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const first = await store.leases.acquire("checkpoint one", { owner: "node-1", leaseMs: 150 });
+      expect(first).toMatchObject({ name: "checkpoint one", owner: "node-1", fence: 1 });
+      if (first === null) throw new Error("not held");
+      expect(await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 })).toBeNull();
+      const renewed = await store.leases.renew(first, 200);
+      expect(renewed.untilMs).toBeGreaterThan(first.untilMs);
+      await store.append(ref, [draft], { lease: renewed });
+      await sleep(250);
+      // Its time is over, but nobody has taken it: its holder may still finish.
+      await store.append(ref, [draft], { lease: renewed });
+      const second = await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 });
+      expect(second?.fence).toBe(2);
+      expect(await codeOf(store.append(ref, [draft], { lease: renewed }))).toBe("LEASE_LOST");
+      expect(await codeOf(store.leases.renew(renewed, 1000))).toBe("LEASE_LOST");
+      await store.leases.release(renewed);
+      if (second === null) throw new Error("not held");
+      await store.append(ref, [draft], { lease: second });
+      await store.leases.release(second);
+      expect(await codeOf(store.append(ref, [draft], { lease: second }))).toBe("LEASE_LOST");
+      expect((await store.leases.acquire("checkpoint one", { owner: "node-3", leaseMs: 1000 }))?.fence).toBe(4);
+      expect((await store.load(ref))?.head.lastSeq).toBe(3);
+    });
+
+    it("of many nodes that want a job at once one gets it", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2 });
+      await store.list();
+      await using other = createPostgresStore({ url, schema, partitions: 2 });
+      const held = await Promise.all(
+        Array.from({ length: 20 }, (_each, index) =>
+          (index % 2 === 0 ? store : other).leases.acquire("job", { owner: `node-${index}`, leaseMs: 10_000 }),
+        ),
+      );
+      expect(held.filter((lease) => lease !== null)).toHaveLength(1);
+    });
+
+    it("nothing is left in a connection: every statement runs on one that was wiped, as behind a pooler in transaction mode", async () => {
+      const inner = new pg.Pool({ connectionString: url, max: 3 });
+      const wiping: PostgresPool = {
+        get waitingCount() {
+          return inner.waitingCount;
+        },
+        async connect(): Promise<PostgresConnection> {
+          const client = await inner.connect();
+          let depth = 0;
+          return {
+            async query(query) {
+              if (query.name !== undefined) throw new Error("a named statement");
+              if (query.text.startsWith("BEGIN")) depth += 1;
+              else if (depth === 0) await client.query("DISCARD ALL");
+              if (/^(COMMIT|ROLLBACK)/.test(query.text)) depth -= 1;
+              return client.query(query);
+            },
+            release: (error) => client.release(error),
+          };
+        },
+      };
+      const schema = newSchema();
+      await using store = createPostgresStore({ pool: wiping, schema, partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.now() + 60_000, fence: 1 } as const;
+      await store.append(ref, [draft], { turn, durability: "process" });
+      await store.append(ref, [draft], {
+        turn: { action: "close", fence: 1 },
+        idempotencyKey: "k",
+        entry: { label: "x" },
+      });
+      await store.move(ref, { kind: "rename", key: "agent:main:two" });
+      expect((await store.readWindow({ ...ref, key: "agent:main:two" })).records).toHaveLength(2);
+      const left = await inner.query(
+        "SELECT (SELECT count(*) FROM pg_prepared_statements) AS statements, current_setting('synchronous_commit') AS commits, (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') AS locks",
+      );
+      expect(left.rows[0]).toEqual({ statements: "0", commits: "on", locks: "0" });
+      await store.close();
+      await inner.end();
+    });
+
+    it("with prepare it names its statements, and says the same", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2, prepare: true });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      for (let turn = 0; turn < 3; turn++) await store.append(ref, [draft]);
+      expect((await store.load(ref))?.head.lastSeq).toBe(3);
+    });
+
+    it("a watcher is told by NOTIFY, with the session's number and nothing else", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2, pollMs: 60_000 });
+      await using other = createPostgresStore({ url, schema, partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const payloads: string[] = [];
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      client.on("notification", ({ payload = "" }) => payloads.push(payload));
+      await client.query(`LISTEN "${schema}_grown"`);
+      const controller = new AbortController();
+      const seen: number[] = [];
+      const watching = (async (): Promise<void> => {
+        for await (const { records } of store.watch?.watch(ref, { afterSeq: 0, signal: controller.signal }) ?? [])
+          seen.push(...records.map(({ seq }) => seq));
+      })();
+      await sleep(300);
+      for (let turn = 0; turn < 5; turn++) await other.append(ref, [draft]);
+      for (let waited = 0; seen.length < 5 && waited < 500; waited++) await sleep(10);
+      controller.abort();
+      await watching;
+      expect(seen).toEqual([1, 2, 3, 4, 5]);
+      expect(payloads.length).toBeGreaterThan(0);
+      expect(payloads.every((payload) => /^\d+(,\d+)*$/.test(payload))).toBe(true);
+      await client.end();
+    });
+
+    it("ten nodes that migrate at once make one schema", async () => {
+      const schema = newSchema();
+      const stores = Array.from({ length: 10 }, () =>
+        createPostgresStore({ url, schema, partitions: 2, maxConnections: 1 }),
+      );
+      await Promise.all(stores.map((store) => store.list()));
+      await Promise.all(stores.map((store) => store.close()));
+    });
+
+    it("a step that fails leaves nothing, a newer schema serves the program before it, and not the one before that", async () => {
+      const schemaName = newSchema();
+      const inner = new pg.Pool({ connectionString: url, max: 2 });
+      const pool = new ConnectionPool(inner, {
+        maxWaiting: 10,
+        timeoutMs: 10_000,
+        prepare: false,
+        clock: systemClock,
+        random: systemRandom,
+        place: "test",
+      });
+      const where = { pool, schemaName, schema: `"${schemaName}"` };
+      const options = { partitions: 1 };
+      const broken = {
+        version: 2,
+        oldestProgram: 1,
+        sql: () => `CREATE TABLE "${schemaName}".half (x int); SELECT 1 / 0`,
+      };
+      await expect(migrateSchema(where, [...schemaSteps, broken], options)).rejects.toThrow();
+      const half = await inner.query("SELECT to_regclass($1) AS half", [`"${schemaName}".half`]);
+      expect(half.rows[0].half).toBeNull();
+      const second = { ...broken, sql: (schema: string) => `ALTER TABLE ${schema}.sessions ADD COLUMN later text` };
+      await migrateSchema(where, [...schemaSteps, second], options);
+      await using old = createPostgresStore({ url, schema: schemaName });
+      await old.save(ref, { sessionId: "one" }, { ifRevision: null });
+      await old.append(ref, [draft]);
+      const third = { version: 3, oldestProgram: 2, sql: () => "SELECT 1" };
+      await migrateSchema(where, [...schemaSteps, second, third], options);
+      await using tooOld = createPostgresStore({ url, schema: schemaName });
+      expect(await codeOf(tooOld.list())).toBe("STORE_VERSION_UNSUPPORTED");
+      await inner.end();
+    });
+
+    it("without leave to migrate, a schema that is not there is said and not made", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), migrate: false });
+      expect(await codeOf(store.list())).toBe("STORE_NOT_FOUND");
+    });
+
+    it("a role that may only read and write rows is enough, and with row security sees its own agents only", async () => {
+      const schema = newSchema();
+      await using owner = createPostgresStore({ url, schema, partitions: 2, rowSecurity: true });
+      await owner.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const theirs = { namespace: "", agentId: "other", key: "agent:other:one" };
+      await owner.save(theirs, { sessionId: "two" }, { ifRevision: null });
+      await owner.append(theirs, [draft]);
+      const role = `role_${schema}`;
+      await withClient(url, async (client) => {
+        await client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA "${schema}" TO ${role};
+          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO ${role};
+          REVOKE INSERT, UPDATE, DELETE ON "${schema}".store_info, "${schema}".agent_roles FROM ${role};
+          GRANT USAGE ON ALL SEQUENCES IN SCHEMA "${schema}" TO ${role};
+          INSERT INTO "${schema}".agent_roles (role_name, agent_id) VALUES ('${role}', 'main')`);
+      });
+      const own = new URL(url);
+      own.username = role;
+      own.password = "secret";
+      await using store = createPostgresStore({ url: own.href, schema, migrate: false });
+      await store.append(ref, [draft], { idempotencyKey: "k", entry: { label: "x" } });
+      await store.save({ ...ref, key: "agent:main:two" }, { sessionId: "three" }, { ifRevision: null });
+      await store.fork?.fork(ref, { ...ref, key: "agent:main:fork" }, { sessionId: "four" });
+      expect((await store.list({ sort: "key" })).sessions.map(({ sessionId }) => sessionId)).toEqual([
+        "four",
+        "one",
+        "three",
+      ]);
+      expect(await store.load(theirs)).toBeNull();
+      expect(await codeOf(store.append(theirs, [draft]))).toBe("SESSION_NOT_FOUND");
+      expect(["STORE_READ_ONLY", "ID_CASE_COLLISION"]).toContain(
+        await codeOf(store.save({ ...theirs, key: "agent:other:new" }, { sessionId: "five" }, { ifRevision: null })),
+      );
+      const seen = await withClient(own.href, (client) => client.query(`SELECT count(*) FROM "${schema}".records`));
+      expect(seen.rows[0].count).toBe("1");
+      await store.close();
+      await withClient(url, (client) => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+    });
+
+    it("under a codec no file of the server holds what was said, its log included", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2, codec: createXorCodec() });
+      const secret = `very-${schema}-secret`;
+      await store.save(ref, { sessionId: "one", label: secret }, { ifRevision: null });
+      await store.append(ref, [{ type: "message", message: { role: "user", content: secret } }], {
+        entry: { model: secret },
+      });
+      await withClient(url, (client) => client.query("CHECKPOINT"));
+      const folder = "dataFolder" in place ? place.dataFolder : "";
+      let files = 0;
+      for (const name of await readdir(folder, { recursive: true })) {
+        const path = join(folder, name);
+        const found = await stat(path).catch(() => null);
+        if (found === null || !found.isFile()) continue;
+        files += 1;
+        expect((await readFile(path)).includes(secret), name).toBe(false);
+      }
+      expect(files).toBeGreaterThan(100);
+      await using wrong = createPostgresStore({ url, schema });
+      expect(await codeOf(wrong.list())).toBe("CODEC_FAILED");
+    });
+
+    it("a database whose default isolation is stricter is refused before anything is made", async () => {
+      const strict = new URL(url);
+      strict.searchParams.set("options", "-c default_transaction_isolation=serializable");
+      await using store = createPostgresStore({ url: strict.href, schema: newSchema() });
+      expect(await codeOf(store.list())).toBe("STORE_UNSUPPORTED");
+    });
+  },
+);
