@@ -3,6 +3,7 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import { anthropicEnd, takeAnthropicEvent, takeAnthropicMessage } from "./anthropic-reply.ts";
 import { anthropicPrompt, anthropicRequest, type AnthropicRequestStyle } from "./anthropic-request.ts";
+import { addressWithoutCredentials } from "./base-url.ts";
 import { collectReply } from "./collect-reply.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
 import { loadSdk } from "./load-sdk.ts";
@@ -82,7 +83,7 @@ function connector(options: AnthropicModelOptions, timeout: number): () => Promi
       apiKey,
       authToken: null,
       webhookKey: null,
-      baseURL: options.baseUrl ?? "https://api.anthropic.com",
+      baseURL: addressWithoutCredentials(options.baseUrl ?? "https://api.anthropic.com"),
       maxRetries: options.maxRetries ?? 2,
       timeout,
       logLevel: "off",

@@ -1,6 +1,7 @@
 import type { ChatModel, ChatReply, ChatRequest, RandomSource } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import type { ChatRequest as OllamaRequest, Message, Ollama, Tool } from "ollama";
+import { plainAddress } from "./base-url.ts";
 import { assertNotAborted, collectReply } from "./collect-reply.ts";
 import { withSystem } from "./create-openai-chat-model.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
@@ -67,9 +68,11 @@ async function connect(options: OllamaModelOptions, ...signals: readonly (AbortS
   const { apiKey = null, timeoutMs } = options;
   const limits = [...signals, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)];
   const given = limits.filter((one) => one !== undefined);
+  const { url, authorization } = plainAddress(options.baseUrl ?? "http://127.0.0.1:11434");
+  const credentials = apiKey === null ? authorization : `Bearer ${apiKey}`;
   return new Client({
-    host: options.baseUrl ?? "http://127.0.0.1:11434",
-    headers: { ...options.headers, ...(apiKey === null ? {} : { Authorization: `Bearer ${apiKey}` }) },
+    host: url,
+    headers: { ...options.headers, ...(credentials === null ? {} : { Authorization: credentials }) },
     fetch: ollamaFetch(given.length === 0 ? undefined : AbortSignal.any(given)),
   });
 }

@@ -54,8 +54,26 @@ function begin({ id, model, usage }: OpenAI.ChatCompletion | OpenAI.ChatCompleti
 function takePiece(piece: WireFields, draft: ReplyDraft): void {
   const thinking = textOr(piece["reasoning_content"], "") || textOr(piece["reasoning"], "");
   if (thinking !== "") draft.thinking("thinking", thinking);
-  const text = textOr(piece["content"], "") || textOr(piece["refusal"], "");
-  if (text !== "") draft.text("text", text);
+  takeContent(piece["content"], draft);
+  const refusal = textOr(piece["refusal"], "");
+  if (refusal !== "") draft.text("text", refusal);
+}
+
+/** A text; of Mistral's reasoning models a list, in which thinking stands beside text. */
+function takeContent(content: unknown, draft: ReplyDraft): void {
+  if (typeof content === "string" && content !== "") draft.text("text", content);
+  for (const part of fieldsOf(content)) {
+    if (part["type"] === "text") draft.text("text", textOr(part["text"], ""));
+    else if (part["type"] === "thinking") draft.thinking("thinking", partsText(part["thinking"]));
+  }
+}
+
+function partsText(parts: unknown): string {
+  return typeof parts === "string"
+    ? parts
+    : fieldsOf(parts)
+        .map((part) => textOr(part["text"], ""))
+        .join("");
 }
 
 function takeCalls(calls: unknown, draft: ReplyDraft): void {

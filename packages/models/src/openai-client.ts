@@ -1,5 +1,6 @@
 import type * as OpenAiSdk from "openai";
 import type { OpenAI } from "openai";
+import { addressWithoutCredentials } from "./base-url.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { missingKey } from "./missing-key.ts";
 
@@ -41,7 +42,7 @@ export function openAiConnector(options: OpenAiConnectionOptions): () => Promise
       organization: null,
       project: null,
       webhookSecret: null,
-      baseURL: options.baseUrl ?? "https://api.openai.com/v1",
+      baseURL: addressWithoutCredentials(options.baseUrl ?? "https://api.openai.com/v1"),
       maxRetries: options.maxRetries ?? 2,
       timeout: options.timeoutMs ?? 600_000,
       logLevel: "off",

@@ -75,9 +75,13 @@ describe("Ollama's requests", () => {
     const baseUrl = await start({ fallback: () => "Yes." });
     await createOllamaModel({ baseUrl }).chat(ask());
     await createOllamaModel({ baseUrl, apiKey: "secret", headers: { "x-team": "a" } }).chat(ask());
+    await createOllamaModel({ baseUrl: baseUrl.replace("//", "//ada:p%40ss@") }).chat(ask());
+    await createOllamaModel({ baseUrl: baseUrl.replace("http://", "") }).chat(ask());
     expect(simulator.requests.map(({ headers }) => [headers["authorization"], headers["x-team"]])).toEqual([
       [undefined, undefined],
       ["Bearer secret", "a"],
+      [`Basic ${btoa("ada:p@ss")}`, undefined],
+      [undefined, undefined],
     ]);
   });
 });

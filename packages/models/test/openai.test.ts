@@ -86,6 +86,22 @@ describe("Chat Completions", () => {
     );
   });
 
+  it("keeps what comes as a list of parts, as from Mistral's reasoning models", async () => {
+    await start({});
+    const thinking = { type: "thinking", thinking: [{ type: "text", text: "I think." }] };
+    const content = [thinking, { type: "text", text: "Yes." }];
+    const completion = {
+      id: "c",
+      choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+    };
+    const client = new OpenAI({ apiKey: "k", fetch: async () => Response.json(completion) });
+    const { message } = await createOpenAiChatModel({ client }).chat(chat("magistral"));
+    expect(message.content).toEqual([
+      { type: "thinking", thinking: "I think." },
+      { type: "text", text: "Yes." },
+    ]);
+  });
+
   it("joins the pieces of calls that come mixed, and calls that come whole and unnumbered", async () => {
     await start({});
     const call = (

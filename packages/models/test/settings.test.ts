@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { ThroughlineError } from "@throughline/core";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { describe, expect, it } from "vitest";
@@ -70,6 +71,18 @@ describe("the model of settings", () => {
     const ollama = modelFromSettings({ provider: "ollama", baseUrl: simulator.url, contextTokens: 9000 });
     await ollama.chat(request);
     expect(simulator.requests.at(-1)?.body).toMatchObject({ options: { num_ctx: 9000 } });
+  });
+
+  it("repeats no password of an address, in no error", async () => {
+    const request = { model: "m", system: null, messages: [{ role: "user", content: "Hi" }] };
+    for (const provider of ["anthropic", "openai", "ollama"]) {
+      for (const baseUrl of ["http://ada:hidden@127.0.0.1:1/v1", "http://ada:hidden@:x:/"]) {
+        const asked = modelFromSettings({ provider, apiKey: "k", baseUrl, maxRetries: 0 }).chat(request);
+        const error = await asked.catch((caught: unknown) => caught);
+        expect(error).toBeInstanceOf(Error);
+        expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("hidden");
+      }
+    }
   });
 
   it("takes nothing from the environment by itself", async () => {
