@@ -207,7 +207,66 @@ describe("kinds that only some providers have", () => {
     },
   );
 
-  it("keeps a stream's text when an overflow error follows it", async () => {
+  it.each(names)("%s: keeps a stream's text when an overflow breaks it off", async (name) => {
+    const message = {
+      anthropic: "prompt is too long: 200010 tokens > 200000 maximum",
+      "openai-chat": "This model's maximum context length is 128000 tokens.",
+      "openai-responses": "Your input exceeds the context window of this model.",
+      ollama: "Context size has been exceeded.",
+    }[name];
+    const breakAfter = { events: 6, how: "error-event", status: 400, message } as const;
+    const content = "Half of what there is to say, and more. ".repeat(20);
+    const reply: SimulatedReply = { kind: "answer", content, breakAfter };
+    scene = await openScene(name, true, 200_000, { replies: [reply] });
+    const messages = conversation(name, 2, 3000);
+    const before = JSON.stringify(messages);
+    const found = await scene.guard({ messages });
+    expect(found).toMatchObject({ outcome: "partial", reply: null });
+    expect(found.overflow?.kind).toMatch(/^(?:input|io)$/);
+    expect(content.startsWith(String(found.partial))).toBe(true);
+    expect([scene.simulator.requests.length, stages(scene.events), found.changes]).toEqual([1, [], []]);
+    expect(JSON.stringify(messages)).toBe(before);
+  });
+
+  it.each(names)("%s: passes on what else breaks a stream off, and touches nothing [GRD-06]", async (name) => {
+    for (const [status, message] of [
+      [429, "Rate limit reached: too many tokens per minute"],
+      [500, "The server had an error"],
+    ] as const) {
+      const breakAfter = { events: 6, how: "error-event", status, message } as const;
+      const reply: SimulatedReply = {
+        kind: "answer",
+        content: "Half of what there is to say. ".repeat(20),
+        breakAfter,
+      };
+      scene = await openScene(name, true, 200_000, { replies: [reply] });
+      const error = await thrown(scene.guard({ messages: conversation(name, 2, 3000) }));
+      expect(ThroughlineError.isInstance(error)).toBe(false);
+      expect([scene.simulator.requests.length, stages(scene.events)]).toEqual([1, []]);
+      if (status === 429) await scene.simulator.close();
+    }
+  });
+
+  it.each(ways)(
+    "%s, streamed %s: shortens what is named as too long, and asks for less where that is said",
+    async (name, streams) => {
+      const [item, sum] = [
+        "Invalid 'messages[2].content': string too long. Expected a string with maximum length 10000, but got a string with length 30000 instead.",
+        "the prompt of 8000 tokens and max_tokens of 5000 exceed the context length of 12000 tokens",
+      ];
+      const failure = (message: string): SimulatedReply => ({ kind: "error", status: 400, message });
+      scene = await openScene(name, streams, 100_000, { replies: [failure(item)] });
+      const shortened = await scene.guard({ messages: conversation(name, 2, 30_000) });
+      expect([shortened.outcome, stages(scene.events)]).toEqual(["answered", ["item"]]);
+      await scene.simulator.close();
+      scene = await openScene(name, streams, 100_000, { replies: [failure(sum)] });
+      const lowered = await scene.guard({ messages: conversation(name, 1, 12_000), maxOutputTokens: 5000 });
+      expect([lowered.outcome, stages(scene.events)]).toEqual(["answered", ["output-budget"]]);
+      expect(lowered.request.maxOutputTokens).toBeLessThan(4000);
+    },
+  );
+
+  it("keeps what a caller kept when an overflow error follows it", async () => {
     scene = await openScene("ollama", true, 20_000);
     const found = await scene.guard({
       messages: conversation("ollama", 1, 10),

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { pause, writePieces } from "./write-pieces.ts";
-import type { AnswerReply, ErrorReply } from "./simulated-reply.ts";
+import type { AnswerReply, ErrorReply, StreamBreak } from "./simulated-reply.ts";
 import type { RequestOutcome } from "./simulator-options.ts";
 import type { Violation } from "./violation.ts";
 import type { WireAdapter, WireAnswer, WireResponse } from "./wire-adapter.ts";
@@ -48,7 +48,7 @@ export async function sendAnswer(
   const texts = streams ? answer.events : [answer.whole];
   const kept = breakAfter ? texts.slice(0, streams ? breakAfter.events : 0) : texts;
   const breaksWithEvent = streams && breakAfter?.how === "error-event";
-  const ending = breaksWithEvent ? [adapter.failureEvent(adapter.usualFailure(adapter.streamFailureStatus))] : [];
+  const ending = breaksWithEvent ? [adapter.failureEvent(streamFailure(breakAfter, adapter))] : [];
   response.writeHead(200, {
     "content-type": streams ? adapter.streamType : "application/json; charset=utf-8",
     ...(streams ? { "cache-control": "no-cache" } : {}),
@@ -63,4 +63,9 @@ export async function sendAnswer(
   }
   response.end();
   return breakAfter ? "cut" : "answered";
+}
+
+function streamFailure({ status, message }: StreamBreak, adapter: WireAdapter): Violation {
+  const usual = adapter.usualFailure(status ?? adapter.streamFailureStatus);
+  return message === undefined ? usual : { ...usual, message };
 }

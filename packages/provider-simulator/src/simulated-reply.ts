@@ -34,7 +34,15 @@ export interface AnswerReply {
   /** Sizes of the written pieces, used in turn without regard to events or characters. @default one event a piece */
   readonly chunkBytes?: readonly number[];
   /** Ends the stream early: by closing the connection, or with the provider's error event. */
-  readonly breakAfter?: { readonly events: number; readonly how: "cut" | "error-event" };
+  readonly breakAfter?: StreamBreak;
+}
+
+/** Where and how a stream ends early; what the error event says is the provider's usual words when nothing is given. */
+export interface StreamBreak {
+  readonly events: number;
+  readonly how: "cut" | "error-event";
+  readonly status?: number;
+  readonly message?: string;
 }
 
 /** A scripted failure, answered in the provider's envelope although the request was valid. */
