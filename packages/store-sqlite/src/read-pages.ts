@@ -1,20 +1,32 @@
-import type { ReadPayload, RecordFor, RecordPage, SessionRef } from "@throughline/core";
-import { sessionNotFound } from "@throughline/core/store";
-import type { PageRange, PayloadPlace } from "@throughline/core/store-rows";
+import type {
+  ReadPayload,
+  RecordFor,
+  RecordHead,
+  RecordPage,
+  SessionRecord,
+  SessionRef,
+  StoredRecord,
+} from "@throughline/core";
+import { refused, sessionNotFound } from "@throughline/core/store";
+import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store-rows";
 import type { Connection } from "./open-connection.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
 import { foundSession, placeOf } from "./session-rows.ts";
 import { spansOf } from "./session-spans.ts";
-import type { RecordContentRow, RecordHeadRow, Session, SessionRow, Statements } from "./statements.ts";
+import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRow, Statements } from "./statements.ts";
 import type { StoreScene } from "./store-scene.ts";
 
 /** The first slice of a page; the next ones follow the size of the records seen. */
 const firstRows = 4;
+/** No row holds more than a payload that lies beside it would: rows that grow suddenly stay within some megabytes. */
+const mostRows = 128;
 
 /** What a read holds on to between two pages: the session it began with. */
 export interface ReadTarget {
   readonly ref: SessionRef;
   session: Session | null;
+  /** Of the rows of the pages before. */
+  rowBytes?: number;
 }
 
 /**
@@ -36,28 +48,35 @@ export function readPage<Payload extends ReadPayload>(
       target.session === null ? foundSession(statements, target.ref) : statements.findSession.get(target.session);
     if (row === undefined) throw sessionNotFound(target.ref);
     target.session = row.session;
-    return { records: pageOf(scene, statements, row, range, payload), lastSeq: row.last_seq };
+    return { records: pageOf(scene, statements, target, row, range, payload), lastSeq: row.last_seq };
   } finally {
     // Some failures of the disk end a transaction by themselves.
     if (connection.database.inTransaction) statements.commit.run();
   }
 }
 
-/** How much of a page is left. */
+/** How much of a page is left, and what is known of the rows. */
 interface Room {
   rows: number;
   bytes: number;
+  /** Of the rows seen so far, on the pages before this one too; 0: none yet. */
+  rowBytes: number;
 }
 
 function pageOf<Payload extends ReadPayload>(
-  { limits, rows: coder }: StoreScene,
+  { limits, rows: coder, isCoded }: StoreScene,
   statements: Statements,
+  target: ReadTarget,
   session: SessionRow,
   range: PageRange,
   payload: Payload,
 ): RecordFor<Payload>[] {
   const records: RecordFor<Payload>[] = [];
-  const room: Room = { rows: Math.min(limits.pageRecords, range.left), bytes: limits.pageBytes };
+  const room: Room = {
+    rows: Math.min(limits.pageRecords, range.left),
+    bytes: limits.pageBytes,
+    rowBytes: target.rowBytes ?? 0,
+  };
   const spans = spansOf(statements, session);
   for (const { owner, afterSeq, toSeq } of range.order === "ascending" ? spans : spans.toReversed()) {
     const part = {
@@ -65,11 +84,18 @@ function pageOf<Payload extends ReadPayload>(
       afterSeq: Math.max(range.afterSeq, afterSeq),
       beforeSeq: Math.min(range.beforeSeq, toSeq + 1),
     };
-    const place = placeOf(owner);
-    for (const row of rowsOf(statements, owner.session, part, payload, room))
-      records.push(decoded(statements, coder, place, row, payload));
+    if (payload === "record" && !isCoded) {
+      const take = (row: RecordTextRow): StoredRecord => plainRecord(statements, owner.session, row);
+      readRows(statements.readTexts[range.order], owner.session, part, room, take, records as StoredRecord[]);
+    } else {
+      const statement = (payload === "head" ? statements.readHeads : statements.readRecords)[range.order];
+      const place = placeOf(owner);
+      const take = (row: RecordHeadRow): RecordFor<Payload> => decoded(statements, coder, place, row, payload);
+      readRows<RecordHeadRow, RecordFor<Payload>>(statement, owner.session, part, room, take, records);
+    }
     if (room.rows <= 0 || room.bytes <= 0) break;
   }
+  target.rowBytes = room.rowBytes;
   return records;
 }
 
@@ -84,32 +110,60 @@ function decoded<Payload extends ReadPayload>(
   return recordOf(coder, place, rowOf(statements, row as RecordContentRow), payload);
 }
 
-/** Slices of whole rows are faster than a cursor, and bounded: the first is small, each next one as large as what is left suggests. */
-function rowsOf(
-  statements: Statements,
+/** A record without a codec: its text says its id, parent and type, so they are not read a second time. */
+function plainRecord(statements: Statements, session: Session, row: RecordTextRow): StoredRecord {
+  const [seq, side, tsMs, storedAtMs, bytes, crc, text] = row;
+  const record = parsedRecord(text === "" ? largeText(statements, session, seq) : text, seq);
+  const { id, parentId, type } = record;
+  return { seq, id, parentId, type, side: side === 1, tsMs, storedAtMs, bytes, crc, record };
+}
+
+function largeText(statements: Statements, session: Session, seq: number): KeptPayload {
+  const [found] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
+  return found === undefined ? "" : rowOf(statements, found).text;
+}
+
+/** @throws {ThroughlineError} STORE_CORRUPT: what was written was JSON, so what is not has been damaged since */
+function parsedRecord(text: KeptPayload, seq: number): SessionRecord {
+  try {
+    return JSON.parse(text as string) as SessionRecord;
+  } catch (cause) {
+    throw refused("STORE_CORRUPT", `Record ${seq} is damaged.`, { seq }, cause);
+  }
+}
+
+/**
+ * Slices of whole rows are faster than a cursor, and bounded: the first is small, each next one as large as what is left
+ * suggests. Puts what is made of the rows behind `records`.
+ */
+function readRows<Row, Made extends RecordHead>(
+  statement: { all(session: Session, afterSeq: number, beforeSeq: number, limit: number): Row[] },
   session: Session,
   range: PageRange,
-  payload: ReadPayload,
   room: Room,
-): RecordHeadRow[] {
-  const statement = (payload === "head" ? statements.readHeads : statements.readRecords)[range.order];
-  const rows: RecordHeadRow[] = [];
+  make: (row: Row) => Made,
+  records: Made[],
+): void {
   let { afterSeq, beforeSeq } = range;
-  for (let bytes = 0; room.rows > 0 && room.bytes > 0;) {
-    const suggested = rows.length === 0 ? firstRows : Math.ceil((room.bytes * rows.length) / Math.max(bytes, 1));
-    const wanted = Math.min(room.rows, Math.max(suggested, 1), rows.length * 8 + firstRows);
+  while (room.rows > 0 && room.bytes > 0) {
+    const suggested = room.rowBytes === 0 ? firstRows : Math.ceil(room.bytes / room.rowBytes);
+    const wanted = Math.min(room.rows, Math.max(suggested, 1), mostRows);
     const slice = statement.all(session, afterSeq, beforeSeq, wanted);
+    let bytes = 0;
+    let lastSeq = -1;
     for (const row of slice) {
-      if (room.bytes <= 0) break;
-      rows.push(row);
-      bytes += row.bytes;
-      room.bytes -= row.bytes;
+      if (bytes >= room.bytes) break;
+      const made = make(row);
+      records.push(made);
+      bytes += made.bytes;
+      lastSeq = made.seq;
       room.rows--;
     }
-    const last = slice.at(-1);
-    if (slice.length < wanted || last === undefined) break;
-    if (range.order === "ascending") afterSeq = last.seq;
-    else beforeSeq = last.seq;
+    if (lastSeq < 0) return;
+    room.bytes -= bytes;
+    room.rowBytes = Math.max(bytes / slice.length, 1);
+    if (slice.length < wanted) return;
+    if (range.order === "ascending") afterSeq = lastSeq;
+    else beforeSeq = lastSeq;
   }
-  return rows;
 }

@@ -51,6 +51,16 @@ export interface RecordContentRow extends RecordHeadRow {
   readonly sourcePayload: number | null;
 }
 
+export type RecordTextRow = readonly [
+  seq: number,
+  side: number,
+  tsMs: number | null,
+  storedAtMs: number | null,
+  bytes: number,
+  crc: number | null,
+  text: KeptPayload,
+];
+
 export interface PayloadRefs {
   readonly textPayload: number | null;
   readonly sourcePayload: number | null;
@@ -115,6 +125,8 @@ export interface Statements {
   readonly lastMainRecord: Statement<[Session, afterSeq: number, toSeq: number], { readonly id: string }>;
   readonly readHeads: Record<"ascending" | "descending", Statement<RecordRange, RecordHeadRow>>;
   readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordContentRow>>;
+  /** What of a record its text does not say. Rows are arrays: a page is thousands of them. */
+  readonly readTexts: Record<"ascending" | "descending", Statement<RecordRange, RecordTextRow>>;
   readonly catchUpIds: Statement<[Session, afterSeq: number, toSeq: number]>;
   readonly insertId: Statement<[Session, id: string, seq: number]>;
   readonly findId: Statement<[Session, id: string], { readonly seq: number }>;
@@ -180,7 +192,7 @@ export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.sli
 );
 
 /** The statements that stand by themselves. Session columns are written in the order of the lists above. */
-const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords">, string>> = {
+const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts">, string>> = {
   begin: "BEGIN IMMEDIATE",
   beginRead: "BEGIN",
   commit: "COMMIT",
@@ -247,21 +259,48 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   deleteKeyed: "DELETE FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?",
 };
 
-/** Everything an operation needs, prepared once a connection. */
+const scalars: ReadonlySet<string> = new Set(["findPayload", "countMessages"]);
+
+/** Everything an operation needs, each prepared once a connection and when it is first needed: a reader needs few of them. */
 export function prepareStatements(database: Database.Database): Statements {
-  const ranges = (columns: string): Record<"ascending" | "descending", Statement<RecordRange>> => {
+  const ranges = (columns: string, isRaw = false): Record<"ascending" | "descending", Statement<RecordRange>> => {
     const sql = `SELECT ${columns} FROM store_records WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq`;
-    return { ascending: database.prepare(`${sql} ASC LIMIT ?`), descending: database.prepare(`${sql} DESC LIMIT ?`) };
+    const prepare = (order: string): Statement<RecordRange> => {
+      const statement = database.prepare<RecordRange>(`${sql} ${order} LIMIT ?`);
+      return isRaw ? statement.raw() : statement;
+    };
+    return lazily({ ascending: () => prepare("ASC"), descending: () => prepare("DESC") });
   };
-  const scalars = new Set(["findPayload", "countMessages"]);
   const single = Object.entries(texts).map(([name, sql]) => {
-    const statement = database.prepare(sql);
-    return [name, scalars.has(name) ? statement.pluck() : statement];
+    const prepare = (): Statement<unknown[]> => {
+      const statement = database.prepare<unknown[]>(sql);
+      return scalars.has(name) ? statement.pluck() : statement;
+    };
+    return [name, prepare];
   });
-  return {
-    // The types say what each text takes and gives; a database knows neither.
-    ...(Object.fromEntries(single) as Omit<Statements, "readHeads" | "readRecords">),
-    readHeads: ranges(selected(headColumns)) as Statements["readHeads"],
-    readRecords: ranges(selected([...headColumns, ...contentColumns])) as Statements["readRecords"],
-  };
+  // The types say what each text takes and gives; a database knows neither.
+  return Object.assign(lazily(Object.fromEntries(single) as Readonly<Record<string, () => unknown>>), {
+    readHeads: ranges(selected(headColumns)),
+    readRecords: ranges(selected([...headColumns, ...contentColumns])),
+    readTexts: ranges("seq, side, ts_ms, stored_at_ms, bytes, crc, text", true),
+  }) as unknown as Statements;
+}
+
+/** An object whose members are made when they are first asked for. */
+function lazily<Members extends Readonly<Record<string, () => unknown>>>(
+  members: Members,
+): { readonly [Name in keyof Members]: ReturnType<Members[Name]> } {
+  const made = {};
+  for (const [name, make] of Object.entries(members)) {
+    Object.defineProperty(made, name, {
+      configurable: true,
+      enumerable: true,
+      get: () => {
+        const value = make();
+        Object.defineProperty(made, name, { value, enumerable: true });
+        return value;
+      },
+    });
+  }
+  return made as { readonly [Name in keyof Members]: ReturnType<Members[Name]> };
 }

@@ -93,7 +93,8 @@ export class StoreHandle {
     const { connection, writes } = opened;
     await writes.drain();
     try {
-      if (!writes.isEnded) {
+      // A handle that wrote nothing has nothing to tidy up.
+      if (!writes.isEnded && writes.hasWritten) {
         connection.database.pragma("optimize");
         cutLog(connection);
       }

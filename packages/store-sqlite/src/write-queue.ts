@@ -50,6 +50,7 @@ export class WriteQueue {
   /** What the job that runs has announced. */
   #announced: SessionEvent[] = [];
   #jobs: Job[] = [];
+  #hasWritten = false;
   #work: Promise<void> | null = null;
   /** Set when a flush failed: what the kernel kept of it cannot be known, so nothing more is written by this handle. */
   #end: ThroughlineError | null = null;
@@ -66,8 +67,14 @@ export class WriteQueue {
     return this.#end !== null;
   }
 
+  /** True once this handle has asked for anything to be written. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
   /** Runs the job in a transaction and resolves with what it gave once that is committed. */
   submit<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
+    this.#hasWritten = true;
     return new Promise<Result>((resolve, reject) => {
       this.#jobs.push({ run, options, waitsSinceMs: this.#scene.clock.nowMs(), resolve, reject });
       this.#work ??= this.#run();
