@@ -6,16 +6,24 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
-import { extractDetails, planCompaction, settingsForWindow, summaryText } from "../packages/compaction/src/index.ts";
+import {
+  extractDetails,
+  planCompaction,
+  settingsForWindow,
+  summaryText,
+  tokenMeasure,
+} from "../packages/compaction/src/index.ts";
 import { proseOf } from "../packages/core/src/summaries.ts";
-import type { CompactionPlan } from "../packages/compaction/src/index.ts";
+import type { CompactionPlan, TokenMeasure } from "../packages/compaction/src/index.ts";
 import { buildContext } from "../packages/history/src/index.ts";
 import type { NeutralMessage } from "../packages/history/src/index.ts";
 import { storedRecords } from "../packages/history/test/stored-records.ts";
-import { createTokenEstimator, emptyCalibration, estimateContext } from "../packages/tokens/src/index.ts";
+import { createTokenEstimator, emptyCalibration } from "../packages/tokens/src/index.ts";
+
+type Kind = "paths" | "symbols" | "commands" | "quoted values" | "user constraints";
 
 /** What is looked for, by the form it has. Independent of the forms by which the details are found. */
-const kinds = {
+const kinds: Readonly<Record<Kind, RegExp>> = {
   // Not what an import says: './x.js' is no place where a file is found.
   paths: /(?<![\w@.~/-])[~/]?(?:[\w@-][\w@.-]*\/)+[\w.-]+\.\w{1,6}\b/g,
   symbols: /\b(?:[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b/g,
@@ -23,8 +31,7 @@ const kinds = {
   "quoted values": /"([^"\n]{3,50})"|`([^`\n]{3,50})`/g,
   "user constraints":
     /[^.!?\n]*\b(?:must|never|always|do not|don't|should not|shouldn't|make sure|only want|instead of|no need)\b[^.!?\n]*/gi,
-} as const;
-type Kind = keyof typeof kinds;
+};
 const kindNames = Object.keys(kinds) as Kind[];
 
 const conversations: readonly string[] = ["before-compaction", "large-session"];
@@ -42,12 +49,11 @@ interface CutPoint {
   readonly keptId: string | null;
 }
 
-interface Tally {
+/** How many were needed, and how many of them were in front of the assistant. */
+export interface Tally {
   needed: number;
   covered: number;
 }
-
-const { values: flags } = parseArgs({ options: { rows: { type: "boolean" }, seed: { type: "string", default: "7" } } });
 
 function readRecords(folder: string, name: string): readonly StoredRecord[] {
   const lines = readFileSync(join(folder, "golden", `${name}.v3.jsonl`), "utf8")
@@ -199,13 +205,14 @@ function isCovered(kind: Kind, item: string, visible: string): boolean {
   return kind === "paths" && visible.includes(item.split("/").slice(-2).join("/"));
 }
 
-type Row = Readonly<Record<Kind, Tally>>;
+/** By kind. */
+export type RecallRow = Readonly<Record<Kind, Tally>>;
 
-function emptyRow(): Row {
-  return Object.fromEntries(kindNames.map((kind) => [kind, { needed: 0, covered: 0 }])) as Row;
+function emptyRow(): RecallRow {
+  return Object.fromEntries(kindNames.map((kind) => [kind, { needed: 0, covered: 0 }])) as RecallRow;
 }
 
-function measure(row: Row, needs: Needs, visible: string): void {
+function tally(row: RecallRow, needs: Needs, visible: string): void {
   for (const kind of kindNames) {
     for (const item of needs[kind]) {
       row[kind].needed++;
@@ -224,11 +231,9 @@ function percent({ needed: all, covered }: Tally): string {
   return all === 0 ? "-" : `${((100 * covered) / all).toFixed(1)} % of ${all}`;
 }
 
-function printRow(name: string, row: Row): void {
-  const others = kindNames.filter((kind) => kind !== "paths").map((kind) => row[kind]);
-  const pooled = others.reduce((sum, one) => ({ needed: sum.needed + one.needed, covered: sum.covered + one.covered }));
+function printRow(name: string, row: RecallRow): void {
   process.stdout.write(
-    `| ${name} | ${kindNames.map((kind) => percent(row[kind])).join(" | ")} | ${percent(pooled)} |\n`,
+    `| ${name} | ${kindNames.map((kind) => percent(row[kind])).join(" | ")} | ${percent(othersOf(row))} |\n`,
   );
 }
 
@@ -246,50 +251,80 @@ function recentPaths(messages: readonly NeutralMessage[]): string {
   return list;
 }
 
-async function main(folder: string): Promise<void> {
+/** What a measurement found. */
+export interface RecallReport {
+  readonly points: readonly { readonly name: string; readonly row: RecallRow }[];
+  readonly rows: Readonly<Record<RowName, RecallRow>>;
+  readonly mostDetailTokens: number;
+}
+
+type RowName = "details" | "summary" | "recency" | "stub" | "named";
+
+/** Measures at the real compactions, and at ten seeded cut points of each conversation. */
+export async function measureRecall(folder: string, seed: number): Promise<RecallReport> {
   const counter = await createTokenEstimator().counterFor({ provider: "anthropic", modelId: "claude-sonnet-4-5" });
-  const count = (messages: readonly (NeutralMessage | string)[]): number =>
-    estimateContext({ messages }, { counter, calibration: emptyCalibration, actual: null }).tokens;
-  const factor = counter.profile.factor;
-  const countText = (text: string): number => Math.ceil(counter.countText(text) * factor);
-  const settings = settingsForWindow({}, windowTokens);
-  const random = createRandom(Number(flags.seed));
+  const measure = tokenMeasure(counter, emptyCalibration);
+  const random = createRandom(seed);
   const points = conversations.flatMap((name) => {
     const records = readRecords(folder, name);
     return [...realPoints(name, records), ...seededPoints(name, records, 10, random)];
   });
-  const rows = { details: emptyRow(), named: emptyRow(), summary: emptyRow(), recency: emptyRow(), stub: emptyRow() };
+  const rows = { details: emptyRow(), summary: emptyRow(), recency: emptyRow(), stub: emptyRow(), named: emptyRow() };
   let mostDetailTokens = 0;
-  const header = ["", ...kindNames, "all but paths"];
-  process.stdout.write(`| ${header.join(" | ")} |\n|${"--|".repeat(header.length)}\n`);
+  const each: { readonly name: string; readonly row: RecallRow }[] = [];
   for (const point of points) {
-    const plan = planCompaction({
-      records: point.before,
-      totalTokens: null,
-      countMessage: (message) => count([message]),
-      settings,
-    });
-    if (plan.kind === "nothing") throw new Error(`${point.name}: ${plan.reason}`);
-    const all = buildContext(point.before).messages;
-    const kept = keptOf(point, all, plan);
-    const removed = all.slice(all[0]?.role === "compactionSummary" ? 1 : 0, all.length - kept.length);
-    const previous = plan.previous === null ? "" : plan.previous.prose;
-    const details = extractDetails(removed, { kept });
+    const { full, prose, removed, kept, all } = summarizedAt(point, measure);
     const keptText = texts(kept);
-    const prose = point.isReal ? point.prose : [previous, point.prose].join("\n");
-    const full = summaryText({ prose, details, maxDetailTokens: 350, countText, visibleText: keptText });
-    mostDetailTokens = Math.max(mostDetailTokens, countText(full) - countText(proseOf(full)));
+    mostDetailTokens = Math.max(mostDetailTokens, measure.countText(full) - measure.countText(proseOf(full)));
     const after = buildContext(point.after, { headId: point.after.at(-1)?.id ?? null }).messages;
     const needs = needsOf(all, after, true);
-    const one = emptyRow();
-    measure(one, needs, `${full}\n${keptText}`);
-    measure(rows.details, needs, `${full}\n${keptText}`);
-    measure(rows.summary, needs, `${prose}\n${keptText}`);
-    measure(rows.recency, needs, `${prose}\n${recentPaths(removed)}\n${keptText}`);
-    measure(rows.stub, needs, keptText);
-    measure(rows.named, needsOf(all, after, false), `${full}\n${keptText}`);
-    if (flags.rows === true) printRow(`${point.name} (${removed.length} removed, ${kept.length} kept)`, one);
+    const row = emptyRow();
+    tally(row, needs, `${full}\n${keptText}`);
+    tally(rows.details, needs, `${full}\n${keptText}`);
+    tally(rows.summary, needs, `${prose}\n${keptText}`);
+    tally(rows.recency, needs, `${prose}\n${recentPaths(removed)}\n${keptText}`);
+    tally(rows.stub, needs, keptText);
+    tally(rows.named, needsOf(all, after, false), `${full}\n${keptText}`);
+    each.push({ name: `${point.name} (${removed.length} removed, ${kept.length} kept)`, row });
   }
+  return { points: each, rows, mostDetailTokens };
+}
+
+/** What a request would begin with after a compaction at the point. */
+function summarizedAt(
+  point: CutPoint,
+  measure: TokenMeasure,
+): {
+  readonly full: string;
+  readonly prose: string;
+  readonly removed: readonly NeutralMessage[];
+  readonly kept: readonly NeutralMessage[];
+  readonly all: readonly NeutralMessage[];
+} {
+  const { countMessage, countText } = measure;
+  const settings = settingsForWindow({}, windowTokens);
+  const plan = planCompaction({ records: point.before, totalTokens: null, countMessage, settings });
+  if (plan.kind === "nothing") throw new Error(`${point.name}: ${plan.reason}`);
+  const all = buildContext(point.before).messages;
+  const kept = keptOf(point, all, plan);
+  const removed = all.slice(all[0]?.role === "compactionSummary" ? 1 : 0, all.length - kept.length);
+  const details = extractDetails(removed, { kept });
+  const prose = point.isReal ? point.prose : [plan.previous?.prose ?? "", point.prose].join("\n");
+  const maxDetailTokens = settings.maxDetailTokens;
+  const full = summaryText({ prose, details, maxDetailTokens, countText, visibleText: texts(kept) });
+  return { full, prose, removed, kept, all };
+}
+
+/** All kinds but paths together. */
+export function othersOf(row: RecallRow): Tally {
+  const others = kindNames.filter((kind) => kind !== "paths").map((kind) => row[kind]);
+  return others.reduce((sum, one) => ({ needed: sum.needed + one.needed, covered: sum.covered + one.covered }));
+}
+
+function printReport({ points, rows, mostDetailTokens }: RecallReport, withPoints: boolean): void {
+  const header = ["", ...kindNames, "all but paths"];
+  process.stdout.write(`| ${header.join(" | ")} |\n|${"--|".repeat(header.length)}\n`);
+  if (withPoints) for (const { name, row } of points) printRow(name, row);
   printRow("summary, details, kept part", rows.details);
   printRow("control: summary and kept part", rows.summary);
   printRow("control: the same and the newest paths", rows.recency);
@@ -305,10 +340,15 @@ function keptOf(point: CutPoint, all: readonly NeutralMessage[], plan: Compactio
   return from < 0 ? all.slice(all.findIndex(({ recordId }) => recordId === plan.firstKeptId)) : all.slice(from);
 }
 
-const folder = process.env["THROUGHLINE_CORPUS"];
-if (folder === undefined) {
-  process.stderr.write("THROUGHLINE_CORPUS names no folder\n");
-  process.exitCode = 2;
-} else {
-  await main(folder);
+if (import.meta.main) {
+  const { values: flags } = parseArgs({
+    options: { rows: { type: "boolean", default: false }, seed: { type: "string", default: "7" } },
+  });
+  const folder = process.env["THROUGHLINE_CORPUS"];
+  if (folder === undefined) {
+    process.stderr.write("THROUGHLINE_CORPUS names no folder\n");
+    process.exitCode = 2;
+  } else {
+    printReport(await measureRecall(folder, Number(flags.seed)), flags.rows);
+  }
 }
