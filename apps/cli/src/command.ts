@@ -10,6 +10,8 @@ export interface OptionDefinition {
   readonly description: string;
   /** The only words it takes; they are checked and completed. @default any text */
   readonly choices?: readonly string[];
+  /** True for what only tests say: help leaves it out. @default false */
+  readonly isHidden?: boolean;
   /** @default the text itself */
   readonly parse?: (text: string) => unknown;
 }

@@ -10,7 +10,7 @@ export interface OpenStoreOptions {
 
 /**
  * Opens the store of a URL; loads only the store that is needed.
- * @throws {ThroughlineError} STORE_URL_INVALID, STORE_UNSUPPORTED
+ * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<SessionStore> {
   const address = parseStoreUrl(url, options.workingDirectory);
@@ -22,6 +22,11 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   if (address.scheme === "sqlite") {
     const { createSqliteStore } = await import("@throughline/store-sqlite");
     return createSqliteStore({ path: address.path, create: options.create, ...events });
+  }
+  if (address.scheme === "postgres") {
+    const { createPostgresStore } = await import("@throughline/store-postgres");
+    // A person waits: a server that is not there is said sooner than a program would have it.
+    return createPostgresStore({ url: address.url, migrate: options.create, connectTimeoutMs: 3000, ...events });
   }
   const { createJsonlStore } = await import("@throughline/store-jsonl");
   return createJsonlStore({ root: address.root, create: options.create, ...events });

@@ -6,7 +6,7 @@ import { parseChoice, parseNumber } from "./option-values.ts";
 export const globalOptions: readonly OptionDefinition[] = [
   {
     flags: "--store <url>",
-    description: "sqlite:FILE, jsonl:DIRECTORY or memory: (default: $THROUGHLINE_STORE, else the home)",
+    description: "sqlite:FILE, jsonl:DIRECTORY, postgres://… or memory: (default: $THROUGHLINE_STORE, else the home)",
   },
   { flags: "--home <dir>", description: "directory of configuration and store (default: $THROUGHLINE_HOME)" },
   { flags: "--agent <id>", description: "the agent whose sessions are meant (default: main)" },
@@ -69,8 +69,8 @@ function addCommand(program: Command, definition: CommandDefinition, { onCommand
   });
 }
 
-function createOption({ flags, description, parse, choices }: OptionDefinition): Option {
-  const option = new Option(flags, description);
+function createOption({ flags, description, parse, choices, isHidden }: OptionDefinition): Option {
+  const option = new Option(flags, description).hideHelp(isHidden === true);
   const parser = choices === undefined ? parse : parseChoice(...choices);
   return parser === undefined ? option : option.argParser((text) => parser(text));
 }

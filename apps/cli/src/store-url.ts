@@ -5,14 +5,14 @@ import { ThroughlineError } from "@throughline/core";
 export type StoreAddress =
   | { readonly scheme: "sqlite"; readonly path: string }
   | { readonly scheme: "jsonl"; readonly root: string }
+  | { readonly scheme: "postgres"; readonly url: string }
   | { readonly scheme: "memory" };
 
-const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "memory:"];
-const laterSchemes = new Set(["postgres", "postgresql"]);
+const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "memory:"];
 
 /**
  * Reads a store URL; a relative path is taken from `workingDirectory`.
- * @throws {ThroughlineError} STORE_URL_INVALID, STORE_UNSUPPORTED
+ * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export function parseStoreUrl(url: string, workingDirectory: string): StoreAddress {
   const match = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url);
@@ -27,12 +27,10 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
     const path = resolve(workingDirectory, given);
     return scheme === "jsonl" ? { scheme, root: path } : { scheme, path };
   }
-  if (scheme !== undefined && laterSchemes.has(scheme)) {
-    throw new ThroughlineError(
-      "STORE_UNSUPPORTED",
-      `This build cannot open ${shown}; it has ${availableSchemes.join(" and ")}.`,
-      { details: { scheme, available: availableSchemes } },
-    );
+  if (scheme === "postgres" || scheme === "postgresql") {
+    // Special characters of a password have to be percent-encoded, or nobody can tell where the host begins.
+    if (!rest.startsWith("//") || !URL.canParse(url)) throw invalid(`The store URL ${shown} cannot be read.`);
+    return { scheme: "postgres", url };
   }
   throw invalid(`The store URL ${shown} is none of ${availableSchemes.join(", ")}.`);
 }

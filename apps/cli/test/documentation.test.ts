@@ -50,7 +50,8 @@ describe("docs/cli.md", () => {
   it.each(visible.map(({ name }) => name))("has the options of %s, all of them and no others", (name) => {
     const text = section(`### ${name}`);
     expect(text.trim()).not.toBe("");
-    const options = program.commands.find((command) => command.name() === name)?.options ?? [];
+    const options =
+      program.commands.find((command) => command.name() === name)?.options.filter(({ hidden }) => !hidden) ?? [];
     // Beside its options `chat` has a table of what can be typed in it.
     expect(
       firstCells(text)

@@ -176,7 +176,8 @@ describe("what stands in transcripts, keys and file names", () => {
   });
 
   it("is tried with every command there is", () => {
-    expect(new Set(Object.keys(runs))).toEqual(new Set(commandTable.map(({ name }) => name)));
+    const visible = commandTable.filter(({ isHidden }) => isHidden !== true).map(({ name }) => name);
+    expect(new Set(Object.keys(runs))).toEqual(new Set([...visible, "__complete"]));
   });
 
   it("is still all there in JSON", async () => {

@@ -81,12 +81,12 @@ const cases: readonly Case[] = [
   { args: ["sessions", "--namespace", "../x"], code: 1, error: "NAMESPACE_INVALID" },
   { args: ["sessions", "--cursor", "nonsense"], code: 1, error: "CURSOR_INVALID" },
   { args: ["sessions", "--store", "nothing"], code: 1, error: "STORE_URL_INVALID" },
-  { args: ["sessions", "--store", "postgres://h/x"], code: 1, error: "STORE_UNSUPPORTED", message: /jsonl:DIRECTORY/ },
+  { args: ["sessions", "--store", "mysql://h/x"], code: 1, error: "STORE_URL_INVALID", message: /jsonl:DIRECTORY/ },
   {
-    args: ["sessions", "--store", "postgres://ada:geheim@h/db"],
+    args: ["sessions", "--store", "postgres://ada:geheim@127.0.0.1:1/db"],
     code: 1,
-    error: "STORE_UNSUPPORTED",
-    message: /ada:\*\*\*@h/,
+    error: "STORE_UNREACHABLE",
+    message: /^(?!.*geheim).*127\.0\.0\.1:1\/db/,
   },
   {
     args: ["sessions", "--store=postgres://ada:geheim@h/db", "--stoer=postgres://ada:geheim@h"],
@@ -208,7 +208,7 @@ describe("a process of its own", () => {
   it("never waits for input that is closed, whatever the command", async () => {
     const closed = await Promise.all(
       commandTable
-        .filter(({ name }) => name !== "demo")
+        .filter(({ name, isHidden }) => name !== "demo" && isHidden !== true)
         .map(async ({ name, arguments: parameters }) => {
           const child = spawn(
             process.execPath,

@@ -32,9 +32,12 @@ export const conversationCommands: readonly CommandDefinition[] = [
   },
   {
     name: "demo",
-    description: "show what the store withstands: kill -9, a torn file, another program's transcripts",
+    description:
+      "show what a conversation withstands: kill -9, a small window, a torn file, another program's transcripts",
     arguments: [],
-    options: [],
+    options: [
+      { flags: "--sabotage", description: "drop a record before the last comparison, which must fail", isHidden: true },
+    ],
     examples: ["demo", "demo --json"],
     load: () => import("../commands/demo.ts"),
   },
@@ -68,6 +71,18 @@ export const programCommands: readonly CommandDefinition[] = [
     options: [],
     examples: ["completion bash", "completion fish"],
     load: () => import("../commands/completion.ts"),
+  },
+  {
+    name: "__demo-talk",
+    description: "the process of the demonstration that is killed",
+    arguments: [
+      { name: "<key>", description: "the session" },
+      { name: "<workspace>", description: "the agent's files" },
+    ],
+    options: [{ flags: "--until <messages>", description: "end when there are so many", parse: parseCount }],
+    isHidden: true,
+    examples: ["__demo-talk k w --until 1", "__demo-talk k w --until 2"],
+    load: () => import("../commands/demo-talk.ts"),
   },
   {
     name: "__complete",

@@ -1,14 +1,22 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CommandContext } from "../command.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
 import { demoSteps } from "../demo/demo-steps.ts";
 import type { DemoStage, DemoStep } from "../demo/demo-steps.ts";
 
 /** Runs the demonstration on a store of its own, which is gone afterwards; ends with 1 when anything is not as told. */
-export async function run({ host, output, signal }: CommandContext): Promise<number> {
+export async function run({ host, output, signal }: CommandContext, input: CommandInput): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), "throughline-demo-"));
-  const stage: DemoStage = { host, directory, storeUrl: `jsonl:${join(directory, "store")}`, signal };
+  const stage: DemoStage = {
+    host,
+    directory,
+    storeUrl: `jsonl:${join(directory, "store")}`,
+    workspace: join(directory, "workspace"),
+    requests: [],
+    isSabotaged: input.options["sabotage"] === true,
+    signal,
+  };
   const startMs = performance.now();
   const steps: DemoStep[] = [];
   try {

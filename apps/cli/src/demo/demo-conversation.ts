@@ -1,47 +1,5 @@
-import type { RecordDraft } from "@throughline/core";
-
-const questions = [
-  "Which ships came in today?",
-  "Is the north quay free?",
-  "Who has the watch?",
-  "What does the tide table say?",
-];
-const files = ["arrivals.txt", "quays.txt", "watch.txt", "tides.txt"];
-
 /** What the search of the demonstration looks for; it stands in one place of the imported sessions. */
 export const searchedPhrase = "harbour lights";
-
-/** An agent's conversation without end: a question, a look into a file, what was there, an answer. */
-export function* agentConversation(): Generator<RecordDraft, never, void> {
-  for (let turn = 0; ; turn++) {
-    const topic = turn % questions.length;
-    const callId = `call_${turn}`;
-    const path = files[topic];
-    yield message({ role: "user", content: `${questions[topic]} (${turn})` });
-    yield message({
-      role: "assistant",
-      content: [{ type: "toolCall", id: callId, name: "read", arguments: { path } }],
-      stopReason: "toolUse",
-      provider: "demo",
-      model: "demo-1",
-    });
-    yield message({
-      role: "toolResult",
-      toolCallId: callId,
-      toolName: "read",
-      content: [{ type: "text", text: `${path}, page ${turn}: ${"all quiet on the water. ".repeat(20)}` }],
-      isError: false,
-    });
-    yield message({
-      role: "assistant",
-      content: [{ type: "text", text: `As of page ${turn}, ${path} says that all is quiet.` }],
-      stopReason: "stop",
-      provider: "demo",
-      model: "demo-1",
-      usage: { input: 900 + turn, output: 40, cacheRead: 0, cacheWrite: 0, totalTokens: 940 + turn },
-    });
-  }
-}
 
 /** A state directory as OpenClaw lays it out, by path: one session in order, one that has seen trouble. */
 export function foreignStateDirectory(): ReadonlyMap<string, string> {
@@ -101,8 +59,4 @@ function transcript(sessionId: string, records: readonly object[]): string {
 
 function record(id: string, parentId: string | null, content: object): object {
   return { type: "message", id, parentId, timestamp: "2026-01-01T10:00:01.000Z", message: content };
-}
-
-function message(content: object): RecordDraft {
-  return { type: "message", message: content };
 }

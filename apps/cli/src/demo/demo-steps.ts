@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readWindow, sessionRef } from "@throughline/core";
@@ -8,8 +8,12 @@ import { importPaths } from "@throughline/transfer";
 import type { Host } from "../host.ts";
 import { openStore } from "../open-store.ts";
 import { listSessions } from "../resolve-session.ts";
-import { agentConversation, foreignStateDirectory, searchedPhrase } from "./demo-conversation.ts";
-import { killWriter } from "./killed-writer.ts";
+import { explainCalls, rebuildCall } from "@throughline/session/explain";
+import { createWorkspaceTools } from "@throughline/workspace-tools";
+import { foreignStateDirectory, searchedPhrase } from "./demo-conversation.ts";
+import { demoSystem, demoWindowTokens, talk, writeWorkspace } from "./demo-talk.ts";
+import type { DemoTalkResult } from "./demo-talk.ts";
+import { killTalk } from "./killed-talk.ts";
 import { runSelf } from "./run-self.ts";
 
 /** One chapter of the demonstration. */
@@ -26,12 +30,21 @@ export interface DemoStage {
   readonly host: Host;
   readonly directory: string;
   readonly storeUrl: string;
+  /** The folder of the agent's files. */
+  readonly workspace: string;
+  /** As the model got them, in order, filled by the second process. */
+  readonly requests: string[];
+  /** Takes a record away behind everybody's back before the last step, which must see it. */
+  readonly isSabotaged: boolean;
   readonly signal: AbortSignal;
 }
 
 /** The key of the conversation that is interrupted. */
 const demoKey = "agent:main:cli:direct:demo";
-const killAfter = 150;
+/** Records before the first process is killed. */
+const killAfter = 30;
+/** Messages of the conversation in the end. */
+const wantedMessages = 60;
 const cutBytes = 20;
 const ref = sessionRef({ key: demoKey });
 
@@ -39,7 +52,9 @@ type Step = (stage: DemoStage) => Promise<DemoStep>;
 
 /** In the order they are told. */
 export const demoSteps: readonly Step[] = [
-  killedWriter,
+  killedTalk,
+  restart,
+  explained,
   tornTail,
   foreignTranscripts,
   validContext,
@@ -47,67 +62,103 @@ export const demoSteps: readonly Step[] = [
   secondProcess,
 ];
 
-async function killedWriter({ host, storeUrl, signal }: DemoStage): Promise<DemoStep> {
-  const args = ["append", demoKey, "--store", storeUrl];
-  const {
-    acknowledged,
-    sent,
-    signal: endedBy,
-  } = await killWriter(host, { args, drafts: agentConversation(), killAfter, signal });
-  const records = await withStore(storeUrl, host, (store) => readAll(store));
-  const found = acknowledged.filter(({ seq, id }, index) => seq === index + 1 && records[index]?.id === id);
-  const asSent = records.every(({ seq, record }) => isDeepStrictEqual(record["message"], sent[seq - 1]?.["message"]));
+async function killedTalk({ host, storeUrl, workspace, signal }: DemoStage): Promise<DemoStep> {
+  writeWorkspace(workspace);
+  const args = ["__demo-talk", demoKey, workspace, "--store", storeUrl];
+  const { acknowledged, signal: endedBy } = await killTalk(host, { args, killAfter, signal });
+  const { records, state } = await withStore(storeUrl, host, async (store) => {
+    return { records: await readAll(store), state: await store.load(ref) };
+  });
+  const found = acknowledged.filter(({ seq, id }) => records[seq - 1]?.id === id);
   const isUnique = new Set(records.map(({ id }) => id)).size === records.length;
-  const ok =
-    endedBy === "SIGKILL" &&
-    acknowledged.length >= killAfter &&
-    found.length === acknowledged.length &&
-    asSent &&
-    isUnique;
-  const further = records.length - acknowledged.length;
+  const isOpen = state?.head.turn != null;
   return {
     name: "kill -9",
-    ok,
+    ok:
+      endedBy === "SIGKILL" &&
+      acknowledged.length >= killAfter &&
+      found.length === acknowledged.length &&
+      isUnique &&
+      isOpen,
     summary:
-      `A process appended an agent's conversation and was killed while writing. Of ${acknowledged.length} acknowledged records ` +
-      `${found.length} are there, in order and once; ${further} more had been written and not yet acknowledged.`,
+      `A process talked with an agent that reads and writes files, and was killed in the middle of an answer. Of ${acknowledged.length} ` +
+      `acknowledged records ${found.length} are there, in order and once; the turn it had begun is marked as open.`,
+    figures: { acknowledged: acknowledged.length, found: found.length, lost: acknowledged.length - found.length },
+  };
+}
+
+async function restart({ host, storeUrl, workspace, requests, signal }: DemoStage): Promise<DemoStep> {
+  const args = ["__demo-talk", demoKey, workspace, "--until", String(wantedMessages), "--store", storeUrl];
+  const printed = await runSelf(host, args, signal);
+  const sent = printed.flatMap(({ kind, messages }) => (kind === "request" ? [messages as readonly unknown[]] : []));
+  requests.push(...sent.map((messages) => JSON.stringify(messages)));
+  const violations = sent.reduce((sum, messages) => sum + validateAnthropic(messages).length, 0);
+  const result = printed.find(({ kind }) => kind === "talk") as unknown as DemoTalkResult | undefined;
+  const messages = await withStore(storeUrl, host, async (store) => (await store.load(ref))?.messageCount ?? 0);
+  const { interrupted = null, restoredMessages = 0, turns = 0 } = result ?? {};
+  return {
+    name: "restart",
+    ok: interrupted !== null && restoredMessages > 0 && messages >= wantedMessages && violations === 0,
+    summary:
+      `A second process found ${restoredMessages} messages and that a turn had been interrupted ("${interrupted?.text ?? "-"}"), and went on to ${messages} ` +
+      `messages in ${turns} turns. Its ${requests.length} requests broke ${violations} of the provider's rules.`,
+    figures: { restoredMessages, messages, turns, requests: requests.length, violations },
+  };
+}
+
+async function explained({ host, storeUrl, requests, workspace }: DemoStage): Promise<DemoStep> {
+  const tools = createWorkspaceTools({ root: workspace }).map(({ definition }) => definition);
+  const records = await withStore(storeUrl, host, (store) => readAll(store));
+  const calls = explainCalls(records).slice(-requests.length);
+  const rebuilt = calls.map(({ facts }) =>
+    JSON.stringify(rebuildCall(records, facts, { system: demoSystem, tools }).messages),
+  );
+  const equal = rebuilt.filter((text, index) => text === requests[index]).length;
+  const shortened = calls.filter(({ facts }) => facts.changes.length > 0 || facts.splice !== null).length;
+  const largest = Math.max(...calls.map(({ estimatedTokens }) => estimatedTokens));
+  const all = records.reduce((sum, { bytes }) => sum + bytes, 0);
+  return {
+    name: "window",
+    ok: equal === requests.length && shortened > 0 && largest <= demoWindowTokens,
+    summary:
+      `The window has ${demoWindowTokens} tokens and the log ${all} bytes: ${shortened} of ${requests.length} requests were made smaller to fit, the largest was ` +
+      `of ~${largest} tokens. The log says how: ${equal} requests made again from it alone are equal byte by byte.`,
     figures: {
-      acknowledged: acknowledged.length,
-      found: found.length,
-      lost: acknowledged.length - found.length,
-      further,
+      requests: requests.length,
+      shortened,
+      equal,
+      largestTokens: largest,
+      windowTokens: demoWindowTokens,
+      logBytes: all,
     },
   };
 }
 
-async function tornTail({ host, directory, storeUrl }: DemoStage): Promise<DemoStep> {
+async function tornTail({ host, directory, storeUrl, workspace, signal }: DemoStage): Promise<DemoStep> {
   const before = await withStore(storeUrl, host, (store) => readAll(store));
   const path = largestTranscript(directory);
   // As a power cut in the middle of a write leaves it: the last line ends before its end.
   truncateSync(path, statSync(path).size - cutBytes);
   const findings: Finding[] = [];
-  const { after, appendedSeq } = await withStore(
-    storeUrl,
-    host,
-    async (store) => {
-      const kept = await readAll(store);
-      const { records } = await store.append(ref, [
-        { type: "message", message: { role: "user", content: "Where were we?" } },
-      ]);
-      return { after: [...kept, ...(await readAll(store, kept.length))], appendedSeq: records[0]?.seq ?? 0 };
-    },
-    findings,
-  );
-  const kept = after.filter((record, index) => record.id === before[index]?.id).length;
+  const work = async (
+    store: SessionStore,
+  ): Promise<{ readonly kept: number; readonly after: readonly StoredRecord[] }> => {
+    const kept = (await readAll(store)).length;
+    await talk({ store, ref, workspace, until: { turns: 1 }, signal });
+    return { kept, after: await readAll(store) };
+  };
+  const { kept, after } = await withStore(storeUrl, host, work, findings);
   const reported = findings.filter(({ code }) => code === "TAIL_TORN" || code === "BATCH_INCOMPLETE").length;
-  const ok = reported > 0 && kept > 0 && kept < before.length && appendedSeq === kept + 1 && after.length === kept + 1;
+  const areSame = before.slice(0, kept).every(({ id }, index) => after[index]?.id === id);
+  const isDense = after.every(({ seq }, index) => seq === index + 1);
+  const ok = reported > 0 && kept > 0 && kept < before.length && areSame && isDense && after.length > kept;
   return {
     name: "torn tail",
     ok,
     summary:
       `${cutBytes} bytes were cut off the end of the file. Reopened, ${kept} of ${before.length} records are there, ` +
-      `the torn end was set aside and reported, and the conversation goes on at record ${appendedSeq}.`,
-    figures: { before: before.length, kept, setAside: before.length - kept, reported, appendedSeq },
+      `the torn end was set aside and reported, and a further turn begins at record ${kept + 1}.`,
+    figures: { before: before.length, kept, setAside: before.length - kept, reported, after: after.length },
   };
 }
 
@@ -180,7 +231,7 @@ async function phraseSearch({ host, storeUrl, signal }: DemoStage): Promise<Demo
   };
 }
 
-async function secondProcess({ host, storeUrl, signal }: DemoStage): Promise<DemoStep> {
+async function secondProcess({ host, directory, storeUrl, isSabotaged, signal }: DemoStage): Promise<DemoStep> {
   const here = await withStore(storeUrl, host, async (store) => {
     const sessions: { readonly key: string; readonly records: readonly unknown[] }[] = [];
     for await (const { ref: each } of listSessions(store, {})) {
@@ -191,6 +242,7 @@ async function secondProcess({ host, storeUrl, signal }: DemoStage): Promise<Dem
     }
     return sessions;
   });
+  if (isSabotaged) dropRecord(largestTranscript(directory));
   let compared = 0;
   let different = 0;
   for (const { key, records } of here) {
@@ -206,6 +258,12 @@ async function secondProcess({ host, storeUrl, signal }: DemoStage): Promise<Dem
     summary: `A second process read ${compared} records of ${here.length} sessions: ${different} differ.`,
     figures: { sessions: here.length, compared, different },
   };
+}
+
+/** What no part of the store may overlook: a line that is gone from the middle of a transcript. */
+function dropRecord(path: string): void {
+  const lines = readFileSync(path, "utf8").split("\n");
+  writeFileSync(path, lines.toSpliced(Math.floor(lines.length / 2), 1).join("\n"));
 }
 
 /** Opens the store, does something, closes it; each step sees only what is on disk. */
