@@ -23,6 +23,8 @@ export const ref: SessionRef = sessionRef({ key: "agent:main:cli:direct:home" })
 /** The three stores, each of which can be opened again on what it kept. */
 export interface Place {
   readonly name: string;
+  /** Where its files are; empty for a store without. */
+  readonly directory: string;
   open(): SessionStore;
   remove(): void;
 }
@@ -32,7 +34,7 @@ export const places: readonly { readonly name: string; create(): Place }[] = [
     name: "memory",
     create: () => {
       const data = createMemoryData();
-      return { name: "memory", open: () => createMemoryStore({ data }), remove: () => {} };
+      return { name: "memory", directory: "", open: () => createMemoryStore({ data }), remove: () => {} };
     },
   },
   { name: "jsonl", create: () => onDisk("jsonl", (directory) => createJsonlStore({ root: directory })) },
@@ -44,7 +46,12 @@ export const places: readonly { readonly name: string; create(): Place }[] = [
 
 function onDisk(name: string, open: (directory: string) => SessionStore): Place {
   const directory = mkdtempSync(join(tmpdir(), `throughline-compaction-${name}-`));
-  return { name, open: () => open(directory), remove: () => rmSync(directory, { recursive: true, force: true }) };
+  return {
+    name,
+    directory,
+    open: () => open(directory),
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
 }
 
 /** A session with these records in it. */
