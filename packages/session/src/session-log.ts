@@ -55,6 +55,8 @@ export class SessionLog {
   readonly #redact: RedactDraft | null;
   readonly #onRecord: (stored: StoredRecord) => void;
   #tail: Promise<unknown> = Promise.resolve();
+  /** Collects what is taken in, while somebody looks for something. */
+  #newest: StoredRecord[] | null = null;
 
   private constructor(options: SessionLogOptions, state: SessionState) {
     this.store = options.store;
@@ -114,10 +116,43 @@ export class SessionLog {
     return this.#exclusively(async () => {
       const redact = this.#redact;
       const written = redact === null ? drafts : drafts.map((draft) => redact(draft));
-      const result = await this.store.append(this.ref, written, options);
-      await this.#takeAppended(written, result, options);
-      return result;
+      try {
+        const result = await this.store.append(this.ref, written, options);
+        await this.#takeAppended(written, result, options);
+        return result;
+      } catch (error) {
+        const found = isUnsure(error) ? await this.#findAppended(written) : null;
+        if (found === null) throw error;
+        return found;
+      }
     });
+  }
+
+  /** A connection broke while the store was writing: the log itself says whether the records are in it. */
+  async #findAppended(drafts: readonly RecordDraft[]): Promise<AppendResult | null> {
+    const newest: StoredRecord[] = [];
+    this.#newest = newest;
+    try {
+      await this.#catchUp();
+    } finally {
+      this.#newest = null;
+    }
+    const wanted = drafts.map(contentOf);
+    const at = newest.findIndex((_, index) => wanted.every((text, offset) => isContent(newest[index + offset], text)));
+    if (drafts.length === 0 || at < 0) return null;
+    const records = newest
+      .slice(at, at + drafts.length)
+      .map(({ seq, id, parentId, side, tsMs, storedAtMs }) => ({
+        seq,
+        id,
+        parentId,
+        side,
+        tsMs,
+        storedAtMs: storedAtMs ?? 0,
+      }));
+    const { durabilities } = this.store.capabilities;
+    const durability = durabilities[0] ?? "none";
+    return { records, head: this.#head, revision: this.#state.revision, durability, replayed: false };
   }
 
   /** Takes in what others appended. */
@@ -195,6 +230,7 @@ export class SessionLog {
 
   #take(stored: StoredRecord): void {
     this.work.recordsTaken += 1;
+    this.#newest?.push(stored);
     this.#history.append([stored]);
     if (!stored.side) this.#lastMainId = stored.id;
     this.facts.take(stored);
@@ -218,6 +254,19 @@ export function historyTarget(api: string): HistoryTarget {
       details: { api },
     },
   );
+}
+
+function isUnsure(error: unknown): boolean {
+  return ThroughlineError.isInstance(error) && error.outcome === "unknown";
+}
+
+/** A record without what the store adds to it. */
+function contentOf({ id: _id, parentId: _parentId, timestamp: _timestamp, ...content }: RecordDraft): string {
+  return JSON.stringify(content);
+}
+
+function isContent(stored: StoredRecord | undefined, text: string): boolean {
+  return stored !== undefined && contentOf(stored.record) === text;
 }
 
 function patched(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {

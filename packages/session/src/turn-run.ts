@@ -205,8 +205,10 @@ export class TurnRun {
   async #abort(message: AssistantMessage | null, calls: readonly CallFacts[]): Promise<TurnEnd> {
     this.#assertOurs();
     const reply = message === null ? null : { ...message, stopReason: "aborted" };
-    const results = reply === null ? [] : toolCallsOf(reply).map(({ id, name }) => abortedResult(id, name));
-    const drafts = [...(reply === null ? [] : [messageDraft(reply)]), ...results, ...calls.flatMap(callDrafts)];
+    const drafts = [
+      ...brokenReply(reply, "The turn was aborted before this call was run."),
+      ...calls.flatMap(callDrafts),
+    ];
     await this.#close(drafts, { state: "aborted" }, null);
     return { outcome: "aborted", reply, calls: this.#calls };
   }
@@ -214,7 +216,10 @@ export class TurnRun {
   async #fail({ message, calls, error }: CallResult): Promise<unknown> {
     this.#assertOurs();
     const reason = typed(error);
-    const drafts = [...(message === null ? [] : [messageDraft(message)]), ...calls.flatMap(callDrafts)];
+    const drafts = [
+      ...brokenReply(message, "The reply broke off before this call was run."),
+      ...calls.flatMap(callDrafts),
+    ];
     const problem = { code: reason.code, message: reason.message.slice(0, 300) };
     await this.#close(drafts, { state: "failed", error: problem }, null);
     return reason;
@@ -271,8 +276,11 @@ function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
   return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
 }
 
-function abortedResult(id: string, name: string): RecordDraft {
-  return resultDraft(id, name, { content: "The turn was aborted before this call was run.", isError: true });
+/** What came of a reply that broke off, with a result for each call in it: whoever reads the log finds none without. */
+function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
+  if (message === null) return [];
+  const results = toolCallsOf(message).map(({ id, name }) => resultDraft(id, name, { content, isError: true }));
+  return [messageDraft(message), ...results];
 }
 
 /** An error of the provider's SDK, in our terms; one of ours as it is. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Clock } from "@throughline/core";
+import { ThroughlineError, type Clock } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
 import type { TurnOwners } from "@throughline/session";
@@ -259,5 +259,62 @@ describe("a session that is busy", () => {
     expect(one.events.flatMap((event) => (event.name === "record.appended" ? [event.record.seq] : []))).toEqual(
       Array.from({ length: 12 }, (_, index) => index + 1),
     );
+  });
+
+  it("a store that does not know whether it wrote is asked what it holds: no record is lost, none is there twice", async () => {
+    const data = createMemoryData();
+    const script = createScriptedModel(
+      { calls: [{ id: "1", name: "echo", arguments: { text: "x" } }] },
+      "done",
+      "lost",
+      "done once more",
+    );
+    const store = createMemoryStore({ data });
+    let appends = 0;
+    const unsure = new Proxy(store, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (name !== "append") return typeof member === "function" ? member.bind(target) : member;
+        return async (...given: Parameters<typeof store.append>) => {
+          appends += 1;
+          if (appends !== 6) await store.append(...given);
+          throw new ThroughlineError("STORE_IO", "The connection broke.", { outcome: "unknown" });
+        };
+      },
+    });
+    const { sessions, records } = createFixture({ script, store: unsure });
+    await using session = await sessions.open(key);
+    expect((await session.runTurn("1")).text).toBe("done");
+    const whole = outline(await records());
+    expect(whole).toEqual([
+      "turn:open",
+      "user",
+      "assistant:toolUse",
+      "call:answered",
+      "toolResult",
+      "assistant:stop",
+      "call:answered",
+      "turn:done",
+    ]);
+    // The sixth append was not written: the turn cannot go on and is closed as failed.
+    await expect(session.runTurn("2")).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    expect(outline((await records()).slice(whole.length))).toEqual(["turn:open", "user", "turn:failed"]);
+    expect((await session.resume()).text).toBe("done once more");
+  });
+
+  it("two Sessions of one process wait for each other like handles of one", async () => {
+    const data = createMemoryData();
+    const go = Promise.withResolvers<void>();
+    const script = createScriptedModel({ text: "one", after: go.promise }, "two");
+    const first = createFixture({ script, store: createMemoryStore({ data }) });
+    const second = createFixture({ script, store: createMemoryStore({ data }) });
+    await using one = await first.sessions.open(key);
+    await using two = await second.sessions.open(key);
+    const running = one.runTurn("1");
+    await until(() => script.requests.length === 1);
+    const waiting = two.runTurn("2");
+    await until(() => second.events.some(({ name }) => name === "turn.queued"));
+    go.resolve();
+    expect([(await running).text, (await waiting).text]).toEqual(["one", "two"]);
   });
 });

@@ -131,7 +131,7 @@ describe("a turn", () => {
     await expect(session.resume()).rejects.toMatchObject({ code: "INPUT_INVALID" });
   });
 
-  it("remembers after a restart what tools returned, in every session [HIS-10, LOOP-07, STO-05, STO-23]", async () => {
+  it("remembers after a restart what tools returned, in every session [HIS-10, LOOP-01, LOOP-07, STO-05, STO-23]", async () => {
     const data = createMemoryData();
     const other = "agent:main:cli:direct:work";
     {
@@ -155,7 +155,7 @@ describe("a turn", () => {
     expect(JSON.stringify(model.requests[2]?.messages)).toContain("echo: the code is 7");
   });
 
-  it("a reset lasts: nothing of the old session is sent, here or after a restart [LOOP-08]", async () => {
+  it("a reset lasts: nothing of the old session is sent, here or after a restart [LOOP-08, C16]", async () => {
     const data = createMemoryData();
     const { sessions, model } = createFixture({ store: createMemoryStore({ data }) });
     await using session = await sessions.open(key);

@@ -22,7 +22,7 @@ describe("what a session says of its tokens", () => {
     expect(events.filter(({ name }) => name === "threshold.crossed")).toHaveLength(1);
   });
 
-  it("takes the actual figures of the last call, cached ones included, and adds up what was spent [TOK-04, TOK-09]", async () => {
+  it("takes the actual figures of the last call, cached ones included, and adds up what was spent [TOK-04, TOK-09, C34, ENT-11]", async () => {
     const data = createMemoryData();
     const script = createScriptedModel(
       { text: "a", usage: { input: 10, output: 20, cacheRead: 1000, cacheWrite: 300 } },
