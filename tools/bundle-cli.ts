@@ -25,7 +25,7 @@ export async function bundleCli(folder: string, outdir: string = join(folder, "d
     logLevel: "warning",
     // The first holds a binary for each platform, which no bundle can; the second 16 MB of vocabularies, of which a run
     // needs one or none. The others are the providers' own packages: a run needs one of them, most runs none.
-    external: ["better-sqlite3", "ai-tokenizer", "@anthropic-ai/sdk", "openai", "ollama"],
+    external: ["better-sqlite3", "pg", "ai-tokenizer", "@anthropic-ai/sdk", "openai", "ollama"],
     plugins: [leanBuiltins],
     // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
     banner: {

@@ -267,7 +267,7 @@ const table = {
   STORE_URL_INVALID: {
     summary: "A store URL cannot be read.",
     retryable: false,
-    remedy: "Use sqlite:FILE, jsonl:DIRECTORY or memory:.",
+    remedy: "Use sqlite:FILE, jsonl:DIRECTORY, postgres://user:password@host/database or memory:.",
   },
   STORE_VERSION_UNSUPPORTED: {
     summary: "The store was written by a newer version.",

@@ -23,6 +23,7 @@ export interface PostgresPool {
 export interface PoolOptions {
   readonly maxWaiting: number;
   readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
   readonly prepare: boolean;
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -131,7 +132,8 @@ export class ConnectionPool {
   }
 
   async #borrow(deadlineMs: number, signal: AbortSignal | undefined): Promise<PostgresConnection> {
-    const { maxWaiting, timeoutMs } = this.#options;
+    const { maxWaiting, connectTimeoutMs, clock } = this.#options;
+    const connectByMs = Math.min(deadlineMs, clock.nowMs() + connectTimeoutMs);
     for (let attempt = 0; ; attempt++) {
       if (this.#pool.waitingCount >= maxWaiting)
         throw refused("STORE_OVERLOADED", `${maxWaiting} operations wait for a connection already.`, { maxWaiting });
@@ -139,8 +141,8 @@ export class ConnectionPool {
         return await this.#wait(this.#pool.connect(), deadlineMs, signal);
       } catch (error) {
         if (ThroughlineError.isInstance(error)) throw error;
-        if (!isPassing(error) || !(await this.#rest(attempt, deadlineMs, signal)))
-          throw storeError(error, "not-applied", `${this.place}, within ${timeoutMs} ms`);
+        if (!isPassing(error) || !(await this.#rest(attempt, connectByMs, signal)))
+          throw storeError(error, "not-applied", `${this.place}, within ${connectTimeoutMs} ms`);
       }
     }
   }

@@ -69,13 +69,8 @@ class PostgresSessionStore implements PostgresStore {
     const { pool, listening, end } = poolOf(options);
     this.#endPool = end;
     this.#scene = this.#createScene(pool);
-    const {
-      clock = systemClock,
-      random = systemRandom,
-      notify = true,
-      pollMs = 1000,
-      schema = "throughline",
-    } = options;
+    const { clock = systemClock, random = systemRandom, notify = true, pollMs = 1000 } = options;
+    const schema = schemaOf(options);
     this.#signals = notify
       ? new SessionSignals(this.#scene.pool, listening, `${schema}_grown`, { clock, random })
       : null;
@@ -106,10 +101,12 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   #createScene(lent: PostgresPool): StoreScene {
-    const { codec, timeoutMs = 30_000, lockTimeoutMs = 10_000, schema = "throughline", url } = this.#options;
+    const { codec, timeoutMs = 30_000, connectTimeoutMs = 10_000, lockTimeoutMs = 10_000, url } = this.#options;
+    const schema = schemaOf(this.#options);
     const pool = new ConnectionPool(lent, {
       maxWaiting: this.#options.maxWaiting ?? 1000,
       timeoutMs,
+      connectTimeoutMs,
       prepare: this.#options.prepare ?? false,
       clock: this.#clock,
       random: this.#options.random ?? systemRandom,
@@ -240,7 +237,8 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   #ready(): Promise<void> {
-    const { schema = "throughline", codec, migrate = true, partitions = 16, rowSecurity = false } = this.#options;
+    const schema = schemaOf(this.#options);
+    const { codec, migrate = true, partitions = 16, rowSecurity = false } = this.#options;
     this.#opening ??= openSchema(
       { pool: this.#scene.pool, schemaName: schema, schema: this.#scene.schema },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null },
@@ -265,7 +263,7 @@ function poolOf(options: PostgresStoreOptions): Pools {
   if (pool !== undefined) return { pool, listening: pool, end: () => Promise.resolve() };
   if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
   const { maxConnections = 10, timeoutMs = 30_000 } = options;
-  const url = parsePostgresUrl(options.url);
+  const { url } = parsePostgresUrl(options.url);
   const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];
   return {
     pool: own,
@@ -274,6 +272,11 @@ function poolOf(options: PostgresStoreOptions): Pools {
       await Promise.all([own.end(), listening.end()]);
     },
   };
+}
+
+function schemaOf({ schema, url, pool }: PostgresStoreOptions): string {
+  const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).schema;
+  return schema ?? named ?? "throughline";
 }
 
 function quoteSchema(name: string): string {

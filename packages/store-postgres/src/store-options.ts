@@ -4,11 +4,11 @@ import type { JobLeases } from "./job-leases.ts";
 import type { JobLease } from "./store-scene.ts";
 
 export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:port/database`. Not needed with `pool`. */
+  /** `postgres://user:password@host:port/database`, with `?schema=NAME` where it is another. Not needed with `pool`. */
   readonly url?: string;
   /** A pool of the program's own, of pg's kind; the store does not end it. @default one for `url` */
   readonly pool?: PostgresPool;
-  /** The schema everything lives in. @default "throughline" */
+  /** The schema everything lives in. @default that of the URL, else "throughline" */
   readonly schema?: string;
   /** False: the schema is used as it is, and one that is missing or too old is refused. @default true */
   readonly migrate?: boolean;
@@ -24,6 +24,8 @@ export interface PostgresStoreOptions {
   readonly maxWaiting?: number;
   /** The deadline of an operation over all it waits for, in milliseconds. @default 30,000 */
   readonly timeoutMs?: number;
+  /** How long an operation tries to reach a server that is not there, in milliseconds. @default 10,000 */
+  readonly connectTimeoutMs?: number;
   /** How long a statement waits for a row that another one holds, in milliseconds. @default 10,000 */
   readonly lockTimeoutMs?: number;
   /** Named prepared statements. Not behind a pooler in transaction mode that does not know them. @default false */

@@ -266,6 +266,7 @@ describe.skipIf(url === "")(
       const pool = new ConnectionPool(inner, {
         maxWaiting: 10,
         timeoutMs: 10_000,
+        connectTimeoutMs: 10_000,
         prepare: false,
         clock: systemClock,
         random: systemRandom,
