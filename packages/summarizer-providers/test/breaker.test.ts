@@ -104,6 +104,16 @@ describe("the breaker", () => {
     expect(await code(guarded.summarize(request))).toBe("done");
   });
 
+  it("stays out after a failed probe, also when the threshold was raised meanwhile", async () => {
+    const clock = createTestClock();
+    const entry = { failures: 3, openedAtMs: clock.nowMs() - 30 * minuteMs, lastError: null };
+    const snapshot = { v: 1, summarizers: { a: entry } };
+    const breakers = createSummarizerBreakers({ clock, snapshot, threshold: 10 });
+    const guarded = breakers.guard("a", scripted("fails"));
+    expect(await code(guarded.summarize(request))).toBe("failed");
+    expect(await code(guarded.summarize(request))).toBe("SUMMARIZER_PAUSED");
+  });
+
   it("counts nothing when the caller ends the call, and lets the next one be the probe", async () => {
     const clock = createTestClock();
     const breakers = createSummarizerBreakers({ clock, threshold: 1 });
