@@ -169,7 +169,7 @@ function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Read
 /** Names, ids and metadata have length limits too, which no history is to blame for. */
 function isContentItem({ facts, joined }: Reading): boolean {
   const named =
-    /(?:invalid|parameter|field|for) (\S+?):? string/.exec(joined)?.[1] ??
+    /(?:invalid|parameter|field|for) (\S+?)[ :]+string/.exec(joined)?.[1] ??
     /\b(?:messages?|contents?|parts?|input)[[. ]+\d+[^:,]*/.exec(joined)?.[0];
   const param = facts.params.join(" ") || (named ?? "");
   if (/id\b|name|user|metadata|description|key|title/.test(param)) return false;

@@ -59,7 +59,8 @@ export const vetoes: readonly ExclusionRule[] = [
   {
     id: "overloaded",
     category: "overloaded",
-    pattern: /overloaded|(?:at|over|insufficient|no) capacity|server (?:is )?busy|high (?:demand|load)|temporarily/,
+    pattern:
+      /overloaded|(?:at|over|insufficient|no) capacity|server (?:is )?busy|high (?:demand|load)|temporarily(?! (?:switch|use|try|change|move))/,
   },
   {
     id: "memory",

@@ -83,7 +83,8 @@ export const overflowRules: readonly OverflowRule[] = [
   {
     id: "limit-of-sent-exceeded",
     kind: "input",
-    template: "{sent} (?:length|size|count) (?:{limit})(?: \\w+){0,3} (?:exceeded|reached|hit)",
+    template:
+      "{sent} (?:length|size|count) (?:{limit})(?: \\w+){0,3} (?:exceeded|reached|hit)|{sent} (?:length|size) (?:was |is |has been )?exceeded",
   },
   {
     id: "window-stated",

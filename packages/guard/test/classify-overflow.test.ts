@@ -24,6 +24,27 @@ describe("classifying wordings made up for these tests", () => {
   });
 });
 
+describe("classifying what lies close together", () => {
+  it.each([
+    ["the conversation length was exceeded, start anew", "the retry count was exceeded"],
+    [
+      "your context is too long, temporarily switch to a larger model",
+      "the model is temporarily unavailable, it took too much context",
+    ],
+    ["请求过大", "请求过多"],
+    ["超出最大长度", "用户名超出最大长度"],
+    ["上下文窗口已满", "消息队列已满"],
+    [
+      "Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576.",
+      "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1048576.",
+    ],
+    ["error: prompt is too long", "expected a number, got 'the prompt is too long'"],
+  ])("takes %s and lets go of %s", (overflow, other) => {
+    expect(classifyOverflow({ status: 400, message: overflow }).overflow).toBe(true);
+    expect(classifyOverflow({ status: 400, message: other }).overflow).toBe(false);
+  });
+});
+
 describe("classifying shapes of errors", () => {
   const found = (error: unknown): unknown => {
     const { overflow, kind, inputTokens, limitTokens } = classifyOverflow(error);
