@@ -1,5 +1,7 @@
+import type { TokenCounter } from "@throughline/tokens";
 import type { Turn } from "./session.ts";
 import type { Emit } from "./session-event.ts";
+import { readLearning } from "./session-learning.ts";
 import type { TurnHost } from "./turn-host.ts";
 import type { TurnSettings } from "./turn-settings.ts";
 import { readWindowRecords } from "./window-records.ts";
@@ -8,11 +10,12 @@ export interface AfterTurnScene {
   readonly handle: TurnHost;
   readonly settings: TurnSettings;
   readonly turn: Turn;
+  readonly counter: TokenCounter;
   readonly emit: Emit | null;
 }
 
 /** Work in the background once a turn is closed. What it appends hangs beside the branch and breaks no turn. */
-export async function afterTurn({ handle, settings, turn, emit }: AfterTurnScene): Promise<void> {
+export async function afterTurn({ handle, settings, turn, counter, emit }: AfterTurnScene): Promise<void> {
   const { log, closing } = handle;
   for (const step of settings.steps) {
     if (step.when !== "after-turn" || closing.aborted) continue;
@@ -25,6 +28,10 @@ export async function afterTurn({ handle, settings, turn, emit }: AfterTurnScene
         model: settings.model,
         gauge: turn.gauge,
         signal: closing,
+        turn: null,
+        counter,
+        calibration: readLearning(log.entry).calibration,
+        refresh: () => log.catchUp(),
         records: () => readWindowRecords(log),
         append: async (drafts, options = {}) => {
           await log.append(drafts, options);

@@ -1,4 +1,5 @@
 import type { Message, StoredRecord } from "@throughline/core";
+import type { TokenCounter } from "@throughline/tokens";
 import type { Turn, RunTurnOptions } from "./session.ts";
 import { afterTurn } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
@@ -60,7 +61,7 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
       emit,
     });
     const end = await run.run();
-    return ended(scene, end, ledger);
+    return ended(scene, end, ledger, counter);
   } catch (error) {
     if (lost === null) await settle(scene, run, error);
     throw lost ?? error;
@@ -70,7 +71,7 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
   }
 }
 
-function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger): Turn {
+function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger, counter: TokenCounter): Turn {
   const { handle, turnId, emit, taken, firstSeq, settings } = scene;
   emit?.({ name: "turn.closed", outcome: end.outcome });
   const turn = finishedTurn({
@@ -83,7 +84,7 @@ function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger): Turn {
     gauge: ledger.now(),
     replayed: false,
   });
-  handle.track(afterTurn({ handle, settings, turn, emit }));
+  handle.track(afterTurn({ handle, settings, turn, counter, emit }));
   return turn;
 }
 

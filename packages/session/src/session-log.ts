@@ -140,16 +140,14 @@ export class SessionLog {
     const wanted = drafts.map(contentOf);
     const at = newest.findIndex((_, index) => wanted.every((text, offset) => isContent(newest[index + offset], text)));
     if (drafts.length === 0 || at < 0) return null;
-    const records = newest
-      .slice(at, at + drafts.length)
-      .map(({ seq, id, parentId, side, tsMs, storedAtMs }) => ({
-        seq,
-        id,
-        parentId,
-        side,
-        tsMs,
-        storedAtMs: storedAtMs ?? 0,
-      }));
+    const records = newest.slice(at, at + drafts.length).map(({ seq, id, parentId, side, tsMs, storedAtMs }) => ({
+      seq,
+      id,
+      parentId,
+      side,
+      tsMs,
+      storedAtMs: storedAtMs ?? 0,
+    }));
     const { durabilities } = this.store.capabilities;
     const durability = durabilities[0] ?? "none";
     return { records, head: this.#head, revision: this.#state.revision, durability, replayed: false };

@@ -9,9 +9,10 @@ import type {
   StoredRecord,
   TextBlock,
   ToolDefinition,
+  TurnRequest,
   UnknownBlock,
 } from "@throughline/core";
-import type { ContextEstimate, Gauge, TokenEstimator } from "@throughline/tokens";
+import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
 import type { OverflowKind } from "@throughline/guard";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -75,6 +76,13 @@ export interface StepScene {
   /** Of the prompt as it stands. */
   readonly gauge: Gauge;
   readonly signal: AbortSignal;
+  /** For appends of one's own to the store; null after the turn. `refresh` then makes them known here. */
+  readonly turn: TurnRequest | null;
+  /** Counts for the model, and what was learned of its tokenizer. */
+  readonly counter: TokenCounter;
+  readonly calibration: Calibration;
+  /** Takes in what was appended to the store otherwise than by `append`. */
+  refresh(): Promise<void>;
   /** The records of the window, in order of seq. Read when it is called. */
   records(): Promise<readonly StoredRecord[]>;
   /** Appends as part of the turn, and everything that is sent from then on knows of it. */
@@ -109,7 +117,7 @@ export interface OverflowScene extends StepScene {
   readonly estimate: ContextEstimate;
 }
 
-/** Makes the window smaller by appending a compaction through the scene. False when there is nothing to compact. */
+/** Makes the window smaller by appending a compaction as part of the turn. False when there is nothing to compact. */
 export type CompactSession = (scene: OverflowScene) => Promise<boolean>;
 
 /** Changes a record before it is stored and before any model sees it. Pure and synchronous. */

@@ -158,7 +158,7 @@ export class TurnRun {
   }
 
   #stepScene(): StepScene {
-    const { log, settings, ledger, signal, turnId } = this.#options;
+    const { log, settings, ledger, signal, turnId, fence, counter } = this.#options;
     return {
       ref: log.ref,
       sessionId: log.sessionId,
@@ -166,6 +166,10 @@ export class TurnRun {
       model: settings.model,
       gauge: ledger.prompt(),
       signal,
+      turn: { action: "within", fence },
+      counter,
+      calibration: ledger.learning.calibration,
+      refresh: () => log.catchUp(),
       records: () => readWindowRecords(log),
       append: async (drafts, options = {}) => {
         await this.#append(drafts, options);
@@ -180,7 +184,10 @@ export class TurnRun {
     const estimate = { tokens, lowTokens, highTokens, source };
     const scene = { ...this.#stepScene(), reason, targetTokens, observedTokens, estimate };
     const isCompacted = (await settings.compact?.(scene)) ?? false;
-    return isCompacted ? promptOf(log, prefix.system) : null;
+    if (!isCompacted) return null;
+    // The compaction may have written to the store by itself.
+    await log.catchUp();
+    return promptOf(log, prefix.system);
   }
 
   async #runTools(message: AssistantMessage, calls: readonly ToolCallBlock[]): Promise<void> {
