@@ -1,0 +1,5 @@
+export { loadAgentQuery } from "./agent-query.ts";
+export type { AgentQuery } from "./agent-query.ts";
+export { createSdkConversation } from "./sdk-conversation.ts";
+export type { SdkConversation, SdkConversationOptions, SdkRun, SendOptions } from "./sdk-conversation.ts";
+export { readSdkSessionId, withSdkSessionId } from "./sdk-session-id.ts";

@@ -1,0 +1,167 @@
+import {
+  hasErrorCode,
+  loadExisting,
+  openSession,
+  ThroughlineError,
+  throughlineDraft,
+  type Clock,
+  type RandomSource,
+  type RecordDraft,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { loadAgentQuery, type AgentQuery } from "./agent-query.ts";
+import { promptWithHistory } from "./prompt-with-history.ts";
+import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";
+import { readSdkSessionId } from "./sdk-session-id.ts";
+import { openSdkTurn, type SdkTurn } from "./sdk-turn.ts";
+
+export interface SdkConversationOptions {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  /** @default the SDK's own, loaded when it is first needed */
+  readonly query?: AgentQuery;
+  /** Handed to `query` with every run; `resume` and `abortController` are set here. @default {} */
+  readonly queryOptions?: Readonly<Record<string, unknown>>;
+  /** How much of our history is told to a session that takes the place of a lost one. @default 100_000 */
+  readonly historyCharacters?: number;
+  /** How long a run may give no sign of life before another may begin. @default 60_000 */
+  readonly leaseMs?: number;
+  /** @default "claude-agent-sdk" */
+  readonly owner?: string;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+export interface SendOptions {
+  readonly signal?: AbortSignal;
+  /** Every message of the SDK, as it came. */
+  readonly onMessage?: (message: unknown) => void;
+}
+
+/** How a run ended. */
+export interface SdkRun {
+  readonly text: string;
+  /** The SDK's word: `success`, `error_max_turns`, … */
+  readonly subtype: string;
+  readonly isError: boolean;
+  /** Of the SDK's session, to be resumed by the next run; null when it never said one. */
+  readonly sdkSessionId: string | null;
+  /** True when the session the entry named was gone and a new one was told our history. */
+  readonly isRecovered: boolean;
+}
+
+export interface SdkConversation {
+  /**
+   * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes
+   * back, which may be another one.
+   * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING, MODEL_FAILED with the SDK's error as
+   *   cause, and what the store says
+   */
+  send(prompt: string, options?: SendOptions): Promise<SdkRun>;
+}
+
+/** A session of ours and the SDK's own session behind it. The session is created by its first message. */
+export function createSdkConversation(options: SdkConversationOptions): SdkConversation {
+  const { store, ref, random = systemRandom, clock = systemClock } = options;
+  return {
+    async send(prompt, given = {}) {
+      given.signal?.throwIfAborted();
+      const query = options.query ?? (await loadAgentQuery());
+      await openSession(store, ref, { random });
+      const before = await loadExisting(store, ref);
+      const { leaseMs = 60_000, owner = "claude-agent-sdk" } = options;
+      const user: RecordDraft = { type: "message", message: { role: "user", content: prompt } };
+      const turn = await openSdkTurn({ store, ref, clock, random, leaseMs, owner }, [user]);
+      try {
+        const resume = readSdkSessionId(before.entry);
+        const ask = (request: Pick<RunRequest, "text" | "resume">): Promise<RunEnd> =>
+          runQuery({ ...request, query, turn, options: given, queryOptions: options.queryOptions ?? {} });
+        const first = await ask({ text: prompt, resume });
+        if (resume === null || !first.isSessionLost) return await finish(turn, first, false);
+        // Once: the SDK's files were deleted, or lie on another machine. Ours hold the conversation.
+        await turn.setSdkSessionId(null, [
+          throughlineDraft("note", { kind: "sdk-session-lost", sdkSessionId: resume }),
+        ]);
+        const told = await promptWithHistory(store, ref, {
+          prompt,
+          beforeSeq: before.head.lastSeq + 1,
+          maxCharacters: options.historyCharacters ?? 100_000,
+        });
+        return await finish(turn, await ask({ text: told, resume: null }), true);
+      } catch (error) {
+        await turn.fail(hasErrorCode(error, "ABORTED") ? "aborted" : "failed");
+        throw error;
+      }
+    },
+  };
+}
+
+interface RunRequest {
+  readonly query: AgentQuery;
+  readonly turn: SdkTurn;
+  readonly text: string;
+  readonly resume: string | null;
+  readonly options: SendOptions;
+  readonly queryOptions: Readonly<Record<string, unknown>>;
+}
+
+interface RunEnd {
+  readonly result: SdkMessageFacts["result"];
+  readonly sdkSessionId: string | null;
+  readonly isSessionLost: boolean;
+  readonly error: unknown;
+}
+
+async function runQuery({ query, turn, text, resume, options, queryOptions }: RunRequest): Promise<RunEnd> {
+  const abortController = new AbortController();
+  const abort = (): void => abortController.abort(options.signal?.reason);
+  options.signal?.addEventListener("abort", abort, { once: true });
+  const reader = new SdkMessageReader();
+  let result: SdkMessageFacts["result"] = null;
+  let sdkSessionId: string | null = null;
+  try {
+    const asked = { ...queryOptions, ...(resume === null ? {} : { resume }), abortController };
+    for await (const message of query({ prompt: text, options: asked })) {
+      options.onMessage?.(message);
+      const facts = reader.read(message);
+      const isLost = facts.result !== null && resume !== null && saysLost(facts.result.text);
+      if (isLost) return { result: null, sdkSessionId: null, isSessionLost: true, error: null };
+      // Kept as soon as it is known: a run that is killed can be resumed.
+      if (facts.sdkSessionId !== null && facts.sdkSessionId !== sdkSessionId) {
+        sdkSessionId = facts.sdkSessionId;
+        await turn.setSdkSessionId(sdkSessionId, facts.drafts);
+      } else if (facts.drafts.length > 0) await turn.append(facts.drafts);
+      result = facts.result ?? result;
+    }
+    if (options.signal?.aborted === true) throw aborted(options.signal.reason);
+    return { result, sdkSessionId, isSessionLost: false, error: null };
+  } catch (error) {
+    if (ThroughlineError.isInstance(error)) throw error;
+    if (options.signal?.aborted === true) throw aborted(error);
+    return { result, sdkSessionId, isSessionLost: resume !== null && saysLost(String(error)), error };
+  } finally {
+    options.signal?.removeEventListener("abort", abort);
+  }
+}
+
+async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise<SdkRun> {
+  if (end.error !== null) {
+    const why = end.error instanceof Error ? end.error.message : String(end.error);
+    throw new ThroughlineError("MODEL_FAILED", `The Claude Agent SDK failed: ${why}`, { cause: end.error });
+  }
+  await turn.close();
+  const { text = "", subtype = "ended", isError = false } = end.result ?? {};
+  return { text, subtype, isError, sdkSessionId: end.sdkSessionId, isRecovered };
+}
+
+function saysLost(text: string): boolean {
+  return /no conversation found with session id|session .{0,80}not found/i.test(text);
+}
+
+function aborted(cause: unknown): ThroughlineError {
+  return new ThroughlineError("ABORTED", "The run was aborted; what had arrived is kept.", { cause });
+}

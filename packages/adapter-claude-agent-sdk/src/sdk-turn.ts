@@ -1,0 +1,80 @@
+import {
+  hasErrorCode,
+  loadExisting,
+  throughlineDraft,
+  type Clock,
+  type RandomSource,
+  type RecordDraft,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { withSdkSessionId } from "./sdk-session-id.ts";
+
+/** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */
+export interface SdkTurn {
+  append(drafts: readonly RecordDraft[]): Promise<void>;
+  setSdkSessionId(id: string | null, drafts: readonly RecordDraft[]): Promise<void>;
+  close(): Promise<void>;
+  /** Closes it after a failure; says nothing when it is another's by now. */
+  fail(state: "aborted" | "failed"): Promise<void>;
+}
+
+interface SdkTurnOptions {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly leaseMs: number;
+  readonly owner: string;
+}
+
+/** Opens a turn with the user's message. @throws {ThroughlineError} SESSION_BUSY */
+export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly RecordDraft[]): Promise<SdkTurn> {
+  const { store, ref, clock, random, leaseMs, owner } = options;
+  const turnId = random.uuid();
+  const fence = (await loadExisting(store, ref)).head.fence + 1;
+  const mark = (state: string): RecordDraft => throughlineDraft("turn", { turnId, owner, fence, state });
+  const leaseUntilMs = clock.nowMs() + leaseMs;
+  await store.append(ref, [...drafts, mark("open")], {
+    entry: { updatedAt: clock.nowMs() },
+    turn: { action: "open", turnId, owner, leaseUntilMs, fence },
+  });
+  const ended = new AbortController();
+  let lost: unknown = null;
+  const renewing = (async () => {
+    for (;;) {
+      await clock.sleep(leaseMs / 3, ended.signal);
+      const until = clock.nowMs() + leaseMs;
+      await store.append(ref, [], { entry: {}, turn: { action: "renew", leaseUntilMs: until, fence } });
+    }
+  })().catch((error: unknown) => {
+    if (!ended.signal.aborted) lost = error;
+  });
+  const within = { action: "within", fence } as const;
+  const append = async (more: readonly RecordDraft[], entry: Readonly<Record<string, unknown>> = {}): Promise<void> => {
+    if (lost !== null) throw lost;
+    await store.append(ref, more, { entry, turn: within });
+  };
+  const end = async (state: string): Promise<void> => {
+    ended.abort();
+    await renewing;
+    const entry = { updatedAt: clock.nowMs() };
+    await store.append(ref, [mark(state)], { entry, turn: { action: "close", fence } });
+  };
+  return {
+    append: (more) => append(more),
+    setSdkSessionId: async (id, more) => {
+      const { entry } = await loadExisting(store, ref);
+      await append(more, { ...withSdkSessionId(entry, id), updatedAt: clock.nowMs() });
+    },
+    close: () => end("done"),
+    fail: async (state) => {
+      try {
+        await end(state);
+      } catch (error) {
+        // Another run has begun: there is nothing of this one to close.
+        if (!hasErrorCode(error, "TURN_FENCED")) throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,219 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import {
+  hasErrorCode,
+  openSession,
+  resetSession,
+  sessionRef,
+  type Message,
+  type SessionStore,
+} from "@throughline/core";
+import { createAgentScope, keptOnReset } from "@throughline/core/entries";
+import { systemRandom } from "@throughline/core/node";
+import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
+import { createMemoryStore } from "@throughline/store-memory";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import {
+  createSdkConversation,
+  loadAgentQuery,
+  readSdkSessionId,
+  withSdkSessionId,
+  type SdkConversationOptions,
+} from "../src/index.ts";
+import { scriptedAgent } from "./scripted-agent.ts";
+
+const ref = sessionRef({ key: "agent:main:main" });
+
+interface Scene extends Disposable {
+  readonly folder: string;
+  readonly seen: { prompt: string; resume: unknown }[];
+  /** As after a restart: nothing is remembered but what the store holds. */
+  conversation(
+    store: SessionStore,
+    options?: Partial<SdkConversationOptions>,
+  ): ReturnType<typeof createSdkConversation>;
+  /** The SDK's files are gone. */
+  forget(): void;
+}
+
+function scene(): Scene {
+  const root = mkdtempSync(join(tmpdir(), "throughline-sdk-"));
+  let folder = mkdtempSync(join(root, "agent-"));
+  const seen: Scene["seen"] = [];
+  return {
+    folder: root,
+    seen,
+    conversation: (store, options = {}) =>
+      createSdkConversation({ store, ref, query: scriptedAgent(folder, seen), ...options }),
+    forget: () => {
+      folder = mkdtempSync(join(root, "agent-"));
+    },
+    [Symbol.dispose]: () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+async function messages(store: SessionStore): Promise<Message[]> {
+  const pages = await Array.fromAsync(store.read(ref));
+  return pages.flatMap(({ records }) =>
+    records.flatMap(({ type, record }) => (type === "message" ? [record["message"] as Message] : [])),
+  );
+}
+
+const idOf = async (store: SessionStore): Promise<unknown> => (await store.load(ref))?.entry["sdkSessionId"];
+
+describe("a session of ours and the SDK's behind it", () => {
+  it("stores the id of the first run and resumes it over a restart, under whatever id comes back [SDK-01] [SDK-02] [SDK-03] [SDK-06] [TST-05]", async () => {
+    using at = scene();
+    const path = join(at.folder, "sessions.db");
+    {
+      await using store = createSqliteStore({ path, create: true });
+      const run = await at.conversation(store).send("hello");
+      expect(run).toMatchObject({
+        text: "You said 1 things.",
+        subtype: "success",
+        sdkSessionId: "sdk-1",
+        isRecovered: false,
+      });
+      expect(await idOf(store)).toBe("sdk-1");
+    }
+    await using store = createSqliteStore({ path, create: false });
+    const before = (await store.load(ref))?.updatedAtMs ?? 0;
+    expect(await at.conversation(store).send("again")).toMatchObject({
+      text: "You said 2 things.",
+      sdkSessionId: "sdk-1-2",
+    });
+    expect(await idOf(store)).toBe("sdk-1-2");
+    expect((await store.load(ref))?.updatedAtMs).toBeGreaterThanOrEqual(before);
+    expect(at.seen.map(({ resume }) => resume)).toEqual([null, "sdk-1"]);
+  });
+
+  it("keeps replies, calls and results as records any provider can be given [SDK-05]", async () => {
+    using at = scene();
+    const store = createMemoryStore();
+    await at.conversation(store).send("use a tool");
+    const said = await messages(store);
+    expect(said.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "assistant",
+      "assistant",
+      "toolResult",
+      "assistant",
+    ]);
+    expect(said[3]).toMatchObject({
+      fragment: true,
+      content: [{ type: "toolCall", id: "toolu_1", name: "Read", arguments: { path: "a.txt" } }],
+    });
+    expect(said[4]).toMatchObject({ toolCallId: "toolu_1", toolName: "Read", isError: false });
+    expect(JSON.stringify(said)).not.toContain("of a sub-agent");
+    const pages = await Array.fromAsync(store.read(ref));
+    const records = pages.flatMap((page) => page.records);
+    const context = buildContext(records, { headId: (await store.load(ref))?.head.headId ?? null });
+    const { messages: rendered } = renderAnthropic(context);
+    expect(validateAnthropic(rendered)).toEqual([]);
+    expect(rendered.slice(0, 4).map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+    expect((await store.load(ref))?.head.turn).toBeNull();
+  });
+
+  it("goes on once from our own history when the SDK's session is gone [SDK-07]", async () => {
+    using at = scene();
+    const store = createMemoryStore();
+    await at.conversation(store).send("my name is Ann");
+    at.forget();
+    const run = await at.conversation(store).send("what is my name?");
+    expect(run).toMatchObject({ isRecovered: true, sdkSessionId: "sdk-1", isError: false });
+    expect(at.seen.map(({ resume }) => resume)).toEqual([null, "sdk-1", null]);
+    expect(at.seen[2]?.prompt).toContain("my name is Ann");
+    expect(at.seen[2]?.prompt).toContain("You said 1 things.");
+    expect(at.seen[2]?.prompt.endsWith("what is my name?")).toBe(true);
+    // The question stands in the record once, as it was asked.
+    expect(
+      (await messages(store))
+        .filter(({ role }) => role === "user")
+        .map((message) => ("content" in message ? message["content"] : null)),
+    ).toEqual(["my name is Ann", "what is my name?"]);
+    const pages = await Array.fromAsync(store.read(ref));
+    expect(JSON.stringify(pages)).toContain("sdk-session-lost");
+    expect(await idOf(store)).toBe("sdk-1");
+  });
+
+  it("tells a long history's newest part and says that it does", async () => {
+    using at = scene();
+    const store = createMemoryStore();
+    await openSession(store, ref, { random: systemRandom, entry: { sdkSessionId: "gone" } });
+    const texts = Array.from({ length: 40 }, (_, index) => `message number ${index} ${"x".repeat(200)}`);
+    await store.append(
+      ref,
+      texts.map((content) => ({ type: "message", message: { role: "user", content } })),
+    );
+    await at.conversation(store, { historyCharacters: 1000 }).send("go on");
+    const told = at.seen[1]?.prompt ?? "";
+    expect(told).toContain("message number 39");
+    expect(told).not.toContain("message number 9 ");
+    expect(told).toMatch(/\[\d+ earlier characters are left out\]\n\n\[User\]/);
+  });
+
+  it("forgets the id at a reset, and what older programs called it too [SDK-04] [SDK-08] [C43]", async () => {
+    using at = scene();
+    const store = createMemoryStore();
+    const legacy = { sessionId: "s", claudeCliSessionId: "old", cliSessionIds: { "claude-cli": "older", codex: "c" } };
+    expect(readSdkSessionId(legacy)).toBe("old");
+    expect(readSdkSessionId({ sessionId: "s", cliSessionIds: { "claude-cli": "older" } })).toBe("older");
+    expect(readSdkSessionId({ ...legacy, sdkSessionId: "new" })).toBe("new");
+    expect(withSdkSessionId(legacy, "x")).toEqual({
+      sdkSessionId: "x",
+      claudeCliSessionId: undefined,
+      cliSessionIds: { codex: "c" },
+    });
+    await at.conversation(store).send("hello");
+    await resetSession(store, ref, { random: systemRandom, keep: keptOnReset });
+    expect(await idOf(store)).toBeUndefined();
+    await at.conversation(store).send("hello");
+    expect(at.seen.map(({ resume }) => resume)).toEqual([null, null]);
+  });
+
+  it("resumes no other agent's session [SDK-09] [ISO-02]", async () => {
+    using at = scene();
+    const store = createMemoryStore();
+    await at.conversation(store).send("hello");
+    const scope = createAgentScope(store, { agentId: "codex" });
+    const failure: unknown = await at
+      .conversation(scope)
+      .send("whose is this?")
+      .catch((error: unknown) => error);
+    expect(hasErrorCode(failure, "KEY_AGENT_MISMATCH")).toBe(true);
+    expect(at.seen).toHaveLength(1);
+  });
+
+  it("keeps what came and the id when a run is aborted or fails, and lets nobody else in meanwhile", async () => {
+    using at = scene();
+    const store = createMemoryStore();
+    const controller = new AbortController();
+    const running = at.conversation(store).send("wait", { signal: controller.signal });
+    await expect.poll(async () => (await messages(store)).length).toBe(2);
+    const other: unknown = await at
+      .conversation(store)
+      .send("me too")
+      .catch((error: unknown) => error);
+    expect(hasErrorCode(other, "SESSION_BUSY")).toBe(true);
+    controller.abort();
+    expect(hasErrorCode(await running.catch((error: unknown) => error), "ABORTED")).toBe(true);
+    expect(await idOf(store)).toBe("sdk-1");
+    const failed: unknown = await at
+      .conversation(store)
+      .send("fail")
+      .catch((error: unknown) => error);
+    expect(hasErrorCode(failed, "MODEL_FAILED")).toBe(true);
+    expect(String(failed)).toContain("exited with code 3");
+    expect((await store.load(ref))?.head.turn).toBeNull();
+    expect(await at.conversation(store).send("and now?")).toMatchObject({ subtype: "success" });
+    expect((await messages(store)).map(({ role }) => role)).toEqual(["user", "assistant", "user", "user", "assistant"]);
+  });
+
+  it("says how to get the SDK when it is not there", async () => {
+    const failure: unknown = await loadAgentQuery().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "MODEL_SDK_MISSING", remedy: "npm install @anthropic-ai/claude-agent-sdk" });
+  });
+});
