@@ -39,7 +39,7 @@ export class AgentSessions {
   /** Something was taken over that the index does not know of. */
   hasNewNotes = false;
   readonly #context: StoreContext;
-  readonly #address: AgentAddress;
+  readonly address: AgentAddress;
   readonly #files: Map<string, TranscriptFile> = new Map();
   readonly #summaries: TranscriptSummaries;
   /** What was taken over of what others write, for the index to keep. */
@@ -52,14 +52,14 @@ export class AgentSessions {
 
   constructor(context: StoreContext, { namespace, agentId }: AgentAddress) {
     this.#context = context;
-    this.#address = { namespace, agentId };
-    this.folder = agentFolder(context.root, this.#address);
+    this.address = { namespace, agentId };
+    this.folder = agentFolder(context.root, this.address);
     this.place = new AgentPlace(context, this.folder);
     const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
     // SQLite's log is memory that processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
-    this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.#address, codec, onFinding });
+    this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
     this.#summaries = new TranscriptSummaries({
       files,
       folder: this.folder,
@@ -72,7 +72,7 @@ export class AgentSessions {
     this.log = new EntriesLog({
       files,
       folder: this.folder,
-      agent: this.#address,
+      agent: this.address,
       codec,
       index: this.index,
       nowMs: () => clock.nowMs(),
@@ -87,7 +87,7 @@ export class AgentSessions {
   }
 
   get exists(): boolean {
-    return agentFolderExists(this.#context.files, this.#context.root, this.#address);
+    return agentFolderExists(this.#context.files, this.#context.root, this.address);
   }
 
   /** The row of an address, also of a session another program has made since; null when there is none. */
@@ -160,7 +160,7 @@ export class AgentSessions {
   }
 
   refOf(row: SessionRow): SessionRef {
-    const ref = { ...this.#address, key: row.key };
+    const ref = { ...this.address, key: row.key };
     return row.isArchived ? { ...ref, archiveId: row.sessionId } : ref;
   }
 
@@ -287,7 +287,7 @@ export class AgentSessions {
       folder: this.folder,
       log: this.log,
       entries: this.view.entries(),
-      agentId: this.#address.agentId,
+      agentId: this.address.agentId,
       nowMs: clock.nowMs(),
     });
     this.#hasStrays = hasStrays;
@@ -321,7 +321,7 @@ export class AgentSessions {
   }
 
   #makeOwnFolder(): void {
-    makeAgentFolder(this.#context.files, this.#context.root, this.#address);
+    makeAgentFolder(this.#context.files, this.#context.root, this.address);
   }
 
   /** A purge that was interrupted after its commit. */
@@ -369,7 +369,7 @@ export class AgentSessions {
   }
 
   #ownerOf(row: SessionRow): LineOwner {
-    return { ref: { ...this.#address, key: row.key }, sessionId: row.sessionId };
+    return { ref: { ...this.address, key: row.key }, sessionId: row.sessionId };
   }
 
   #reportMissing(row: SessionRow): void {

@@ -11,6 +11,7 @@ import { appendEntry } from "./append-entry.ts";
 import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } from "./append-records.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, withFileErrors } from "./file-work.ts";
+import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listAgent } from "./list-agent.ts";
 import { firstSeq, readPage } from "./read-pages.ts";
@@ -37,6 +38,7 @@ class JsonlStore implements core.SessionStore {
   readonly #derived: DerivedFiles;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
+  readonly maintenance: core.MaintenanceFacet;
   readonly #followers: Set<() => void> = new Set();
   #isClosed = false;
 
@@ -52,14 +54,17 @@ class JsonlStore implements core.SessionStore {
       search: false,
       watch: true,
       fork: false,
-      maintenance: false,
+      maintenance: true,
       limits: Object.freeze({ ...rules.defaultStoreLimits, ...options.limits }),
       idempotency: rules.defaultIdempotency,
     });
     this.#context = contextOf(options, this.capabilities.limits);
     this.#derived = new DerivedFiles(this.#context);
     const { limits } = this.capabilities;
-    const begin = (): void => this.#begin();
+    const begin = (signal?: AbortSignal): void => this.#begin(signal);
+    const agents = (): readonly AgentSessions[] =>
+      this.#namespaces().flatMap((one) => this.#agentsOf({ namespace: one }));
+    this.maintenance = createMaintenance({ context: this.#context, agents, begin });
     this.watch = {
       watch: (ref, how) =>
         watchSession({ agent: this.#agent(ref), limits, followers: this.#followers, begin }, ref, how),
@@ -251,6 +256,13 @@ class JsonlStore implements core.SessionStore {
     const { root, files } = this.#context;
     if (this.#options.create !== false || withFileErrors(root, () => files.facts(root)) !== null) return;
     throw refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
+  }
+
+  #namespaces(): readonly string[] {
+    const { root, files } = this.#context;
+    const folder = `${root}/namespaces`;
+    const names = withFileErrors(folder, () => (files.facts(folder)?.kind === "folder" ? files.names(folder) : []));
+    return ["", ...names.filter((name) => isAgentId(name)).toSorted()];
   }
 
   #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessions[] {

@@ -1,0 +1,275 @@
+import { setImmediate as pause } from "node:timers/promises";
+import { createFinding, type Finding, type MaintenanceFacet } from "@throughline/core";
+import { quote, refused } from "@throughline/core/store";
+import { createLineSplitter } from "@throughline/openclaw-format";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { appendAll, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import { isUnfinished } from "./foreign-sessions.ts";
+import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
+import { decodeRowChange, type SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
+import { ParentSurvey, surveyLines, type SurveyTarget } from "./transcript-survey.ts";
+import { backupStore } from "./backup-store.ts";
+
+export interface MaintenanceScene {
+  readonly context: StoreContext;
+  /** Every agent of every namespace. */
+  agents(): readonly AgentSessions[];
+  /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
+  begin(signal?: AbortSignal): void;
+}
+
+/** Checks, repairs and copies the files of a store. */
+export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
+  return {
+    verify: (options = {}) => verifyStore(scene, options),
+    repair: (options = {}) => repairStore(scene, options),
+    backup: (path, options = {}) => {
+      scene.begin(options.signal);
+      return backupStore(scene, path, options.signal);
+    },
+  };
+}
+
+async function* verifyStore(
+  scene: MaintenanceScene,
+  { full = false, signal }: { readonly full?: boolean; readonly signal?: AbortSignal },
+): AsyncGenerator<Finding> {
+  scene.begin(signal);
+  for (const agent of scene.agents()) {
+    yield* verifyLog(scene, agent);
+    agent.log.refresh();
+    for (const row of agent.log.all().values().toArray()) {
+      scene.begin(signal);
+      yield* verifySession(scene, agent, row, full, signal);
+    }
+    yield* verifyFolder(scene, agent);
+  }
+}
+
+async function* verifyLog({ context }: MaintenanceScene, { folder, address }: AgentSessions): AsyncGenerator<Finding> {
+  const { files, codec } = context;
+  const path = folder.entriesLog;
+  const handle = openIfThere(files, path);
+  if (handle === null) return;
+  try {
+    const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
+    let line = 0;
+    for (let position = 0; ;) {
+      const bytes = withFileErrors(path, () => readRange(files, handle, position, position + 1024 * 1024));
+      if (bytes.length === 0) break;
+      for (const split of splitter.push(bytes)) {
+        const place = { path, line: ++line, byteOffset: split.byteOffset };
+        const decoded = decodeRowChange(Buffer.from(split.bytes).toString(), codec, address);
+        if (decoded === null)
+          yield createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
+        else if (!decoded.isChecksumRight)
+          yield createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
+      }
+      position += bytes.length;
+      await pause();
+    }
+    const last = splitter.end();
+    if (last !== null)
+      yield createFinding("TAIL_TORN", "The last line of the entries log has no end.", {
+        path,
+        line: line + 1,
+        byteOffset: last.byteOffset,
+      });
+  } finally {
+    files.close(handle);
+  }
+}
+
+async function* verifySession(
+  { context }: MaintenanceScene,
+  agent: AgentSessions,
+  row: SessionRow,
+  isFull: boolean,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  const path = agent.folder.session(agent.fileNameOf(row));
+  const { key } = row;
+  if (context.files.facts(path) === null) {
+    yield createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", { path, key });
+    return;
+  }
+  const findings: Finding[] = [];
+  const parents = new ParentSurvey();
+  const batch = { left: 0, line: 0, byteOffset: 0 };
+  const target = targetOf(context, agent, row, path, isFull, signal);
+  for await (const line of surveyLines(target, (finding) => void findings.push(finding))) {
+    const { record } = line.read;
+    const kept = record["firstKeptEntryId"];
+    if (
+      record.type === "compaction" &&
+      typeof kept === "string" &&
+      !parents.has(kept) &&
+      line.envelope?.enc === undefined
+    )
+      findings.push(
+        createFinding("COMPACTION_DANGLING", `The first kept record ${quote(kept)} is nowhere before.`, {
+          path,
+          key,
+          line: line.line,
+          byteOffset: line.byteOffset,
+          recordId: record.id,
+        }),
+      );
+    parents.add(record);
+    const [index, count] = line.envelope?.batch ?? [1, 1];
+    if (index === 1) Object.assign(batch, { line: line.line, byteOffset: line.byteOffset });
+    batch.left = line.envelope === null ? batch.left : count - index;
+    yield* findings.splice(0);
+  }
+  if (batch.left > 0)
+    findings.push(
+      createFinding("BATCH_INCOMPLETE", "The last append is not complete; it was never acknowledged.", {
+        path,
+        key,
+        line: batch.line,
+        byteOffset: batch.byteOffset,
+      }),
+    );
+  for (const recordId of parents.cycles())
+    findings.push(createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", { path, key, recordId }));
+  yield* findings;
+}
+
+function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Generator<Finding> {
+  const { files } = context;
+  const { sessions, sessionsJson } = agent.folder;
+  if (files.facts(sessions) === null) return;
+  const known = agent.log.fileNames();
+  for (const name of files.names(sessions).filter((one) => one.endsWith(".jsonl") && !known.has(one))) {
+    const path = agent.folder.session(name);
+    if (files.facts(path)?.kind !== "file") {
+      yield createFinding("FILE_UNREADABLE", "A link or a folder stands where a transcript belongs.", { path });
+    } else if (!isUnfinished(files, path)) {
+      yield createFinding("SESSION_UNINDEXED", "A transcript that no session has yet; the next list takes it in.", {
+        path,
+      });
+    }
+  }
+  agent.view.entries();
+  if (!agent.view.isReadable)
+    yield createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object.", { path: sessionsJson });
+}
+
+async function* repairStore(
+  scene: MaintenanceScene,
+  { signal }: { readonly signal?: AbortSignal },
+): AsyncGenerator<Finding> {
+  scene.begin(signal);
+  for (const agent of scene.agents()) {
+    agent.log.refresh();
+    for (const row of agent.log.all().values().toArray()) {
+      scene.begin(signal);
+      yield* repairSession(scene, agent, row, signal);
+    }
+  }
+}
+
+/** Writes the repaired copy, what was removed and a report; nothing when there is nothing to repair. */
+async function* repairSession(
+  { context }: MaintenanceScene,
+  agent: AgentSessions,
+  row: SessionRow,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  const { files, clock } = context;
+  const fileName = agent.fileNameOf(row);
+  const path = agent.folder.session(fileName);
+  if (files.facts(path) === null) return;
+  const folder = `${agent.folder.own}/repaired`;
+  const copy = `${folder}/${fileName}`;
+  agent.prepareWriting();
+  withFileErrors(folder, () => files.makeFolder(folder));
+  const target = targetOf(context, agent, row, path, false, signal);
+  const temporary = `${copy}.tmp`;
+  files.remove(temporary);
+  const handle = withFileErrors(temporary, () => files.open(temporary, "create"));
+  let sizeBytes = 0;
+  const write = (line: string): void => {
+    const bytes = Buffer.from(`${line}\n`);
+    appendAll(files, handle, bytes, sizeBytes, temporary);
+    sizeBytes += bytes.length;
+  };
+  try {
+    const { changes, findings } = await repairTranscript(target, row.createdAtMs, write);
+    if (changes.length === 0) return;
+    withFileErrors(copy, () => {
+      files.flushNow(handle);
+      writeWhole(context, `${copy}.removed`, removedBytes(context, path, changes));
+      const report = {
+        path,
+        copy,
+        removed: `${copy}.removed`,
+        atMs: clock.nowMs(),
+        changes: withPlaces(changes),
+        findings,
+      };
+      writeWhole(context, `${copy}.report.json`, [Buffer.from(`${JSON.stringify(report, null, 2)}\n`)]);
+      files.rename(temporary, copy);
+      flushFolder(files, folder);
+    });
+    for (const finding of findings) yield { ...finding, repaired: true };
+    const message = `${changes.length} lines were changed in ${quote(copy)}; the original is as it was.`;
+    yield createFinding("LINE_MALFORMED", message, {
+      path,
+      key: row.key,
+      line: changes[0]?.line ?? null,
+      repaired: true,
+    });
+  } finally {
+    files.close(handle);
+    files.remove(temporary);
+  }
+}
+
+/** Each change with where its bytes lie among those that were removed. */
+function withPlaces(changes: readonly RepairedLine[]): readonly unknown[] {
+  let removedOffset = 0;
+  return changes.map((change) => {
+    const place = { ...change, removedOffset };
+    removedOffset += change.sizeBytes;
+    return place;
+  });
+}
+
+function* removedBytes({ files }: StoreContext, path: string, changes: readonly RepairedLine[]): Generator<Uint8Array> {
+  const handle = openIfThere(files, path);
+  if (handle === null) throw refused("STORE_CORRUPT", `The transcript ${quote(path)} is gone.`, { path });
+  try {
+    for (const { byteOffset, sizeBytes } of changes) yield readRange(files, handle, byteOffset, byteOffset + sizeBytes);
+  } finally {
+    files.close(handle);
+  }
+}
+
+function writeWhole({ files }: StoreContext, path: string, parts: Iterable<Uint8Array>): void {
+  files.remove(path);
+  const handle = files.open(path, "create");
+  try {
+    let sizeBytes = 0;
+    for (const part of parts) {
+      appendAll(files, handle, part, sizeBytes, path);
+      sizeBytes += part.length;
+    }
+    files.flushNow(handle);
+  } finally {
+    files.close(handle);
+  }
+}
+
+function targetOf(
+  { files, codec }: StoreContext,
+  agent: AgentSessions,
+  row: SessionRow,
+  path: string,
+  isFull: boolean,
+  signal: AbortSignal | undefined,
+): SurveyTarget {
+  const owner = { ref: { ...agent.address, key: row.key }, sessionId: row.sessionId };
+  return { files, path, owner, codec, isFull, signal };
+}

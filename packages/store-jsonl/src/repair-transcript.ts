@@ -1,0 +1,203 @@
+import type { Finding, SessionRecord } from "@throughline/core";
+import { serializeRecord } from "@throughline/core/store";
+import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
+import { crc32 } from "node:zlib";
+import { ownHeaderLine } from "./append-records.ts";
+import { parseObject, type StoreEnvelope } from "./stored-line.ts";
+import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
+
+/** One change of a repair. */
+export interface RepairedLine {
+  /** In the original, from 1; 0 for a line that was added. */
+  readonly line: number;
+  readonly byteOffset: number;
+  readonly sizeBytes: number;
+  readonly what: string;
+}
+
+export interface RepairedTranscript {
+  readonly changes: readonly RepairedLine[];
+  readonly findings: readonly Finding[];
+}
+
+interface Survey {
+  readonly parents: ParentSurvey;
+  readonly cycles: ReadonlySet<string>;
+  readonly glued: ReadonlyMap<number, readonly SessionRecord[]>;
+  /** Lines from this number on were never acknowledged. */
+  readonly unacknowledgedFrom: number;
+  readonly hasHeader: boolean;
+}
+
+/**
+ * Writes a transcript as every reader wants it: one whole record a line, ids that occur once, parents that are there.
+ * Lines with nothing wrong keep their bytes; what was done to every other is said. Reads the file twice and keeps ids.
+ */
+export async function repairTranscript(
+  target: SurveyTarget,
+  createdAtMs: number,
+  write: (line: string) => void,
+): Promise<RepairedTranscript> {
+  const findings: Finding[] = [];
+  const survey = await surveyTranscript(target, (finding) => void findings.push(finding));
+  const repair = new Repair(survey, write);
+  if (!survey.hasHeader) repair.addHeader(ownHeaderLine(target.owner.sessionId, target.owner.ref.key, createdAtMs));
+  for await (const line of surveyLines(target, () => undefined)) repair.take(line);
+  return { changes: repair.changes, findings };
+}
+
+async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) => void): Promise<Survey> {
+  const parents = new ParentSurvey();
+  const glued = new Map<number, readonly SessionRecord[]>();
+  let hasHeader = false;
+  let count = 0;
+  let unacknowledged = 0;
+  for await (const { line, text, envelope, read } of surveyLines(target, say)) {
+    count = line;
+    hasHeader ||= read.isHeader;
+    const records = read.unparsed === "malformed" ? gluedRecords(text) : null;
+    if (records !== null)
+      glued.set(
+        line,
+        records.map((record) => freeOf(record, parents, line)),
+      );
+    for (const record of glued.get(line) ?? [read.record]) parents.add(record);
+    const [index, size] = envelope?.batch ?? [1, 1];
+    if (envelope !== null) unacknowledged = index < size ? index : 0;
+    else if (read.unparsed === "torn" || read.unparsed === "nul") unacknowledged++;
+    else unacknowledged = 0;
+  }
+  // An empty file lacks no header: nothing is in it.
+  return {
+    parents,
+    cycles: parents.cycles(),
+    glued,
+    unacknowledgedFrom: count - unacknowledged + 1,
+    hasHeader: hasHeader || count === 0,
+  };
+}
+
+function freeOf(record: SessionRecord, parents: ParentSurvey, line: number): SessionRecord {
+  return parents.has(record.id) ? { ...record, id: `${record.id}-line-${line}` } : record;
+}
+
+class Repair {
+  readonly changes: RepairedLine[] = [];
+  readonly #survey: Survey;
+  readonly #write: (line: string) => void;
+  #seq = 0;
+  #lastId: string | null = null;
+
+  constructor(survey: Survey, write: (line: string) => void) {
+    this.#survey = survey;
+    this.#write = write;
+  }
+
+  addHeader(header: string): void {
+    this.#write(header);
+    this.changes.push({ line: 0, byteOffset: 0, sizeBytes: 0, what: "a header was added" });
+  }
+
+  take(line: SurveyedLine): void {
+    const { glued, unacknowledgedFrom } = this.#survey;
+    if (line.line >= unacknowledgedFrom) return this.#change(line, "the end was never acknowledged and is left out");
+    const records = glued.get(line.line);
+    if (records !== undefined) {
+      this.#change(line, `${records.length} records were found in the line`);
+      for (const record of records) this.#add(serializeRecord(this.#linked(record)), null, record.id);
+      return;
+    }
+    if (line.read.isHeader) {
+      if (!line.isClean) this.#change(line, "the header was put right");
+      if (line.envelope?.seq !== 0) return this.#add(line.text, line.envelope, line.read.record.id);
+      return this.#write(attachEnvelope(line.text, line.envelope));
+    }
+    const kept = this.#kept(line);
+    if (kept !== null) return this.#add(kept, line.envelope, line.read.record.id);
+    // A line that is no UTF-8 was read with the envelope as a field of the record.
+    const { _tl: _envelope, ...own } = line.read.record as SessionRecord & { readonly _tl?: unknown };
+    const record = this.#linked(line.isClean ? line.read.record : (own as SessionRecord));
+    this.#change(
+      line,
+      line.read.unparsed === null ? "the record was put right" : "the line is no record; its place is kept",
+    );
+    this.#add(serializeRecord(record), line.envelope, record.id);
+  }
+
+  /** The line's own text when there is nothing wrong with it. */
+  #kept({ text, isClean, read, envelope }: SurveyedLine): string | null {
+    if (!isClean || read.unparsed !== null) return null;
+    const { record } = read;
+    // What a coded line says is in its envelope, and nothing of it can be judged here.
+    if (envelope?.enc !== undefined) return text;
+    if (this.#linked(record) !== record) return null;
+    return JSON.stringify(parseObject(text)) === JSON.stringify(record) ? text : null;
+  }
+
+  /** The record with parents and references that exist. */
+  #linked(record: SessionRecord): SessionRecord {
+    const { parents, cycles } = this.#survey;
+    const isLost = record.parentId !== null && (!parents.has(record.parentId) || cycles.has(record.id));
+    const parentId = isLost ? this.#lastId : record.parentId;
+    const kept = record["firstKeptEntryId"];
+    const isDangling = record.type === "compaction" && typeof kept === "string" && !parents.has(kept);
+    if (!isLost && !isDangling) return record;
+    return { ...record, parentId, ...(isDangling ? { firstKeptEntryId: parentId ?? record.id } : {}) };
+  }
+
+  #add(text: string, envelope: StoreEnvelope | null, id: string): void {
+    this.#seq++;
+    this.#lastId = id;
+    if (envelope === null) return this.#write(text);
+    const { source: _source, sourceBase64: _base64, ...rest } = envelope;
+    const isUntouched = envelope.enc !== undefined || envelope.crc === crc32(text);
+    const members = isUntouched ? envelope : { ...rest, crc: crc32(text) };
+    this.#write(attachEnvelope(text, { ...members, seq: this.#seq }));
+  }
+
+  #change({ line, byteOffset, sizeBytes, isTerminated }: SurveyedLine, what: string): void {
+    this.changes.push({ line, byteOffset, sizeBytes: sizeBytes + (isTerminated ? 1 : 0), what });
+  }
+}
+
+/** So many times its own length is read of a line, should it be made to be read for ever. */
+const maxReadings = 8;
+
+/** Records that lie behind one another in one line, or behind the rest of one that was cut off; null when there are none. */
+function gluedRecords(line: string): readonly SessionRecord[] | null {
+  const records: SessionRecord[] = [];
+  let left = line.length * maxReadings;
+  for (let from = line.indexOf('{"'); from !== -1 && left > 0;) {
+    const end = objectEnd(line, from);
+    left -= (end === -1 ? line.length : end) - from;
+    const record = end === -1 ? null : parseObject(detachEnvelope(line.slice(from, end)).text);
+    if (record !== null && isRecord(record)) records.push(record);
+    from = line.indexOf('{"', record === null ? from + 1 : end);
+  }
+  return records.length === 0 ? null : records;
+}
+
+function isRecord(value: Readonly<Record<string, unknown>>): value is SessionRecord {
+  return (
+    typeof value["type"] === "string" &&
+    typeof value["id"] === "string" &&
+    typeof value["timestamp"] === "string" &&
+    (value["parentId"] === null || typeof value["parentId"] === "string")
+  );
+}
+
+/** Behind the brace that closes the object which begins here; -1 when none does. */
+function objectEnd(line: string, from: number): number {
+  let depth = 0;
+  let isText = false;
+  for (let at = from; at < line.length; at++) {
+    const code = line[at];
+    if (isText) {
+      if (code === "\\") at++;
+      else if (code === '"') isText = false;
+    } else if (code === '"') isText = true;
+    else if (code === "{") depth++;
+    else if (code === "}" && --depth === 0) return at + 1;
+  }
+  return -1;
+}

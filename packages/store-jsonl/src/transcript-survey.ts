@@ -1,0 +1,152 @@
+import { setImmediate as pause } from "node:timers/promises";
+import {
+  createFinding,
+  type Finding,
+  type FindingCode,
+  type RecordSource,
+  type SessionRecord,
+} from "@throughline/core";
+import {
+  createLineSplitter,
+  createTranscriptReader,
+  decodeLine,
+  detachEnvelope,
+  type SplitLine,
+  type TranscriptLine,
+} from "@throughline/openclaw-format";
+import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { decodeStoredLine, type LineCodec, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
+
+export interface SurveyTarget {
+  readonly files: Files;
+  readonly path: string;
+  readonly owner: LineOwner;
+  readonly codec: LineCodec;
+  /** Also decode what is coded. */
+  readonly isFull: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A line with everything that is known of it by itself. */
+export interface SurveyedLine {
+  /** From 1. */
+  readonly line: number;
+  readonly byteOffset: number;
+  readonly sizeBytes: number;
+  readonly isTerminated: boolean;
+  readonly bytes: Uint8Array;
+  /** Without the envelope, a byte order mark and a carriage return; with replacement characters for what is no UTF-8. */
+  readonly text: string;
+  /** Whether the line is that text and an envelope, byte for byte. */
+  readonly isClean: boolean;
+  readonly envelope: StoreEnvelope | null;
+  readonly read: TranscriptLine;
+}
+
+const chunkBytes = 1024 * 1024;
+
+/** Every line of a transcript, whatever it holds, with what is wrong with it said to `say`. Others run in between. */
+export async function* surveyLines(
+  target: SurveyTarget,
+  say: (finding: Finding) => void,
+): AsyncGenerator<SurveyedLine> {
+  const { files, path, owner } = target;
+  const handle = openIfThere(files, path);
+  if (handle === null) return;
+  const reader = createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId });
+  let said = 0;
+  const sayNew = (): void => {
+    for (const finding of reader.findings.slice(said)) if (isMeant(finding, target)) say(finding);
+    said = reader.findings.length;
+  };
+  try {
+    const splitter = createLineSplitter();
+    let line = 0;
+    const take = (split: SplitLine): SurveyedLine => {
+      const surveyed = survey(target, reader, split, ++line, say);
+      sayNew();
+      return surveyed;
+    };
+    for (let position = 0; ;) {
+      target.signal?.throwIfAborted();
+      const bytes = withFileErrors(path, () => readRange(files, handle, position, position + chunkBytes));
+      if (bytes.length === 0) break;
+      for (const split of splitter.push(bytes)) yield take(split);
+      position += bytes.length;
+      await pause();
+    }
+    const last = splitter.end();
+    if (last !== null) yield take(last);
+    reader.finish();
+    sayNew();
+  } finally {
+    files.close(handle);
+  }
+}
+
+function survey(
+  target: SurveyTarget,
+  reader: ReturnType<typeof createTranscriptReader>,
+  { bytes, byteOffset, sizeBytes, isTerminated }: SplitLine,
+  line: number,
+  say: (finding: Finding) => void,
+): SurveyedLine {
+  const { path, owner, codec, isFull } = target;
+  const source = decodeLine(bytes);
+  const clean = cleanText(source);
+  const detached = detachEnvelope(clean);
+  const read = reader.push(source, { line, byteOffset, sizeBytes, isTerminated });
+  const report = (code: FindingCode, message: string): void =>
+    say(createFinding(code, message, { path, key: owner.ref.key, line, byteOffset, recordId: read.record.id }));
+  if (bytes.at(-1) === 0x0d) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
+  const envelope = detached.envelope as StoreEnvelope | null;
+  if (envelope !== null && envelope.seq > 0 && typeof source === "string") {
+    const stored = decodeStoredLine(detached.text, envelope, codec, owner);
+    if (stored?.crc != null && stored.crc !== stored.actualCrc)
+      report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
+    else if (isFull) stored?.payload();
+  }
+  const { text } = detached;
+  return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
+}
+
+function cleanText(source: RecordSource): string {
+  const text = typeof source === "string" ? source : Buffer.from(source).toString();
+  return text.replace(/^\ufeff/, "").replace(/\r+$/, "");
+}
+
+/** What a coded line stands for cannot be seen in it. */
+function isMeant({ code }: Finding, { codec }: SurveyTarget): boolean {
+  return !codec.isCoded || code === "LINE_MALFORMED" || code === "TAIL_TORN" || code === "DUPLICATE_ID";
+}
+
+/** Parents by record, and what is wrong with them as a whole. */
+export class ParentSurvey {
+  readonly #parents: Map<string, string | null> = new Map();
+
+  add({ id, parentId }: Pick<SessionRecord, "id" | "parentId">): void {
+    this.#parents.set(id, parentId);
+  }
+
+  has(id: string): boolean {
+    return this.#parents.has(id);
+  }
+
+  /** One record of every cycle: its parents lead back to itself. */
+  cycles(): ReadonlySet<string> {
+    const found = new Set<string>();
+    const settled = new Set<string>();
+    for (const start of this.#parents.keys()) {
+      const way = new Set<string>();
+      let id: string | null | undefined = start;
+      while (typeof id === "string" && !settled.has(id) && !way.has(id)) {
+        way.add(id);
+        id = this.#parents.get(id);
+      }
+      if (typeof id === "string" && way.has(id)) found.add(id);
+      for (const each of way) settled.add(each);
+    }
+    return found;
+  }
+}
