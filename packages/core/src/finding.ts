@@ -29,6 +29,7 @@ const table = {
     severity: "warning",
     remedy: "Nothing to do: the batch was never acknowledged; its bytes are kept aside.",
   },
+  CARRIAGE_RETURN: { severity: "info", remedy: "Nothing to do: it is read as white space, and the line is kept." },
   CHECKSUM_MISMATCH: { severity: "error", remedy: "Compare the line with a backup; it parses and is still used." },
   COMPACTION_DANGLING: { severity: "warning", remedy: "The newest records are kept in its place; compact again." },
   DUPLICATE_ID: { severity: "warning", remedy: "Both records are kept; the later one goes by the id in the message." },
