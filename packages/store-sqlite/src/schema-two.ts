@@ -5,7 +5,8 @@
  * the two indexes, which have a row only for such records, tell whether a payload is still in use.
  *
  * Search: an index without content, filled behind the log up to `indexed_to`, a number of `store_records`. The words are
- * made by core, so the tokenizer has only to split at spaces; `secure-delete` takes what is deleted out of the pages.
+ * made by core, so the tokenizer has only to split at spaces; `secure-delete` takes what is deleted out of the pages. Its
+ * parts are merged in steps of our own: SQLite's would hold everybody up for as long as they take.
  */
 const tables = `
 ALTER TABLE store_sessions ADD COLUMN origin INTEGER;
@@ -23,7 +24,7 @@ CREATE INDEX store_records_text_payload ON store_records (text_payload) WHERE te
 CREATE INDEX store_records_source_payload ON store_records (source_payload) WHERE source_payload IS NOT NULL;
 
 CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, content = '', tokenize = "ascii tokenchars '_'");
-INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1);
+INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 200);
 CREATE TABLE store_search_state (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   indexed_to INTEGER NOT NULL,

@@ -12,6 +12,9 @@ const quietMs = 200;
 /** A burst that does not end is not waited for longer. */
 const longestWaitMs = 2000;
 
+/** After each batch the index is merged in at most so many steps. */
+const mostMerges = 16;
+
 /** Searches a store, and keeps its index behind the log by as little as turns allow. */
 export class SearchFiller implements SearchFacet {
   readonly #handle: StoreHandle;
@@ -98,6 +101,15 @@ export class SearchFiller implements SearchFacet {
         signal,
       });
       isDone = isWritten && batch.toRecord >= toRecord;
+      await this.#merge(signal);
+    }
+  }
+
+  /** Keeps the index in few parts, so that searching it stays fast, in steps as short as those of filling it. */
+  async #merge(signal: AbortSignal | undefined): Promise<void> {
+    const step = { durability: "process", signal } as const;
+    for (let steps = 0; steps < mostMerges; steps++) {
+      if (!(await this.#handle.write(({ connection }) => this.#index.merge(connection), step))) return;
     }
   }
 }

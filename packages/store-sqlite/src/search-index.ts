@@ -11,6 +11,9 @@ const searchRules = 1;
 const batchRows = 128;
 const batchCharacters = 96 * 1024;
 
+/** So many pages of 4 KB are merged at a time. */
+const mergedPages = 24;
+
 /** A session with more records is not taken out of the index word by word: the index is made anew. */
 const mostForgotten = 2000;
 
@@ -52,6 +55,8 @@ interface SearchStatements {
   readonly insert: Database.Statement<[number, string, string, string]>;
   readonly remove: Database.Statement<[number, string, string, string]>;
   readonly clear: Database.Statement<[]>;
+  readonly merge: Database.Statement<[number]>;
+  readonly changes: Database.Statement<[], number>;
   readonly setState: Database.Statement<[indexedTo: number, rules: number, changes: number]>;
 }
 
@@ -114,6 +119,15 @@ export class SearchIndex {
     return true;
   }
 
+  /** Merges parts of the index, a few pages at a time; false when there is nothing to merge. */
+  merge(connection: Connection): boolean {
+    const { merge, changes } = this.#statements(connection);
+    const before = changes.get() ?? 0;
+    merge.run(mergedPages);
+    // SQLite's own measure: a merge that had nothing to do changes one row.
+    return (changes.get() ?? 0) - before >= 2;
+  }
+
   /** Takes out what a record said, before it is replaced. */
   forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
     const statements = this.#statements(connection);
@@ -170,6 +184,8 @@ export class SearchIndex {
       remove: database.prepare(
         "INSERT INTO store_search (store_search, rowid, words, names, tools) VALUES ('delete', ?, ?, ?, ?)",
       ),
+      merge: database.prepare("INSERT INTO store_search (store_search, rank) VALUES ('merge', ?)"),
+      changes: database.prepare<[], number>("SELECT total_changes()").pluck(),
       clear: database.prepare("INSERT INTO store_search (store_search) VALUES ('delete-all')"),
       setState: database.prepare("UPDATE store_search_state SET indexed_to = ?, rules = ?, changes = ?"),
     };

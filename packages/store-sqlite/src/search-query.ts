@@ -25,24 +25,69 @@ interface Condition {
   readonly values: readonly (string | number)[];
 }
 
+/** Of more matches the newest so many are ranked: a word that is everywhere tells records apart by their age at most. */
+const mostRanked = 20_000;
+/** The best so many are looked at one by one whether the filters let them through; beyond, the database joins. */
+const mostLookedAt = 2000;
+
+const rank = "bm25(store_search, 1.0, 1.0, 0.0)";
+
 /** Ranks what fits. Words in one piece count as much as their parts; the names of tools only filter. */
-export function rankedRecords(
-  { database, statements }: Connection,
-  query: SearchQuery,
-  scope: SearchScope,
-): readonly RankedRecord[] {
-  const keyed = query.key === undefined ? null : spansOfKey({ database, statements }, query, scope);
+export function rankedRecords(connection: Connection, query: SearchQuery, scope: SearchScope): readonly RankedRecord[] {
+  const keyed = query.key === undefined ? null : spansOfKey(connection, query, scope);
   if (keyed?.length === 0) return [];
   const conditions = [...filters(query, scope), ...(keyed === null ? [] : [within(keyed)])];
   const where = conditions.map(({ sql }) => ` AND ${sql}`).join("");
   const values = conditions.flatMap((condition) => condition.values);
+  const match = matchText(scope);
+  return (
+    bestOf(connection, { match, where, values, limit: scope.limit }) ??
+    joined(connection, { match, where, values, limit: scope.limit })
+  );
+}
+
+interface RankedQuery {
+  readonly match: string;
+  readonly where: string;
+  readonly values: readonly (string | number)[];
+  readonly limit: number;
+}
+
+/** Takes the best matches first and asks the filters of each; null when they let too few through. */
+function bestOf({ database }: Connection, { match, where, values, limit }: RankedQuery): RankedRecord[] | null {
+  const newest = database
+    .prepare<[string], number>(
+      `SELECT rowid FROM store_search WHERE store_search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ${mostRanked - 1}`,
+    )
+    .pluck();
+  const ranked = database.prepare<[string, number, number], { readonly record: number; readonly rank: number }>(
+    `SELECT rowid AS record, ${rank} AS rank FROM store_search WHERE store_search MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC LIMIT ?`,
+  );
+  const place = database.prepare<unknown[], Omit<RankedRecord, "rank">>(
+    `SELECT r.session, r.seq FROM store_records r JOIN store_sessions s ON s.session = r.session WHERE r.record = ?${where}`,
+  );
+  const fromRecord = newest.get(match) ?? 0;
+  for (let most = limit * 2; ; most *= 8) {
+    const best = ranked.all(match, fromRecord, most);
+    const found: RankedRecord[] = [];
+    for (const { record, rank: value } of best) {
+      const at = place.get(record, ...values);
+      if (at !== undefined) found.push({ ...at, rank: value });
+      if (found.length === limit) return found;
+    }
+    if (best.length < most && fromRecord === 0) return found;
+    if (best.length < most || most >= mostLookedAt) return null;
+  }
+}
+
+function joined({ database }: Connection, { match, where, values, limit }: RankedQuery): readonly RankedRecord[] {
   return database
     .prepare<unknown[], RankedRecord>(
-      `SELECT r.session, r.seq, bm25(store_search, 1.0, 1.0, 0.0) AS rank
+      `SELECT r.session, r.seq, ${rank} AS rank
        FROM store_search f JOIN store_records r ON r.record = f.rowid JOIN store_sessions s ON s.session = r.session
        WHERE store_search MATCH ?${where} ORDER BY rank, r.record DESC LIMIT ?`,
     )
-    .all(matchText(scope), ...values, scope.limit);
+    .all(match, ...values, limit);
 }
 
 /** The hit of a ranked record; null when it has changed since it was ranked. */

@@ -3,12 +3,13 @@ import process from "node:process";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { refOf, say } from "./append-drafts.ts";
 
-const [path = "", sizeText = "200"] = process.argv.slice(2);
+const [path = "", sizeText = "200", durabilityText = "disk"] = process.argv.slice(2);
+const durability = durabilityText === "process" ? "process" : "disk";
 const store = createSqliteStore({ path });
 const ref = refOf("killed");
 const text = "x".repeat(Number(sizeText));
 if ((await store.load(ref)) === null) await store.save(ref, { sessionId: "killed" }, { ifRevision: null });
 for (;;) {
-  const { records } = await store.append(ref, [say(`first ${text}`), say(`second ${text}`)]);
+  const { records } = await store.append(ref, [say(`first ${text}`), say(`second ${text}`)], { durability });
   process.stdout.write(`${records.map(({ seq, id }) => `${seq}:${id}`).join(" ")}\n`);
 }
