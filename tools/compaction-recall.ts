@@ -15,9 +15,10 @@ import {
 } from "../packages/compaction/src/index.ts";
 import { proseOf } from "../packages/core/src/summaries.ts";
 import type { CompactionPlan, TokenMeasure } from "../packages/compaction/src/index.ts";
-import { buildContext } from "../packages/history/src/index.ts";
+import { buildContext, renderText } from "../packages/history/src/index.ts";
 import type { NeutralMessage } from "../packages/history/src/index.ts";
 import { storedRecords } from "../packages/history/test/stored-records.ts";
+import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/extractive.ts";
 import { createTokenEstimator, emptyCalibration } from "../packages/tokens/src/index.ts";
 
 type Kind = "paths" | "symbols" | "commands" | "quoted values" | "user constraints";
@@ -258,7 +259,7 @@ export interface RecallReport {
   readonly mostDetailTokens: number;
 }
 
-type RowName = "details" | "summary" | "recency" | "stub" | "named";
+type RowName = "details" | "summary" | "recency" | "stub" | "extractive" | "named";
 
 /** Measures at the real compactions, and at ten seeded cut points of each conversation. */
 export async function measureRecall(folder: string, seed: number): Promise<RecallReport> {
@@ -269,7 +270,15 @@ export async function measureRecall(folder: string, seed: number): Promise<Recal
     const records = readRecords(folder, name);
     return [...realPoints(name, records), ...seededPoints(name, records, 10, random)];
   });
-  const rows = { details: emptyRow(), summary: emptyRow(), recency: emptyRow(), stub: emptyRow(), named: emptyRow() };
+  const rows = {
+    details: emptyRow(),
+    summary: emptyRow(),
+    recency: emptyRow(),
+    stub: emptyRow(),
+    extractive: emptyRow(),
+    named: emptyRow(),
+  };
+  const extractive = createExtractiveSummarizer({ countText: measure.countText });
   let mostDetailTokens = 0;
   const each: { readonly name: string; readonly row: RecallRow }[] = [];
   for (const point of points) {
@@ -284,6 +293,9 @@ export async function measureRecall(folder: string, seed: number): Promise<Recal
     tally(rows.summary, needs, `${prose}\n${keptText}`);
     tally(rows.recency, needs, `${prose}\n${recentPaths(removed)}\n${keptText}`);
     tally(rows.stub, needs, keptText);
+    const text = renderText({ ...buildContext([]), messages: removed }, { toolResultChars: 2000 });
+    const taken = await extractive.summarize({ text, previousSummary: null, maxOutputTokens: 2000 });
+    tally(rows.extractive, needs, `${taken.summary}\n${keptText}`);
     tally(rows.named, needsOf(all, after, false), `${full}\n${keptText}`);
     each.push({ name: `${point.name} (${removed.length} removed, ${kept.length} kept)`, row });
   }
@@ -329,6 +341,7 @@ function printReport({ points, rows, mostDetailTokens }: RecallReport, withPoint
   printRow("control: summary and kept part", rows.summary);
   printRow("control: the same and the newest paths", rows.recency);
   printRow("control: stub, that is the kept part alone", rows.stub);
+  printRow("control: extractive summary of 2,000 tokens and kept part", rows.extractive);
   printRow("summary, details, kept part: of all that is named", rows.named);
   process.stdout.write(`\n${points.length} cut points, details of at most ${mostDetailTokens} tokens\n`);
 }

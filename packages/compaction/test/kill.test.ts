@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { loadExisting } from "@throughline/core";
 import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
@@ -12,7 +13,7 @@ import { allRecords, places, ref } from "./scene.ts";
 async function killWorker(scheme: string, directory: string, appends: number, laterMs: number): Promise<void> {
   const worker = spawn(
     process.execPath,
-    ["--conditions=@throughline/source", join(import.meta.dirname, "kill-worker.ts"), scheme, directory],
+    ["--conditions=@throughline/source", fileURLToPath(new URL("kill-worker.ts", import.meta.url)), scheme, directory],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   const ended = once(worker, "exit");

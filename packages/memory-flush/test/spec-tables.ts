@@ -19,17 +19,6 @@ function cellsOf(line: string): string[] {
     .map((cell) => cell.trim().replaceAll("`", ""));
 }
 
-/** A table of states and steps as the code writes it. */
-export function stepsOf([heading = [], ...rows]: string[][]): Record<string, Record<string, string | null>> {
-  const steps = heading.slice(1);
-  return Object.fromEntries(
-    rows.map(([state = "", ...cells]) => [
-      state,
-      Object.fromEntries(cells.map((cell, index) => [steps[index], cell === "-" ? null : cell])),
-    ]),
-  );
-}
-
 /** The first column without its heading. */
 export function namesOf(table: string[][]): string[] {
   return table.slice(1).map(([name = ""]) => name);
