@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
 import { createHistory } from "../packages/history/src/incremental.ts";
+import type { History } from "../packages/history/src/incremental.ts";
 import { historyTargets } from "../packages/history/src/targets.ts";
 import type { HistoryTarget } from "../packages/history/src/targets.ts";
 import { commonLength, openEnd } from "../packages/history/test/sent-prefix.ts";
@@ -28,6 +29,12 @@ function isChanging({ type }: StoredRecord): boolean {
   return ["compaction", "reset", "context_edit", "model_change"].includes(type);
 }
 
+/** Null where two replies stand in a row: what the second one answered is not in the log, so nothing can go on from it. */
+function sentBefore(history: History): string | null {
+  const { messages, repairs } = history.render();
+  return repairs.some(({ rule }) => rule === "continuation-added") ? null : openEnd(messages);
+}
+
 interface Share {
   calls: number;
   sentChars: number;
@@ -43,7 +50,7 @@ function shareOf(records: readonly StoredRecord[], target: HistoryTarget): Share
   const history = createHistory(target);
   for (const record of records) {
     isChanged ||= isChanging(record);
-    const sent = isReply(record) ? openEnd(history.render().messages) : null;
+    const sent = isReply(record) ? sentBefore(history) : null;
     history.append([record]);
     if (sent === null) continue;
     if (before !== null) {
