@@ -12,7 +12,7 @@ export interface Workspace {
 }
 
 /** How much one call may read, write or list. */
-export interface WorkspaceLimits {
+interface WorkspaceLimits {
   readonly readBytes: number;
   readonly writeBytes: number;
   readonly listEntries: number;
