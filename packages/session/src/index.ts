@@ -15,7 +15,6 @@ export type {
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {
   CompactSession,
-  OverflowScene,
   SessionModel,
   SessionsOptions,
   SessionTool,
@@ -23,5 +22,6 @@ export type {
   SystemPrompt,
   ToolContext,
   ToolOutput,
+  TurnStep,
 } from "./session-options.ts";
 export type { TurnOwners } from "./turn-owners.ts";

@@ -75,12 +75,20 @@ async function runTool(tool: SessionTool, call: ToolCallBlock, { signal, turnId,
   // A tool that changes its arguments must not change what the log and the next request say of the call.
   const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
   try {
-    const content = await tool.run(args, { signal, callId: call.id, turnId, ref });
+    const content = outputOf(await tool.run(args, { signal, callId: call.id, turnId, ref }));
     return { content, isError: typeof content === "object" && content.isError === true };
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     return failed(text === "" ? "The tool failed." : text);
   }
+}
+
+/** Programs without types return anything: what is no output is shown as JSON, and nothing as an empty text. */
+function outputOf(output: unknown): ToolOutput {
+  if (typeof output === "string") return output;
+  const content: unknown = typeof output === "object" && output !== null && "content" in output ? output.content : null;
+  if (typeof content === "string" || Array.isArray(content)) return output as ToolOutput;
+  return output === undefined ? "" : (JSON.stringify(output) ?? "");
 }
 
 /** A tool that pays no heed to the signal must not hold up the turn. */

@@ -176,11 +176,9 @@ export class SessionLog {
     this.#history = createHistory(historyTarget(this.#target.api), { target: this.#target });
     this.fromSeq = records[0]?.seq ?? state.head.lastSeq + 1;
     this.#lastMainId = null;
-    for (const record of records) this.#take(record);
+    // What was written while it was read is taken in with the next look, together with the head it belongs to.
+    for (const record of records) if (record.seq <= state.head.lastSeq) this.#take(record);
     this.#accept(state);
-    // Written while it was read.
-    const lastSeq = Math.max(state.head.lastSeq, records.at(-1)?.seq ?? 0);
-    this.#head = { ...state.head, lastSeq };
   }
 
   async #catchUp(): Promise<void> {

@@ -108,7 +108,7 @@ export interface TurnStep {
 }
 
 /** A request does not fit: what the compaction is told beside the scene. */
-export interface OverflowScene extends StepScene {
+interface OverflowScene extends StepScene {
   readonly reason: OverflowKind;
   /** What system, tools and messages may have; null when no window is known. */
   readonly targetTokens: number | null;

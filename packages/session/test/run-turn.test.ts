@@ -100,6 +100,22 @@ describe("a turn", () => {
     expect(results.every((result) => result["isError" as never] === true)).toBe(true);
   });
 
+  it("takes whatever a tool returns, and says so when it cannot be kept", async () => {
+    const outputs: unknown[] = [undefined, { rows: 2 }, { content: "text", details: { size: 3n } }];
+    const script = createScriptedModel({ calls: [callEcho("1"), callEcho("2"), callEcho("3")] });
+    const tool = { ...echoTool, run: () => outputs.shift() as string };
+    const { sessions } = createFixture({ script, tools: [tool] });
+    await using session = await sessions.open(key);
+    const { messages, outcome } = await session.runTurn("Go");
+    const results = messages.filter(({ role }) => role === "toolResult").map((result) => JSON.stringify(result));
+    expect(results.toSorted()).toEqual([
+      expect.stringMatching(/"toolCallId":"1".*"text":""/),
+      expect.stringMatching(/"toolCallId":"2".*rows/),
+      expect.stringMatching(/"toolCallId":"3".*could not be kept.*"isError":true/),
+    ]);
+    expect(outcome).toBe("done");
+  });
+
   it("gives a tool arguments of its own, so that the log keeps what the model asked", async () => {
     const script = createScriptedModel({ calls: [callEcho("1")] });
     const tool = {
