@@ -12,7 +12,8 @@ const packageName = "@anthropic-ai/claude-agent-sdk";
 export async function loadAgentQuery(): Promise<AgentQuery> {
   let module: { readonly query?: unknown };
   try {
-    module = (await import(packageName)) as { readonly query?: unknown };
+    // @ts-expect-error An optional peer, which is not installed where this is built.
+    module = (await import("@anthropic-ai/claude-agent-sdk")) as { readonly query?: unknown };
   } catch (cause) {
     throw missing(cause);
   }
