@@ -9,13 +9,15 @@ export interface OfflineAnswer {
   readonly calls: readonly { readonly id: string; readonly name: string; readonly input: WireFields }[];
 }
 
-/** Begins every text, so that nobody takes it for what it is not. */
+/** In every text, so that nobody takes it for what it is not. */
 const label = "[offline rules, not a language model]";
 
 const mostResultCharacters = 2000;
 
 /** The answer to a conversation by the first rule that fits. */
 export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[]): OfflineAnswer {
+  const instead = notForRules(view.asked);
+  if (instead !== null) return { text: instead, calls: [] };
   const failed = view.results.filter(({ isError }) => isError);
   for (const rule of offlineRules) {
     const match = rule.pattern.exec(view.asked);
@@ -28,6 +30,15 @@ export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[
   }
   if (view.results.length > 0) return say(report(view.results));
   return say(`I do not understand ${JSON.stringify(shorten(view.asked, 80))}. Say "help" for what I understand.`);
+}
+
+/**
+ * What programs ask of a model behind the user's back, answered so that they can tell: a summary cannot be made by rules,
+ * in words that an audit takes for a refusal, and nothing is worth a note to memory.
+ */
+function notForRules(asked: string): string | null {
+  if (/^summari[sz]e the conversation|<conversation>/i.test(asked)) return `I cannot summarize that. ${label}`;
+  return /\bNO_REPLY\b|\bContext at \d+ ?%/.test(asked) ? `NO_REPLY ${label}` : null;
 }
 
 function say(text: string): OfflineAnswer {

@@ -35,13 +35,15 @@ export function readOfflineView(messages: readonly unknown[]): OfflineView {
     }
     for (const block of blocks) {
       const call = block["type"] === "tool_result" ? calls.get(String(block["tool_use_id"])) : undefined;
-      if (call === undefined) continue;
-      results.push({ ...call, isError: block["is_error"] === true, text: textOf(blocksOf(block["content"])) });
+      if (call !== undefined) {
+        results.push({ ...call, isError: block["is_error"] === true, text: textOf(blocksOf(block["content"])) });
+      }
+      // Each on its own: a summary and the question behind it may stand in one message.
+      const text = textOf([block]).trim();
+      if (text === "") continue;
+      said.push(text);
+      results = [];
     }
-    const text = textOf(blocks).trim();
-    if (text === "") continue;
-    said.push(text);
-    results = [];
   }
   return { asked: said.at(-1) ?? "", results, earlier: said.slice(0, -1), messageCount: messages.length };
 }

@@ -1,4 +1,5 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, ToolDefinition } from "@throughline/core";
+import { auditSummary } from "@throughline/core/summaries";
 import { validateAnthropic } from "@throughline/history";
 import { describe, expect, it } from "vitest";
 import { createOfflineModel, offlineModelId } from "../src/offline.ts";
@@ -139,6 +140,37 @@ describe("the offline model", () => {
     ).message;
     expect(textOf(message)).toContain("I was given none");
     expect(message.stopReason).toBe("stop");
+  });
+
+  it("understands what stands behind a summary in the same message", async () => {
+    const content = [
+      { type: "text", text: "[Previous conversation summary]\n- User: my name is Ada" },
+      { type: "text", text: "what is my name?" },
+    ];
+    const { message } = await createOfflineModel().chat({
+      model: "m",
+      system: null,
+      messages: [{ role: "user", content }],
+    });
+    expect(textOf(message)).toContain("Your name is Ada.");
+  });
+
+  it("refuses to summarise in words that an audit takes for a refusal, and keeps quiet about notes to memory", async () => {
+    const ask = async (content: string): Promise<string> => {
+      const messages = [{ role: "user", content }];
+      return textOf((await createOfflineModel().chat({ model: "m", system: null, messages })).message);
+    };
+    for (const text of [
+      "<conversation>\n[User]: read a.txt\n</conversation>\n\nSummarise it.",
+      "Summarise the conversation below.\n\nhelp",
+    ]) {
+      const answer = await ask(text);
+      expect(auditSummary(answer)).toBe("refusal");
+      expect(answer).toContain("not a language model");
+    }
+    expect(
+      await ask("Context at 75%. Write important context to memory now.\nIf nothing to store, reply with NO_REPLY."),
+    ).toMatch(/^NO_REPLY \[offline rules, not a language model\]$/);
   });
 
   it("streams word by word, the same answer every time, and gives ids no other answer has", async () => {
