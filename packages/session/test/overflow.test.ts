@@ -143,3 +143,26 @@ describe.each(providerCases.slice(0, 3))("a window that is too small: $name", (p
     }
   });
 });
+
+describe("an answer that runs into the end of the window", () => {
+  it.each(providerCases.slice(0, 1))(
+    "is kept as far as it came, and the conversation goes on: $name",
+    async (provider) => {
+      await using simulator = createProviderSimulator({
+        models: { "*": { windowTokens: window } },
+        replies: [{ kind: "answer", content: "As far as it", stop: "context-window" }, "And on."],
+      });
+      await simulator.start();
+      const store = createMemoryStore();
+      const model = { chat: provider.create(simulator), modelId: provider.modelId, windowTokens: window };
+      await using sessions = createSessions({ store, system, model });
+      await using session = await sessions.open(key);
+      const turn = await session.runTurn("Tell me all", { onDelta: () => undefined });
+      expect(turn).toMatchObject({ outcome: "done", text: "As far as it" });
+      expect(turn.calls.map(({ outcome }) => outcome)).toEqual(["partial"]);
+      expect((await session.runTurn("Go on")).text).toBe("And on.");
+      expect(JSON.stringify(simulator.requests.at(-1)?.body)).toContain("As far as it");
+      expect(simulator.refusals).toEqual([]);
+    },
+  );
+});
