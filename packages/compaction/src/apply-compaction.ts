@@ -19,6 +19,8 @@ export interface ApplyOptions {
   /** Within a turn: its fence. Without one the append is refused while a turn is open. @default none */
   readonly turn?: TurnRequest;
   readonly signal?: AbortSignal;
+  /** Told each time the head moved on under the append. @default none */
+  readonly onMoved?: () => void;
 }
 
 export type ApplyOutcome =
@@ -58,6 +60,7 @@ export async function applyCompaction(
       if (hasErrorCode(error, "SESSION_BUSY")) return { kind: "busy" };
       const isUnknown = ThroughlineError.isInstance(error) && error.outcome === "unknown" && error.retryable;
       if (!hasErrorCode(error, "APPEND_CONFLICT") && !isUnknown) throw error;
+      options.onMoved?.();
     }
   }
   throw new ThroughlineError("APPEND_CONFLICT", `Others were faster ${mostAttempts} times in a row.`, {
@@ -82,7 +85,9 @@ function append(
       compactionCount: (state.entry.compactionCount ?? 0) + 1,
       totalTokens: tokensAfter,
       totalTokensFresh: false,
-      ...(needsRetry ? retryPatch(state.entry, recordId, newRetry(plan.removedFromSeq)) : {}),
+      ...(needsRetry
+        ? retryPatch(state.entry, recordId, newRetry(Math.min(plan.removedFromSeq, plan.previous?.seq ?? Infinity)))
+        : {}),
     },
     ...(turn === undefined ? {} : { turn }),
     ...(signal === undefined ? {} : { signal }),

@@ -39,7 +39,7 @@ export interface BackgroundCompaction {
    * turn is open whose fence is not given.
    */
   apply(options?: ApplyOptions): Promise<CompactionResult>;
-  /** Ends the work; nothing is written. */
+  /** Ends the work; nothing is written, and `apply` rejects with ABORTED. */
   stop(): void;
 }
 
@@ -66,12 +66,14 @@ export class CompactionRun implements BackgroundCompaction {
 
   stop(): void {
     this.stopping.abort();
+    if (this.state === "ready") this.step("aborted");
   }
 
   async apply(options: ApplyOptions = {}): Promise<CompactionResult> {
     await this.ready;
     while (this.state === "ready" && this.prepared !== null) {
-      const outcome = await applyCompaction(this.work.store, this.work.ref, this.prepared, options);
+      const onMoved = (): void => this.step("moved");
+      const outcome = await applyCompaction(this.work.store, this.work.ref, this.prepared, { ...options, onMoved });
       if (outcome.kind === "applied") return this.applied(this.prepared, outcome.result);
       if (outcome.kind === "busy") {
         this.step("busy");
@@ -85,6 +87,7 @@ export class CompactionRun implements BackgroundCompaction {
       this.ready = this.prepare();
       await this.ready;
     }
+    if (this.state === "stopped") throw new ThroughlineError("ABORTED", "The compaction was stopped.");
     if (this.state === "nothing") return { kind: "nothing", reason: this.reason };
     tell(this.work.onEvent, { name: "compaction.superseded", ref: this.work.ref });
     return { kind: "superseded" };

@@ -30,6 +30,7 @@ export interface CompactionInput {
 export interface PreviousSummary {
   /** Of the compaction. */
   readonly id: string;
+  readonly seq: number;
   /** Without the list of details, which is made anew. */
   readonly prose: string;
   readonly tokens: number;
@@ -111,9 +112,9 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
     lastSeq: input.records.at(-1)?.seq ?? 0,
     firstKeptId: firstKept.recordId,
     windowFromSeq: windowFrom(input.records, headId, firstKept),
-    removed: removed.filter(({ recordId }) => !flushIds.has(recordId)),
-    removedFromSeq: Math.min(...removed.map(({ seq }) => seq)),
-    removedToSeq: Math.max(...removed.map(({ seq }) => seq)),
+    removed: withoutFlush(removed, flushIds),
+    removedFromSeq: removed.reduce((least, { seq }) => Math.min(least, seq), Infinity),
+    removedToSeq: removed.reduce((most, { seq }) => Math.max(most, seq), 0),
     removedMessages: removed.length,
     keptMessages: messages.length - cut,
     splitRequest: splitRequest(messages, cut, flushIds),
@@ -123,6 +124,21 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
     keptTokens: prefixTokens + keptMessageTokens,
     settings: input.settings,
   };
+}
+
+/** What a flush asked, and the answer that there was nothing to store, are no part of the conversation. */
+export function withoutFlush(
+  messages: readonly NeutralMessage[],
+  flushIds: ReadonlySet<string>,
+): readonly NeutralMessage[] {
+  return messages.filter((message, index) => {
+    if (flushIds.has(message.recordId)) return false;
+    const isAnswer = message.role === "assistant" && flushIds.has(messages[index - 1]?.recordId ?? "");
+    return !(
+      isAnswer &&
+      /^\s*NO_REPLY\s*$/.test(message.content.map((block) => (block.type === "text" ? block.text : "")).join(""))
+    );
+  });
 }
 
 function findCut(
@@ -182,7 +198,7 @@ function lastMain(records: readonly StoredRecord[]): string | null {
 function windowFrom(records: readonly StoredRecord[], headId: string, firstKept: NeutralMessage): number {
   const { path } = walkBranch(records, headId);
   const from = path.findIndex(({ id }) => id === firstKept.recordId);
-  return Math.min(firstKept.seq, ...path.slice(Math.max(from, 0)).map(({ seq }) => seq));
+  return path.slice(Math.max(from, 0)).reduce((least, { seq }) => Math.min(least, seq), firstKept.seq);
 }
 
 function splitRequest(
@@ -198,7 +214,7 @@ function splitRequest(
 function previousSummary(records: readonly StoredRecord[], message: NeutralMessage, tokens: number): PreviousSummary {
   const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
   const details = readCompactionDetails(records.find(({ id }) => id === message.recordId)?.record["details"]);
-  return { id: message.recordId, prose: proseOf(text), tokens, details };
+  return { id: message.recordId, seq: message.seq, prose: proseOf(text), tokens, details };
 }
 
 function sum(numbers: readonly number[]): number {

@@ -24,6 +24,8 @@ import type { RetryLease } from "./retry-lease.ts";
 import { stepFrom } from "./compaction-steps.ts";
 import { afterFailure, retryStateAt, retrySteps, type RetryLimits, type RetryState } from "./retry-steps.ts";
 import {
+  neededFromSeq,
+  summaryTextOf,
   betterBefore,
   newestBoundaryId,
   removedMessages,
@@ -146,7 +148,7 @@ class RetryPass {
       // A better summary further up reaches the model through the newest one; those between are not shown.
       const isWanted = reason !== null && (reason !== "better-before" || id === newestId);
       const retry =
-        known[id] ?? (scan || reason === "better-before" ? newRetry(summary.details.summarizedFromSeq) : null);
+        known[id] ?? (scan || reason === "better-before" ? newRetry(neededFromSeq(summary, records)) : null);
       return isWanted && retry !== null ? [[id, retry]] : [];
     });
     const ids = new Set(found.map(([id]) => id));
@@ -198,12 +200,12 @@ class RetryPass {
     const { measure, clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000 } = this.options;
     const removed = removedMessages(summary, records);
     if (removed.length === 0) return null;
-    const chain = summaryChain(records);
-    const previous = chain.find(({ stored }) => stored.id === summary.details.previousSummaryId);
-    const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previous?.stored.id);
+    const { previousSummaryId } = summary.details;
+    const before = summaryTextOf(records, previousSummaryId);
+    const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
     const earlier = further.map((one) => `[Summary of what was said before]: ${proseOf(one.summary)}`);
     const text = [...earlier, conversationText(removed)].join("\n\n");
-    const previousSummary = previous === undefined ? null : proseOf(previous.summary);
+    const previousSummary = before === null ? null : proseOf(before);
     const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
     await using deadline = new Deadline(clock, deadlineMs, this.signal);
     const { signal } = deadline;
@@ -281,7 +283,7 @@ class RetryPass {
     const newest = summaryChain(records).find((one) => one.stored.id === newestId && newestId !== stored.id);
     if (newest !== undefined) {
       // The newest one was built on the poorer text: it is due in the same commit, so that no crash forgets it.
-      const due = newRetry(Math.min(newest.details.summarizedFromSeq, stored.seq));
+      const due = newRetry(Math.min(neededFromSeq(newest, records), stored.seq));
       entry = retryPatch(patchEntry(state.entry, entry), newest.stored.id, due);
     }
     const note = { kind: "summary-superseded", summaryId: stored.id, summary: better };

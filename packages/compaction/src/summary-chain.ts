@@ -1,6 +1,6 @@
-import { throughlineKind, type StoredRecord } from "@throughline/core";
+import { isFlushMessage, throughlineKind, type StoredRecord } from "@throughline/core";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
-import { isFlushMessage } from "@throughline/core";
+import { withoutFlush } from "./plan-compaction.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
 
 /** A compaction of ours with the newest text of its summary. */
@@ -86,7 +86,25 @@ export function removedMessages(
   const last = path.findLast((record) => isRemoved(record) && !record.side);
   if (last === undefined) return [];
   const flushIds = new Set(until.flatMap(({ id, record }) => (isFlushMessage(record) ? [id] : [])));
-  return buildContext(until, { headId: last.id }).messages.filter(
-    (message) => isRemoved(message) && message.role !== "compactionSummary" && !flushIds.has(message.recordId),
+  const { messages } = buildContext(until, { headId: last.id });
+  return withoutFlush(
+    messages.filter((message) => isRemoved(message) && message.role !== "compactionSummary"),
+    flushIds,
   );
+}
+
+/** The newest text of any compaction, of ours or of another program; null when it is not in the log that was read. */
+export function summaryTextOf(records: readonly StoredRecord[], id: string | null): string | null {
+  const stored = records.find((record) => record.id === id && record.type === "compaction");
+  if (stored === undefined) return null;
+  const note = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === id);
+  const text = note === undefined ? null : noteOf(note.record, "summary-superseded")?.["summary"];
+  const { summary } = stored.record as { readonly summary?: unknown };
+  return typeof text === "string" ? text : typeof summary === "string" ? summary : null;
+}
+
+/** The lowest seq that is needed to make a summary again: of what it covers, and of the one it builds on. */
+export function neededFromSeq({ details }: ChainedSummary, records: readonly StoredRecord[]): number {
+  const previous = records.find(({ id }) => id === details.previousSummaryId);
+  return Math.min(details.summarizedFromSeq, previous?.seq ?? Infinity);
 }

@@ -197,6 +197,47 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     });
   });
 
+  it("stopped in the background is not applied any more", async () => {
+    await begin(store, turns(40));
+    const run = compactor().begin(ref, request(16_000));
+    await run.ready;
+    run.stop();
+    await expect(run.apply()).rejects.toMatchObject({ code: "ABORTED" });
+    expect(run.state).toBe("stopped");
+    expect((await allRecords(store)).some(({ type }) => type === "compaction")).toBe(false);
+    expect(await compactor().compact(ref, request(16_000))).toMatchObject({ kind: "compacted" });
+  });
+
+  it("reads the window and no more, however long the session is", async () => {
+    let recordsRead = 0;
+    const counted = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name !== "read") return typeof value === "function" ? value.bind(target) : value;
+        return async function* read(...args: Parameters<SessionStore["read"]>) {
+          for await (const page of target.read(...args)) {
+            recordsRead += page.records.length;
+            yield page;
+          }
+        };
+      },
+    });
+    await begin(store, []);
+    const reads: number[] = [];
+    for (let round = 0; round < 6; round++) {
+      await store.append(ref, turns(40, round * 40));
+      recordsRead = 0;
+      await createCompactor({ store: counted, ...ports, summarizers: [summarizer(good)] }).compact(
+        ref,
+        request(16_000),
+      );
+      reads.push(recordsRead);
+    }
+    // The window, and three looks at what was removed from it; the first window is a little smaller.
+    expect(Math.max(...reads.slice(1))).toBeLessThan((reads[0] ?? 0) * 1.4);
+    expect(reads.at(-1)).toBe(reads[2]);
+  });
+
   it("names the memory files written since the last compaction, and the tool that finds more [DEF-02]", async () => {
     const note = (path: string): RecordDraft => assistant("noting", [call(path, "write", { path, content: "x" })]);
     await begin(store, [...turns(20), note("/home/me/memory/2026-03-01.md"), ...turns(20, 20)]);

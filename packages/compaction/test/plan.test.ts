@@ -120,10 +120,12 @@ describe("the plan of a compaction", () => {
   it("leaves messages of a flush out of what is summarised [FLU-20]", () => {
     const flush = user("store what matters", { source: "flush" });
     const drafts = turns(30);
-    drafts.splice(8, 0, flush);
+    drafts.splice(8, 0, flush, assistant("NO_REPLY"));
+    drafts.splice(14, 0, flush, assistant("Stored it under NO_REPLY."));
     const made = planned(drafts, 8000);
-    expect(made.removed.map(({ recordId }) => recordId)).not.toContain("r9");
-    expect(made.removedMessages).toBe(made.removed.length + 1);
+    const ids = made.removed.map(({ recordId }) => recordId);
+    expect(["r9", "r10", "r15", "r16"].map((id) => ids.includes(id))).toEqual([false, false, false, true]);
+    expect(made.removedMessages).toBe(made.removed.length + 3);
   });
 
   it("keeps everything behind what a checkpoint covers, and nothing less", () => {

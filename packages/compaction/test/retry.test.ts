@@ -151,6 +151,23 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(await retry([chained]).run(ref, { scan: true })).toEqual([]);
   });
 
+  it("build on the summary of another program that came before [CMP-14]", async () => {
+    await begin(store, turns(4));
+    const compaction = {
+      type: "compaction",
+      id: "pi-1",
+      summary: "They met. FACT-9.",
+      firstKeptEntryId: "pi-1",
+      tokensBefore: 9,
+    };
+    await store.append(ref, [compaction, ...turns(40, 4)]);
+    await compact();
+    const model = summarizer(({ previousSummary }) => `${better} ${previousSummary ?? "nothing before"}`);
+    expect(kinds(await retry([model]).run(ref))).toEqual(["improved"]);
+    expect(model.requests[0]?.previousSummary).toBe("They met. FACT-9.");
+    expect(await summary()).toContain("FACT-9");
+  });
+
   it("are made of what is left when a part was redacted", async () => {
     await begin(store, [user("The key is `hunter2secret`."), assistant("Noted."), ...turns(40)]);
     await compact([summarizer("The key is hunter2secret.")]);
