@@ -101,10 +101,10 @@ const nothing = "\u0002";
 
 /** The answer as a row. */
 export function readAnswer(text: string): Readonly<Record<string, string | null>> {
-  const parts = text.split(separator);
-  return Object.fromEntries(
-    answerNames.map((name, index) => [name, parts[index] === nothing ? null : (parts[index] ?? null)]),
-  );
+  const row: Record<string, string | null> = {};
+  for (const [index, part] of text.split(separator).entries())
+    row[answerNames[index] ?? ""] = part === nothing ? null : part;
+  return row;
 }
 
 const giveAnswer = `RETURN array_to_string(ARRAY[${answerNames.map((name) => `v_${name}::text`).join(", ")}], E'\\x1f', E'\\x02');`;
