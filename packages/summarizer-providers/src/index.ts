@@ -2,6 +2,7 @@ export { breakerSteps } from "./breaker-steps.ts";
 export type { BreakerState, BreakerStep } from "./breaker-steps.ts";
 export { createChatSummarizer } from "./chat-summarizer.ts";
 export type { ChatSummarizerOptions } from "./chat-summarizer.ts";
+export { localSummaryModel } from "./local-summary-model.ts";
 export { parseSummary } from "./parse-summary.ts";
 export type { ParsedSummary } from "./parse-summary.ts";
 export { createSummarizerBreakers } from "./summarizer-breakers.ts";

@@ -138,7 +138,7 @@ describe("the breaker", () => {
     expect(await code(breakers.guard("a", scripted("works")).summarize(request))).toBe("done");
   });
 
-  it("keeps its state over a restart, each summariser its own [SUM-11]", async () => {
+  it("keeps its state over a restart, each summariser its own", async () => {
     const clock = createTestClock();
     const kept: BreakerSnapshot[] = [];
     const before = createSummarizerBreakers({ clock, onChange: (snapshot) => void kept.push(snapshot) });

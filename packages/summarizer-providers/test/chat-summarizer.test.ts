@@ -8,7 +8,7 @@ import {
   type ProviderSimulatorOptions,
 } from "@throughline/provider-simulator";
 import { afterEach, describe, expect, it } from "vitest";
-import { createChatSummarizer, type ChatSummarizerOptions } from "../src/index.ts";
+import { createChatSummarizer, localSummaryModel, type ChatSummarizerOptions } from "../src/index.ts";
 import { createTestClock } from "./test-clock.ts";
 
 let simulator: ProviderSimulator;
@@ -207,6 +207,23 @@ describe("a conversation longer than the window", () => {
     expect(count).toBe(1);
     expect(simulator.refusals).toEqual([]);
     expect(simulator.requests.length).toBeGreaterThan(4);
+  });
+});
+
+describe("the local summariser of the documents", () => {
+  it("asks its model for its window, and is given ten minutes [SUM-05]", async () => {
+    expect(localSummaryModel.baseUrl).toBe("http://localhost:11434");
+    await start({ replies: [{ kind: "answer", content: good, delayMs: 60_000 }] });
+    const { contextTokens, deadlineMs, modelId } = localSummaryModel;
+    const clock = createTestClock();
+    const chat = createOllamaModel({ baseUrl: simulator.url, contextTokens });
+    const waiting = createChatSummarizer({ chat, modelId, windowTokens: contextTokens, deadlineMs, clock }).summarize(
+      request,
+    );
+    await expect.poll(() => simulator.requests.length).toBe(1);
+    expect(simulator.requests[0]?.body).toMatchObject({ model: "qwen2.5:7b", options: { num_ctx: 131_072 } });
+    clock.advance(600_000);
+    await expect(waiting).rejects.toMatchObject({ code: "SUMMARY_FAILED" });
   });
 });
 

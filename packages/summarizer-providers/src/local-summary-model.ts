@@ -1,0 +1,18 @@
+/**
+ * A local summariser as the documents this project began with describe it: a small model of Ollama, with a window that
+ * takes a whole conversation and time to read it. Data for whoever configures one; nothing here uses it by itself.
+ */
+export const localSummaryModel: {
+  readonly provider: "ollama";
+  readonly baseUrl: string;
+  readonly modelId: string;
+  readonly deadlineMs: number;
+  /** Asked for with every request, and the window conversations are cut to. */
+  readonly contextTokens: number;
+} = {
+  provider: "ollama",
+  baseUrl: "http://localhost:11434",
+  modelId: "qwen2.5:7b",
+  deadlineMs: 600_000,
+  contextTokens: 131_072,
+};
