@@ -12,6 +12,11 @@ const quietMs = 200;
 /** A burst that does not end is not waited for longer. */
 const longestWaitMs = 2000;
 
+/** Without a turn for so long it is quiet enough for one batch. */
+const betweenTurnsMs = 30;
+/** While turns come without a pause there is one batch in so long. */
+const betweenBatchesMs = 250;
+
 /** After each batch the index is merged in at most so many steps. */
 const mostMerges = 16;
 
@@ -22,6 +27,8 @@ export class SearchFiller implements SearchFacet {
   readonly #fill: SearchFill;
   #timer: NodeJS.Timeout | null = null;
   #waitingSinceMs = 0;
+  #lastWriteMs = 0;
+  #isStopping = false;
   #filling: Promise<void> | null = null;
 
   constructor(handle: StoreHandle, index: SearchIndex, fill: SearchFill) {
@@ -55,10 +62,11 @@ export class SearchFiller implements SearchFacet {
     await this.#catchUpNow(options.signal);
   }
 
-  /** Called after every commit. */
+  /** Called after every commit of a turn. */
   poke(): void {
-    if (this.#fill === "on-demand" || this.#filling !== null) return;
     const nowMs = this.#handle.scene.clock.nowMs();
+    this.#lastWriteMs = nowMs;
+    if (this.#fill === "on-demand" || this.#filling !== null) return;
     if (this.#timer === null) this.#waitingSinceMs = nowMs;
     else if (nowMs - this.#waitingSinceMs >= longestWaitMs) return;
     else clearTimeout(this.#timer);
@@ -70,13 +78,14 @@ export class SearchFiller implements SearchFacet {
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    this.#isStopping = true;
     await this.#filling;
   }
 
   #fillBehind(): void {
     this.#timer = null;
     // What fails here fails again for whoever searches, and is told to him.
-    this.#filling = this.#catchUp(Infinity).then(
+    this.#filling = this.#fillWhenQuiet().then(
       () => this.#filled(),
       () => this.#filled(),
     );
@@ -112,4 +121,9 @@ export class SearchFiller implements SearchFacet {
       if (!(await this.#handle.write(({ connection }) => this.#index.merge(connection), step))) return;
     }
   }
+}
+
+/** A process that has nothing else to do may end. */
+function unreferencedSleep(delayMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs).unref());
 }
