@@ -44,6 +44,14 @@ export interface HistoryWork {
 /**
  * A history for one provider. A next record of the same branch costs what it is itself; a compaction, an edit, another
  * branch, a moved cut, or a record that reaches back costs a build of the whole.
+ *
+ * @example
+ * const history = createHistory(target, { limit: { maxTokens, countTokens, recorded: cut }, truncate: { maxChars } });
+ * history.append(records);
+ * const { messages, system } = history.render();
+ * // sent: what was shortened in it stays so, and this is recorded with the call
+ * history.markSent();
+ * const { cut, truncations } = history.context();
  */
 export function createHistory(target: HistoryTarget, options: HistoryOptions = {}): History {
   const growing = new GrowingContext();
