@@ -12,6 +12,7 @@ import {
 } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 import { systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { CheckpointerOptions, CheckpointRequest, CheckpointWriter } from "@throughline/checkpoint";
@@ -32,18 +33,14 @@ export const places: readonly { readonly name: string; create(): Place }[] = [
       return { open: () => createMemoryStore({ data }), remove: () => {} };
     },
   },
-  {
-    name: "sqlite",
-    create: () => {
-      const directory = mkdtempSync(join(tmpdir(), "throughline-checkpoint-"));
-      const path = join(directory, "s.db");
-      return {
-        open: () => createSqliteStore({ path }),
-        remove: () => rmSync(directory, { recursive: true, force: true }),
-      };
-    },
-  },
+  { name: "jsonl", create: () => onDisk((directory) => createJsonlStore({ root: directory })) },
+  { name: "sqlite", create: () => onDisk((directory) => createSqliteStore({ path: join(directory, "s.db") })) },
 ];
+
+function onDisk(open: (directory: string) => SessionStore): Place {
+  const directory = mkdtempSync(join(tmpdir(), "throughline-checkpoint-"));
+  return { open: () => open(directory), remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
 
 /** A clock that is moved by hand. */
 export class HandClock implements Clock {
