@@ -29,6 +29,7 @@ export class SearchFiller implements SearchFacet {
   #waitingSinceMs = 0;
   #lastWriteMs = 0;
   #isStopping = false;
+  #wake: () => void = () => undefined;
   #filling: Promise<void> | null = null;
 
   constructor(handle: StoreHandle, index: SearchIndex, fill: SearchFill) {
@@ -79,6 +80,7 @@ export class SearchFiller implements SearchFacet {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#isStopping = true;
+    this.#wake();
     await this.#filling;
   }
 
@@ -100,7 +102,28 @@ export class SearchFiller implements SearchFacet {
     await this.#catchUp(await this.#handle.read((connection) => this.#index.newestRecord(connection), signal), signal);
   }
 
-  /** Indexes the records up to a number, a few milliseconds at a time. */
+  /** Indexes what there is, batch by batch, each when no turn was written for a moment, or has been for long. */
+  async #fillWhenQuiet(): Promise<void> {
+    const { clock } = this.#handle.scene;
+    for (;;) {
+      const startedMs = clock.nowMs();
+      const isBusy = (): boolean =>
+        clock.nowMs() - this.#lastWriteMs < betweenTurnsMs && clock.nowMs() - startedMs < betweenBatchesMs;
+      while (isBusy() && !this.#isStopping) await this.#rest();
+      if (this.#isStopping || (await this.lag()) === 0) return;
+      await this.#catchUp(0);
+    }
+  }
+
+  /** A process that has nothing else to do may end meanwhile; closing does not wait for it. */
+  #rest(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, betweenTurnsMs).unref();
+    });
+  }
+
+  /** Indexes the records up to a number, a few milliseconds at a time; at least one batch. */
   async #catchUp(toRecord: number, signal?: AbortSignal): Promise<void> {
     for (let isDone = false; !isDone;) {
       const batch = await this.#handle.read((connection) => this.#index.nextBatch(connection), signal);
@@ -121,9 +144,4 @@ export class SearchFiller implements SearchFacet {
       if (!(await this.#handle.write(({ connection }) => this.#index.merge(connection), step))) return;
     }
   }
-}
-
-/** A process that has nothing else to do may end. */
-function unreferencedSleep(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs).unref());
 }
