@@ -40,9 +40,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-function take(store: string, provider: ProviderCase, simulator: ProviderSimulator, leaseMs: number): TurnProcess {
+function take(
+  store: string,
+  provider: ProviderCase,
+  simulator: ProviderSimulator,
+  leaseMs: number,
+  turns = 1,
+): TurnProcess {
   const script = fileURLToPath(new URL("./turn-process.ts", import.meta.url));
-  const given = [store, folder, provider.name, simulator.url, "Write a lot", String(leaseMs)];
+  const given = [store, folder, provider.name, simulator.url, "Write a lot", String(leaseMs), String(turns)];
   const child = spawn(process.execPath, [script, ...given], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
   const lines: Line[] = [];
@@ -189,6 +195,32 @@ describe("other processes", () => {
     const whole = ["turn:open", "user", "assistant:stop", "call:answered", "turn:done"];
     expect(outline(await recordsOfSqlite())).toEqual([...whole, ...whole]);
   });
+
+  it.each(["sqlite", "jsonl"])(
+    "two processes with many turns each take turns: nothing interleaves, over store-%s",
+    async (store) => {
+      await using simulator = await startSimulator();
+      const parts = [{ type: "tool-call" as const, name: "nothing", input: {} }];
+      for (let at = 0; at < 5; at++) simulator.enqueue({ kind: "answer", content: parts }, "Done.", "Done without.");
+      const both = [take(store, provider, simulator, 30_000, 5), take(store, provider, simulator, 30_000, 5)];
+      await Promise.all(both.map(({ exited }) => exited));
+      expect(both.map(({ lines }) => lines.filter(({ is }) => is === "done").length)).toEqual([5, 5]);
+      expect(simulator.refusals).toEqual([]);
+      const words = outline(await allRecords(openStore(store, folder)));
+      const turns = words
+        .join(" ")
+        .split("turn:done")
+        .map((turn) => turn.trim());
+      expect(new Set(turns)).toEqual(
+        new Set([
+          "turn:open user assistant:toolUse call:answered toolResult:error assistant:stop call:answered",
+          "turn:open user assistant:stop call:answered",
+          "",
+        ]),
+      );
+      expect(turns).toHaveLength(11);
+    },
+  );
 
   async function recordsOfSqlite(): ReturnType<typeof allRecords> {
     return allRecords(openStore("sqlite", folder));

@@ -1,5 +1,5 @@
-// A process of its own that takes one turn and says on stdout what happens, a line of JSON each.
-// node test/turn-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs]
+// A process of its own that takes turns and says on stdout what happens, a line of JSON each.
+// node test/turn-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs] [turns, which then wait in line]
 import process from "node:process";
 import type { ProviderSimulator } from "@throughline/provider-simulator";
 import { createSessions } from "@throughline/session";
@@ -7,7 +7,8 @@ import { openStore } from "./process-store.ts";
 import { providerCases } from "./provider-cases.ts";
 import { key } from "./session-fixture.ts";
 
-const [kind = "", path = "", provider = "", url = "", text = "", leaseMs = "30000"] = process.argv.slice(2);
+const [kind = "", path = "", provider = "", url = "", text = "", leaseMs = "30000", turns = "1"] =
+  process.argv.slice(2);
 const say = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
 const found = providerCases.find(({ name }) => name === provider);
 if (found === undefined) throw new Error(`There is no provider ${provider}.`);
@@ -30,8 +31,11 @@ await using sessions = createSessions({
 await using session = await sessions.open(key);
 say({ is: "open", interrupted: session.interrupted });
 try {
-  const turn = await session.runTurn(text, { onDelta: () => say({ is: "delta" }) });
-  say({ is: "done", text: turn.text });
+  const waits = turns === "1" ? {} : { whenBusy: "queue" as const };
+  for (let at = 0; at < Number(turns); at++) {
+    const turn = await session.runTurn(text, { ...waits, onDelta: () => say({ is: "delta" }) });
+    say({ is: "done", text: turn.text });
+  }
 } catch (error) {
   say({ is: "thrown", code: (error as { readonly code?: string }).code ?? String(error) });
 }
