@@ -72,7 +72,7 @@ describe.each(Object.entries(providers))("a conversation through %s", (_, { mode
       let talk = "";
       child.stdout.on("data", (chunk) => (printed += chunk));
       child.stderr.on("data", (chunk) => (talk += chunk));
-      await expect.poll(() => printed, { timeout: 20_000 }).toMatch(/word word/);
+      await expect.poll(() => printed, { timeout: 60_000 }).toMatch(/word word/);
       child.kill("SIGKILL");
       await once(child, "close");
       expect(printed).toContain("I read both.");
@@ -159,7 +159,7 @@ describe("two terminals on one session", () => {
     let printed = "";
     first.stdout.on("data", (chunk) => (printed += chunk));
     const isOver = once(first, "close");
-    await expect.poll(() => printed, { timeout: 20_000 }).toContain("slow slow");
+    await expect.poll(() => printed, { timeout: 60_000 }).toContain("slow slow");
 
     const rejected = await runChild(directory.path, [...args, "--once", "rejected"], options);
     expect(rejected.code).toBe(1);
@@ -179,7 +179,7 @@ describe("two terminals on one session", () => {
     queued.stdout.on("data", (chunk) => (answer += chunk));
     queued.stderr.on("data", (chunk) => (talk += chunk));
     const isAnswered = once(queued, "close");
-    await expect.poll(() => talk, { timeout: 20_000 }).toContain(`waiting for pid ${first.pid} `);
+    await expect.poll(() => talk, { timeout: 60_000 }).toContain(`waiting for pid ${first.pid} `);
     first.kill("SIGINT");
     expect(await isOver).toEqual([130, null]);
     await isAnswered;

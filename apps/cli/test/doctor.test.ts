@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
@@ -86,10 +86,10 @@ describe("doctor", () => {
     const torn = join(home, "torn-once");
     await seed(torn, [{ key: "agent:main:torn", drafts: [user("one")] }], "jsonl:store");
     const sessions = join(torn, "store/agents/main/sessions");
-    appendFileSync(
-      join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? ""),
-      '{"type":"mess',
-    );
+    const path = join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? "");
+    appendFileSync(path, '{"type":"mess');
+    // A while ago: an end that was written just now may be one that is still being written.
+    utimesSync(path, new Date(0), new Date(0));
     const { code, stderr, stdout } = await runHere(torn, ["show", "agent:main:torn", "--store", "jsonl:store"], {
       cwd: torn,
     });

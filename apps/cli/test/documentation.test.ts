@@ -120,6 +120,7 @@ describe("the examples of the help", () => {
       { key: "agent:main:cli:direct:notes-fork", drafts: [user("fork")] },
     ]);
     for (const key of ["archived", "archived-2"]) await runHere(home, ["delete", key]);
+    await runHere(home, ["backup", "monday.db"]);
     writeFileSync(join(home, "drafts.jsonl"), `${JSON.stringify(user("one"))}\n${JSON.stringify(user("two"))}\n`);
     const header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/ada"}';
     const message =

@@ -150,6 +150,12 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
   watch: [["watch", "evil", "--after-seq", "0", "--limit", "7"]],
   verify: [["verify"], ["verify", "--store", `sqlite:${attack}`]],
   stats: [["stats"]],
+  reindex: [["reindex"], ["reindex", "--store", "memory:"]],
+  backup: [
+    ["backup", `missing${attack}/x.db`],
+    ["backup", "sessions.db"],
+  ],
+  "restore-backup": [["restore-backup", attack, "--store", `sqlite:copy${attack}`]],
   diagnose: [["diagnose"]],
   completion: [
     ["completion", attack],

@@ -185,7 +185,8 @@ const shapes: Readonly<Record<string, Shape>> = {
   redaction: { ...kind, key: text, sessionId: text, ids: list, seqs: list, reason: text },
   entry: { ...kind, key: text, sessionId: text, revision: count, entry: anything },
   backup: { ...kind, path: text, sizeBytes: count },
-  restored: { ...kind, path: text, backup: text, sessions: count },
+  restored: { ...kind, path: text, backup: text, keptPath: or(text), sessions: count },
+  reindex: { ...kind, store: text, lag: count },
   stats: {
     ...kind,
     store: text,

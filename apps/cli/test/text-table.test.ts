@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { layoutTable, shorten } from "../src/text-table.ts";
 import { ageText, timeText } from "../src/time-text.ts";
-import { findSnippet } from "../src/find-snippet.ts";
 
 const columns = [{ title: "KEY" }, { title: "LABEL", rank: 2 }, { title: "N", align: "right" as const, rank: 1 }];
 const rows = [
@@ -50,31 +49,5 @@ describe("times", () => {
   it("gives the date of what is old, and survives times that are none", () => {
     expect(ageText(1_600_000_000_000, 1_700_000_000_000)).toBe("2020-09-13");
     expect([timeText(null), timeText(9e15), timeText(0)]).toEqual(["-", "-", "1970-01-01 00:00:00"]);
-  });
-});
-
-describe("findSnippet", () => {
-  it("finds the phrase without regard to case and white space, and says where it stands", () => {
-    const snippet = findSnippet(`${"x ".repeat(50)}the Harbour\nlights went out ${"y ".repeat(50)}`, "harbour  LIGHTS");
-    expect(snippet?.matchCount).toBe(1);
-    const [start, end] = snippet?.highlights[0] ?? [0, 0];
-    expect(snippet?.text.slice(start, end)).toBe("Harbour lights");
-    expect(snippet?.text).toMatch(/^….*…$/);
-  });
-
-  it("takes signs literally, counts every match, and finds nothing in nothing", () => {
-    expect(findSnippet("a.b a+b (a.b) /a.b", "a.b")?.matchCount).toBe(3);
-    expect(findSnippet("a-b", "a-b")?.highlights).toEqual([[0, 3]]);
-    expect([findSnippet("", "a"), findSnippet("abc", "  "), findSnippet("abc", "x")]).toEqual([null, null, null]);
-  });
-
-  it("does not cut characters in half", () => {
-    for (let lead = 55; lead < 70; lead++) {
-      const snippet = findSnippet(
-        `${"🙂".repeat(40)}${"x".repeat(lead)}needle${"x".repeat(lead)}${"🙂".repeat(40)}`,
-        "needle",
-      );
-      expect(snippet?.text.isWellFormed()).toBe(true);
-    }
   });
 });

@@ -65,14 +65,15 @@ export const readingCommands: readonly CommandDefinition[] = [
   },
   {
     name: "search",
-    description: "find a phrase in the records of every session",
-    arguments: [{ name: "<query...>", description: "the words, in this order" }],
+    description: "find words in the records of every session",
+    arguments: [{ name: "<query...>", description: 'words that must all occur; "in quotes" together; beginn*' }],
     options: [
       limit,
       since,
       until,
       role,
       { flags: "--session <key>", description: "in this session only" },
+      { flags: "--scan", description: "read every record, index or not" },
       allAgents,
       archived,
     ],

@@ -19,6 +19,31 @@ export const storeCommands: readonly CommandDefinition[] = [
     load: () => import("../commands/verify.ts"),
   },
   {
+    name: "reindex",
+    description: "make the search index anew from the records",
+    arguments: [],
+    options: [],
+    examples: ["reindex", "reindex --json"],
+    load: () => import("../commands/reindex.ts"),
+  },
+  {
+    name: "backup",
+    description: "write a consistent copy of the store to a new file while others go on writing",
+    arguments: [{ name: "<file>", description: "a file that is not there yet" }],
+    options: [],
+    examples: ["backup sessions-backup.db", "backup sessions-backup-2.db --json"],
+    load: () => import("../commands/backup.ts"),
+  },
+  {
+    name: "restore-backup",
+    description:
+      "put a backup in the place of the store, with --yes where there is one; what was there is kept beside it",
+    arguments: [{ name: "<file>", description: "what `backup` wrote" }],
+    options: [],
+    examples: ["restore-backup monday.db --store sqlite:restored.db", "restore-backup monday.db --yes --json"],
+    load: () => import("../commands/restore-backup.ts"),
+  },
+  {
     name: "stats",
     description: "count what is in the store, from its index",
     arguments: [],

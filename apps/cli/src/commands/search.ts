@@ -1,12 +1,10 @@
-import type { SessionState, StoredRecord } from "@throughline/core";
+import type { SearchHit, SearchQuery, SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { findSnippet } from "../find-snippet.ts";
-import type { Snippet } from "../find-snippet.ts";
 import type { Piece } from "../output.ts";
-import { messageRole, recordRole, recordText } from "../record-text.ts";
 import { listSessions, resolveSession } from "../resolve-session.ts";
+import { scanRecords } from "../scan-records.ts";
 import { timeText } from "../time-text.ts";
 
 interface SearchOptions {
@@ -17,34 +15,31 @@ interface SearchOptions {
   readonly session?: string;
   readonly allAgents?: boolean;
   readonly archived?: boolean;
-}
-
-interface Hit {
-  readonly state: SessionState;
-  readonly stored: StoredRecord;
-  readonly snippet: Snippet;
+  readonly scan?: boolean;
 }
 
 const shownByDefault = 50;
+/** What an index gives at most. */
+const mostIndexed = 1000;
 
-/** Looks through the records of every session, newest session first, and prints hits as they are found. */
+/** Finds words in the records of every session: the best hits by the store's index, or all of them by reading. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as SearchOptions;
   const { output } = context;
-  const query = input.arguments.join(" ");
-  if (query.trim() === "") throw usageError("search needs a word to look for.");
+  const text = input.arguments.join(" ");
+  if (text.trim() === "") throw usageError("search needs a word to look for.");
   const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : shownByDefault);
-  output.note("No index: every record is read.");
+  const store = await context.openStore("read");
   let count = 0;
   let isCut = false;
-  for await (const hit of scan(context, query, options)) {
+  for await (const hit of await hitsOf(context, store, text, limit, options)) {
     if (count >= limit) {
       isCut = true;
       break;
     }
     count += 1;
     await showHit(context, hit);
-    // Streams: whoever watches sees a hit when it is found, not when the scan ends.
+    // Streams: whoever watches sees a hit when it is found, not when the search ends.
     await output.flush();
   }
   if (output.isJson) await output.end(count);
@@ -53,31 +48,59 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-async function* scan(context: CommandContext, query: string, options: SearchOptions): AsyncGenerator<Hit, void, void> {
-  const { output, signal } = context;
-  const store = await context.openStore("read");
-  let sessions = 0;
-  for await (const state of sessionsOf(context, options)) {
-    sessions += 1;
-    output.progress(`searching session ${sessions}: ${state.ref.key}`);
-    for await (const { records } of store.read(state.ref, { signal })) {
-      for (const stored of records) {
-        if (!isInScope(stored, options)) continue;
-        const snippet = findSnippet(recordText(stored.record), query);
-        if (snippet !== null) yield { state, stored, snippet };
-      }
-    }
+async function hitsOf(
+  context: CommandContext,
+  store: SessionStore,
+  text: string,
+  limit: number,
+  options: SearchOptions,
+): Promise<AsyncIterable<SearchHit>> {
+  const { output, scope, signal } = context;
+  const { role, since, until } = options;
+  const filters = {
+    text,
+    signal,
+    ...(role === undefined ? {} : { role }),
+    ...(since === undefined ? {} : { sinceMs: since }),
+    ...(until === undefined ? {} : { untilMs: until }),
+  };
+  const one = options.session === undefined ? null : await resolveSession(store, options.session, scope, { signal });
+  if (store.search === undefined || options.scan === true) {
+    output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
+    const onSession = (key: string, number: number): void => output.progress(`searching session ${number}: ${key}`);
+    return scanRecords(store, one === null ? sessionsOf(context, store, options) : only(one), {
+      ...filters,
+      onSession,
+    });
   }
+  if (limit > mostIndexed && options.limit !== undefined)
+    output.note(`The index gives the best ${mostIndexed} at most; --scan reads every record.`);
+  const query: SearchQuery = {
+    ...filters,
+    namespace: scope.namespace,
+    limit: Math.min(mostIndexed, limit + 1),
+    state: options.archived === true || one?.archived === true ? "any" : "active",
+    ...(options.allAgents === true ? {} : { agentId: one?.ref.agentId ?? scope.agentId }),
+    ...(one === null ? {} : { key: one.ref.key }),
+  };
+  return one === null ? store.search.search(query) : ofSession(store.search.search(query), one.sessionId);
 }
 
-async function* sessionsOf(context: CommandContext, options: SearchOptions): AsyncGenerator<SessionState, void, void> {
-  const { scope, signal } = context;
-  const store = await context.openStore("read");
-  if (options.session !== undefined) {
-    yield await resolveSession(store, options.session, scope, { signal });
-    return;
-  }
-  yield* listSessions(store, {
+async function* only(state: SessionState): AsyncGenerator<SessionState, void, void> {
+  yield state;
+}
+
+/** A key has archived sessions too; the one that was named is meant. */
+async function* ofSession(hits: AsyncIterable<SearchHit>, sessionId: string): AsyncGenerator<SearchHit, void, void> {
+  for await (const hit of hits) if (hit.sessionId === sessionId) yield hit;
+}
+
+function sessionsOf(
+  { scope, signal }: CommandContext,
+  store: SessionStore,
+  options: SearchOptions,
+): AsyncGenerator<SessionState, void, void> {
+  return listSessions(store, {
     namespace: scope.namespace,
     ...(options.allAgents === true ? {} : { agentId: scope.agentId }),
     state: options.archived === true ? "any" : "active",
@@ -86,41 +109,21 @@ async function* sessionsOf(context: CommandContext, options: SearchOptions): Asy
   });
 }
 
-function isInScope(stored: StoredRecord, { role, since, until }: SearchOptions): boolean {
-  if (role !== undefined && messageRole(stored.record) !== role) return false;
-  if (since !== undefined && (stored.tsMs === null || stored.tsMs < since)) return false;
-  return until === undefined || (stored.tsMs !== null && stored.tsMs < until);
-}
-
-async function showHit({ output }: CommandContext, { state, stored, snippet }: Hit): Promise<void> {
-  const { text, highlights, matchCount } = snippet;
+async function showHit({ output }: CommandContext, hit: SearchHit): Promise<void> {
+  const { ref, sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
   if (output.isJson) {
-    const { seq, id, tsMs, record } = stored;
-    const { key } = state.ref;
-    const role = messageRole(record);
-    await output.object({
-      kind: "hit",
-      key,
-      sessionId: state.sessionId,
-      seq,
-      id,
-      role,
-      tsMs,
-      score: matchCount,
-      snippet: text,
-      highlights,
-    });
+    await output.object({ kind: "hit", key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights });
     return;
   }
   await output.line(
-    { text: `${state.ref.key} #${stored.seq} ${recordRole(stored.record)}`, style: "cyan" },
-    { text: `  ${timeText(stored.tsMs)}`, style: "dim" },
+    { text: `${ref.key} #${seq} ${role ?? "record"}`, style: "cyan" },
+    { text: `  ${timeText(tsMs)}`, style: "dim" },
   );
   const pieces: Piece[] = ["  "];
   let at = 0;
   for (const [start, end] of highlights) {
-    pieces.push(text.slice(at, start), { text: text.slice(start, end), style: "bold" });
+    pieces.push(snippet.slice(at, start), { text: snippet.slice(start, end), style: "bold" });
     at = end;
   }
-  await output.line(...pieces, text.slice(at));
+  await output.line(...pieces, snippet.slice(at));
 }

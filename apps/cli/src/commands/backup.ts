@@ -1,0 +1,24 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { ThroughlineError } from "@throughline/core";
+import type { CommandContext, CommandInput } from "../command.ts";
+
+/** Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const { host, output, signal } = context;
+  const path = resolve(host.workingDirectory, input.arguments[0] ?? "");
+  const store = await context.openStore("read");
+  const { name } = store.capabilities;
+  if (store.maintenance === undefined)
+    throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The ${name} store makes no backup of its own.`, {
+      details: { store: name },
+      remedy: "Copy it instead: `throughline copy --all --all-agents --to-store sqlite:FILE`.",
+    });
+  if (existsSync(path))
+    throw new ThroughlineError("EXPORT_EXISTS", `${JSON.stringify(path)} exists already.`, { details: { path } });
+  output.progress(`writing ${path}`);
+  const { sizeBytes } = await store.maintenance.backup(path, { signal });
+  if (output.isJson) await output.object({ kind: "backup", path, sizeBytes });
+  else await output.line(`${path}\t${sizeBytes} bytes`);
+  return 0;
+}

@@ -1,0 +1,44 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { ThroughlineError } from "@throughline/core";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
+import { openStore } from "../open-store.ts";
+import { listSessions } from "../resolve-session.ts";
+import { maskSecrets, parseStoreUrl } from "../store-url.ts";
+
+/** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const { host, output, storeUrl } = context;
+  const backupPath = resolve(host.workingDirectory, input.arguments[0] ?? "");
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  if (address.scheme !== "sqlite")
+    throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `${maskSecrets(storeUrl)} is no store in one file.`, {
+      details: { scheme: address.scheme },
+      remedy:
+        address.scheme === "jsonl"
+          ? "The backup of a jsonl store is a store itself: name it with --store jsonl:DIRECTORY, or move it into place."
+          : "Copy the sessions instead: `throughline copy --all --all-agents --store sqlite:FILE --to-store URL`.",
+    });
+  const { path } = address;
+  if (!existsSync(backupPath))
+    throw new ThroughlineError("FILE_NOT_FOUND", `${JSON.stringify(backupPath)} does not exist.`, {
+      details: { path: backupPath },
+    });
+  if (existsSync(path)) await context.confirm(`Put the backup in the place of ${path}, which is kept beside it?`);
+  const { restoreSqliteBackup } = await import("@throughline/store-sqlite");
+  const keptAs = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  const { keptPath } = restoreSqliteBackup({ backupPath, path, keptAs });
+  const sessions = await countSessions(storeUrl, host.workingDirectory);
+  if (output.isJson) await output.object({ kind: "restored", path, backup: backupPath, keptPath, sessions });
+  else await output.line(`${path}\t${counted(sessions, "session")}\tfrom ${backupPath}`);
+  if (keptPath !== null) output.note(`What was there is kept as ${keptPath}`);
+  return 0;
+}
+
+async function countSessions(url: string, workingDirectory: string): Promise<number> {
+  let count = 0;
+  await using store = await openStore(url, { workingDirectory, create: false });
+  for await (const _ of listSessions(store, { state: "any", sort: "key", limit: 1000 })) count += 1;
+  return count;
+}

@@ -1,0 +1,41 @@
+import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
+import { findMatches, parseSearch, searchSnippet, searchText } from "@throughline/core/store-search";
+
+export interface ScanOptions {
+  readonly text: string;
+  readonly role?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  readonly signal: AbortSignal;
+  /** Called before each session. */
+  readonly onSession?: (key: string, number: number) => void;
+}
+
+/**
+ * Looks for the same as an index would, by reading every record, in the order of the sessions and as it is found. The
+ * score is the number of places.
+ */
+export async function* scanRecords(
+  store: SessionStore,
+  sessions: AsyncIterable<SessionState>,
+  { text, role, sinceMs, untilMs, signal, onSession }: ScanOptions,
+): AsyncGenerator<SearchHit, void, void> {
+  const plan = parseSearch(text);
+  let number = 0;
+  for await (const { ref, sessionId } of sessions) {
+    onSession?.(ref.key, ++number);
+    for await (const { records } of store.read(ref, { signal })) {
+      for (const { seq, id, tsMs, storedAtMs, record } of records) {
+        const atMs = tsMs ?? storedAtMs;
+        if ((sinceMs !== undefined || untilMs !== undefined) && atMs === null) continue;
+        if ((sinceMs !== undefined && (atMs ?? 0) < sinceMs) || (untilMs !== undefined && (atMs ?? 0) >= untilMs))
+          continue;
+        const searched = searchText(record);
+        if (searched === null || (role !== undefined && searched.role !== role)) continue;
+        const score = findMatches(plan, searched.text)?.ranges.length ?? 0;
+        if (score === 0) continue;
+        yield { ref, sessionId, seq, id, role: searched.role, tsMs, score, ...searchSnippet(plan, searched.text) };
+      }
+    }
+  }
+}
