@@ -12,6 +12,7 @@ import {
   type StoredRecord,
   type TurnRequest,
 } from "@throughline/core";
+import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";
 
@@ -85,13 +86,18 @@ function append(
       compactionCount: (state.entry.compactionCount ?? 0) + 1,
       totalTokens: tokensAfter,
       totalTokensFresh: false,
-      ...(needsRetry
-        ? retryPatch(state.entry, recordId, newRetry(Math.min(plan.removedFromSeq, plan.previous?.seq ?? Infinity)))
-        : {}),
+      ...(needsRetry ? retryPatch(state.entry, recordId, newRetry(retryFromSeq(plan))) : {}),
     },
     ...(turn === undefined ? {} : { turn }),
     ...(signal === undefined ? {} : { signal }),
   });
+}
+
+/** What is needed to make the summary again: also what the one before stands for, when that is to be made again first. */
+function retryFromSeq({ removedFromSeq, previous }: CompactionPlan): number {
+  if (previous === null) return removedFromSeq;
+  const before = previous.isOutdated ? (previous.details?.summarizedFromSeq ?? 1) : previous.seq;
+  return Math.min(removedFromSeq, previous.seq, before);
 }
 
 /** Whether the compaction still says the truth about the session as it is now. */

@@ -5,7 +5,7 @@ import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
-import { proseOf } from "@throughline/core/summaries";
+import { isOutdatedSummary, proseOf } from "@throughline/core/summaries";
 
 export interface CompactionInput {
   /** The window or the whole log, in order of seq. */
@@ -35,6 +35,8 @@ export interface PreviousSummary {
   readonly prose: string;
   readonly tokens: number;
   readonly details: CompactionDetails | null;
+  /** It may repeat what was redacted: whatever is built on it is to be made again, and its details do not go on. */
+  readonly isOutdated: boolean;
 }
 
 /** What is to be replaced by a summary, and from where on the conversation stays. Plain data; nothing is written. */
@@ -213,8 +215,9 @@ function splitRequest(
 
 function previousSummary(records: readonly StoredRecord[], message: NeutralMessage, tokens: number): PreviousSummary {
   const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
-  const details = readCompactionDetails(records.find(({ id }) => id === message.recordId)?.record["details"]);
-  return { id: message.recordId, seq: message.seq, prose: proseOf(text), tokens, details };
+  const { recordId: id, seq } = message;
+  const details = readCompactionDetails(records.find((record) => record.id === id)?.record["details"]);
+  return { id, seq, prose: proseOf(text), tokens, details, isOutdated: isOutdatedSummary(records, id) };
 }
 
 function sum(numbers: readonly number[]): number {

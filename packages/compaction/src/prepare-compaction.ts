@@ -41,12 +41,12 @@ export function prepareCompaction(
   const { plan, source, provider, checkpointId } = found;
   const extracted = extractDetails(plan.removed, {
     ...options,
-    previous: plan.previous?.details ?? null,
+    previous: plan.previous?.isOutdated === true ? null : (plan.previous?.details ?? null),
     kept,
     memoryAfterSeq: session.records.find(({ id }) => id === plan.previous?.id)?.seq ?? 0,
   });
   const summary = wholeSummary(found, extracted, kept, options);
-  const needsRetry = retriedSources.has(source);
+  const needsRetry = retriedSources.has(source) || plan.previous?.isOutdated === true;
   const details: CompactionDetails = {
     v: 1,
     source,

@@ -147,8 +147,10 @@ class RetryPass {
       const reason = retryReason(summary, records);
       // A better summary further up reaches the model through the newest one; those between are not shown.
       const isWanted = reason !== null && (reason !== "better-before" || id === newestId);
-      const retry =
-        known[id] ?? (scan || reason === "better-before" ? newRetry(neededFromSeq(summary, records)) : null);
+      // What lies before the records that were read could only be made anew in part.
+      const isWhole = scan || summary.details.summarizedFromSeq >= (records[0]?.seq ?? 1);
+      const isFound = isWhole && (scan || reason !== "poor");
+      const retry = known[id] ?? (isFound ? newRetry(neededFromSeq(summary, records)) : null);
       return isWanted && retry !== null ? [[id, retry]] : [];
     });
     const ids = new Set(found.map(([id]) => id));

@@ -180,6 +180,21 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(await summary()).toContain("JSON Lines");
   });
 
+  it("are due for what was built on a summary that repeats what was redacted", async () => {
+    await begin(store, [user("The key is `hunter2secret`."), assistant("Noted."), ...turns(40)]);
+    const told = ({ text, previousSummary }: { text: string; previousSummary: string | null }): string =>
+      `${better} ${`${previousSummary ?? ""} ${text}`.includes("hunter2secret") ? "hunter2secret" : "Nothing else."}`;
+    await compact([summarizer(told)]);
+    const id = (await allRecords(store))[0]?.id ?? "";
+    await redactRecords(store, ref, [id], { reason: "a secret" });
+    await store.append(ref, turns(40, 40));
+    await compact([summarizer(told)]);
+    expect(await summary()).toContain("hunter2secret");
+    expect(kinds(await retry([summarizer(told)]).run(ref))).toEqual(["improved", "improved"]);
+    expect(JSON.stringify((await contextOf(store)).messages)).not.toContain("hunter2secret");
+    expect(await retry([summarizer(told)]).run(ref, { scan: true })).toEqual([]);
+  });
+
   it("are worked on by one process at a time that shares the store", async () => {
     await begin(store, turns(40));
     await compact();

@@ -2,4 +2,4 @@ export { auditSummary } from "./audit-summary.ts";
 export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
 export { Deadline } from "./deadline.ts";
 export { untilAborted } from "./until-aborted.ts";
-export { outdatedSummaryIds, proseOf, summaryDetailsHeading } from "./summary-parts.ts";
+export { isOutdatedSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "./summary-parts.ts";

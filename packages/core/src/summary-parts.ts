@@ -12,12 +12,32 @@ export function proseOf(summary: string): string {
 
 /** Summaries and checkpoints that were written before something they may repeat was redacted. */
 export function outdatedSummaryIds(records: readonly StoredRecord[]): ReadonlySet<string> {
-  return new Set(
-    records.flatMap(({ record }): string[] => {
-      if (throughlineKind(record) !== "note") return [];
-      const data = record["data"] as { readonly kind?: unknown; readonly summaryIds?: unknown } | null | undefined;
-      if (data?.kind !== "summary-outdated" || !Array.isArray(data.summaryIds)) return [];
-      return data.summaryIds.filter((id) => typeof id === "string");
-    }),
-  );
+  return new Set(records.flatMap(({ record }) => outdatedBy(record)));
+}
+
+/** Whether a summary was outdated after its newest text was written. */
+export function isOutdatedSummary(records: readonly StoredRecord[], summaryId: string): boolean {
+  const outdated = records.findLast(({ record }) => outdatedBy(record).includes(summaryId));
+  if (outdated === undefined) return false;
+  return !records.some(({ seq, record }) => {
+    const data = seq > outdated.seq ? noteData(record) : null;
+    return data?.kind === "summary-superseded" && data.summaryId === summaryId;
+  });
+}
+
+function outdatedBy(record: StoredRecord["record"]): readonly string[] {
+  const data = noteData(record);
+  if (data?.kind !== "summary-outdated" || !Array.isArray(data.summaryIds)) return [];
+  return data.summaryIds.filter((id) => typeof id === "string");
+}
+
+interface NoteData {
+  readonly kind?: unknown;
+  readonly summaryIds?: unknown;
+  readonly summaryId?: unknown;
+}
+
+function noteData(record: StoredRecord["record"]): NoteData | null {
+  if (throughlineKind(record) !== "note") return null;
+  return (record["data"] as NoteData | null | undefined) ?? null;
 }

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { auditSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "@throughline/core/summaries";
+import {
+  auditSummary,
+  isOutdatedSummary,
+  outdatedSummaryIds,
+  proseOf,
+  summaryDetailsHeading,
+} from "@throughline/core/summaries";
 import { throughlineDraft, type StoredRecord } from "@throughline/core";
 
 const good = "They built the importer and decided on JSON Lines. Open: how torn lines are shown.";
@@ -56,5 +62,11 @@ describe("the parts of a summary", () => {
     const note = throughlineDraft("note", { kind: "summary-outdated", summaryIds: ["a", "b"], redactedSeqs: [1] });
     const records = [{ record: note }, { record: { type: "message" } }] as unknown as StoredRecord[];
     expect([...outdatedSummaryIds(records)]).toEqual(["a", "b"]);
+    const better = throughlineDraft("note", { kind: "summary-superseded", summaryId: "a", summary: "new" });
+    const log = [...records, { record: better }].map((stored, index) => ({
+      ...stored,
+      seq: index + 1,
+    })) as StoredRecord[];
+    expect(["a", "b", "c"].map((id) => isOutdatedSummary(log, id))).toEqual([false, true, false]);
   });
 });
