@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { createSessions } from "@throughline/session";
 import { explainCalls, rebuildCall } from "@throughline/session/explain";
@@ -27,6 +27,9 @@ interface TurnProcess {
   until(is: string): Promise<Line>;
   readonly exited: Promise<unknown>;
 }
+
+// Each test starts processes, which takes its time on a machine that is busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let folder = "";
 const children: ChildProcess[] = [];
@@ -157,7 +160,7 @@ describe("other processes", () => {
     async (store) => {
       await using simulator = await startSimulator();
       simulator.enqueue({ kind: "answer", content: longText, eventDelayMs: 2 }, "Taken over.", "And on.");
-      const stopped = take(store, provider, simulator, 4000);
+      const stopped = take(store, provider, simulator, 6000);
       await stopped.until("delta");
       stopped.child.kill("SIGSTOP");
       await using sessions = openHere(store, provider, simulator);
