@@ -21,6 +21,8 @@ function onSignal(exitCode: number): void {
 // A reader that has seen enough, as in `| head -1`, is no failure.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
+    // A terminal that was closed: what is under way is being ended in good order, and nobody reads about it.
+    if (error.code === "EIO" && interrupt.signal.aborted) return;
     if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
     // What cannot be written cannot be taken back either: the output is cut, and whoever reads it must hear of it.
     const failure = new ThroughlineError(
@@ -34,6 +36,7 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 process.on("SIGINT", () => onSignal(130));
 process.on("SIGTERM", () => onSignal(143));
+process.on("SIGHUP", () => onSignal(129));
 
 const exitCode = await runCli({
   arguments: process.argv.slice(2),

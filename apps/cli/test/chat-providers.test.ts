@@ -127,6 +127,28 @@ describe.each(Object.entries(providers))("a conversation through %s", (_, { mode
     expect(provider.refusals).toEqual([]);
   });
 
+  it("keeps what had arrived when its terminal is closed", async () => {
+    await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
+    const options = { environment: environment(provider.url) };
+    {
+      await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", model], options);
+      await terminal.waitFor("> ");
+      terminal.write("Tell me\r");
+      await terminal.waitFor("word word");
+      terminal.kill("SIGHUP");
+      await terminal.exitCode();
+    }
+    const { stdout } = await runHere(directory.path, ["show", key, "--json", "--role", "assistant", "--quiet"]);
+    expect(objects(stdout)).toMatchObject([{ record: { message: { stopReason: "aborted" } } }, { kind: "end" }]);
+    const next = await runChild(directory.path, ["chat", "--key", key, "--model", model, "--once", "Go on"], options);
+    expect(next).toMatchObject({
+      code: 0,
+      stdout: "Here again.\n",
+      stderr: expect.not.stringContaining("interrupted"),
+    });
+    expect(provider.refusals).toEqual([]);
+  });
+
   it("says what the provider said when a call fails, keeps what was said, and asks again with /continue [LOOP-04]", async () => {
     const failure = { kind: "error", status: 400, message: "the moon is in the wrong phase" } as const;
     await using provider = await simulator({ replies: [failure], fallback: () => "Here again." });
