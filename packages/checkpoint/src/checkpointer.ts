@@ -63,6 +63,14 @@ export interface CheckpointRun {
 /** How full the window is after a turn. */
 export type TurnSize = Omit<CheckpointMeasurement, "userMessages">;
 
+interface WrittenWith {
+  readonly tokens: number | null;
+  /** Messages of the user it has behind it. */
+  readonly counted: number;
+  readonly writer: string;
+  readonly sessionId: string;
+}
+
 /** The state with which a checkpoint begins; null when it is not due any more. */
 type Claim = (state: CheckpointState, entry: SessionEntry) => CheckpointState | null;
 
@@ -168,7 +176,8 @@ class StoreCheckpointer implements Checkpointer {
       }
       const counted = countUserMessages(state.entry);
       const { content, writer } = await this.ask(ref, material);
-      return await this.write(ref, material, content, { tokens, counted, writer });
+      const { sessionId } = state;
+      return await this.write(ref, material, content, { tokens, counted, writer, sessionId });
     } catch (cause) {
       const isEnded = this.closing.signal.aborted;
       const kept = await this.change(ref, (now) => {
@@ -226,7 +235,7 @@ class StoreCheckpointer implements Checkpointer {
     ref: SessionRef,
     { coversToId, previousSummaryId, messageCount }: CheckpointMaterial,
     content: CheckpointContent,
-    { tokens, counted, writer }: { readonly tokens: number | null; readonly counted: number; readonly writer: string },
+    { tokens, counted, writer, sessionId }: WrittenWith,
   ): Promise<CheckpointResult> {
     const { store, ids } = this.options;
     const recordId = ids.next();
@@ -239,7 +248,10 @@ class StoreCheckpointer implements Checkpointer {
       model: writer,
     };
     const draft: RecordDraft = { type: "checkpoint", id: recordId, checkpoint };
-    const { entry } = await loadExisting(store, ref);
+    const now = await loadExisting(store, ref);
+    // A reset meanwhile: what was said in the session before is none of the new one's.
+    if (now.sessionId !== sessionId) return { kind: "nothing" };
+    const { entry } = now;
     const patch = checkpointPatch(afterCheckpoint(readCheckpointState(entry), recordId, counted));
     await this.appendOnce(ref, draft, patch);
     tell(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer } satisfies CheckpointEvent);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadExisting, redactRecords, type SessionEntry, type SessionStore } from "@throughline/core";
+import { loadExisting, redactRecords, resetSession, type SessionEntry, type SessionStore } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
 import { buildContext } from "@throughline/history";
 import {
   createCheckpointer,
@@ -193,6 +194,17 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(model.requests[1]?.previousSummary).toBeNull();
     expect(model.requests[1]?.text).toContain("Build an importer");
     expect(model.requests[1]?.text).not.toContain("hunter2");
+  });
+
+  it("belong to their session: after a reset the new one gets none of the old [CKP-19]", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const model = writer(() => promise);
+    const run = createCheckpointer(options(store, clock, [model])).afterTurn(ref, await entry(), size(60_000));
+    while (model.requests.length === 0) await new Promise((done) => setImmediate(done));
+    await resetSession(store, ref, { random: systemRandom });
+    resolve(good);
+    expect(await run?.done).toEqual({ kind: "nothing" });
+    expect(await checkpointsIn(store)).toEqual([]);
   });
 
   it("stand for what they cover in a session that is taken over [HIS-16, CKP-19]", async () => {

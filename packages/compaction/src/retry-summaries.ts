@@ -100,6 +100,8 @@ class RetryPass {
   private readonly options: SummaryRetryOptions;
   private readonly ref: SessionRef;
   private readonly signal: AbortSignal | null;
+  /** The session the pass began with: a reset puts another one under the key. */
+  private sessionId: string | null = null;
 
   constructor(options: SummaryRetryOptions, ref: SessionRef, signal: AbortSignal | null) {
     this.options = options;
@@ -113,6 +115,8 @@ class RetryPass {
     // An improvement may make the summary after it due, so the list is looked at again each time. Each id comes once.
     for (;;) {
       const state = await loadExisting(this.options.store, this.ref);
+      this.sessionId ??= state.sessionId;
+      if (state.sessionId !== this.sessionId) return outcomes;
       const known = readRetries(state.entry);
       const fromSeq = scan ? 1 : Math.min(...Object.values(known).map((retry) => retry.fromSeq));
       if (!Number.isFinite(fromSeq)) return outcomes;
@@ -174,7 +178,9 @@ class RetryPass {
     }
     if (prose === null) return this.failed(id, retry, state);
     stepFrom(retrySteps, state, "passed");
-    const { as, appended } = await this.write(summary, prose, records);
+    const written = await this.write(summary, prose, records);
+    if (written === null) return { kind: "settled", summaryId: id };
+    const { as, appended } = written;
     tell(this.options.onEvent, { name: "retry.improved", ref: this.ref, summaryId: id, as });
     return { kind: "improved", summaryId: id, as, appended };
   }
@@ -245,17 +251,21 @@ class RetryPass {
     return { text, details: { ...details, ...extracted } };
   }
 
-  /** A new compaction while it replaces the newest on the branch and no turn is open; else a note beside the branch. */
+  /**
+   * A new compaction while it replaces the newest on the branch and no turn is open; else a note beside the branch. Null
+   * when the key holds another session by now.
+   */
   private async write(
     improvedSummary: ChainedSummary,
     prose: string,
     before: readonly StoredRecord[],
-  ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult }> {
+  ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
     const { store, ids } = this.options;
     const { stored } = improvedSummary;
     const { text: better, details } = this.whole(improvedSummary, prose, before);
     const isRedacted = retryReason(improvedSummary, before) === "redacted";
     const state = await loadExisting(store, this.ref);
+    if (state.sessionId !== this.sessionId) return null;
     const records = await this.read(Math.min(stored.seq, state.head.windowSeq ?? stored.seq));
     const newestId = newestBoundaryId(records, state.head.headId);
     let entry = retryPatch(state.entry, stored.id, null);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { redactRecords, type SessionEntry, type SessionStore, type Summarizer } from "@throughline/core";
-import { systemRecordIds } from "@throughline/core/node";
+import { redactRecords, resetSession, type SessionEntry, type SessionStore, type Summarizer } from "@throughline/core";
+import { systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createHistory } from "@throughline/history/incremental";
 import { historyTargets } from "@throughline/history/targets";
 import {
@@ -193,6 +193,17 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(kinds(await retry([summarizer(told)]).run(ref))).toEqual(["improved", "improved"]);
     expect(JSON.stringify((await contextOf(store)).messages)).not.toContain("hunter2secret");
     expect(await retry([summarizer(told)]).run(ref, { scan: true })).toEqual([]);
+  });
+
+  it("stay with their session: after a reset the new one gets none of the old", async () => {
+    await begin(store, turns(40));
+    await compact();
+    const model = summarizer(async () => {
+      await resetSession(store, ref, { random: systemRandom });
+      return better;
+    });
+    expect(kinds(await retry([model]).run(ref))).toEqual(["settled"]);
+    expect(await allRecords(store)).toEqual([]);
   });
 
   it("are worked on by one process at a time that shares the store", async () => {
