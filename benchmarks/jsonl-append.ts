@@ -1,0 +1,152 @@
+// Durable turns of the JSONL store against a control with the same ready bytes, one write and the same asynchronous
+// fdatasync; many sessions at once; entry updates among few and many sessions; bytes on disk over content.
+// BENCH_SESSIONS=100000 node --conditions=@throughline/source benchmarks/jsonl-append.ts [rounds] [turns]
+import { mkdtempSync, openSync, rmSync, statSync, writeSync, fdatasync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { SessionRef, SessionStore } from "../packages/core/src/index.ts";
+import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
+
+const [rounds = 9, turns = 100] = process.argv.slice(2).map(Number);
+const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
+
+/** A turn: a question, a call of a tool, its result, the answer. */
+const messages: readonly unknown[] = [
+  { role: "user", content: "q".repeat(200) },
+  { role: "assistant", content: [{ type: "toolCall", id: "call_1", name: "read", arguments: { path: "a.txt" } }] },
+  { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "r".repeat(1000), isError: false },
+  { role: "assistant", content: [{ type: "text", text: "a".repeat(500) }] },
+];
+
+function refOf(index: number, agentId = "main"): SessionRef {
+  return { namespace: "", agentId, key: `agent:${agentId}:bench-${index}` };
+}
+
+async function openSessions(store: SessionStore, count: number, agentId?: string): Promise<void> {
+  for (let index = 0; index < count; index++)
+    await store.save(
+      refOf(index, agentId),
+      { sessionId: `bench-${index}` },
+      { ifRevision: null, durability: "process" },
+    );
+}
+
+function turn(store: SessionStore, index: number): Promise<unknown> {
+  return store.append(
+    refOf(index),
+    messages.map((message) => ({ type: "message", message })),
+  );
+}
+
+/** The bytes of a turn as the store writes them, made beforehand. */
+function readyTurn(path: string): Buffer {
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  return Buffer.from(`${lines.slice(-4).join("\n")}\n`);
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function spread(values: readonly number[]): string {
+  const sorted = values.toSorted((one, other) => one - other);
+  return [sorted[0], median(sorted), sorted.at(-1)].map((value) => (value ?? 0).toFixed(2)).join(" / ");
+}
+
+async function timesOf(count: number, work: () => Promise<unknown>): Promise<readonly number[]> {
+  const times: number[] = [];
+  for (let each = 0; each < count; each++) {
+    const startMs = performance.now();
+    await work();
+    times.push(performance.now() - startMs);
+  }
+  return times;
+}
+
+const root = join(folder, "store");
+const store = createJsonlStore({ root, sessionsJson: false });
+await openSessions(store, 64);
+await turn(store, 0);
+const sessions = join(root, "agents/main/sessions");
+const bytes = readyTurn(join(sessions, "bench-0.jsonl"));
+const control = openSync(join(folder, "control.jsonl"), "a");
+const controlTurn = (): Promise<void> =>
+  new Promise((resolve, reject) => {
+    writeSync(control, bytes);
+    fdatasync(control, (error) => (error === null ? resolve() : reject(error)));
+  });
+
+/** Blocks of each, one after the other, so that a slow moment of the disk meets both. */
+async function compare(work: () => Promise<unknown>, other: () => Promise<unknown>): Promise<readonly number[]> {
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const [ours, theirs]: [number[], number[]] = [[], []];
+    for (let block = 0; block < turns / 10; block++) {
+      theirs.push(...(await timesOf(10, other)));
+      ours.push(...(await timesOf(10, work)));
+    }
+    ratios.push(median(ours) / median(theirs));
+  }
+  return ratios;
+}
+
+process.stdout.write(
+  `durable turn over control, p50: ${spread(await compare(() => turn(store, 0), controlTurn))} (at most 1.25)\n`,
+);
+process.stdout.write(`control over itself: ${spread(await compare(controlTurn, controlTurn))}\n`);
+
+async function throughput(count: number, of: (index: number) => Promise<unknown>): Promise<number> {
+  const each = Math.max(5, Math.floor(turns / 4));
+  const startMs = performance.now();
+  await Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      for (let done = 0; done < each; done++) await of(index);
+    }),
+  );
+  return (count * each * 1000) / (performance.now() - startMs);
+}
+
+const [files, writers]: [number[], number[]] = [[], []];
+for (let round = 0; round < Math.min(rounds, 5); round++) {
+  const serial = await throughput(1, (index) => turn(store, index));
+  files.push((await throughput(64, (index) => turn(store, index))) / serial);
+  writers.push((await throughput(64, () => turn(store, 0))) / serial);
+}
+const threads = process.env["UV_THREADPOOL_SIZE"] ?? "4";
+process.stdout.write(
+  `64 sessions at once over serial, ${threads} threads: ${spread(files)} (at least 2.5, with 16 threads 5)\n`,
+);
+process.stdout.write(`64 writers on one session over serial: ${spread(writers)} (at least 8)\n`);
+
+let content = 0;
+for await (const { records } of store.read(refOf(0))) for (const { bytes: size } of records) content += size + 1;
+const onDisk = statSync(join(sessions, "bench-0.jsonl")).size;
+process.stdout.write(`bytes on disk over content: ${(onDisk / content).toFixed(3)} (at most 1.2)\n`);
+await store.close();
+
+async function updateTimes(count: number): Promise<{ readonly hot: number; readonly random: number }> {
+  const many = createJsonlStore({ root: join(folder, `many-${count}`), sessionsJson: false });
+  await openSessions(many, count);
+  await many.list({ limit: 1 });
+  const update = async (index: number): Promise<void> => {
+    await many.append(refOf(index), [], { entry: { totalTokens: index }, durability: "process" });
+  };
+  const hot = median(await timesOf(400, () => update(Math.floor(Math.random() * 20))));
+  const random = median(await timesOf(400, () => update(Math.floor(Math.random() * count))));
+  await many.close();
+  return { hot, random };
+}
+
+const large = Number(process.env["BENCH_SESSIONS"] ?? 2000);
+const [few, most] = [await updateTimes(100), await updateTimes(large)];
+process.stdout.write(
+  `entry update, ${large} over 100 sessions: 20 hot keys ${(most.hot / few.hot).toFixed(2)} (at most 1.5), ` +
+    `random ${(most.random / few.random).toFixed(2)} (at most 2.5), ${most.random.toFixed(3)} ms (at most 0.15)\n`,
+);
+const fresh = createJsonlStore({ root: join(folder, `many-${large}`), sessionsJson: false });
+const startMs = performance.now();
+await fresh.list({ limit: 50 });
+process.stdout.write(`first list of 50 among ${large} sessions: ${(performance.now() - startMs).toFixed(1)} ms\n`);
+await fresh.close();
+rmSync(folder, { recursive: true });
