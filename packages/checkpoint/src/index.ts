@@ -8,6 +8,12 @@ export type { CheckpointMeasurement, CheckpointSettings, CheckpointTrigger } fro
 export { chatCheckpointWriter, summarizerCheckpointWriter } from "./checkpoint-writer.ts";
 export type { CheckpointRequest, CheckpointWriter } from "./checkpoint-writer.ts";
 export { createCheckpointer } from "./checkpointer.ts";
-export type { CheckpointerOptions, Checkpointer, CheckpointResult, CheckpointRun, TurnSize } from "./checkpointer.ts";
+export type {
+  CheckpointerOptions,
+  Checkpointer,
+  CheckpointResult,
+  CheckpointRun,
+  TurnSize,
+} from "./checkpointer-options.ts";
 export { listCheckpoints } from "./list-checkpoints.ts";
 export type { ListedCheckpoint } from "./list-checkpoints.ts";

@@ -1,0 +1,56 @@
+import type { Clock, RecordIds, SessionEntry, SessionRef, SessionStore } from "@throughline/core";
+import type { CheckpointListener } from "./checkpoint-event.ts";
+import type { CheckpointContent } from "./checkpoint-prompt.ts";
+import type { CheckpointMeasurement, CheckpointSettings } from "./checkpoint-trigger.ts";
+import type { CheckpointWriter } from "./checkpoint-writer.ts";
+
+export interface CheckpointerOptions {
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly ids: RecordIds;
+  /** Asked in this order until one answers. @default none: no checkpoint is made */
+  readonly writers?: readonly CheckpointWriter[];
+  readonly settings?: CheckpointSettings;
+  /** Of this process: no other that shares the store may have the same. */
+  readonly owner: string;
+  /** For all writers of one checkpoint. @default 600000 */
+  readonly deadlineMs?: number;
+  /** @default 2000 */
+  readonly maxOutputTokens?: number;
+  /** @default none */
+  readonly onEvent?: CheckpointListener;
+}
+
+/** How the making of a checkpoint ended. */
+export type CheckpointResult =
+  | ({ readonly kind: "written"; readonly recordId: string; readonly coversToId: string } & CheckpointContent)
+  /** Nothing is new since the one before, or another process is at it. */
+  | { readonly kind: "nothing" }
+  | { readonly kind: "failed"; readonly cause: unknown };
+
+export interface CheckpointRun {
+  readonly due: "tokens" | "messages" | "topic" | "asked";
+  /** Never rejects. */
+  readonly done: Promise<CheckpointResult>;
+}
+
+/** How full the window is after a turn. */
+export type TurnSize = Omit<CheckpointMeasurement, "userMessages">;
+
+/** Makes checkpoints of the sessions of a store, beside their turns. */
+export interface Checkpointer {
+  /**
+   * The fields to set in the entry with the append that ends a turn: they count the messages of the user. One commit
+   * does for both.
+   */
+  turnPatch(entry: SessionEntry, userMessages: number): Readonly<Record<string, unknown>>;
+  /**
+   * Begins a checkpoint when one is due after a turn, and returns at once; null when none is due. `entry` is as the
+   * turn left it. Never throws, never waits, never holds a turn.
+   */
+  afterTurn(ref: SessionRef, entry: SessionEntry, size: TurnSize): CheckpointRun | null;
+  /** Makes one now, whatever the triggers say. */
+  make(ref: SessionRef, tokens: number | null): Promise<CheckpointResult>;
+  /** Ends what is in the making and waits for it. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,241 @@
+import {
+  hasErrorCode,
+  loadExisting,
+  patchEntry,
+  throughlineDraft,
+  ThroughlineError,
+  updateEntry,
+  type AppendResult,
+  type RecordDraft,
+  type SessionRef,
+  type SessionState,
+  type StoredRecord,
+} from "@throughline/core";
+import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
+import type { ExtractedDetails } from "./compaction-details.ts";
+import { tell } from "./compaction-event.ts";
+import { stepFrom } from "./compaction-steps.ts";
+import { extractDetails } from "./extract-details.ts";
+import { conversationText } from "./find-summary.ts";
+import { newRetry, readRetries, retryPatch, type PendingRetry } from "./retry-entry.ts";
+import { afterFailure, retryStateAt, retrySteps, type RetryState } from "./retry-steps.ts";
+import type { RetryOutcome, SummaryRetryOptions } from "./retry-summaries.ts";
+import {
+  betterBefore,
+  neededFromSeq,
+  newestBoundaryId,
+  removedMessages,
+  retryReason,
+  summaryChain,
+  summaryTextOf,
+  type ChainedSummary,
+} from "./summary-chain.ts";
+import { summaryText } from "./summary-text.ts";
+
+/** One look at the pending summaries of one session. */
+export class RetryPass {
+  private readonly options: SummaryRetryOptions;
+  private readonly ref: SessionRef;
+  private readonly signal: AbortSignal | null;
+  /** The session the pass began with: a reset puts another one under the key. */
+  private sessionId: string | null = null;
+
+  constructor(options: SummaryRetryOptions, ref: SessionRef, signal: AbortSignal | null) {
+    this.options = options;
+    this.ref = ref;
+    this.signal = signal;
+  }
+
+  async run(scan: boolean): Promise<readonly RetryOutcome[]> {
+    const outcomes: RetryOutcome[] = [];
+    const done = new Set<string>();
+    // An improvement may make the summary after it due, so the list is looked at again each time. Each id comes once.
+    for (;;) {
+      const state = await loadExisting(this.options.store, this.ref);
+      this.sessionId ??= state.sessionId;
+      if (state.sessionId !== this.sessionId) return outcomes;
+      const known = readRetries(state.entry);
+      const fromSeq = scan ? 1 : Math.min(...Object.values(known).map((retry) => retry.fromSeq));
+      if (!Number.isFinite(fromSeq)) return outcomes;
+      const records = await this.read(fromSeq);
+      const pending = this.pending(records, state, known, scan).find(([id]) => !done.has(id));
+      if (pending === undefined) return outcomes;
+      const [id, retry] = pending;
+      done.add(id);
+      outcomes.push(await this.retryOne(id, retry, records));
+    }
+  }
+
+  private async read(fromSeq: number): Promise<readonly StoredRecord[]> {
+    const records: StoredRecord[] = [];
+    const signal = this.signal === null ? {} : { signal: this.signal };
+    for await (const page of this.options.store.read(this.ref, { afterSeq: fromSeq - 1, ...signal })) {
+      records.push(...page.records);
+    }
+    return records;
+  }
+
+  /** Oldest first, so that what follows builds on what was improved. */
+  private pending(
+    records: readonly StoredRecord[],
+    state: SessionState,
+    known: Readonly<Record<string, PendingRetry>>,
+    scan: boolean,
+  ): readonly (readonly [string, PendingRetry])[] {
+    const newestId = newestBoundaryId(records, state.head.headId);
+    const found = summaryChain(records).flatMap((summary): readonly (readonly [string, PendingRetry])[] => {
+      const { id } = summary.stored;
+      const reason = retryReason(summary, records);
+      // A better summary further up reaches the model through the newest one; those between are not shown.
+      const isWanted = reason !== null && (reason !== "better-before" || id === newestId);
+      // What lies before the records that were read could only be made anew in part.
+      const isWhole = scan || summary.details.summarizedFromSeq >= (records[0]?.seq ?? 1);
+      const isFound = isWhole && (scan || reason !== "poor");
+      const retry = known[id] ?? (isFound ? newRetry(neededFromSeq(summary, records)) : null);
+      return isWanted && retry !== null ? [[id, retry]] : [];
+    });
+    const ids = new Set(found.map(([id]) => id));
+    return [...found, ...Object.entries(known).filter(([id]) => !ids.has(id))];
+  }
+
+  private async retryOne(id: string, retry: PendingRetry, records: readonly StoredRecord[]): Promise<RetryOutcome> {
+    const summary = summaryChain(records).find(({ stored }) => stored.id === id);
+    if (summary === undefined || retryReason(summary, records) === null) {
+      await this.keep(id, null);
+      return { kind: "settled", summaryId: id };
+    }
+    const nowMs = this.options.clock.nowMs();
+    let state: RetryState = retryStateAt(retry, nowMs);
+    if (state === "given-up") return { kind: "given-up", summaryId: id };
+    if (state === "waiting") return { kind: "waiting", summaryId: id, nextAtMs: retry.nextAtMs ?? nowMs };
+    state = stepFrom(retrySteps, state, "begun");
+    const prose = await this.summarize(summary, records);
+    if (this.signal?.aborted === true) {
+      throw new ThroughlineError("ABORTED", "The retry was aborted.", { cause: this.signal.reason });
+    }
+    if (prose === null) return this.failed(id, retry, state);
+    stepFrom(retrySteps, state, "passed");
+    const written = await this.write(summary, prose, records);
+    if (written === null) return { kind: "settled", summaryId: id };
+    const { as, appended } = written;
+    tell(this.options.onEvent, { name: "retry.improved", ref: this.ref, summaryId: id, as });
+    return { kind: "improved", summaryId: id, as, appended };
+  }
+
+  private async failed(id: string, retry: PendingRetry, state: RetryState): Promise<RetryOutcome> {
+    const after = afterFailure(retry, this.options.clock.nowMs(), this.options);
+    stepFrom(retrySteps, state, after.nextAtMs === null ? "exhausted" : "failed");
+    await this.keep(id, after);
+    const { attempts, nextAtMs } = after;
+    tell(this.options.onEvent, { name: "retry.failed", ref: this.ref, summaryId: id, attempts, nextAtMs });
+    return { kind: "failed", summaryId: id, attempts, nextAtMs };
+  }
+
+  private async keep(id: string, retry: PendingRetry | null): Promise<void> {
+    await updateEntry(this.options.store, this.ref, (entry) => {
+      const patch = retryPatch(entry, id, retry);
+      const { summaryRetries: _before, ...rest } = entry;
+      const { summaryRetries } = patch;
+      return { ...rest, ...(summaryRetries === undefined ? {} : { summaryRetries }) } as typeof entry;
+    });
+  }
+
+  /** Null when no summariser gave one that passes. */
+  private async summarize(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<string | null> {
+    const { measure, clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000 } = this.options;
+    const removed = removedMessages(summary, records);
+    if (removed.length === 0) return null;
+    const { previousSummaryId } = summary.details;
+    const before = summaryTextOf(records, previousSummaryId);
+    const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
+    const earlier = further.map((one) => `[Summary of what was said before]: ${proseOf(one.summary)}`);
+    const text = [...earlier, conversationText(removed)].join("\n\n");
+    const previousSummary = before === null ? null : proseOf(before);
+    const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
+    await using deadline = new Deadline(clock, deadlineMs, this.signal);
+    const { signal } = deadline;
+    for (const [index, summarizer] of this.options.summarizers.entries()) {
+      if (signal.aborted) return null;
+      const failed = { name: "compaction.rung-failed", ref: this.ref, rung: "model", index } as const;
+      try {
+        const work = summarizer.summarize({ text, previousSummary, maxOutputTokens, signal });
+        const reply = await untilAborted(work, signal);
+        const limits = { maxOutputTokens, countText: measure.countText };
+        const most = replacedTokens + measure.countText(previousSummary ?? "");
+        const problem = auditSummary(reply.summary, { ...limits, replacedTokens: most });
+        if (problem === null) return reply.summary.trim();
+        tell(this.options.onEvent, { ...failed, problem, cause: null });
+      } catch (cause) {
+        tell(this.options.onEvent, { ...failed, problem: null, cause });
+      }
+    }
+    return null;
+  }
+
+  /** What was taken from the conversation stays as it was, unless a part of it may not be said any more. */
+  private whole(
+    summary: ChainedSummary,
+    prose: string,
+    records: readonly StoredRecord[],
+  ): { readonly text: string; readonly details: ExtractedDetails } {
+    const { details } = summary;
+    if (retryReason(summary, records) !== "redacted") {
+      return { text: prose + summary.summary.slice(proseOf(summary.summary).length), details };
+    }
+    const extracted = extractDetails(removedMessages(summary, records));
+    const { countText } = this.options.measure;
+    const text = summaryText({ prose, details: extracted, maxDetailTokens: 350, countText });
+    return { text, details: { ...details, ...extracted } };
+  }
+
+  /**
+   * A new compaction while it replaces the newest on the branch and no turn is open; else a note beside the branch. Null
+   * when the key holds another session by now.
+   */
+  private async write(
+    improvedSummary: ChainedSummary,
+    prose: string,
+    before: readonly StoredRecord[],
+  ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
+    const { store, ids } = this.options;
+    const { stored } = improvedSummary;
+    const { text: better, details } = this.whole(improvedSummary, prose, before);
+    const isRedacted = retryReason(improvedSummary, before) === "redacted";
+    const state = await loadExisting(store, this.ref);
+    if (state.sessionId !== this.sessionId) return null;
+    const records = await this.read(Math.min(stored.seq, state.head.windowSeq ?? stored.seq));
+    const newestId = newestBoundaryId(records, state.head.headId);
+    let entry = retryPatch(state.entry, stored.id, null);
+    if (newestId === stored.id) {
+      const { firstKeptEntryId, tokensBefore } = stored.record;
+      const improved = { ...details, source: "model", needsRetry: false, supersedes: stored.id };
+      const draft: RecordDraft = {
+        type: "compaction",
+        id: ids.next(),
+        summary: better,
+        firstKeptEntryId,
+        tokensBefore,
+        details: improved,
+      };
+      try {
+        const appended = await store.append(this.ref, [draft], {
+          expect: { head: state.head.headId },
+          entry: { ...entry, totalTokensFresh: false },
+        });
+        // The old text may repeat what may not be said any more; nothing shows it from here on.
+        if (isRedacted) await store.redact(this.ref, [stored.id], { reason: "a summary of redacted records" });
+        return { as: "compaction", appended };
+      } catch (error) {
+        if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
+      }
+    }
+    const newest = summaryChain(records).find((one) => one.stored.id === newestId && newestId !== stored.id);
+    if (newest !== undefined) {
+      // The newest one was built on the poorer text: it is due in the same commit, so that no crash forgets it.
+      const due = newRetry(Math.min(neededFromSeq(newest, records), stored.seq));
+      entry = retryPatch(patchEntry(state.entry, entry), newest.stored.id, due);
+    }
+    const note = { kind: "summary-superseded", summaryId: stored.id, summary: better };
+    return { as: "note", appended: await store.append(this.ref, [throughlineDraft("note", note)], { entry }) };
+  }
+}
