@@ -25,6 +25,7 @@ export async function afterTurn({ handle, settings, turn, counter, emit }: After
         ref: log.ref,
         sessionId: log.sessionId,
         turnId: turn.turnId,
+        entry: log.entry,
         model: settings.model,
         gauge: turn.gauge,
         signal: closing,

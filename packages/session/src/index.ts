@@ -14,6 +14,8 @@ export type {
 } from "./session.ts";
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {
+  BeforeClose,
+  ClosingDecision,
   CompactSession,
   SessionModel,
   SessionsOptions,
@@ -22,6 +24,7 @@ export type {
   SystemPrompt,
   ToolContext,
   ToolOutput,
+  TurnClosing,
   TurnStep,
 } from "./session-options.ts";
 export type { TurnOwners } from "./turn-owners.ts";

@@ -1,9 +1,11 @@
 import type {
+  AssistantMessage,
   ChatModel,
   Clock,
   ImageBlock,
   RandomSource,
   RecordDraft,
+  SessionEntry,
   SessionRef,
   SessionStore,
   StoredRecord,
@@ -72,6 +74,8 @@ export interface StepScene {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly turnId: string;
+  /** As it was last seen. */
+  readonly entry: SessionEntry;
   readonly model: SessionModel;
   /** Of the prompt as it stands. */
   readonly gauge: Gauge;
@@ -120,6 +124,28 @@ interface OverflowScene extends StepScene {
 /** Makes the window smaller by appending a compaction as part of the turn. False when there is nothing to compact. */
 export type CompactSession = (scene: OverflowScene) => Promise<boolean>;
 
+/** A turn is about to be closed. */
+export interface TurnClosing {
+  readonly ref: SessionRef;
+  readonly turnId: string;
+  readonly outcome: "done" | "aborted" | "step-limit";
+  /** Null when there is none, or none that is whole. */
+  readonly reply: AssistantMessage | null;
+  /** As it was last seen. */
+  readonly entry: SessionEntry;
+}
+
+/** What is done when a turn is about to be closed. */
+export interface ClosingDecision {
+  /** Only for `done`: appended behind the reply, and the model is asked again. @default none: the turn is closed */
+  readonly askAgain?: readonly RecordDraft[];
+  /** Fields of the entry to set with what ends the turn. @default none */
+  readonly entry?: Readonly<Record<string, unknown>>;
+}
+
+/** Synchronous, and does not throw. */
+export type BeforeClose = (closing: TurnClosing) => ClosingDecision;
+
 /** Changes a record before it is stored and before any model sees it. Pure and synchronous. */
 export type RedactDraft = (draft: RecordDraft) => RecordDraft;
 
@@ -145,6 +171,8 @@ export interface SessionsOptions {
   readonly steps?: readonly TurnStep[];
   /** What is done when a request does not fit and shortening tool results is not enough. @default the guard's own ways */
   readonly compact?: CompactSession;
+  /** Asked before a turn that did not fail is closed. @default it is closed */
+  readonly beforeClose?: BeforeClose;
   /** Percentages of the window at which a prompt is announced before it is sent, once a cycle. @default [90] */
   readonly warnAtPercents?: readonly number[];
   readonly redactBeforeAppend?: RedactDraft;

@@ -17,7 +17,7 @@ import { estimatePrompt, prefixOf, promptOf, type Prompt, type PromptGauge, type
 import { resultDraft, runTools } from "./run-tools.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { StepScene } from "./session-options.ts";
+import type { ClosingDecision, StepScene } from "./session-options.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
@@ -77,13 +77,18 @@ export class TurnRun {
       const drafts = [messageDraft(message), ...result.calls.flatMap(callDrafts)];
       const calls = toolCallsOf(message);
       if (calls.length === 0) {
-        await this.#close(drafts, { state: "done" }, result);
+        const { askAgain = [], entry } = this.#closing("done", message);
+        if (askAgain.length > 0 && this.#step < settings.maxSteps) {
+          await this.#append([...drafts, ...askAgain], { entry: this.#patch(result) });
+          continue;
+        }
+        await this.#close(drafts, { state: "done" }, result, entry);
         return { outcome: "done", reply: message, calls: this.#calls };
       }
       await this.#append(drafts, { entry: this.#patch(result) });
       await this.#runTools(message, calls);
       if (this.#step < settings.maxSteps || signal.aborted) continue;
-      await this.#close([], { state: "step-limit" }, null);
+      await this.#close([], { state: "step-limit" }, null, this.#closing("step-limit", message).entry);
       return { outcome: "step-limit", reply: message, calls: this.#calls };
     }
   }
@@ -163,6 +168,7 @@ export class TurnRun {
       ref: log.ref,
       sessionId: log.sessionId,
       turnId,
+      entry: log.entry,
       model: settings.model,
       gauge: ledger.prompt(),
       signal,
@@ -216,7 +222,7 @@ export class TurnRun {
       ...brokenReply(reply, "The turn was aborted before this call was run."),
       ...calls.flatMap(callDrafts),
     ];
-    await this.#close(drafts, { state: "aborted" }, null);
+    await this.#close(drafts, { state: "aborted" }, null, this.#closing("aborted", reply).entry);
     return { outcome: "aborted", reply, calls: this.#calls };
   }
 
@@ -244,13 +250,19 @@ export class TurnRun {
     drafts: readonly RecordDraft[],
     mark: Omit<TurnMark, "turnId">,
     result: CallResult | null,
+    entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const { turnId, fence } = this.#options;
     await this.#append([...drafts, turnMarkDraft({ turnId, ...mark })], {
-      entry: this.#patch(result),
+      entry: { ...entry, ...this.#patch(result) },
       turn: { action: "close", fence },
     });
     this.isClosed = true;
+  }
+
+  #closing(outcome: TurnEnd["outcome"], reply: AssistantMessage | null): ClosingDecision {
+    const { settings, log, turnId } = this.#options;
+    return settings.beforeClose?.({ ref: log.ref, turnId, outcome, reply, entry: log.entry }) ?? {};
   }
 
   #patch(result: CallResult | null): Readonly<Record<string, unknown>> {

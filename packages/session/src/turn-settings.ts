@@ -1,6 +1,7 @@
 import type { ToolDefinition } from "@throughline/core";
 import type { RunTurnOptions } from "./session.ts";
 import type {
+  BeforeClose,
   CompactSession,
   SessionModel,
   SessionsOptions,
@@ -25,6 +26,7 @@ export interface TurnSettings {
   readonly leaseMs: number;
   readonly steps: readonly TurnStep[];
   readonly compact: CompactSession | null;
+  readonly beforeClose: BeforeClose | null;
   readonly warnAtPercents: readonly number[];
 }
 
@@ -56,6 +58,7 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     leaseMs: turn.leaseMs ?? options.leaseMs ?? 30_000,
     steps: options.steps ?? [],
     compact: options.compact ?? null,
+    beforeClose: options.beforeClose ?? null,
     warnAtPercents: options.warnAtPercents ?? usualWarnings,
   };
 }
