@@ -58,6 +58,23 @@ export function createSqliteStore(options: SqliteStoreOptions): core.SessionStor
   return new SqliteStore(options);
 }
 
+export function sqliteCapabilities({
+  defaultDurability = "disk",
+  limits,
+  hasSearch,
+}: Pick<SqliteStoreOptions, "defaultDurability" | "limits"> & { readonly hasSearch: boolean }): core.StoreCapabilities {
+  return createCapabilities({
+    name: "sqlite",
+    // "none" gets what "process" gets: the page cache is the least a commit can do.
+    durabilities: ["none", "process", "disk"],
+    defaultDurability,
+    persistent: true,
+    writers: "one-host",
+    facets: { search: hasSearch, watch: true, fork: true, maintenance: true },
+    limits,
+  });
+}
+
 class SqliteStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly watch: core.WatchFacet;
@@ -68,18 +85,9 @@ class SqliteStore implements core.SessionStore {
   readonly #filler: SearchFiller | null = null;
 
   constructor(options: SqliteStoreOptions) {
-    const { path, create = true, codec, clock = systemClock, defaultDurability = "disk", limits } = options;
+    const { path, create = true, codec, clock = systemClock } = options;
     const search = codec === undefined ? new SearchIndex() : null;
-    this.capabilities = createCapabilities({
-      name: "sqlite",
-      // "none" gets what "process" gets: the page cache is the least a commit can do.
-      durabilities: ["none", "process", "disk"],
-      defaultDurability,
-      persistent: true,
-      writers: "one-host",
-      facets: { search: search !== null, watch: true, fork: true, maintenance: true },
-      limits,
-    });
+    this.capabilities = sqliteCapabilities({ ...options, hasSearch: search !== null });
     const open: OpenOptions = {
       path,
       create,

@@ -1,0 +1,60 @@
+import type * as core from "@throughline/core";
+import { createHandleLife } from "@throughline/core/store-handle";
+import { createWorkerLink, type WorkerLink } from "./worker-link.ts";
+import { sqliteCapabilities, type SqliteStoreOptions } from "./sqlite-store.ts";
+
+/** What can be sent to another thread; clock, ids and randomness are the system's there. */
+export type SqliteWorkerStoreOptions = Pick<
+  SqliteStoreOptions,
+  "path" | "create" | "defaultDurability" | "lockTimeoutMs" | "limits" | "recover" | "searchFill" | "onEvent"
+>;
+
+/**
+ * The same store in a thread of its own, for servers: commits, flushes, searches and checks do not hold the event loop.
+ * A round trip costs a tenth of a millisecond, so one writer is slower and many are as fast. Drafts are copied to the
+ * other thread: they are plain data, a `toJSON` of theirs is not called. Without a codec.
+ */
+export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core.SessionStore {
+  const { onEvent, ...sent } = options;
+  const life = createHandleLife(onEvent);
+  const link = createWorkerLink(sent, (event) => life.announce(event));
+  const capabilities = sqliteCapabilities({ ...sent, hasSearch: true });
+  let closing: Promise<void> | null = null;
+  const begun = (): WorkerLink => {
+    life.begin();
+    return link;
+  };
+  const close = (): Promise<void> => {
+    if (life.end()) closing = link.end();
+    return closing ?? Promise.resolve();
+  };
+  const facets = {
+    search: {
+      search: (query) => begun().stream<core.SearchHit>("search.search", [query]),
+      lag: async () => begun().call<number>("search.lag", []),
+      rebuild: async (asked = {}) => begun().call<void>("search.rebuild", [asked]),
+    },
+    watch: { watch: (ref, asked) => begun().stream<core.RecordPage>("watch.watch", [ref, asked]) },
+    fork: { fork: async (ref, target, asked) => begun().call<core.SessionState>("fork.fork", [ref, target, asked]) },
+    maintenance: {
+      verify: (asked = {}) => begun().stream<core.Finding>("maintenance.verify", [asked]),
+      repair: (asked = {}) => begun().stream<core.Finding>("maintenance.repair", [asked]),
+      backup: async (path, asked = {}) => begun().call<{ sizeBytes: number }>("maintenance.backup", [path, asked]),
+    },
+  } satisfies Partial<core.SessionStore>;
+  return {
+    capabilities,
+    ...facets,
+    append: async (ref, drafts, asked = {}) => begun().call("append", [ref, drafts, asked]),
+    read: <Payload extends core.ReadPayload = "record">(ref: core.SessionRef, asked?: core.ReadOptions<Payload>) =>
+      link.stream<core.RecordPage<Payload>>("read", [ref, asked ?? {}], () => life.begin(asked?.signal)),
+    load: async (ref, asked = {}) => begun().call("load", [ref, asked]),
+    save: async (ref, entry, asked) => begun().call("save", [ref, entry, asked]),
+    list: async (query = {}) => begun().call("list", [query]),
+    move: async (ref, action) => begun().call("move", [ref, action]),
+    remove: async (ref, asked = {}) => begun().call("remove", [ref, asked]),
+    redact: async (ref, ids, asked) => begun().call("redact", [ref, ids, asked]),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

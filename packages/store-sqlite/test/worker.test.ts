@@ -1,0 +1,69 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { SessionEvent, SessionStore } from "@throughline/core";
+import { conformanceCases, runConformance } from "@throughline/store-conformance";
+import type { StoreUnderTest } from "@throughline/store-conformance";
+import { createSqliteWorkerStore } from "@throughline/store-sqlite";
+import { describe, expect, it } from "vitest";
+import { refOf, say } from "./append-drafts.ts";
+import { createSession, testFolder, textsOf } from "./test-folder.ts";
+
+async function openInThread(): Promise<StoreUnderTest> {
+  const folder = await mkdtemp(join(tmpdir(), "throughline-sqlite-"));
+  const events: SessionEvent[] = [];
+  const opened: SessionStore[] = [];
+  const open = (): SessionStore => {
+    const store = createSqliteWorkerStore({ path: join(folder, "store.db"), onEvent: (event) => events.push(event) });
+    opened.push(store);
+    return store;
+  };
+  const first = open();
+  return {
+    store: first,
+    reopen: async () => {
+      await first.close();
+      return open();
+    },
+    files: async () => Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name)))),
+    events: () => events,
+    dispose: async () => {
+      for (const store of opened) await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A thread a case takes time, so here are the groups in which the way to the thread makes a difference. */
+const groups = /^(manifest|lifecycle|errors|signal|sources|search|fork|watch)\//;
+
+describe("a store in a thread of its own", () => {
+  it("keeps the contract", { timeout: 240_000 }, async () => {
+    const cases = conformanceCases.filter(({ id }) => groups.test(id));
+    const results = await runConformance({ open: openInThread, cases });
+    const failed = results.filter(({ passed, skipped }) => !passed && skipped === null);
+    expect(failed.map(({ id, error }) => `${id}: ${String(error)}`)).toEqual([]);
+    expect(results.filter(({ passed }) => passed).length).toBeGreaterThan(40);
+  });
+
+  it("does not hold the loop of its caller", async () => {
+    await using store = createSqliteWorkerStore({ path: join(testFolder(), "store.db") });
+    const ref = await createSession(store, "a");
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    await Promise.all(
+      Array.from({ length: 300 }, (_, index) => store.append(ref, [say(`n${index} ${"x".repeat(2000)}`)])),
+    );
+    delay.disable();
+    expect(await textsOf(store, ref)).toHaveLength(300);
+    expect(delay.percentile(90) / 1e6).toBeLessThan(100);
+  });
+
+  it("says typed errors, also of what cannot be sent", async () => {
+    await using store = createSqliteWorkerStore({ path: join(testFolder(), "none/store.db"), create: false });
+    await expect(store.list()).rejects.toMatchObject({ code: "STORE_NOT_FOUND", outcome: "not-applied" });
+    const odd = { type: "message", message: () => "no data" };
+    await expect(store.append(refOf("a"), [odd])).rejects.toMatchObject({ code: "RECORD_INVALID" });
+  });
+});
