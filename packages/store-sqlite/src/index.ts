@@ -4,5 +4,3 @@ export type { SqliteDriver } from "./open-connection.ts";
 export type { SearchFill } from "./search-facet.ts";
 export { createSqliteStore } from "./sqlite-store.ts";
 export type { SqliteStoreOptions } from "./sqlite-store.ts";
-export { createSqliteWorkerStore } from "./worker-store.ts";
-export type { SqliteWorkerStoreOptions } from "./worker-store.ts";

@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { SessionEvent, SessionStore } from "@throughline/core";
 import { conformanceCases, runConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
-import { createSqliteWorkerStore } from "@throughline/store-sqlite";
+import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
