@@ -20,7 +20,7 @@ const onePart = /^(?:[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*)$/;
 const maxRunLength = 128;
 
 /** A word as it is compared, with its place in the text in UTF-16 units. */
-export interface SearchWord {
+interface SearchWord {
   readonly word: string;
   readonly start: number;
   readonly end: number;
@@ -29,7 +29,7 @@ export interface SearchWord {
 }
 
 /** The words of a run that is not split: all of an identifier in one, beside its parts. */
-export interface SearchName {
+interface SearchName {
   readonly name: string;
   readonly start: number;
   readonly end: number;

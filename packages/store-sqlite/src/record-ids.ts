@@ -4,7 +4,7 @@ import { storeSession } from "./session-rows.ts";
 import type { SessionRow, Statements } from "./statements.ts";
 
 /** So many rows are entered in one transaction; a long session is caught up in several, so that others get their turn. */
-export const catchUpRows = 5000;
+const catchUpRows = 5000;
 
 /** How far the ids of a session must stand in the index, and do not; the sessions it shares records with included. */
 interface Backlog {

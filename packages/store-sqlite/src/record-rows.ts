@@ -5,7 +5,7 @@ import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughlin
 import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
 
 /** What is larger lies beside the record, once for all that hold the same. In bytes. */
-export const payloadBytes: number = 256 * 1024;
+const payloadBytes = 256 * 1024;
 
 const textForm = 1;
 const bytesForm = 2;

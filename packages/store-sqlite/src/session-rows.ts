@@ -1,6 +1,6 @@
 import type { OpenTurn, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { quote, refused, sessionNotFound } from "@throughline/core/store";
-import { assertNotArchived, sessionState, type SessionFrame } from "@throughline/core/store-plans";
+import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
 import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store-rows";
 import { changingColumns, type SessionRow, type Statements } from "./statements.ts";
 
@@ -17,13 +17,6 @@ export function findSession(
 ): SessionRow | undefined {
   if (archiveId === undefined) return statements.findCurrent.get(namespace, agentId, key);
   return statements.findArchived.get(namespace, agentId, key, archiveId);
-}
-
-/** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
-export function writableSession(statements: Statements, ref: SessionRef): SessionRow {
-  const row = foundSession(statements, ref);
-  assertNotArchived(refOf(row));
-  return row;
 }
 
 export function refOf(row: Pick<SessionRow, "namespace" | "agent_id" | "key" | "archived" | "session_id">): SessionRef {

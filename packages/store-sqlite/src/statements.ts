@@ -61,7 +61,7 @@ export type RecordTextRow = readonly [
   text: KeptPayload,
 ];
 
-export interface PayloadRefs {
+interface PayloadRefs {
   readonly textPayload: number | null;
   readonly sourcePayload: number | null;
 }

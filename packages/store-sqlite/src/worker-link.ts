@@ -18,10 +18,8 @@ interface Waiting {
 }
 
 /** The file beside this one, in the form in which this one runs. */
-const threadUrl = new URL(
-  import.meta.url.endsWith(".ts") ? "./worker-thread.ts" : "./worker-thread.js",
-  import.meta.url,
-);
+const sourceUrl = new URL("./worker-thread.ts", import.meta.url);
+const threadUrl = import.meta.url.endsWith(".ts") ? sourceUrl : new URL(sourceUrl.href.replace(/\.ts$/, ".js"));
 
 /** The messages to and from the thread: each request waits for its reply. */
 class WorkerPort {
