@@ -167,16 +167,31 @@ export class TurnAssembly {
       const turn: AssistantTurn = { role: "assistant", blocks: [] };
       this.ownTurns.push(turn);
       this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
+      this.addBlocks(this.open, item, item.kept);
     } else {
       this.report("assistant-merged", item, null, this.open.last.recordId);
+      const isAnother = this.open.last.stopReason !== null && !continuesReply(item, this.open.last);
       this.open.last = item;
+      this.addBlocks(this.open, item, isAnother ? this.withoutBound(item) : item.kept);
     }
-    for (const block of item.kept) this.addBlock(this.open, item, block);
     this.sawResult = false;
     this.hasBegun = true;
     this.isAfterSummary = false;
     this.isAfterSignedSummary = item.isSummary;
     this.lastItem = item;
+  }
+
+  /** A reply after one that had ended was written with something between that is not in the log: thinking bound to it goes. */
+  private withoutBound(item: AssistantItem): AssistantItem["kept"] {
+    if (!this.rules.bindsThinking) return item.kept;
+    return item.kept.filter((block) => {
+      if (block.type === "thinking") this.report("thinking-removed", item, block.thinking);
+      return block.type !== "thinking";
+    });
+  }
+
+  private addBlocks(open: OpenReply, item: AssistantItem, blocks: AssistantItem["kept"]): void {
+    for (const block of blocks) this.addBlock(open, item, block);
   }
 
   private addBlock(open: OpenReply, item: AssistantItem, block: AssistantItem["kept"][number]): void {

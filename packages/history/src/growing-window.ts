@@ -28,6 +28,10 @@ export class GrowingWindow {
   /** How results were shortened that were sent. */
   private readonly sent = new Map<string, Truncation>();
   private state: WindowState | null = null;
+  /** What was left before the limit changed, until it is known what is left now. */
+  private keptBefore: readonly number[] | null = null;
+  /** Up to here messages were written with a beginning of an earlier limit. */
+  private unboundToSeq = 0;
 
   constructor(source: GrowingContext, { limit = {}, truncate = {} }: HistoryWindow) {
     this.source = source;
@@ -38,6 +42,12 @@ export class GrowingWindow {
 
   /** Other limits from now on; one that is not given stays. */
   change({ limit = this.limit, truncate = this.truncate }: HistoryWindow): void {
+    if (limit !== this.limit && this.sentToSeq !== null) {
+      const { kept, cutter } = this.current();
+      this.keptBefore ??= kept.map(({ seq }) => seq);
+      // What was sent without its thinking has to go without it ever after: what came later was written so.
+      this.unboundToSeq = Math.max(cutter.cut()?.metAtSeq ?? 0, this.unboundToSeq);
+    }
     this.limit = limit;
     this.truncate = truncate;
     this.state = null;
@@ -86,11 +96,28 @@ export class GrowingWindow {
       state.kept.push(short);
       isCut = state.cutter.take(short) || isCut;
     }
-    if (isCut) {
+    const isUnbound = this.unbind(state);
+    if (isCut || isUnbound) {
       state.kept = state.cutter.kept();
       this.generation++;
     }
     return state;
+  }
+
+  /** What another limit left a beginning of was not written with the beginning it has now. */
+  private unbind(state: WindowState): boolean {
+    if (state.isUnbound) return false;
+    state.isUnbound = true;
+    const { keptBefore } = this;
+    this.keptBefore = null;
+    if (keptBefore !== null) {
+      const seqs = state.cutter.keptPlaces().map((place) => state.shortened[place]?.seq);
+      const isSame = keptBefore.every((seq, at) => seq === seqs[at]);
+      if (!isSame) this.unboundToSeq = Math.max(state.shortened.at(-1)?.seq ?? 0, this.unboundToSeq);
+    }
+    if (this.unboundToSeq === 0) return false;
+    state.cutter.unbindTo(this.unboundToSeq);
+    return true;
   }
 
   private begin(known: readonly NeutralMessage[]): WindowState {
@@ -98,11 +125,15 @@ export class GrowingWindow {
     this.generation++;
     this.state = {
       sourceGeneration: this.source.generation,
-      truncation: new ResultTruncation({ ...this.truncate, recorded, sentToSeq: this.sentToSeq }),
+      truncation: new ResultTruncation(
+        { ...this.truncate, recorded, sentToSeq: this.sentToSeq },
+        known.at(-1)?.seq ?? 0,
+      ),
       cutter: new WindowCutter(this.limit, known),
       shortened: [],
       kept: [],
       sentCount: 0,
+      isUnbound: false,
     };
     return this.state;
   }
@@ -118,4 +149,6 @@ interface WindowState {
   kept: NeutralMessage[];
   /** How many decisions were sent. */
   sentCount: number;
+  /** Whether it was looked at what an earlier limit left. */
+  isUnbound: boolean;
 }

@@ -33,7 +33,7 @@ export interface WindowCut {
 
 /** A context that was cut to a limit. */
 export interface LimitedContext extends Context {
-  /** null when nothing had to go. Kept by whoever sends it, and given back for every later call. */
+  /** null when nothing had to go, nor ever had. Kept by whoever sends it, and given back for every later call. */
   readonly cut: WindowCut | null;
 }
 

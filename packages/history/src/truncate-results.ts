@@ -7,7 +7,7 @@ export interface Truncation {
   /** UTF-16 code units that stay at the beginning and at the end. */
   readonly headChars: number;
   readonly tailChars: number;
-  /** The last seq that had been sent when the whole result was; null when it never was sent whole. */
+  /** The last seq there was when this was decided: up to it all was written with the whole result. null when it never was sent whole. */
   readonly sentToSeq: number | null;
 }
 
@@ -33,7 +33,7 @@ const tailShare = 0.4;
  * the byte; one that was sent whole and is shortened now unbinds the thinking that was written after it.
  */
 export function truncateResults(context: Context, options: TruncateOptions = {}): TruncatedContext {
-  const truncation = new ResultTruncation(options);
+  const truncation = new ResultTruncation(options, context.messages.at(-1)?.seq ?? 0);
   const messages = context.messages.map((message) => truncation.take(message));
   return { ...context, messages, truncations: truncation.inForce };
 }
@@ -43,12 +43,15 @@ export class ResultTruncation {
   readonly inForce: Truncation[] = [];
   private readonly maxChars: number;
   private readonly sentToSeq: number | null;
+  private readonly lastSeq: number;
   private readonly known: ReadonlyMap<string, Truncation>;
   private unboundToSeq = 0;
 
-  constructor({ maxChars = Infinity, recorded = [], sentToSeq = null }: TruncateOptions) {
+  /** @param lastSeq of the messages there are: the reply to what was sent comes after what the model was told */
+  constructor({ maxChars = Infinity, recorded = [], sentToSeq = null }: TruncateOptions, lastSeq: number) {
     this.maxChars = maxChars;
     this.sentToSeq = sentToSeq;
+    this.lastSeq = lastSeq;
     this.known = new Map(recorded.map((truncation) => [truncation.recordId, truncation]));
   }
 
@@ -72,7 +75,7 @@ export class ResultTruncation {
       recordId: message.recordId,
       headChars: maxChars - tailChars,
       tailChars,
-      sentToSeq: isSent ? sentToSeq : null,
+      sentToSeq: isSent ? Math.max(sentToSeq, this.lastSeq) : null,
     };
   }
 }

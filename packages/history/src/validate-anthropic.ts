@@ -43,6 +43,8 @@ function continuesItself(model: string | undefined): boolean {
 
 class Check extends ViolationList {
   private readonly ids = new Set<string>();
+  /** Whether a message other than instructions was seen. */
+  private hasBegun = false;
   private readonly options: ValidateAnthropicOptions;
 
   constructor(options: ValidateAnthropicOptions) {
@@ -53,6 +55,8 @@ class Check extends ViolationList {
   message(message: unknown, index: number, all: readonly unknown[]): void {
     const path = `messages.${index}`;
     const role = isFields(message) ? message["role"] : null;
+    const isFirst = !this.hasBegun;
+    this.hasBegun ||= role !== "system";
     if (role === "system" && this.options.allowsSystem === true) {
       this.system(message as Fields, path);
       return;
@@ -62,7 +66,7 @@ class Check extends ViolationList {
       return;
     }
     const isSummary = this.options.blockTypes?.has("compaction") === true && isCompaction(message);
-    if (role === "assistant" && !isSummary && all.slice(0, index).every((earlier) => roleOf(earlier) === "system"))
+    if (role === "assistant" && !isSummary && isFirst)
       this.fail("first-is-user", path, 'messages: first message must use the "user" role');
     if (index > 0 && roleOf(all[index - 1]) === role) {
       const text = `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`;

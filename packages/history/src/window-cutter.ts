@@ -45,7 +45,15 @@ export class WindowCutter {
     return start !== this.start;
   }
 
-  /** null when nothing had to go. */
+  /** Says that up to a seq all was written with another beginning, whatever the limit is now. */
+  unbindTo(seq: number): void {
+    this.metAt = Math.max(
+      this.metAt,
+      this.messages.findLastIndex((message) => message.seq <= seq),
+    );
+  }
+
+  /** null when nothing had to go, nor ever had. */
   cut(): WindowCut | null {
     const [from, metAt] = [this.messages[this.start], this.messages[this.metAt]];
     if (from === undefined || metAt === undefined) return null;
