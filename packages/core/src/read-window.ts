@@ -17,6 +17,8 @@ export async function readWindow(
   ref: SessionRef,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<RecordWindow> {
+  // A store that a network lies in front of brings both at once.
+  if (store.readWindow !== undefined) return store.readWindow(ref, options);
   const state = await loadExisting(store, ref);
   const records: StoredRecord[] = [];
   const afterSeq = (state.head.windowSeq ?? 1) - 1;

@@ -45,6 +45,16 @@ export interface SessionStore extends AsyncDisposable {
     options?: ReadOptions<Payload>,
   ): AsyncIterable<RecordPage<Payload>>;
 
+  /**
+   * What core's `readWindow` gives, in one round trip where the window fits a page. Absent where `load` and `read` are as
+   * good. Callers use core's function, which uses this.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND
+   */
+  readWindow?(
+    ref: SessionRef,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<{ readonly state: SessionState; readonly records: readonly StoredRecord[] }>;
+
   /** The session's state, or null when there is none. Never creates one. */
   load(ref: SessionRef, options?: LoadOptions): Promise<SessionState | null>;
 
