@@ -19,5 +19,6 @@ describe.skipIf(corpus === undefined)("what is needed later", () => {
       expect(share(rows.summary.paths)).toBeLessThan(0.8);
       expect(share(rows.stub.paths)).toBeLessThan(share(rows.summary.paths) + 0.01);
     },
+    180_000,
   );
 });
