@@ -1,0 +1,179 @@
+import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from "@throughline/checkpoint";
+import { createCompactor, type CompactionResult } from "@throughline/compaction";
+import type { SessionRef } from "@throughline/core";
+import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createTokenEstimator, readCalibration, emptyCalibration } from "@throughline/tokens";
+import { createSessions } from "../create-sessions.ts";
+import { processOwners } from "../process-owners.ts";
+import type { Session, Sessions } from "../session.ts";
+import { SessionHandle } from "../session-handle.ts";
+import { checkpointStep } from "./checkpoint-step.ts";
+import { checkOptions } from "./check-options.ts";
+import { closeTurn } from "./close-turn.ts";
+import { compactInFlight, compactionStep } from "./compaction-step.ts";
+import { flushStep } from "./flush-step.ts";
+import { SummaryRetries } from "./summary-retries.ts";
+import { systemText } from "./system-text.ts";
+import { keyOf, TurnMemory } from "./turn-memory.ts";
+import { tell } from "./whole-turn-event.ts";
+import type { AgentSessionsOptions } from "./whole-turn-options.ts";
+import type { WholeTurnParts } from "./whole-turn-parts.ts";
+
+/** Sessions whose turns flush, compact and make checkpoints by themselves. */
+export interface AgentSessions extends Sessions {
+  /**
+   * Compacts now, between turns; `busy` while one runs. The session knows of it when this resolves.
+   * @throws {ThroughlineError} ABORTED, and what the store throws; never because a summariser failed
+   */
+  compact(session: Session, options?: { readonly signal?: AbortSignal }): Promise<CompactionResult>;
+  /** Makes a checkpoint now, whatever the triggers say. Never rejects. */
+  checkpoint(session: Session): Promise<CheckpointResult>;
+}
+
+/**
+ * The whole path of a turn over a store: a due flush is asked, a due compaction made and shown in the very next request,
+ * an overflow cured by the same compaction, a checkpoint made afterwards in the background, poor summaries made again.
+ * @throws {ThroughlineError} CONFIG_INVALID for settings out of range and combinations that could have no effect;
+ *   CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
+ */
+export function createAgentSessions(options: AgentSessionsOptions): AgentSessions {
+  checkOptions(options);
+  return new OpenAgentSessions(options);
+}
+
+class OpenAgentSessions implements AgentSessions {
+  readonly #parts: WholeTurnParts;
+  readonly #sessions: Sessions;
+  readonly #retries: SummaryRetries;
+  readonly #open = new Set<SessionHandle>();
+  readonly #estimator;
+
+  constructor(given: AgentSessionsOptions) {
+    const { clock = systemClock, random = systemRandom, owners = processOwners(), ids = systemRecordIds } = given;
+    const estimator = given.estimator ?? createTokenEstimator();
+    this.#estimator = estimator;
+    const owner = `${owners.self} ${random.uuid().slice(0, 8)}`;
+    this.#parts = partsOf({ ...given, clock, ids }, owner);
+    this.#sessions = createSessions({ ...sessionOptions(given, this.#parts), clock, random, owners, estimator });
+    const { store, summarizers, model, retry = {}, compaction = {} } = given;
+    this.#retries = new SummaryRetries({
+      store,
+      clock,
+      ids,
+      summarizers,
+      maxSummaryTokens: compaction.maxSummaryTokens,
+      estimator,
+      model,
+      settings: retry,
+      owner,
+      listener: this.#parts.listener,
+      sessions: () => this.#live().map(({ ref }) => ref),
+      onImproved: (ref) => this.#refresh(ref),
+    });
+  }
+
+  async open(address: string | SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<Session> {
+    const session = await this.#sessions.open(address, options);
+    if (session instanceof SessionHandle) this.#open.add(session);
+    this.#retries.start();
+    return session;
+  }
+
+  async compact(session: Session, { signal }: { readonly signal?: AbortSignal } = {}): Promise<CompactionResult> {
+    const { chat, modelId } = session.model;
+    const { gauge } = await session.messages();
+    const counter = await this.#estimator.counterFor({ provider: chat.provider, modelId });
+    const kept = session.entry["throughline"] as { readonly calibration?: unknown } | undefined;
+    const result = await this.#parts.compactor.compact(session.ref, {
+      counter,
+      calibration: readCalibration(kept?.calibration) ?? emptyCalibration,
+      windowTokens: gauge.windowTokens,
+      totalTokens: gauge.tokens,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    await session.refresh();
+    return result;
+  }
+
+  async checkpoint(session: Session): Promise<CheckpointResult> {
+    return this.#parts.checkpointer.make(session.ref, (await session.messages()).gauge.tokens);
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+    await this.#retries.stop();
+    await this.#parts.checkpointer.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Those that are still open; what was closed is forgotten. */
+  #live(): readonly SessionHandle[] {
+    for (const session of this.#open) if (session.closing.aborted) this.#open.delete(session);
+    return [...this.#open];
+  }
+
+  async #refresh(ref: SessionRef): Promise<void> {
+    const key = keyOf(ref);
+    await Promise.all(this.#live().map(async (session) => (keyOf(session.ref) === key ? session.refresh() : null)));
+  }
+}
+
+type Filled = AgentSessionsOptions & Required<Pick<AgentSessionsOptions, "clock" | "ids">>;
+
+function partsOf(options: Filled, owner: string): WholeTurnParts {
+  const { store, clock, ids, model, summarizers, extractive = null, compaction = {}, checkpoint = {} } = options;
+  const { preferCheckpoint, deadlineMs, memorySearchTool = null, ...settings } = compaction;
+  const { writers = [chatCheckpointWriter(model.chat, model.modelId)], deadlineMs: writeMs, ...triggers } = checkpoint;
+  const { memoryFlush, tools = [], onEvent: listener = null } = options;
+  const flush = memoryFlush ?? (tools.length === 0 ? null : {});
+  return {
+    store,
+    clock,
+    memory: new TurnMemory(),
+    listener,
+    flush: flush?.enabled === false ? null : flush,
+    compactor: createCompactor({
+      store,
+      clock,
+      ids,
+      summarizers,
+      extractive,
+      settings,
+      memorySearchTool,
+      ...(flush?.memoryFolder === undefined ? {} : { memoryFolder: flush.memoryFolder }),
+      ...(preferCheckpoint === undefined ? {} : { preferCheckpoint }),
+      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+      onEvent: (event) => tell(listener, event),
+    }),
+    checkpointer: createCheckpointer({
+      store,
+      clock,
+      ids,
+      owner,
+      writers,
+      settings: triggers,
+      ...(writeMs === undefined ? {} : { deadlineMs: writeMs }),
+      onEvent: (event) => tell(listener, event),
+    }),
+  };
+}
+
+function sessionOptions(options: AgentSessionsOptions, parts: WholeTurnParts): Parameters<typeof createSessions>[0] {
+  const { flush, memory, listener } = parts;
+  const { system = null, steps = [], showContextLine = false } = options;
+  const before = flush === null ? [] : [flushStep(parts, flush)];
+  return {
+    ...options,
+    system: systemText(system, parts, showContextLine),
+    steps: [...before, compactionStep(parts), ...steps, checkpointStep(parts)],
+    compact: compactInFlight(parts),
+    beforeClose: closeTurn(parts),
+    onEvent: (event) => {
+      memory.see(event);
+      tell(listener, event);
+    },
+  };
+}

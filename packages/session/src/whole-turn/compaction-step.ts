@@ -1,0 +1,68 @@
+import { hasErrorCode } from "@throughline/core";
+import type { CompactSession, StepScene, TurnStep } from "../session-options.ts";
+import { askFlush } from "./flush-step.ts";
+import type { WholeTurnParts } from "./whole-turn-parts.ts";
+
+/**
+ * Compacts before a call when it is due; the call that follows begins with the summary. One need is met once: a turn that
+ * is still too large afterwards is not compacted again before it was smaller for once.
+ */
+export function compactionStep(parts: WholeTurnParts): TurnStep {
+  const { memory, compactor } = parts;
+  return {
+    name: "compaction",
+    when: "before-call",
+    async run(scene) {
+      const { ref, turnId, gauge } = scene;
+      const note = memory.turn(ref, turnId);
+      const { tokens, windowTokens } = gauge;
+      const messages = windowTokens === null ? await countMessages(scene) : 0;
+      if (!compactor.need({ tokens, windowTokens, messages }).due) {
+        note.hasCompacted = false;
+        return;
+      }
+      // Whoever was asked answers first.
+      if (!note.isAsked && !note.hasCompacted) {
+        await compactNow(parts, scene, { totalTokens: tokens, targetTokens: null });
+      }
+    },
+  };
+}
+
+/** Compacts when a request turned out not to fit. A flush that was not asked yet is asked in the request that follows. */
+export function compactInFlight(parts: WholeTurnParts): CompactSession {
+  const { memory, flush } = parts;
+  return async (scene) => {
+    const note = memory.turn(scene.ref, scene.turnId);
+    if (note.hasCompacted) return false;
+    if (flush !== null && !note.isAsked) await askFlush(parts, flush, scene, true);
+    const { gauge, observedTokens, targetTokens } = scene;
+    return compactNow(parts, scene, { totalTokens: observedTokens ?? gauge.tokens, targetTokens });
+  };
+}
+
+interface Sizes {
+  readonly totalTokens: number;
+  readonly targetTokens: number | null;
+}
+
+/** True when there is a summary now. An abort ends the turn by itself; whatever the store says ends it too. */
+async function compactNow({ memory, compactor }: WholeTurnParts, scene: StepScene, sizes: Sizes): Promise<boolean> {
+  const { ref, turnId, counter, calibration, gauge, signal, turn, refresh } = scene;
+  memory.turn(ref, turnId).hasCompacted = true;
+  const { windowTokens } = gauge;
+  const within = turn === null ? {} : { turn };
+  try {
+    const result = await compactor.compact(ref, { counter, calibration, windowTokens, ...sizes, signal, ...within });
+    if (result.kind === "nothing") return false;
+    await refresh();
+    return true;
+  } catch (error) {
+    if (signal.aborted && hasErrorCode(error, "ABORTED")) return false;
+    throw error;
+  }
+}
+
+async function countMessages({ records }: StepScene): Promise<number> {
+  return (await records()).filter(({ type, side }) => type === "message" && !side).length;
+}

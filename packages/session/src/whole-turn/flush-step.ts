@@ -1,0 +1,90 @@
+import type { RecordDraft, SessionEntry } from "@throughline/core";
+import {
+  decideFlush,
+  endFlush,
+  readFlushState,
+  type FlushDecision,
+  type MemoryFlushSettings,
+} from "@throughline/memory-flush";
+import type { StepScene, TurnStep } from "../session-options.ts";
+import type { TurnNote } from "./turn-memory.ts";
+import type { WholeTurnParts } from "./whole-turn-parts.ts";
+import { tell } from "./whole-turn-event.ts";
+
+/**
+ * Asks the agent to store what it wants to keep, at the thresholds and before a compaction. It is asked behind the
+ * user's words, in the call that would be made anyway; the compaction follows the answer. Where the window has no room
+ * for that, the call that asks is the one that begins with the summary.
+ */
+export function flushStep(parts: WholeTurnParts, settings: MemoryFlushSettings): TurnStep {
+  const repaired = new Set<number>();
+  return {
+    name: "memory-flush",
+    when: "before-call",
+    async run(scene) {
+      parts.memory.turn(scene.ref, scene.turnId).isAsked = false;
+      const { repairs } = await askFlush(parts, settings, scene, false);
+      const windowTokens = scene.gauge.windowTokens ?? 0;
+      if (repairs.length === 0 || repaired.has(windowTokens)) return;
+      repaired.add(windowTokens);
+      tell(parts.listener, { name: "flush.repaired", ref: scene.ref, repairs });
+    },
+  };
+}
+
+/** Asks if it is time to; `isOverflow` says that a compaction comes next, whatever the estimate says. */
+export async function askFlush(
+  parts: WholeTurnParts,
+  settings: MemoryFlushSettings,
+  scene: StepScene,
+  isOverflow: boolean,
+): Promise<FlushDecision> {
+  const { ref, turnId, gauge } = scene;
+  const { tokens, windowTokens } = gauge;
+  const note = parts.memory.turn(ref, turnId);
+  const entry = entryNow(scene, note, parts);
+  const { due, triggerTokens: compactAtTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
+  const isCompactionNext = isOverflow || (due && !note.hasCompacted);
+  const sizes = { tokens, windowTokens, compactAtTokens, isCompactionNext };
+  const decision = decideFlush({ entry, ...sizes, nowMs: parts.clock.nowMs() }, settings);
+  const { message, fired, why, patch } = decision;
+  if (message === null || fired === null || why === null) {
+    // A crossing that asks nothing by a message is kept with what ends the turn.
+    if (hasChanged(entry, decision)) note.patch = { ...note.patch, ...patch };
+    return decision;
+  }
+  await scene.append([message], { entry: { ...note.patch, ...patch } });
+  note.patch = {};
+  note.isAsked = true;
+  note.wasAsked = true;
+  const { askedPercent } = fired;
+  tell(parts.listener, {
+    name: "flush.asked",
+    ref,
+    turnId,
+    askedPercent,
+    why: isCompactionNext ? "before-compaction" : why,
+  });
+  return decision;
+}
+
+/** The entry with what this turn will write into it; a turn that was asked and never ended does not count as asked. */
+function entryNow({ entry, ref }: StepScene, note: TurnNote, { listener }: WholeTurnParts): SessionEntry {
+  const now = { ...entry, ...note.patch };
+  if (note.wasAsked || readFlushState(now).phase !== "asked") return now;
+  const ended = endFlush(now, { calls: [], failed: true });
+  if (ended === null) return now;
+  note.patch = { ...note.patch, ...ended.patch };
+  tell(listener, { name: "flush.failed", ref });
+  return { ...now, ...ended.patch };
+}
+
+function hasChanged(entry: SessionEntry, { state }: FlushDecision): boolean {
+  return JSON.stringify(readFlushState(entry)) !== JSON.stringify(state);
+}
+
+/** Puts the user's question again, after an answer that was for the flush alone. */
+export function reminderDraft(nowMs: number): RecordDraft {
+  const content = "[SYSTEM: memory flush]\nThe memory flush is over. Now answer the user's last message.";
+  return { type: "message", message: { role: "user", content, source: "flush", timestamp: nowMs } };
+}

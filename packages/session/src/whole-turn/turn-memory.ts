@@ -1,0 +1,81 @@
+import type { SessionRef, StoredRecord } from "@throughline/core";
+import type { ObservedCall } from "@throughline/memory-flush";
+import type { SessionTurnEvent } from "../session-event.ts";
+
+/** What is known of the turn of a session that runs, or ran last. */
+export interface TurnNote {
+  readonly turnId: string;
+  /** Messages of the user that the turn began with. */
+  readonly userMessages: number;
+  /** A compaction was tried, and the context has not been smaller since. */
+  hasCompacted: boolean;
+  /** The agent was asked before the call that comes next. */
+  isAsked: boolean;
+  /** It was asked in this turn, answered or not. */
+  wasAsked: boolean;
+  /** The user's question was put again, because the answer was for the flush alone. */
+  hasReminded: boolean;
+  /** Fields of the entry that are set when the turn ends. */
+  patch: Readonly<Record<string, unknown>>;
+  /** Calls since it was asked, by id. */
+  readonly calls: Map<string, ObservedCall>;
+}
+
+/** What the steps of a turn tell each other. Nothing of it has to survive the process: the entry keeps what does. */
+export class TurnMemory {
+  readonly #turns = new Map<string, TurnNote>();
+
+  /** The note of a turn; of one that was begun before anybody listened, an empty one. */
+  turn(ref: SessionRef, turnId: string): TurnNote {
+    const known = this.#turns.get(keyOf(ref));
+    if (known?.turnId === turnId) return known;
+    const note = newTurn(turnId, 0);
+    this.#turns.set(keyOf(ref), note);
+    return note;
+  }
+
+  /** Follows the events of sessions. */
+  see(event: SessionTurnEvent): void {
+    const { ref, turnId } = event;
+    if (event.name === "turn.opened" && turnId !== null) {
+      this.#turns.set(keyOf(ref), newTurn(turnId, event.resumes === null ? 1 : 0));
+    } else if (event.name === "record.appended" && turnId !== null) {
+      const note = this.#turns.get(keyOf(ref));
+      if (note?.wasAsked === true && note.turnId === turnId) noteCalls(note.calls, event.record);
+    } else if (event.name === "turn.closed" && event.outcome === "failed") {
+      this.#turns.delete(keyOf(ref));
+    }
+  }
+}
+
+function newTurn(turnId: string, userMessages: number): TurnNote {
+  return {
+    turnId,
+    userMessages,
+    hasCompacted: false,
+    isAsked: false,
+    wasAsked: false,
+    hasReminded: false,
+    patch: {},
+    calls: new Map(),
+  };
+}
+
+function noteCalls(calls: Map<string, ObservedCall>, { type, record }: StoredRecord): void {
+  if (type !== "message") return;
+  const { role, content, toolCallId, isError } = record["message"] as Readonly<Record<string, unknown>>;
+  if (role === "toolResult" && isError === true) {
+    const call = calls.get(String(toolCallId));
+    if (call !== undefined) calls.set(String(toolCallId), { ...call, isError: true });
+  }
+  if (role !== "assistant" || !Array.isArray(content)) return;
+  for (const block of content as readonly Readonly<Record<string, unknown>>[]) {
+    if (block["type"] !== "toolCall") continue;
+    const args = block["arguments"] as Readonly<Record<string, unknown>> | null;
+    calls.set(String(block["id"]), { name: String(block["name"]), arguments: args ?? {} });
+  }
+}
+
+export function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {
+  return JSON.stringify([namespace, agentId, key, archiveId ?? null]);
+}

@@ -1,0 +1,44 @@
+import type { CheckpointEvent } from "@throughline/checkpoint";
+import type { CompactionEvent } from "@throughline/compaction";
+import type { SessionRef } from "@throughline/core";
+import type { FlushObservation, ThresholdRepair } from "@throughline/memory-flush";
+import type { SessionTurnEvent } from "../session-event.ts";
+
+/** What happens between the session and its memory. */
+export type FlushEvent =
+  /** The agent is asked to store what it wants to keep; the percent is the configured one. */
+  | {
+      readonly name: "flush.asked";
+      readonly ref: SessionRef;
+      readonly turnId: string;
+      readonly askedPercent: number;
+      readonly why: "crossed" | "before-compaction";
+    }
+  /** It answered without a word for the user, whose question is put again. */
+  | { readonly name: "flush.silent"; readonly ref: SessionRef; readonly turnId: string }
+  | ({ readonly name: "flush.ended"; readonly ref: SessionRef; readonly turnId: string } & FlushObservation)
+  /** The call failed before the agent could answer: it will be asked again. */
+  | { readonly name: "flush.failed"; readonly ref: SessionRef }
+  /** Thresholds that could not stay where they were; told once for each window. */
+  | { readonly name: "flush.repaired"; readonly ref: SessionRef; readonly repairs: readonly ThresholdRepair[] };
+
+export type RetryLoopEvent = {
+  /** Summaries of one session could not be looked at; the others go on. */
+  readonly name: "retry.error";
+  readonly ref: SessionRef;
+  readonly cause: unknown;
+};
+
+/** Every step of a whole turn. */
+export type WholeTurnEvent = SessionTurnEvent | CompactionEvent | CheckpointEvent | FlushEvent | RetryLoopEvent;
+
+export type WholeTurnListener = (event: WholeTurnEvent) => void;
+
+/** Tells a listener, whose errors are its own. */
+export function tell(listener: WholeTurnListener | null, event: WholeTurnEvent): void {
+  try {
+    listener?.(event);
+  } catch {
+    // Whoever watches must not be able to break a turn; what it threw is its own to handle.
+  }
+}

@@ -1,0 +1,49 @@
+import type { CheckpointSettings, CheckpointWriter } from "@throughline/checkpoint";
+import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
+import type { RecordIds, Summarizer } from "@throughline/core";
+import type { MemoryFlushSettings } from "@throughline/memory-flush";
+import type { SessionsOptions } from "../session-options.ts";
+import type { WholeTurnListener } from "./whole-turn-event.ts";
+
+export interface WholeTurnCheckpoint extends CheckpointSettings {
+  /** Asked in this order; a cheaper model goes first. @default the session's model */
+  readonly writers?: readonly CheckpointWriter[];
+  /** For one checkpoint. @default 600000 */
+  readonly deadlineMs?: number;
+}
+
+export interface WholeTurnCompaction extends CompactionSettings {
+  /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
+  readonly preferCheckpoint?: boolean;
+  /** For all summarisers together. @default 180000 */
+  readonly deadlineMs?: number;
+  /** The tool named after a compaction for what is no longer shown. @default none */
+  readonly memorySearchTool?: string | null;
+}
+
+export interface RetrySettings extends RetryLimits {
+  /** 0 switches it off. @default 60 */
+  readonly intervalSeconds?: number;
+}
+
+/** Sessions with everything around their turns. */
+export interface AgentSessionsOptions extends Omit<SessionsOptions, "compact" | "beforeClose" | "onEvent"> {
+  /**
+   * Who writes summaries, in this order; a chain with fallback counts as one. The conversation goes to no one else. Empty:
+   * checkpoints, `extractive` and a note of what is missing remain.
+   */
+  readonly summarizers: readonly Summarizer[];
+  /** The one that needs no model. @default none */
+  readonly extractive?: Summarizer | null;
+  readonly compaction?: WholeTurnCompaction;
+  readonly checkpoint?: WholeTurnCheckpoint;
+  /** @default on where there are tools */
+  readonly memoryFlush?: MemoryFlushSettings;
+  /** Summaries that no model wrote are made again in the background. */
+  readonly retry?: RetrySettings;
+  /** Whether the system prompt ends with a line that says how full the context is. @default false */
+  readonly showContextLine?: boolean;
+  /** @default by the system's clock and randomness */
+  readonly ids?: RecordIds;
+  readonly onEvent?: WholeTurnListener;
+}
