@@ -218,4 +218,72 @@ describe("two terminals on one session", () => {
     expect(await texts(String(branch?.["key"]))).toEqual(["before all", "branched"]);
     expect(provider.refusals).toEqual([]);
   });
+
+  it("take turns in one conversation, each seeing what the other said", async () => {
+    const args = ["chat", "--key", key, "--model", "offline"];
+    await using first = runInTerminal(directory.path, args);
+    await using second = runInTerminal(directory.path, args);
+    await first.waitFor("> ");
+    await second.waitFor("> ");
+    first.write("my name is Ada\r");
+    await first.waitFor("Hello, Ada.");
+    // The answer is seen before the turn is closed; the prompt comes after.
+    await first.waitFor("> ");
+    second.write("what is my name\r");
+    await second.waitFor("Your name is Ada.");
+    await second.waitFor("> ");
+    first.write("what did I say before\r");
+    await first.waitFor('"what is my name"');
+    await first.waitFor("> ");
+    expect(await roles(key)).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
+  });
+
+  it("hear of each other: who has the turn, and what was interrupted", { timeout: 90_000 }, async () => {
+    await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
+    const anthropic = providers["@anthropic-ai/sdk"];
+    const options = { environment: anthropic?.environment(provider.url) ?? {} };
+    const args = ["chat", "--key", key, "--model", anthropic?.model ?? ""];
+    await using first = runInTerminal(directory.path, args, options);
+    await first.waitFor("> ");
+    first.write("Tell me\r");
+    await first.waitFor("word word");
+    await using second = runInTerminal(directory.path, args, options);
+    await second.waitFor(/A turn of pid \d+ on \S+ started \d+ is running in this session/);
+    await second.waitFor("> ");
+    second.write("Me too\r");
+    await second.waitFor(/its lease runs \d+ ms more/);
+    await second.waitFor("> ");
+    first.kill("SIGKILL");
+    await first.exitCode();
+    await using third = runInTerminal(directory.path, args, options);
+    await third.waitFor(/The last turn was interrupted \(.+\): "Tell me"/);
+    await third.waitFor("> ");
+    third.write("/continue\r");
+    await third.waitFor("Here again.");
+    await third.waitFor("> ");
+    expect(await roles(key)).toEqual(["user", "assistant"]);
+    expect(provider.refusals).toEqual([]);
+  });
+
+  it("is given up after the time allowed, and what had arrived is kept", async () => {
+    await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
+    const anthropic = providers["@anthropic-ai/sdk"];
+    const args = [
+      "chat",
+      "--key",
+      key,
+      "--model",
+      anthropic?.model ?? "",
+      "--once",
+      "Tell me",
+      "--timeout",
+      "6000",
+      "--json",
+    ];
+    const { code, stderr } = await runChild(directory.path, args, {
+      environment: anthropic?.environment(provider.url) ?? {},
+    });
+    expect([code, objects(stderr).at(-1)?.["code"]]).toEqual([1, "ABORTED"]);
+    expect(await roles(key)).toEqual(["user", "assistant"]);
+  });
 });

@@ -1,3 +1,4 @@
+import { ThroughlineError } from "@throughline/core";
 import type { Turn } from "@throughline/session";
 import type { CommandContext } from "../command.ts";
 import { percentOf } from "../session-row.ts";
@@ -10,7 +11,7 @@ const interruptedExitCode = 130;
 
 /** One turn: the answer on stdout, everything else on stderr. */
 export async function runOnce(
-  { output, signal }: CommandContext,
+  { host, output, signal }: CommandContext,
   conversation: Conversation,
   { text, whenBusy }: { readonly text: string; readonly whenBusy: "queue" | "reject" | "branch" | null },
 ): Promise<number> {
@@ -24,7 +25,10 @@ export async function runOnce(
     .finally(() => printer.finish());
   if (output.isJson) await output.object(turnObject(turn, conversation, printer.toolLines));
   else if (turn.outcome === "step-limit") output.note("The turn stopped at its limit of model calls.");
-  return turn.outcome === "aborted" ? interruptedExitCode : 0;
+  if (turn.outcome !== "aborted") return 0;
+  if (host.signal.aborted) return interruptedExitCode;
+  await output.flush();
+  throw new ThroughlineError("ABORTED", "The turn was ended before the answer was complete; what had arrived is kept.");
 }
 
 function turnObject(
