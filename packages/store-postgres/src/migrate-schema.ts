@@ -92,7 +92,7 @@ async function setInfo({ schema }: MigrationPlace, run: RunStatement, name: stri
 }
 
 /** Of the step as it is written, whatever the schema's name and the number of partitions. */
-export function checksum(step: SchemaStep): string {
+function checksum(step: SchemaStep): string {
   return createHash("sha256")
     .update(step.sql("throughline", { partitions: 1 }))
     .digest("hex");

@@ -24,7 +24,7 @@ export async function withClient<Result>(url: string, work: (client: pg.Client) 
 }
 
 /** Everything the tables of a schema hold, as bytes. */
-export async function tableContents(client: pg.Client, schema: string): Promise<readonly Uint8Array[]> {
+async function tableContents(client: pg.Client, schema: string): Promise<readonly Uint8Array[]> {
   const tables = await client.query<{ name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename !~ '^records_'",
     [schema],
