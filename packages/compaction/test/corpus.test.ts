@@ -83,20 +83,22 @@ describe.skipIf(corpus === undefined).each(["before-compaction", "large-session"
   "the real conversation %s",
   (name) => {
     it.each([8000, 32_000, 200_000])(
-      "stays inside a window of %i tokens, and every message is kept or summarised once [CMP-13, CMP-14]",
+      "goes on in a window of %i tokens, and every message is kept or summarised once [CMP-13, CMP-14]",
       async (windowTokens) => {
         const drafts = conversation(name);
         const store = createMemoryStore();
         const model = summarizer(sentence);
         const driven = await drive(store, drafts, windowTokens, model);
-        // A single turn can be larger than a small window: that is the guard's to shorten. It does not happen at 200,000.
-        if (windowTokens === 200_000) expect(driven).toMatchObject({ nothing: 0 });
+        // A single turn can be larger than a small window: that is the guard's to shorten.
+        if (windowTokens === 200_000) expect(driven.nothing).toBe(0);
+        if (windowTokens === 200_000) expect(driven.mostTokens).toBeLessThan(windowTokens * 0.5);
         expect(model.requests).toHaveLength(driven.compactions);
         expect(driven.compactions).toBeGreaterThan(0);
         await accountForAll(store, drafts);
         // What is needed again at once would be a loop.
         expect(driven.compactions + driven.nothing).toBeLessThan(drafts.length / 4);
       },
+      120_000,
     );
 
     it("goes on without any summariser, in eight thousand tokens [CMP-09]", async () => {
@@ -105,6 +107,6 @@ describe.skipIf(corpus === undefined).each(["before-compaction", "large-session"
       const driven = await drive(store, drafts, 8000, failing);
       expect(driven.compactions).toBeGreaterThan(10);
       await accountForAll(store, drafts);
-    });
+    }, 120_000);
   },
 );
