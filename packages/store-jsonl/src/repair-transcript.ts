@@ -54,7 +54,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   let unacknowledged = 0;
   for await (const { line, text, envelope, read } of surveyLines(target, say)) {
     count = line;
-    hasHeader ||= read.isHeader;
+    hasHeader ||= line === 1 && read.isHeader;
     const records = read.unparsed === "malformed" ? gluedRecords(text) : null;
     if (records !== null)
       glued.set(
@@ -107,6 +107,9 @@ class Repair {
       for (const record of records) this.#add(serializeRecord(this.#linked(record)), null, record.id);
       return;
     }
+    const isOwnRow = line.envelope !== null && line.envelope.seq > 0;
+    if (line.line > 1 && line.read.record.type === "session" && line.read.unparsed === null && !isOwnRow)
+      return this.#change(line, "a header inside the file is left out");
     if (line.read.isHeader) {
       if (!line.isClean) this.#change(line, "the header was put right");
       if (line.envelope?.seq !== 0) return this.#add(line.text, line.envelope, line.read.record.id);

@@ -161,6 +161,12 @@ describe("verify and repair", () => {
       ["one", "two", "three", "four"],
     ],
     [
+      "a header that is not at the beginning",
+      (_bytes, lines) => `nonsense\n${lines.join("\n")}\n`,
+      ["LINE_MALFORMED 1"],
+      ["custom", "one", "two", "three", "four"],
+    ],
+    [
       "a compaction that keeps from a record that is nowhere",
       (bytes) =>
         bytes.toString() +
