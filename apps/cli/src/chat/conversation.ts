@@ -21,7 +21,7 @@ export interface Conversation extends AsyncDisposable {
   runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
 }
 
-export interface ConversationTurnOptions {
+interface ConversationTurnOptions {
   readonly signal: AbortSignal;
   readonly onDelta: (delta: ChatDelta) => void;
   readonly onEvent: (event: SessionTurnEvent) => void;

@@ -10,9 +10,7 @@ import type { InputHistory } from "./input-history.ts";
 import { terminalSafe } from "../terminal-safe.ts";
 
 /** What a person gave. */
-export type Submission =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "leave"; readonly code: number };
+type Submission = { readonly kind: "text"; readonly text: string } | { readonly kind: "leave"; readonly code: number };
 
 export interface LineEditor {
   /** The next thing a person submits. What was typed meanwhile counts. */
