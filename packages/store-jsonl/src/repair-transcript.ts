@@ -48,7 +48,7 @@ export async function repairTranscript(
 
 async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) => void): Promise<Survey> {
   const parents = new ParentSurvey();
-  const glued = new Map<number, readonly SessionRecord[]>();
+  const found = new Map<number, readonly SessionRecord[]>();
   let hasHeader = false;
   let count = 0;
   let unacknowledged = 0;
@@ -56,16 +56,22 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     count = line;
     hasHeader ||= line === 1 && read.isHeader;
     const records = read.unparsed === "malformed" ? gluedRecords(text) : null;
-    if (records !== null)
-      glued.set(
-        line,
-        records.map((record) => freeOf(record, parents, line)),
-      );
-    for (const record of glued.get(line) ?? [read.record]) parents.add(record);
+    if (records === null) parents.add(read.record);
+    else found.set(line, records);
     const [index, size] = envelope?.batch ?? [1, 1];
     if (envelope !== null) unacknowledged = index < size ? index : 0;
     else if (read.unparsed === "torn" || read.unparsed === "nul") unacknowledged++;
     else unacknowledged = 0;
+  }
+  // Whole lines keep their ids, also where they come later.
+  const glued = new Map<number, readonly SessionRecord[]>();
+  for (const [line, records] of found) {
+    const free: SessionRecord[] = [];
+    for (const record of records) {
+      free.push(freeOf(record, parents, line));
+      parents.add(free.at(-1) ?? record);
+    }
+    glued.set(line, free);
   }
   // An empty file lacks no header: nothing is in it.
   return {
@@ -124,7 +130,8 @@ class Repair {
       line,
       line.read.unparsed === null ? "the record was put right" : "the line is no record; its place is kept",
     );
-    this.#add(serializeRecord(record), line.envelope, record.id);
+    // What stands behind a line that is no record is part of it, and says nothing.
+    this.#add(serializeRecord(record), line.read.unparsed === null ? line.envelope : null, record.id);
   }
 
   /** The line's own text when there is nothing wrong with it. */
