@@ -55,7 +55,7 @@ const bothFiles = {
     { type: "tool-call", name: "read", input: { path: "b.txt" } },
   ],
 } as const;
-const longAnswer = { kind: "answer", content: "word ".repeat(400), eventDelayMs: 20 } as const;
+const longAnswer = { kind: "answer", content: "word ".repeat(400), eventDelayMs: 100 } as const;
 
 describe.each(Object.entries(providers))("a conversation through %s", (_, { model, environment }) => {
   it(
@@ -265,8 +265,11 @@ describe("two terminals on one session", () => {
     expect(provider.refusals).toEqual([]);
   });
 
-  it("is given up after the time allowed, and what had arrived is kept", async () => {
-    await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
+  it("is given up after the time allowed, and what had arrived is kept", { timeout: 60_000 }, async () => {
+    await using provider = await simulator({
+      replies: [{ ...longAnswer, eventDelayMs: 500 }],
+      fallback: () => "Here again.",
+    });
     const anthropic = providers["@anthropic-ai/sdk"];
     const args = [
       "chat",
@@ -277,7 +280,7 @@ describe("two terminals on one session", () => {
       "--once",
       "Tell me",
       "--timeout",
-      "6000",
+      "10000",
       "--json",
     ];
     const { code, stderr } = await runChild(directory.path, args, {
