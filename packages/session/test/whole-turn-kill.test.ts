@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { ThroughlineError, type SessionStore } from "@throughline/core";
+import { createAgentSessions, type AgentSessions } from "@throughline/session/whole-turn";
+import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createScriptedModel } from "./scripted-model.ts";
+import { echoTool } from "./session-fixture.ts";
+import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-scene.ts";
+
+/** A store whose process ends at its n-th call: before the call is done or after it, and every later one fails. */
+function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {
+  let made = 0;
+  const gone = (): ThroughlineError => new ThroughlineError("STORE_CLOSED", "the process is gone");
+  const handler: ProxyHandler<SessionStore> = {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function" || name === "close" || typeof name === "symbol") return value;
+      return (...args: unknown[]) => {
+        made += 1;
+        if (made > calls || (made === calls && !isDone)) {
+          if (name === "read") throw gone();
+          return Promise.reject(gone());
+        }
+        const result: unknown = Reflect.apply(value, target, args);
+        return made < calls || name === "read" ? result : Promise.resolve(result).then(() => Promise.reject(gone()));
+      };
+    },
+  };
+  return { store: new Proxy(store, handler), made: () => made };
+}
+
+const words = "these are the words of it ".repeat(165);
+const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
+  input,
+  output: 10,
+  cacheRead: 0,
+  cacheWrite: 0,
+});
+
+let processes = 0;
+
+/** Each start is another process: those before it are gone. */
+function start(store: SessionStore, script = createScriptedModel(), enabled = false): AgentSessions {
+  processes += 1;
+  const self = `process ${processes}`;
+  return createAgentSessions({
+    store,
+    owners: { self, stateOf: (owner) => (owner === self ? "self" : "gone") },
+    model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 20_000, maxOutputTokens: 500 },
+    tools: [echoTool],
+    summarizers: [{ summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }) }],
+    checkpoint: {
+      enabled,
+      writers: [{ name: "mine", write: () => Promise.resolve('{"summary": "They spoke."}') }],
+    },
+    retry: { intervalSeconds: 0 },
+  });
+}
+
+describe("a process that ends in a turn that flushes, compacts and makes a checkpoint", () => {
+  it.each([false, true])(
+    "leaves the old state or the new at each call of the store (done: %s)",
+    async (isDone) => {
+      let isOver = false;
+      let steps = 0;
+      for (let calls = 1; !isOver; calls++) {
+        const data = createMemoryData();
+        {
+          const script = createScriptedModel();
+          await using sessions = start(createMemoryStore({ data }), script);
+          await using session = await sessions.open(key);
+          for (let at = 0; at < 13; at++) {
+            script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
+            await session.runTurn(`Question ${at}: ${words}`);
+          }
+        }
+        const dying = ending(createMemoryStore({ data }), calls, isDone);
+        const script = createScriptedModel();
+        script.push("NO_REPLY", "The answer.");
+        const sessions = start(dying.store, script, true);
+        try {
+          const session = await sessions.open(key);
+          await session.runTurn(`The one that compacts ${words}`);
+          isOver = dying.made() < calls;
+        } catch (error) {
+          expect(String(error)).toContain("the process is gone");
+          steps += 1;
+        }
+        await sessions.close();
+        const store = createMemoryStore({ data });
+        const before = await allRecords(store);
+        const compacted = before.filter(({ type }) => type === "compaction").length;
+        expect(compacted).toBeLessThanOrEqual(1);
+        expect(lostMessages(before)).toEqual([]);
+        const next = createScriptedModel();
+        await using reopened = start(store, next);
+        await using session = await reopened.open(key);
+        expect(session.entry.compactionCount ?? 0).toBe(compacted);
+        const shown = JSON.stringify((await session.messages()).messages);
+        expect(shown.includes("Topics: number 1.")).toBe(compacted === 1);
+        // Nothing of it is in the way of the next turn.
+        expect((await session.runTurn("And then?")).outcome).toBe("done");
+        expect(lostMessages(await allRecords(store))).toEqual([]);
+      }
+      expect(steps).toBeGreaterThan(10);
+    },
+    120_000,
+  );
+});
