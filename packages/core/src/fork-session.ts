@@ -71,6 +71,6 @@ export async function copyRecords(
 }
 
 /** The draft that puts a stored record elsewhere, line and all. */
-export function sourcedDraft(stored: SourcedRecord): SourcedDraft {
+function sourcedDraft(stored: SourcedRecord): SourcedDraft {
   return stored.isSourceCanonical ? { source: stored.source } : { source: stored.source, record: stored.record };
 }

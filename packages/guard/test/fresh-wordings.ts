@@ -22,7 +22,7 @@ export function readFreshWordings(): readonly FreshWording[] {
 }
 
 /** What the classifier says about one, handed over as the SDKs do: a message, the status, and a body that was parsed. */
-export function judged({ from, status, said }: FreshWording): OverflowClassification {
+function judged({ from, status, said }: FreshWording): OverflowClassification {
   const body = said.startsWith("{") ? { error: JSON.parse(said) as unknown } : {};
   const message = status !== null && said.startsWith("{") ? `${status} ${said}` : said;
   return classifyOverflow({ provider: from, ...(status === null ? {} : { status }), message, ...body });

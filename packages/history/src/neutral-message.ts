@@ -8,7 +8,7 @@ export type NeutralBlock =
   | NeutralToolCall
   | { readonly type: "unknown"; readonly originalType: string; readonly block: Readonly<Record<string, unknown>> };
 
-export interface NeutralText {
+interface NeutralText {
   readonly type: "text";
   readonly text: string;
   /** What the provider signed it with; absent when nothing was stored. */
@@ -54,12 +54,12 @@ interface Provenance {
   readonly isPrefixChanged: boolean;
 }
 
-export interface NeutralUser extends Provenance {
+interface NeutralUser extends Provenance {
   readonly role: "user";
 }
 
 /** Instructions inside the conversation. */
-export interface NeutralSystem extends Provenance {
+interface NeutralSystem extends Provenance {
   readonly role: "system";
 }
 
@@ -86,7 +86,7 @@ export interface NeutralToolResult extends Provenance {
 }
 
 /** A command the user ran; `content` is the text a model is shown. */
-export interface NeutralBashExecution extends Provenance {
+interface NeutralBashExecution extends Provenance {
   readonly role: "bashExecution";
   readonly command: string;
   readonly output: string;
@@ -96,7 +96,7 @@ export interface NeutralBashExecution extends Provenance {
   readonly fullOutputPath: string | null;
 }
 
-export interface NeutralCustom extends Provenance {
+interface NeutralCustom extends Provenance {
   readonly role: "custom";
   readonly customType: string | null;
 }
@@ -116,19 +116,19 @@ export interface NeutralCompactionSummary extends Provenance {
   readonly signed: SignedSummary | null;
 }
 
-export interface NeutralBranchSummary extends Provenance {
+interface NeutralBranchSummary extends Provenance {
   readonly role: "branchSummary";
   readonly fromId: string;
 }
 
 /** Stands where a message was redacted. */
-export interface NeutralRedacted extends Provenance {
+interface NeutralRedacted extends Provenance {
   readonly role: "redacted";
   readonly originalType: string;
 }
 
 /** A role this build does not know: counted and shown, never sent to a model. */
-export interface NeutralOther extends Provenance {
+interface NeutralOther extends Provenance {
   readonly role: "other";
   readonly originalRole: string;
 }

@@ -93,7 +93,7 @@ export function textOf(blocks: readonly (ReplayUserBlock | AssistantTurn["blocks
 }
 
 /** Thinking of one message, joined as paragraphs. */
-export function thinkingOf(blocks: AssistantTurn["blocks"]): string {
+function thinkingOf(blocks: AssistantTurn["blocks"]): string {
   let text: string | null = null;
   for (const block of blocks) {
     if (block.type === "thinking") text = text === null ? block.thinking : `${text}\n\n${block.thinking}`;

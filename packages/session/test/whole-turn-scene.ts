@@ -17,7 +17,7 @@ import { createChatSummarizer } from "@throughline/summarizer-providers";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 
 export const modelId = "claude-opus-5";
-export const smallModelId = "claude-summary";
+const smallModelId = "claude-summary";
 
 export interface Place {
   readonly store: SessionStore;
@@ -77,7 +77,7 @@ export function summarizerOf(
 }
 
 /** Gives a long text back, so that the window fills. */
-export const readTool: SessionTool = {
+const readTool: SessionTool = {
   definition: { name: "read", description: "Reads a file.", inputSchema: { type: "object" } },
   run: ({ path }) => `${String(path)}: ${"a line of the file. ".repeat(60)}`,
 };

@@ -111,7 +111,7 @@ function readRecord(
 }
 
 /** What another program's line stands for depends on the lines before it, and those were not read. */
-export class NeedsWholeTranscript extends Error {}
+class NeedsWholeTranscript extends Error {}
 
 /** One line of the file as the record it stands for. */
 export function readLine(

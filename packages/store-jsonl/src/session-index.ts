@@ -27,7 +27,7 @@ export interface LogPlace {
 }
 
 /** What listing needs of a transcript. */
-export interface TranscriptDigest {
+interface TranscriptDigest {
   readonly head: SessionHead;
   readonly messageCount: number;
   readonly updatedAtMs: number;

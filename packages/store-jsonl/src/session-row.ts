@@ -23,7 +23,7 @@ export interface SessionRow {
   readonly keyed?: readonly (readonly [key: string, digest: string, revision: number])[];
 }
 
-export type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "remove";
+type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "remove";
 
 /** One line of the entries log: rows as they are from now on, and sessions that are gone. */
 export interface RowChange {

@@ -32,7 +32,7 @@ export interface ExplorationResult {
 /** What a store answers, as one comparable value. */
 export type Observation = readonly SessionObservation[];
 
-export interface SessionObservation {
+interface SessionObservation {
   readonly sessionId: string;
   readonly rest: string;
   readonly records: readonly string[];
@@ -180,7 +180,7 @@ export async function observe(image: DiskImage): Promise<Observation> {
 }
 
 /** Everything a caller can see, but for activity times. @throws {Error} when the sequence has a gap */
-export async function observeStore(store: SessionStore): Promise<Observation> {
+async function observeStore(store: SessionStore): Promise<Observation> {
   const { sessions } = await store.list({ state: "any", limit: 1000, sort: "key" });
   const seen: SessionObservation[] = [];
   for (const { ref, sessionId, archived, entry, revision, head } of sessions) {

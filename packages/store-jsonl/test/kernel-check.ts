@@ -38,7 +38,7 @@ export function mountLoopDisk(kind: "ext4" | "xfs", folder: string): LoopDisk {
 }
 
 /** Numbers from 0 to below 1 that the seed determines. */
-export function createRandom(seed: number): () => number {
+function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -49,7 +49,7 @@ export function createRandom(seed: number): () => number {
 }
 
 /** Does the same at random on both file systems, the simulated and the real one. */
-export async function randomWork(folders: readonly (readonly [Files, string])[], random: () => number): Promise<void> {
+async function randomWork(folders: readonly (readonly [Files, string])[], random: () => number): Promise<void> {
   const names = ["a", "b", "c"];
   const pick = (): string => names[Math.floor(random() * names.length)] ?? "a";
   const steps = 3 + Math.floor(random() * 5);
@@ -95,7 +95,7 @@ async function doStep(files: Files, folder: string, step: WorkStep): Promise<voi
 }
 
 /** What lies in a folder of the real file system, as an image of one that has it at its top. */
-export function imageOfFolder(folder: string): DiskImage {
+function imageOfFolder(folder: string): DiskImage {
   const files = readdirSync(folder)
     .filter((name) => statSync(join(folder, name)).isFile())
     .map((name) => [`/${name}`, new Uint8Array(readFileSync(join(folder, name)))] as const);

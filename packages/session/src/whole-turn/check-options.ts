@@ -10,7 +10,7 @@ interface Problem {
 }
 
 /** Names of our own steps, which events are told apart by. */
-export const stepNames: readonly string[] = ["memory-flush", "compaction", "checkpoint"];
+const stepNames: readonly string[] = ["memory-flush", "compaction", "checkpoint"];
 
 type Check = (options: AgentSessionsOptions) => readonly Problem[];
 

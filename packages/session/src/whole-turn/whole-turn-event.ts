@@ -5,7 +5,7 @@ import type { FlushObservation, ThresholdRepair } from "@throughline/memory-flus
 import type { SessionTurnEvent } from "../session-event.ts";
 
 /** What happens between the session and its memory. */
-export type FlushEvent =
+type FlushEvent =
   /** The agent is asked to store what it wants to keep; the percent is the configured one. */
   | {
       readonly name: "flush.asked";
@@ -22,7 +22,7 @@ export type FlushEvent =
   /** Thresholds that could not stay where they were; told once for each window. */
   | { readonly name: "flush.repaired"; readonly ref: SessionRef; readonly repairs: readonly ThresholdRepair[] };
 
-export type RetryLoopEvent = {
+type RetryLoopEvent = {
   /** Summaries of one session could not be looked at; the others go on. */
   readonly name: "retry.error";
   readonly ref: SessionRef;

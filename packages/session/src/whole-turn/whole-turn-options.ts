@@ -12,7 +12,7 @@ export interface WholeTurnCheckpoint extends CheckpointSettings {
   readonly deadlineMs?: number;
 }
 
-export interface WholeTurnCompaction extends CompactionSettings {
+interface WholeTurnCompaction extends CompactionSettings {
   /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
   readonly preferCheckpoint?: boolean;
   /** For all summarisers together. @default 180000 */
