@@ -8,6 +8,7 @@ import {
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
+import { renewTurn } from "@throughline/core/entries";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 
 /** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */
@@ -39,25 +40,14 @@ export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly Reco
     entry: { updatedAt: clock.nowMs() },
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
   });
-  const ended = new AbortController();
-  let lost: unknown = null;
-  const renewing = (async () => {
-    for (;;) {
-      await clock.sleep(leaseMs / 3, ended.signal);
-      const until = clock.nowMs() + leaseMs;
-      await store.append(ref, [], { entry: {}, turn: { action: "renew", leaseUntilMs: until, fence } });
-    }
-  })().catch((error: unknown) => {
-    if (!ended.signal.aborted) lost = error;
-  });
+  const renewed = renewTurn(store, ref, { fence, leaseMs, clock });
   const within = { action: "within", fence } as const;
   const append = async (more: readonly RecordDraft[], entry: Readonly<Record<string, unknown>> = {}): Promise<void> => {
-    if (lost !== null) throw lost;
+    if (renewed.failure !== null) throw renewed.failure;
     await store.append(ref, more, { entry, turn: within });
   };
   const end = async (state: string): Promise<void> => {
-    ended.abort();
-    await renewing;
+    await renewed.stop();
     const entry = { updatedAt: clock.nowMs() };
     await store.append(ref, [mark(state)], { entry, turn: { action: "close", fence } });
   };

@@ -8,6 +8,7 @@ import {
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
+import { renewTurn } from "@throughline/core/entries";
 import { quote } from "@throughline/core/store";
 
 export interface LockOptions {
@@ -105,23 +106,12 @@ function keep(
   { fence, staleMs, clock }: { readonly fence: number; readonly staleMs: number; readonly clock: Clock },
 ): Lease {
   const durability = store.capabilities.durabilities[0] ?? "none";
-  const ended = new AbortController();
-  let failure: unknown = null;
-  const renewing = (async () => {
-    for (;;) {
-      await clock.sleep(staleMs / 3, ended.signal);
-      const leaseUntilMs = clock.nowMs() + staleMs;
-      await store.append(ref, [], { entry: {}, turn: { action: "renew", fence, leaseUntilMs }, durability });
-    }
-  })().catch((error: unknown) => {
-    if (!ended.signal.aborted) failure = error;
-  });
+  const renewed = renewTurn(store, ref, { fence, leaseMs: staleMs, clock, durability });
   return {
     async release() {
-      ended.abort();
-      await renewing;
+      await renewed.stop();
       // What was done under a lease that had become another's was not done alone: the caller must hear of it.
-      if (failure !== null) throw failure;
+      if (renewed.failure !== null) throw renewed.failure;
       await store.append(ref, [], { entry: {}, turn: { action: "close", fence }, durability });
     },
   };

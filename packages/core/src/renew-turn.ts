@@ -1,0 +1,46 @@
+import type { Clock } from "./ports.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { Durability } from "./store-capabilities.ts";
+
+/** The lease of an open turn, renewed at a third of its length until it is stopped. */
+export interface RenewedTurn {
+  /** Why it is renewed no more; null while it is, and after it was stopped. */
+  readonly failure: unknown;
+  /** Resolves when no renewal is under way. */
+  stop(): Promise<void>;
+}
+
+/** Keeps a turn that was opened with this fence. The first renewal that fails is the last. */
+export function renewTurn(
+  store: SessionStore,
+  ref: SessionRef,
+  options: {
+    readonly fence: number;
+    readonly leaseMs: number;
+    readonly clock: Clock;
+    readonly durability?: Durability;
+  },
+): RenewedTurn {
+  const { fence, leaseMs, clock, durability } = options;
+  const ended = new AbortController();
+  let failure: unknown = null;
+  const renewing = (async () => {
+    for (;;) {
+      await clock.sleep(leaseMs / 3, ended.signal);
+      const turn = { action: "renew", leaseUntilMs: clock.nowMs() + leaseMs, fence } as const;
+      await store.append(ref, [], { entry: {}, turn, ...(durability === undefined ? {} : { durability }) });
+    }
+  })().catch((error: unknown) => {
+    if (!ended.signal.aborted) failure = error;
+  });
+  return {
+    get failure() {
+      return failure;
+    },
+    stop: () => {
+      ended.abort();
+      return renewing;
+    },
+  };
+}
