@@ -1,3 +1,4 @@
+import { pathArgumentNames, writeToolNames } from "@throughline/core/summaries";
 import type { NeutralMessage, NeutralBlock } from "@throughline/history";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { findConstraints, findIdentifiers, findNames, findPaths, findQuoted } from "./detail-patterns.ts";
@@ -16,21 +17,7 @@ export interface ExtractOptions {
   readonly writeTools?: ReadonlySet<string>;
 }
 
-const defaultWriteTools: ReadonlySet<string> = new Set([
-  "write",
-  "edit",
-  "multi_edit",
-  "multiedit",
-  "create",
-  "create_file",
-  "write_file",
-  "edit_file",
-  "str_replace",
-  "str_replace_based_edit_tool",
-  "apply_patch",
-  "notebookedit",
-]);
-const pathKeys: readonly string[] = ["path", "file_path", "filePath", "file", "filename", "notebook_path"];
+const defaultWriteTools: ReadonlySet<string> = new Set(writeToolNames);
 const commandKeys: readonly string[] = ["command", "cmd"];
 
 /** How many of each are kept in the record. Far more than are shown: the next compaction chooses among them anew. */
@@ -152,7 +139,7 @@ class DetailBoards {
 }
 
 function pathsOf(args: Readonly<Record<string, unknown>>): readonly string[] {
-  const paths = pathKeys.map((key) => args[key]);
+  const paths = pathArgumentNames.map((key) => args[key]);
   return paths.filter((path): path is string => typeof path === "string" && path !== "" && path.length <= 300);
 }
 

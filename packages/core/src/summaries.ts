@@ -3,3 +3,4 @@ export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
 export { Deadline } from "./deadline.ts";
 export { untilAborted } from "./until-aborted.ts";
 export { isOutdatedSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "./summary-parts.ts";
+export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";

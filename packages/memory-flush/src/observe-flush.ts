@@ -1,3 +1,4 @@
+import { pathArgumentNames, writeToolNames } from "@throughline/core/summaries";
 import { flushPatch, readFlushState, type FlushState } from "./flush-state.ts";
 import type { SessionEntry } from "@throughline/core";
 import { rearmThreshold } from "@throughline/tokens";
@@ -19,27 +20,11 @@ export interface FlushObservation {
   readonly flushWrote: boolean;
 }
 
-const defaultWriteTools: readonly string[] = [
-  "write",
-  "edit",
-  "multi_edit",
-  "multiedit",
-  "create",
-  "create_file",
-  "write_file",
-  "edit_file",
-  "str_replace",
-  "str_replace_based_edit_tool",
-  "apply_patch",
-  "notebookedit",
-];
-const pathKeys: readonly string[] = ["path", "file_path", "filePath", "file", "filename", "notebook_path"];
-
 /** What the agent did after it was asked. Observed for whoever wants to know; nothing is forced. */
 export function observeFlush(calls: readonly ObservedCall[], settings: MemoryFlushSettings = {}): FlushObservation {
-  const tools = new Set((settings.writeTools ?? defaultWriteTools).map((name) => name.toLowerCase()));
+  const tools = new Set((settings.writeTools ?? writeToolNames).map((name) => name.toLowerCase()));
   const writes = calls.filter(({ name, isError }) => tools.has(name.toLowerCase()) && isError !== true);
-  const paths = writes.flatMap(({ arguments: args }) => pathKeys.map((key) => args[key]));
+  const paths = writes.flatMap(({ arguments: args }) => pathArgumentNames.map((key) => args[key]));
   return {
     flushActioned: paths.some((path) => typeof path === "string" && isMemoryPath(path, settings)),
     flushWrote: writes.length > 0,
