@@ -21,11 +21,23 @@ export interface CheckpointerOptions {
   readonly onEvent?: CheckpointListener;
 }
 
+/** Why there is no new checkpoint. */
+export type NoCheckpointReason =
+  /** Nothing was said since the one before, or since the compaction before. */
+  | "nothing-new"
+  /** Another process is making one. */
+  | "in-the-making"
+  /** There are no writers. */
+  | "no-writers"
+  /** Another process was faster, and none is due any more. */
+  | "not-due"
+  /** The session was reset meanwhile: what was said before is none of the new one's. */
+  | "reset";
+
 /** How the making of a checkpoint ended. */
 export type CheckpointResult =
   | ({ readonly kind: "written"; readonly recordId: string; readonly coversToId: string } & CheckpointContent)
-  /** Nothing is new since the one before, or another process is at it. */
-  | { readonly kind: "nothing" }
+  | { readonly kind: "nothing"; readonly reason: NoCheckpointReason }
   | { readonly kind: "failed"; readonly cause: unknown };
 
 export interface CheckpointRun {

@@ -30,6 +30,7 @@ import type {
   Checkpointer,
   CheckpointResult,
   CheckpointRun,
+  NoCheckpointReason,
   TurnSize,
 } from "./checkpointer-options.ts";
 
@@ -85,6 +86,7 @@ class StoreCheckpointer implements Checkpointer {
   make(ref: SessionRef, tokens: number | null): Promise<CheckpointResult> {
     const known = this.running.get(keyOf(ref));
     if (known !== undefined) return known;
+    if ((this.options.writers ?? []).length === 0) return Promise.resolve({ kind: "nothing", reason: "no-writers" });
     tell(this.options.onEvent, { name: "checkpoint.started", ref, due: "asked", percent: null });
     return this.start(ref, () => this.generate(ref, tokens, null, (now) => now));
   }
@@ -105,7 +107,7 @@ class StoreCheckpointer implements Checkpointer {
 
   private async expire(ref: SessionRef): Promise<CheckpointResult> {
     await this.change(ref, (state) => afterExpiry(state, this.options.clock.nowMs()));
-    return { kind: "nothing" };
+    return { kind: "nothing", reason: "not-due" };
   }
 
   private async generate(
@@ -116,15 +118,15 @@ class StoreCheckpointer implements Checkpointer {
   ): Promise<CheckpointResult> {
     const { store, clock, deadlineMs = 600_000 } = this.options;
     const running = { owner: this.options.owner, untilMs: clock.nowMs() + deadlineMs + graceMs, percent };
-    const claimed = await this.claim(ref, running, claim);
-    if (!claimed) return { kind: "nothing" };
+    const refusal = await this.claim(ref, running, claim);
+    if (refusal !== null) return { kind: "nothing", reason: refusal };
     try {
       const { records: read, state } = await readWindow(store, ref, { signal: this.closing.signal });
       const records = read.filter(({ seq }) => seq <= state.head.lastSeq);
       const material = checkpointMaterial(records, state.head.headId);
       if (material === null) {
         await this.change(ref, (now) => ({ ...now, running: null }));
-        return { kind: "nothing" };
+        return { kind: "nothing", reason: "nothing-new" };
       }
       const counted = countUserMessages(state.entry);
       const { content, writer } = await this.ask(ref, material);
@@ -142,20 +144,20 @@ class StoreCheckpointer implements Checkpointer {
     }
   }
 
-  /** False when another process is at it, or it is no longer due. */
+  /** Null: it is this one's to make. */
   private async claim(
     ref: SessionRef,
     running: NonNullable<CheckpointState["running"]>,
     claim: Claim,
-  ): Promise<boolean> {
-    let isMine = false;
+  ): Promise<NoCheckpointReason | null> {
+    let refusal: NoCheckpointReason | null = null;
     await this.change(ref, (now, entry) => {
       const held = now.running !== null && now.running.untilMs > this.options.clock.nowMs();
       const claimed = held ? null : claim(now, entry);
-      isMine = claimed !== null;
+      refusal = held ? "in-the-making" : claimed === null ? "not-due" : null;
       return claimed === null ? now : { ...claimed, running };
     });
-    return isMine;
+    return refusal;
   }
 
   private async ask(
@@ -202,7 +204,7 @@ class StoreCheckpointer implements Checkpointer {
     const draft: RecordDraft = { type: "checkpoint", id: recordId, checkpoint };
     const now = await loadExisting(store, ref);
     // A reset meanwhile: what was said in the session before is none of the new one's.
-    if (now.sessionId !== sessionId) return { kind: "nothing" };
+    if (now.sessionId !== sessionId) return { kind: "nothing", reason: "reset" };
     const { entry } = now;
     const patch = checkpointPatch(afterCheckpoint(readCheckpointState(entry), recordId, counted));
     await this.appendOnce(ref, draft, patch);

@@ -3,6 +3,8 @@ export { parseCheckpoint } from "./checkpoint-prompt.ts";
 export type { CheckpointContent } from "./checkpoint-prompt.ts";
 export { readCheckpointState } from "./checkpoint-state.ts";
 export type { CheckpointState } from "./checkpoint-state.ts";
+export { checkpointStatus } from "./checkpoint-status.ts";
+export type { CheckpointStatus } from "./checkpoint-status.ts";
 export { checkpointTrigger } from "./checkpoint-trigger.ts";
 export type { CheckpointMeasurement, CheckpointSettings, CheckpointTrigger } from "./checkpoint-trigger.ts";
 export { chatCheckpointWriter, summarizerCheckpointWriter } from "./checkpoint-writer.ts";
@@ -13,6 +15,7 @@ export type {
   Checkpointer,
   CheckpointResult,
   CheckpointRun,
+  NoCheckpointReason,
   TurnSize,
 } from "./checkpointer-options.ts";
 export { listCheckpoints } from "./list-checkpoints.ts";

@@ -107,7 +107,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     await store.append(ref, [user("meanwhile")], { turn });
     expect(checkpointer.afterTurn(ref, await entry(), size(160_000))).toBeNull();
     const elsewhere = createCheckpointer({ ...options(store, clock, [model]), owner: "two" });
-    expect(await elsewhere.make(ref, 160_000)).toEqual({ kind: "nothing" });
+    expect(await elsewhere.make(ref, 160_000)).toEqual({ kind: "nothing", reason: "in-the-making" });
     resolve(good);
     expect(await run?.done).toMatchObject({ kind: "written" });
     expect(model.requests).toHaveLength(1);
@@ -203,7 +203,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     while (model.requests.length === 0) await new Promise((done) => setImmediate(done));
     await resetSession(store, ref, { random: systemRandom });
     resolve(good);
-    expect(await run?.done).toEqual({ kind: "nothing" });
+    expect(await run?.done).toEqual({ kind: "nothing", reason: "reset" });
     expect(await checkpointsIn(store)).toEqual([]);
   });
 
@@ -223,7 +223,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(off.afterTurn(ref, await entry(), size(160_000))).toBeNull();
     const on = createCheckpointer(options(store, clock, [model]));
     await on.make(ref, 60_000);
-    expect(await on.make(ref, 60_000)).toEqual({ kind: "nothing" });
+    expect(await on.make(ref, 60_000)).toEqual({ kind: "nothing", reason: "nothing-new" });
     expect(model.requests).toHaveLength(1);
   });
 });

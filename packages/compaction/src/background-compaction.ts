@@ -5,7 +5,7 @@ import { compactionSteps, stepFrom, type CompactionState, type CompactionStep } 
 import type { SummarySource } from "./compaction-details.ts";
 import type { CompactionWork } from "./compaction-work.ts";
 import { prepareOnce } from "./compaction-work.ts";
-import type { NothingReason } from "./plan-compaction.ts";
+import type { NothingToCompact } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 
 /** How a compaction ended. */
@@ -15,6 +15,8 @@ export type CompactionResult =
       readonly recordId: string;
       readonly source: SummarySource;
       readonly provider: string | null;
+      /** The checkpoint that is the summary; null where none is. */
+      readonly checkpointId: string | null;
       readonly needsRetry: boolean;
       readonly tokensBefore: number;
       /** Estimated: nothing was sent yet. */
@@ -24,7 +26,7 @@ export type CompactionResult =
       /** What was appended; a live session reads it like any other record. */
       readonly appended: AppendResult;
     }
-  | { readonly kind: "nothing"; readonly reason: NothingReason }
+  | NothingToCompact
   | { readonly kind: "superseded" }
   /** Only in the background: the summary is ready, and a turn is open. */
   | { readonly kind: "busy" };
@@ -53,7 +55,7 @@ export class CompactionRun implements BackgroundCompaction {
   private readonly work: CompactionWork;
   private readonly stopping = new AbortController();
   private prepared: PreparedCompaction | null = null;
-  private reason: NothingReason = "no-gain";
+  private nothing: NothingToCompact = { kind: "nothing", reason: "no-gain", messages: 0, tokens: 0 };
   private plans = 0;
 
   constructor(work: CompactionWork) {
@@ -88,7 +90,7 @@ export class CompactionRun implements BackgroundCompaction {
       await this.ready;
     }
     if (this.state === "stopped") throw new ThroughlineError("ABORTED", "The compaction was stopped.");
-    if (this.state === "nothing") return { kind: "nothing", reason: this.reason };
+    if (this.state === "nothing") return this.nothing;
     tell(this.work.onEvent, { name: "compaction.superseded", ref: this.work.ref });
     return { kind: "superseded" };
   }
@@ -98,7 +100,7 @@ export class CompactionRun implements BackgroundCompaction {
     try {
       const outcome = await prepareOnce(this.work, () => this.step("planned"));
       if ("reason" in outcome) {
-        this.reason = outcome.reason;
+        this.nothing = outcome;
         this.step("no-gain");
         tell(this.work.onEvent, { name: "compaction.nothing", ref: this.work.ref, reason: outcome.reason });
       } else {
@@ -119,7 +121,8 @@ export class CompactionRun implements BackgroundCompaction {
     const what = { recordId, source, provider, needsRetry, tokensBefore, tokensAfter };
     tell(this.work.onEvent, { name: "compaction.applied", ref: this.work.ref, ...what });
     const { removedMessages: messagesRemoved, firstKeptId } = plan;
-    return { kind: "compacted", ...what, messagesRemoved, firstKeptId, appended: result };
+    const { checkpointId } = prepared;
+    return { kind: "compacted", ...what, checkpointId, messagesRemoved, firstKeptId, appended: result };
   }
 
   private step(step: CompactionStep): void {

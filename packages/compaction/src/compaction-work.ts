@@ -3,15 +3,16 @@ import {
   type Clock,
   type RecordIds,
   type SessionRef,
+  type SessionState,
   type SessionStore,
   type Summarizer,
 } from "@throughline/core";
 import { buildContext, type NeutralMessage } from "@throughline/history";
 import { tell, type CompactionListener } from "./compaction-event.ts";
 import { settingsForWindow, type CompactionSettings } from "./compaction-settings.ts";
-import { findCheckpoints } from "./find-checkpoints.ts";
-import { findSummary } from "./find-summary.ts";
-import { planCompaction, type CompactionInput, type NothingToCompact } from "./plan-compaction.ts";
+import { findCheckpoints, type UsableCheckpoint } from "./find-checkpoints.ts";
+import { findSummary, summaryFromCheckpoint, type FindSummaryInput, type FoundSummary } from "./find-summary.ts";
+import { planCompaction, type CompactionInput, type CompactionPlan, type NothingToCompact } from "./plan-compaction.ts";
 import { prepareCompaction, type PreparedCompaction } from "./prepare-compaction.ts";
 
 /** How tokens are counted. */
@@ -20,6 +21,13 @@ export interface TokenMeasure {
   readonly countMessage: (message: NeutralMessage) => number;
   readonly countText: (text: string) => number;
 }
+
+/**
+ * Why it is compacted. `due`: it has to become smaller. `asked`: somebody wants it, and a session too short for what is
+ * usually kept keeps its last exchange. A checkpoint, the newest for null: what it covers is replaced by it, no model is
+ * asked.
+ */
+export type CompactionWay = "due" | "asked" | { readonly checkpointId: string | null };
 
 /** Everything one compaction needs. */
 export interface CompactionWork extends TokenMeasure {
@@ -34,6 +42,7 @@ export interface CompactionWork extends TokenMeasure {
   /** Of the whole next request; null: of the messages alone. */
   readonly totalTokens: number | null;
   readonly targetTokens: number | null;
+  readonly way: CompactionWay;
   readonly preferCheckpoint: boolean;
   readonly deadlineMs: number;
   readonly memoryFolder: string;
@@ -42,38 +51,99 @@ export interface CompactionWork extends TokenMeasure {
   readonly onEvent: CompactionListener | undefined;
 }
 
+/** What a compaction would replace. Reads, asks nobody, writes nothing. */
+export async function planOnce(work: CompactionWork): Promise<CompactionPlan | NothingToCompact> {
+  return planFor(await readInput(work), work.way);
+}
+
 /** Plans on the session as it is, and finds a summary. Writes nothing. */
 export async function prepareOnce(
   work: CompactionWork,
   onPlanned: () => void,
 ): Promise<PreparedCompaction | NothingToCompact> {
+  const { input, state } = await readSession(work);
+  const { records, headId } = input;
+  const plan = planFor(input, work.way);
+  if (plan.kind === "nothing") return plan;
+  onPlanned();
+  const { ref } = work;
+  const { removedMessages, keptMessages, tokensBefore } = plan;
+  tell(work.onEvent, { name: "compaction.planned", ref, removedMessages, keptMessages, tokensBefore });
+  const found = await summaryFor(work, input, plan);
+  const { messages } = buildContext(records, { headId });
+  if (found === null) {
+    const reason = typeof work.way === "object" ? "no-checkpoint" : "no-gain";
+    return { kind: "nothing", reason, messages: removedMessages + keptMessages, tokens: tokensBefore };
+  }
+  const kept = messages.slice(messages.findIndex(({ recordId }) => recordId === found.plan.firstKeptId));
+  return prepareCompaction(found, kept, { state, records }, work);
+}
+
+type ReadInput = CompactionInput & { readonly headId: string | null };
+
+async function readInput(work: CompactionWork): Promise<ReadInput> {
+  return (await readSession(work)).input;
+}
+
+async function readSession(work: CompactionWork): Promise<{ readonly input: ReadInput; readonly state: SessionState }> {
   const { store, ref, signal } = work;
   const { state, records: read } = await readWindow(store, ref, signal === null ? {} : { signal });
   const { headId, lastSeq } = state.head;
-  // What was appended between the two reads is behind the head that is planned on: it arrived meanwhile.
-  const records = read.filter(({ seq }) => seq <= lastSeq);
-  const input: CompactionInput = {
-    records,
+  const input: ReadInput = {
+    // What was appended between the two reads is behind the head that is planned on: it arrived meanwhile.
+    records: read.filter(({ seq }) => seq <= lastSeq),
     headId,
     totalTokens: work.totalTokens,
     countMessage: work.countMessage,
     settings: settingsForWindow(work.settings, work.windowTokens),
     targetTokens: work.targetTokens,
   };
+  return { input, state };
+}
+
+/** Under so many tokens a summary is hardly worth its heading: what stays is then the last exchange. */
+const smallGainTokens = 500;
+
+function planFor(input: ReadInput, way: CompactionWay): CompactionPlan | NothingToCompact {
+  if (typeof way === "object") return checkpointPlan(input, way.checkpointId);
   const plan = planCompaction(input);
-  if (plan.kind === "nothing") return plan;
-  onPlanned();
-  const { removedMessages, keptMessages, tokensBefore } = plan;
-  tell(work.onEvent, { name: "compaction.planned", ref, removedMessages, keptMessages, tokensBefore });
-  const found = await findSummary({
-    ...work,
-    plan,
-    replan: (how) => planCompaction({ ...input, ...how }),
-    checkpoints: findCheckpoints(records, headId),
-    onFailed: (failed) => tell(work.onEvent, { name: "compaction.rung-failed", ref, ...failed }),
-  });
-  if (found === null) return { kind: "nothing", reason: "no-gain" };
-  const { messages } = buildContext(records, { headId });
-  const kept = messages.slice(messages.findIndex(({ recordId }) => recordId === found.plan.firstKeptId));
-  return prepareCompaction(found, kept, { state, records }, work);
+  if (way === "due" || (plan.kind === "compact" && plan.replacedTokens >= smallGainTokens)) return plan;
+  if (plan.kind === "nothing" && plan.reason === "too-few-messages") return plan;
+  const least = planCompaction({ ...input, keepLeast: true });
+  return least.kind === "nothing" ? plan : least;
+}
+
+function checkpointPlan(input: ReadInput, checkpointId: string | null): CompactionPlan | NothingToCompact {
+  let nothing: NothingToCompact | null = null;
+  for (const { coversToId } of checkpointsFor(input, checkpointId)) {
+    const plan = planCompaction({ ...input, coversToId, refuseShort: false });
+    if (plan.kind === "compact") return plan;
+    nothing ??= plan;
+  }
+  if (nothing !== null) return nothing;
+  const { messages } = buildContext(input.records, { headId: input.headId });
+  const tokens = messages.reduce((sum, message) => sum + input.countMessage(message), 0);
+  return { kind: "nothing", reason: "no-checkpoint", messages: messages.length, tokens };
+}
+
+function checkpointsFor({ records, headId }: ReadInput, checkpointId: string | null): readonly UsableCheckpoint[] {
+  return findCheckpoints(records, headId).filter(({ id }) => checkpointId === null || id === checkpointId);
+}
+
+function summaryFor(
+  work: CompactionWork,
+  input: ReadInput,
+  plan: CompactionPlan,
+): Promise<FoundSummary | null> | FoundSummary | null {
+  const { ref, way } = work;
+  const onFailed: FindSummaryInput["onFailed"] = (failed) =>
+    tell(work.onEvent, { name: "compaction.rung-failed", ref, ...failed });
+  const replan: FindSummaryInput["replan"] = (how) => planCompaction({ ...input, ...how });
+  const { countText } = work;
+  if (typeof way === "object") {
+    const checkpoints = checkpointsFor(input, way.checkpointId);
+    const atAnySize: FindSummaryInput["replan"] = (how) => replan({ ...how, refuseShort: false });
+    return summaryFromCheckpoint({ checkpoints, countText, onFailed, replan: atAnySize });
+  }
+  return findSummary({ ...work, plan, replan, checkpoints: checkpointsFor(input, null), onFailed });
 }

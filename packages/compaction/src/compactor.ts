@@ -10,7 +10,8 @@ import {
 import type { CompactionListener } from "./compaction-event.ts";
 import { untilAborted } from "@throughline/core/summaries";
 import { compactionNeed, type CompactionNeed, type CompactionSettings } from "./compaction-settings.ts";
-import type { CompactionWork, TokenMeasure } from "./compaction-work.ts";
+import { planOnce, type CompactionWay, type CompactionWork, type TokenMeasure } from "./compaction-work.ts";
+import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
 export interface CompactorOptions {
   readonly store: SessionStore;
@@ -43,6 +44,8 @@ export interface CompactionRequest {
   readonly totalTokens?: number | null;
   /** The request has to fit into so many tokens afterwards, as an overflow told. @default the trigger */
   readonly targetTokens?: number | null;
+  /** @default "due" */
+  readonly way?: CompactionWay;
   readonly signal?: AbortSignal;
 }
 
@@ -54,6 +57,8 @@ export interface Compactor {
     readonly windowTokens: number | null;
     readonly messages: number;
   }): CompactionNeed;
+  /** What `compact` would replace now. Asks no summariser and writes nothing. */
+  plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact>;
   /**
    * Compacts now. A second call for the same session waits for the first and shares its result.
    * @throws {ThroughlineError} ABORTED, TURN_FENCED and what the store throws; never because a summariser failed
@@ -82,6 +87,7 @@ export function createCompactor(options: CompactorOptions): Compactor {
   };
   return {
     need: (size) => compactionNeed(size, options.settings),
+    plan: (ref, request) => planOnce(workOf(options, ref, request)),
     begin,
     async compact(ref, request) {
       abortedBefore(request.signal);
@@ -116,6 +122,7 @@ function workOf(options: CompactorOptions, ref: SessionRef, request: CompactionR
     windowTokens: windowTokens === 0 ? null : windowTokens,
     totalTokens: request.totalTokens ?? null,
     targetTokens: request.targetTokens ?? null,
+    way: request.way ?? "due",
     preferCheckpoint: options.preferCheckpoint ?? true,
     deadlineMs: options.deadlineMs ?? 180_000,
     memoryFolder: options.memoryFolder ?? "memory",

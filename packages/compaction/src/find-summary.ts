@@ -20,7 +20,7 @@ export interface FindSummaryInput {
   readonly plan: CompactionPlan;
   /** Plans again with another cut: in an emergency more is kept, behind a checkpoint everything it does not cover. */
   readonly replan: (
-    how: { readonly mode: "emergency" } | { readonly coversToId: string },
+    how: { readonly mode: "emergency" } | { readonly coversToId: string; readonly refuseShort?: boolean },
   ) => CompactionPlan | NothingToCompact;
   readonly checkpoints: readonly UsableCheckpoint[];
   readonly preferCheckpoint: boolean;
@@ -68,9 +68,10 @@ type Rung = Exclude<LadderState, "written" | "no-gain" | "stopped">;
 const rungs: Readonly<
   Record<Rung, (input: FindSummaryInput) => Promise<FoundSummary | LadderStep> | FoundSummary | LadderStep>
 > = {
-  checkpoint: (input) => (input.preferCheckpoint ? fromCheckpoint(input, "checkpoint") : "failed"),
+  checkpoint: (input) =>
+    input.preferCheckpoint ? fromCheckpoint(input, "checkpoint", input.plan.tokensBefore * freshShare) : "failed",
   models: fromModels,
-  "older-checkpoint": (input) => fromCheckpoint(input, "older-checkpoint"),
+  "older-checkpoint": (input) => fromCheckpoint(input, "older-checkpoint", 0),
   extractive: fromExtractive,
   stub: fromStub,
 };
@@ -82,8 +83,13 @@ function isAborted(signal: AbortSignal | null): boolean {
 /** A checkpoint stands for more than half of what the window holds, or it is an older one. */
 const freshShare = 0.5;
 
-function fromCheckpoint(input: FindSummaryInput, rung: "checkpoint" | "older-checkpoint"): FoundSummary | "failed" {
-  const least = rung === "checkpoint" ? input.plan.tokensBefore * freshShare : 0;
+type CheckpointInput = Pick<FindSummaryInput, "replan" | "checkpoints" | "countText" | "onFailed">;
+
+function fromCheckpoint(
+  input: CheckpointInput,
+  rung: "checkpoint" | "older-checkpoint",
+  least: number,
+): FoundSummary | "failed" {
   for (const checkpoint of input.checkpoints) {
     if (checkpoint.tokensAtCheckpoint < least) continue;
     const plan = input.replan({ coversToId: checkpoint.coversToId });
@@ -99,6 +105,12 @@ function fromCheckpoint(input: FindSummaryInput, rung: "checkpoint" | "older-che
     input.onFailed({ rung, index: null, problem, cause: null });
   }
   return "failed";
+}
+
+/** The newest of these checkpoints that can stand for what it covers, whatever its size; null when none can. */
+export function summaryFromCheckpoint(input: CheckpointInput): FoundSummary | null {
+  const found = fromCheckpoint(input, "checkpoint", 0);
+  return found === "failed" ? null : found;
 }
 
 async function fromModels(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {

@@ -23,7 +23,7 @@ export type { CompactionState } from "./compaction-steps.ts";
 export type { FailedRung } from "./find-summary.ts";
 export { createCompactor, tokenMeasure } from "./compactor.ts";
 export type { CompactionRequest, Compactor, CompactorOptions } from "./compactor.ts";
-export type { TokenMeasure } from "./compaction-work.ts";
+export type { CompactionWay, TokenMeasure } from "./compaction-work.ts";
 export { createEntryLease } from "./retry-lease.ts";
 export type { EntryLeaseOptions, RetryLease } from "./retry-lease.ts";
 export { runRetryLoop } from "./retry-loop.ts";

@@ -24,6 +24,8 @@ export interface CompactionInput {
   readonly targetTokens?: number | null;
   /** Whether a session of four messages or fewer is refused. @default true */
   readonly refuseShort?: boolean;
+  /** Keeps the last exchange and no more: a short session whose owner asked for it. @default false */
+  readonly keepLeast?: boolean;
 }
 
 /** The summary before this one, which the next builds on. */
@@ -74,15 +76,23 @@ export type NothingReason =
   /** What could be removed is no longer than its summary would be, or what stays does not fit. */
   | "no-gain"
   /** The covered record is not on the branch, or nothing follows it. */
-  | "not-covered";
+  | "not-covered"
+  /** A checkpoint was to be the summary, and none can be. */
+  | "no-checkpoint";
 
 export interface NothingToCompact {
   readonly kind: "nothing";
   readonly reason: NothingReason;
+  /** Of the context, a summary at its beginning apart, */
+  readonly messages: number;
+  /** and what they have. */
+  readonly tokens: number;
 }
 
 /** Up to so many messages are not worth a summary. */
 const shortConversation = 4;
+/** A question and its answer. */
+const lastExchange = 2;
 /** A summary and its heading have at least so many. */
 const leastGainTokens = 40;
 
@@ -94,15 +104,18 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
   const context = buildContext(input.records, input.headId === undefined ? {} : { headId: input.headId });
   const { messages, headId } = context;
   const first = messages[0]?.role === "compactionSummary" ? 1 : 0;
-  if (headId === null || messages.length - first < (input.refuseShort === false ? 2 : shortConversation + 1)) {
-    return { kind: "nothing", reason: "too-few-messages" };
-  }
   const tokens = messages.map((message) => input.countMessage(message));
   const messageTokens = sum(tokens);
+  const nothing = (reason: NothingReason): NothingToCompact => {
+    return { kind: "nothing", reason, messages: messages.length - first, tokens: messageTokens };
+  };
+  if (headId === null || messages.length - first < (input.refuseShort === false ? 2 : shortConversation + 1)) {
+    return nothing("too-few-messages");
+  }
   const tokensBefore = Math.max(input.totalTokens ?? messageTokens, messageTokens);
   const prefixTokens = tokensBefore - messageTokens;
   const cut = findCut(input, messages, tokens, first, prefixTokens);
-  if (typeof cut === "string") return { kind: "nothing", reason: cut };
+  if (typeof cut === "string") return nothing(cut);
   const firstKept = messages[cut] as NeutralMessage;
   const keptMessageTokens = sum(tokens.slice(cut));
   const flushIds = new Set(input.records.flatMap((stored) => (isFlushMessage(stored.record) ? [stored.id] : [])));
@@ -161,8 +174,11 @@ function findCut(
           tokens,
           places,
           first,
-          keepMessages: Math.max(settings.minMessages, Math.ceil(((messages.length - first) * percent) / 100)),
-          keepTokens: settings.keepTokens,
+          keepMessages:
+            input.keepLeast === true
+              ? lastExchange
+              : Math.max(settings.minMessages, Math.ceil(((messages.length - first) * percent) / 100)),
+          keepTokens: input.keepLeast === true ? 0 : settings.keepTokens,
           mostKeptTokens: Math.max(0, Math.min(settings.mostKeptTokens, room)),
         })
       : coveredCut(input, messages, places, first);

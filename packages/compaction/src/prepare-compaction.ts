@@ -13,6 +13,8 @@ export interface PreparedCompaction {
   readonly sessionId: string;
   readonly source: SummarySource;
   readonly provider: string | null;
+  /** The checkpoint that is the summary; null where none is. */
+  readonly checkpointId: string | null;
   readonly needsRetry: boolean;
   readonly tokensAfter: number;
   /** The record, and settings of the branch that would fall out of the window with what is removed. */
@@ -77,6 +79,7 @@ export function prepareCompaction(
     sessionId: session.state.sessionId,
     source,
     provider,
+    checkpointId,
     needsRetry,
     tokensAfter,
     drafts,

@@ -109,6 +109,11 @@ export class SessionHandle implements Session, TurnHost {
     return turn === null || this.#isRunning(turn) ? null : interruptedTurn(this.log, turn);
   }
 
+  /** Whether a turn of this very handle runs. */
+  get isInTurn(): boolean {
+    return this.#current !== null;
+  }
+
   get running(): RunningTurn | null {
     const turn = this.#openTurn();
     if (turn === null || !this.#isRunning(turn)) return null;

@@ -1,8 +1,8 @@
 import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from "@throughline/checkpoint";
-import { createCompactor, type CompactionResult } from "@throughline/compaction";
+import { createCompactor, type CompactionPlan, type NothingToCompact } from "@throughline/compaction";
 import type { SessionRef } from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createTokenEstimator, readCalibration, emptyCalibration } from "@throughline/tokens";
+import { createTokenEstimator } from "@throughline/tokens";
 import { createSessions } from "../create-sessions.ts";
 import { processOwners } from "../process-owners.ts";
 import type { Session, Sessions } from "../session.ts";
@@ -11,6 +11,15 @@ import { checkpointStep } from "./checkpoint-step.ts";
 import { checkOptions } from "./check-options.ts";
 import { closeTurn } from "./close-turn.ts";
 import { compactInFlight, compactionStep } from "./compaction-step.ts";
+import type { AgentSessionStatus } from "./agent-status.ts";
+import {
+  HandWork,
+  type HandCompaction,
+  type HandCompactionOptions,
+  type Inheritance,
+  type InheritOptions,
+  type SessionCheckpoints,
+} from "./hand-work.ts";
 import { flushStep } from "./flush-step.ts";
 import { SummaryRetries } from "./summary-retries.ts";
 import { systemText } from "./system-text.ts";
@@ -22,12 +31,24 @@ import type { WholeTurnParts } from "./whole-turn-parts.ts";
 /** Sessions whose turns flush, compact and make checkpoints by themselves. */
 export interface AgentSessions extends Sessions {
   /**
-   * Compacts now, between turns; `busy` while one runs. The session knows of it when this resolves.
+   * Compacts now, between turns, when there are more than four messages and a summary would be shorter; else `nothing`
+   * with the reason, `busy` while a turn is open. The session knows of it when this resolves.
    * @throws {ThroughlineError} ABORTED, and what the store throws; never because a summariser failed
    */
-  compact(session: Session, options?: { readonly signal?: AbortSignal }): Promise<CompactionResult>;
-  /** Makes a checkpoint now, whatever the triggers say. Never rejects. */
+  compact(session: Session, options?: HandCompactionOptions): Promise<HandCompaction>;
+  /** What `compact` would replace. Asks nobody, writes nothing. */
+  planCompaction(session: Session, options?: HandCompactionOptions): Promise<CompactionPlan | NothingToCompact>;
+  /** Makes a checkpoint now, whatever the triggers say; `nothing` with the reason. Never rejects for a writer. */
   checkpoint(session: Session): Promise<CheckpointResult>;
+  /** The checkpoints of a session, also those of other processes, and where the next one stands. */
+  checkpoints(session: Session, options?: { readonly signal?: AbortSignal }): Promise<SessionCheckpoints>;
+  /**
+   * Puts a checkpoint in the place of what it covers, without asking a model; one of another session in front of a
+   * session that is empty.
+   */
+  inherit(session: Session, options?: InheritOptions): Promise<Inheritance>;
+  /** Where the session stands: gauge, turn, compactions, checkpoints, flush, pending retries, summarisers. */
+  status(session: Session): Promise<AgentSessionStatus>;
 }
 
 /**
@@ -46,16 +67,17 @@ class OpenAgentSessions implements AgentSessions {
   readonly #sessions: Sessions;
   readonly #retries: SummaryRetries;
   readonly #open = new Set<SessionHandle>();
-  readonly #estimator;
+  readonly #hand: HandWork;
 
   constructor(given: AgentSessionsOptions) {
     const { clock = systemClock, random = systemRandom, owners = processOwners(), ids = systemRecordIds } = given;
     const estimator = given.estimator ?? createTokenEstimator();
-    this.#estimator = estimator;
     const owner = `${owners.self} ${random.uuid().slice(0, 8)}`;
     this.#parts = partsOf({ ...given, clock, ids }, owner);
     this.#sessions = createSessions({ ...sessionOptions(given, this.#parts), clock, random, owners, estimator });
-    const { store, summarizers, model, retry = {}, compaction = {} } = given;
+    const { store, summarizers, model, retry = {}, compaction = {}, breakers = null } = given;
+    const { maxAttempts = defaultMaxAttempts } = retry;
+    this.#hand = new HandWork({ parts: this.#parts, estimator, breakers, maxAttempts });
     this.#retries = new SummaryRetries({
       store,
       clock,
@@ -79,24 +101,28 @@ class OpenAgentSessions implements AgentSessions {
     return session;
   }
 
-  async compact(session: Session, { signal }: { readonly signal?: AbortSignal } = {}): Promise<CompactionResult> {
-    const { chat, modelId } = session.model;
-    const { gauge } = await session.messages();
-    const counter = await this.#estimator.counterFor({ provider: chat.provider, modelId });
-    const kept = session.entry["throughline"] as { readonly calibration?: unknown } | undefined;
-    const result = await this.#parts.compactor.compact(session.ref, {
-      counter,
-      calibration: readCalibration(kept?.calibration) ?? emptyCalibration,
-      windowTokens: gauge.windowTokens,
-      totalTokens: gauge.tokens,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    await session.refresh();
-    return result;
+  compact(session: Session, options: HandCompactionOptions = {}): Promise<HandCompaction> {
+    return this.#hand.compact(session, options);
   }
 
-  async checkpoint(session: Session): Promise<CheckpointResult> {
-    return this.#parts.checkpointer.make(session.ref, (await session.messages()).gauge.tokens);
+  planCompaction(session: Session, options: HandCompactionOptions = {}): Promise<CompactionPlan | NothingToCompact> {
+    return this.#hand.plan(session, options);
+  }
+
+  checkpoint(session: Session): Promise<CheckpointResult> {
+    return this.#hand.checkpoint(session);
+  }
+
+  checkpoints(session: Session, { signal }: { readonly signal?: AbortSignal } = {}): Promise<SessionCheckpoints> {
+    return this.#hand.checkpoints(session, signal);
+  }
+
+  inherit(session: Session, options: InheritOptions = {}): Promise<Inheritance> {
+    return this.#hand.inherit(session, options);
+  }
+
+  status(session: Session): Promise<AgentSessionStatus> {
+    return this.#hand.status(session);
   }
 
   async close(): Promise<void> {
@@ -120,6 +146,9 @@ class OpenAgentSessions implements AgentSessions {
     await Promise.all(this.#live().map(async (session) => (keyOf(session.ref) === key ? session.refresh() : null)));
   }
 }
+
+/** The retry's own default. */
+const defaultMaxAttempts = 8;
 
 type Filled = AgentSessionsOptions & Required<Pick<AgentSessionsOptions, "clock" | "ids">>;
 

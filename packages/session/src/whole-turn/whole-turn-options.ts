@@ -3,6 +3,7 @@ import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
 import type { RecordIds, Summarizer } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
 import type { SessionsOptions } from "../session-options.ts";
+import type { SummarizerStates } from "./agent-status.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface WholeTurnCheckpoint extends CheckpointSettings {
@@ -35,6 +36,8 @@ export interface AgentSessionsOptions extends Omit<SessionsOptions, "compact" | 
   readonly summarizers: readonly Summarizer[];
   /** The one that needs no model. @default none */
   readonly extractive?: Summarizer | null;
+  /** Whoever keeps the breakers of the summarisers, for `status`. @default none */
+  readonly breakers?: SummarizerStates;
   readonly compaction?: WholeTurnCompaction;
   readonly checkpoint?: WholeTurnCheckpoint;
   /** @default on where there are tools */

@@ -1,0 +1,35 @@
+import type { SessionEntry } from "@throughline/core";
+import { countUserMessages, phaseAt, readCheckpointState } from "./checkpoint-state.ts";
+import type { CheckpointPhase } from "./checkpoint-steps.ts";
+
+/** For people: where the checkpoints of a session stand. */
+export interface CheckpointStatus {
+  readonly phase: CheckpointPhase;
+  /** The newest; null when there is none since the session began. */
+  readonly lastId: string | null;
+  /** Messages of the user, of all there were, and of those since the last checkpoint. */
+  readonly userMessages: number;
+  readonly userMessagesSince: number;
+  /** Failures in a row. */
+  readonly failures: number;
+  /** Until a writer is asked again; null when nothing is waited for. */
+  readonly retryInMs: number | null;
+  /** Who is making one, and until when that is believed; null when nobody is. */
+  readonly running: { readonly owner: string; readonly untilMs: number } | null;
+}
+
+/** Reads it from an entry. */
+export function checkpointStatus(entry: SessionEntry, nowMs: number): CheckpointStatus {
+  const state = readCheckpointState(entry);
+  const { lastId, failures, notBeforeMs, countedMessages, running } = state;
+  const userMessages = countUserMessages(entry);
+  return {
+    phase: phaseAt(state, nowMs),
+    lastId,
+    userMessages,
+    userMessagesSince: Math.max(0, userMessages - countedMessages),
+    failures,
+    retryInMs: notBeforeMs > nowMs ? notBeforeMs - nowMs : null,
+    running: running === null || running.untilMs <= nowMs ? null : { owner: running.owner, untilMs: running.untilMs },
+  };
+}

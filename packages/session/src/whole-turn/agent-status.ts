@@ -1,0 +1,105 @@
+import { checkpointStatus, type CheckpointStatus } from "@throughline/checkpoint";
+import { readRetries } from "@throughline/compaction";
+import type { SessionEntry } from "@throughline/core";
+import { readFlushState, type FlushPhase } from "@throughline/memory-flush";
+import type { Gauge } from "@throughline/tokens";
+
+/** What a summariser's breaker stands at, as `createSummarizerBreakers` tells it. */
+export interface SummarizerState {
+  readonly name: string;
+  readonly state: "closed" | "open" | "half-open";
+  /** In a row, and how many take it out. */
+  readonly failures: number;
+  readonly threshold: number;
+  /** Until it is tried again; 0 when the next call tries it, null while it is asked. */
+  readonly retryInMs: number | null;
+  readonly lastError: string | null;
+}
+
+/** Whoever keeps the breakers of the summarisers. */
+export interface SummarizerStates {
+  status(): readonly SummarizerState[];
+}
+
+export interface SummarizerStatus extends SummarizerState {
+  /** `retryInMs` in whole minutes, rounded up. */
+  readonly retryInMinutes: number | null;
+}
+
+/** A summary that is to be made again, because no model wrote it or it no longer holds. */
+export interface RetryStatus {
+  /** Of the compaction. */
+  readonly summaryId: string;
+  readonly state: "due" | "waiting" | "given-up";
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  /** Null: given up. */
+  readonly nextAtMs: number | null;
+  /** 0 when it is due; null: given up. */
+  readonly retryInMs: number | null;
+}
+
+/** Where a session and everything around its turns stands. Plain data. */
+export interface AgentSessionStatus {
+  readonly key: string;
+  readonly sessionId: string;
+  /** `interrupted`: a process that is gone left a turn open. */
+  readonly turn: "idle" | "running" | "interrupted";
+  readonly gauge: Gauge;
+  readonly compaction: {
+    /** Those there have been. */
+    readonly count: number;
+    readonly isDue: boolean;
+    /** The size at which it is due; null when the window is not known. */
+    readonly triggerTokens: number | null;
+  };
+  readonly checkpoint: CheckpointStatus;
+  readonly flush: {
+    readonly isOn: boolean;
+    readonly phase: FlushPhase;
+    /** The threshold that was asked last since the last compaction. */
+    readonly askedPercent: number | null;
+    /** What the agent did when it was asked last; null before that. */
+    readonly flushActioned: boolean | null;
+    readonly flushWrote: boolean | null;
+  };
+  /** Summaries of this session that are to be made again. */
+  readonly retries: readonly RetryStatus[];
+  /** Of the summarisers, by name; empty where no breakers were given. */
+  readonly summarizers: readonly SummarizerStatus[];
+}
+
+/** The pending retries of an entry, those that come first before the others. */
+export function retryStatus(entry: SessionEntry, nowMs: number, maxAttempts: number): readonly RetryStatus[] {
+  return Object.entries(readRetries(entry))
+    .map(([summaryId, { attempts, nextAtMs }]): RetryStatus => {
+      const retryInMs = nextAtMs === null ? null : Math.max(0, nextAtMs - nowMs);
+      const state = retryInMs === null ? "given-up" : retryInMs === 0 ? "due" : "waiting";
+      return { summaryId, state, attempts, maxAttempts, nextAtMs, retryInMs };
+    })
+    .toSorted((one, other) => (one.nextAtMs ?? Infinity) - (other.nextAtMs ?? Infinity));
+}
+
+/** What an entry says of everything but the turn, the gauge and the summarisers. */
+export function entryStatus(
+  entry: SessionEntry,
+  {
+    nowMs,
+    maxAttempts,
+    isFlushOn,
+  }: { readonly nowMs: number; readonly maxAttempts: number; readonly isFlushOn: boolean },
+): Pick<AgentSessionStatus, "checkpoint" | "flush" | "retries"> {
+  const { phase, askedPercent, flushActioned, flushWrote } = readFlushState(entry);
+  return {
+    checkpoint: checkpointStatus(entry, nowMs),
+    flush: { isOn: isFlushOn, phase, askedPercent, flushActioned, flushWrote },
+    retries: retryStatus(entry, nowMs, maxAttempts),
+  };
+}
+
+export function summarizerStatus(states: SummarizerStates | null): readonly SummarizerStatus[] {
+  return (states?.status() ?? []).map((state) => {
+    const { retryInMs } = state;
+    return { ...state, retryInMinutes: retryInMs === null ? null : Math.ceil(retryInMs / 60_000) };
+  });
+}

@@ -1,0 +1,217 @@
+import {
+  listCheckpoints,
+  type CheckpointResult,
+  type CheckpointStatus,
+  type ListedCheckpoint,
+} from "@throughline/checkpoint";
+import type { CompactionPlan, CompactionRequest, CompactionResult, NothingToCompact } from "@throughline/compaction";
+import type { RecordDraft, SessionRef } from "@throughline/core";
+import { outdatedSummaryIds } from "@throughline/core/summaries";
+import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
+import type { RunningTurn, Session } from "../session.ts";
+import { SessionHandle } from "../session-handle.ts";
+import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStates } from "./agent-status.ts";
+import type { WholeTurnParts } from "./whole-turn-parts.ts";
+
+export interface HandCompactionOptions {
+  /** Plans and compacts as for a window of so many tokens. @default the session's model's */
+  readonly windowTokens?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A turn is open; `turn` says whose, null for one of this very handle. */
+export interface SessionIsBusy {
+  readonly kind: "busy";
+  readonly turn: RunningTurn | null;
+}
+
+/** How a compaction by hand ended. */
+export type HandCompaction = Exclude<CompactionResult, { readonly kind: "busy" }> | SessionIsBusy;
+
+/** The checkpoints of a session, oldest first, and its counters. */
+export interface SessionCheckpoints {
+  readonly checkpoints: readonly ListedCheckpoint[];
+  readonly status: CheckpointStatus;
+}
+
+export interface InheritOptions {
+  /** The session whose checkpoint it is. @default the session itself */
+  readonly from?: Session | SessionRef;
+  /** @default the newest that can be used */
+  readonly checkpointId?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** How taking over a checkpoint ended. */
+export type Inheritance =
+  | {
+      readonly kind: "inherited";
+      readonly checkpointId: string;
+      /** What stands in front of the conversation from now on: a `compaction`, or a `branch_summary` of another session. */
+      readonly recordId: string;
+      /** Messages of the session that it stands for. */
+      readonly messagesRemoved: number;
+    }
+  | {
+      readonly kind: "nothing";
+      /**
+       * `no-checkpoint`: none can be used. `not-empty`: what another session knew goes before the first message only.
+       * `no-gain`: it is no shorter than what it would stand for. `superseded`: another compaction was faster.
+       */
+      readonly reason: "no-checkpoint" | "not-empty" | "no-gain" | "superseded";
+    }
+  | SessionIsBusy;
+
+interface HandWorkOptions {
+  readonly parts: WholeTurnParts;
+  readonly estimator: TokenEstimator;
+  readonly breakers: SummarizerStates | null;
+  readonly maxAttempts: number;
+}
+
+/** What is done with a session by hand, between its turns. */
+export class HandWork {
+  readonly #options: HandWorkOptions;
+
+  constructor(options: HandWorkOptions) {
+    this.#options = options;
+  }
+
+  async plan(session: Session, options: HandCompactionOptions): Promise<CompactionPlan | NothingToCompact> {
+    await session.refresh();
+    return this.#options.parts.compactor.plan(session.ref, await this.#request(session, options));
+  }
+
+  async compact(session: Session, options: HandCompactionOptions): Promise<HandCompaction> {
+    return this.#compact(session, await this.#readyRequest(session, options));
+  }
+
+  checkpoint(session: Session): Promise<CheckpointResult> {
+    return session.messages().then(({ gauge }) => this.#options.parts.checkpointer.make(session.ref, gauge.tokens));
+  }
+
+  async checkpoints(session: Session, signal?: AbortSignal): Promise<SessionCheckpoints> {
+    const { store, clock } = this.#options.parts;
+    const checkpoints = await listCheckpoints(store, session.ref, signal === undefined ? {} : { signal });
+    await session.refresh();
+    return { checkpoints, status: this.#entryStatus(session, clock.nowMs()).checkpoint };
+  }
+
+  async inherit(session: Session, { from, checkpointId, signal }: InheritOptions): Promise<Inheritance> {
+    const ref = from === undefined ? session.ref : "ref" in from ? from.ref : from;
+    const isOwn = JSON.stringify(ref) === JSON.stringify(session.ref);
+    if (!isOwn) return this.#inheritFrom(session, ref, checkpointId ?? null, signal);
+    const request = await this.#readyRequest(session, signal === undefined ? {} : { signal });
+    if (request === null) return busy(session);
+    const way = { checkpointId: checkpointId ?? null };
+    const result = await this.#compact(session, { ...request, way });
+    if (result.kind === "busy") return result;
+    if (result.kind === "superseded") return { kind: "nothing", reason: "superseded" };
+    if (result.kind === "nothing") {
+      return { kind: "nothing", reason: result.reason === "no-gain" ? "no-gain" : "no-checkpoint" };
+    }
+    const { recordId, messagesRemoved, checkpointId: taken } = result;
+    return { kind: "inherited", checkpointId: taken ?? "", recordId, messagesRemoved };
+  }
+
+  async status(session: Session): Promise<AgentSessionStatus> {
+    const { parts, breakers } = this.#options;
+    await session.refresh();
+    const { gauge } = await session.messages();
+    const { tokens, windowTokens } = gauge;
+    const { due, triggerTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
+    const isRunning = session.running !== null || (session instanceof SessionHandle && session.isInTurn);
+    return {
+      key: session.key,
+      sessionId: session.sessionId,
+      turn: isRunning ? "running" : session.interrupted === null ? "idle" : "interrupted",
+      gauge,
+      compaction: { count: session.entry.compactionCount ?? 0, isDue: due, triggerTokens },
+      ...this.#entryStatus(session, parts.clock.nowMs()),
+      summarizers: summarizerStatus(breakers),
+    };
+  }
+
+  #entryStatus({ entry }: Session, nowMs: number): ReturnType<typeof entryStatus> {
+    const { parts, maxAttempts } = this.#options;
+    return entryStatus(entry, { nowMs, maxAttempts, isFlushOn: parts.flush !== null });
+  }
+
+  /** Null while a turn is open: no summariser is asked for nothing. */
+  async #readyRequest(session: Session, options: HandCompactionOptions): Promise<CompactionRequest | null> {
+    if (session instanceof SessionHandle && session.isInTurn) return null;
+    await session.refresh();
+    return session.running === null ? this.#request(session, options) : null;
+  }
+
+  async #request(session: Session, { windowTokens, signal }: HandCompactionOptions): Promise<CompactionRequest> {
+    const { chat, modelId } = session.model;
+    const { gauge } = await session.messages();
+    const kept = session.entry["throughline"] as { readonly calibration?: unknown } | undefined;
+    return {
+      counter: await this.#options.estimator.counterFor({ provider: chat.provider, modelId }),
+      calibration: readCalibration(kept?.calibration) ?? emptyCalibration,
+      windowTokens: windowTokens ?? gauge.windowTokens,
+      totalTokens: gauge.tokens,
+      way: "asked",
+      ...(signal === undefined ? {} : { signal }),
+    };
+  }
+
+  async #compact(session: Session, request: CompactionRequest | null): Promise<HandCompaction> {
+    if (request === null) return busy(session);
+    const result = await this.#options.parts.compactor.compact(session.ref, request);
+    await session.refresh();
+    return result.kind === "busy" ? busy(session) : result;
+  }
+
+  /** What another session knew, in front of one in which nothing was said yet. */
+  async #inheritFrom(
+    session: Session,
+    from: SessionRef,
+    checkpointId: string | null,
+    signal?: AbortSignal,
+  ): Promise<Inheritance> {
+    await session.refresh();
+    if (session.running !== null) return busy(session);
+    if ((await session.messages()).messages.length > 0) return { kind: "nothing", reason: "not-empty" };
+    const found = await this.#newestCheckpoint(from, checkpointId, signal);
+    if (found === null) return { kind: "nothing", reason: "no-checkpoint" };
+    const draft: RecordDraft = {
+      type: "branch_summary",
+      fromId: found.id,
+      summary: found.text,
+      details: { v: 1, source: "checkpoint", fromKey: from.key },
+    };
+    const { records } = await session.append([draft], { expectHead: session.head.headId });
+    return { kind: "inherited", checkpointId: found.id, recordId: records[0]?.id ?? "", messagesRemoved: 0 };
+  }
+
+  async #newestCheckpoint(
+    ref: SessionRef,
+    checkpointId: string | null,
+    signal?: AbortSignal,
+  ): Promise<{ readonly id: string; readonly text: string } | null> {
+    const { store } = this.#options.parts;
+    const options = signal === undefined ? {} : { signal };
+    const listed = await listCheckpoints(store, ref, options);
+    const wanted = checkpointId === null ? listed : listed.filter(({ id }) => id === checkpointId);
+    if (wanted.length === 0) return null;
+    const outdated = new Set<string>();
+    for await (const page of store.read(ref, { ...options, afterSeq: wanted[0]?.seq ?? 0 })) {
+      for (const id of outdatedSummaryIds(page.records)) outdated.add(id);
+    }
+    const newest = wanted.findLast(({ id, summary }) => !outdated.has(id) && summary.trim() !== "");
+    return newest === undefined ? null : { id: newest.id, text: textOf(newest) };
+  }
+}
+
+function busy({ running }: Session): SessionIsBusy {
+  return { kind: "busy", turn: running };
+}
+
+function textOf({ summary, keyDecisions, openQuestions }: ListedCheckpoint): string {
+  const list = (heading: string, items: readonly string[]): string =>
+    items.length === 0 ? "" : `\n\n${heading}:\n${items.map((item) => `- ${item}`).join("\n")}`;
+  return `${summary.trim()}${list("Decisions", keyDecisions)}${list("Open questions", openQuestions)}`;
+}
