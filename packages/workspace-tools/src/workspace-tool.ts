@@ -28,16 +28,22 @@ type Run = (args: ToolArguments, signal: AbortSignal) => Promise<AgentToolResult
 export function workspaceTool(definition: ToolDefinition, run: Run): AgentTool {
   return {
     definition,
-    async run(args, { signal }) {
-      assertNotAborted(signal);
-      try {
-        return await run(args, signal);
-      } catch (error) {
-        if (error instanceof ToolRefusal) return refusedResult(error);
-        throw error;
-      }
-    },
+    run: (args, { signal }) =>
+      refusing(async () => {
+        assertNotAborted(signal);
+        return run(args, signal);
+      }),
   };
+}
+
+/** What a refusal throws comes as the answer it is. */
+export async function refusing(run: () => Promise<AgentToolResult>): Promise<AgentToolResult> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof ToolRefusal) return refusedResult(error);
+    throw error;
+  }
 }
 
 /** @throws {ThroughlineError} ABORTED */

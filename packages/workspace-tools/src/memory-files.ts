@@ -1,0 +1,113 @@
+import { Buffer } from "node:buffer";
+import { splitPassages, type TextPassage } from "./split-passages.ts";
+import { ToolRefusal } from "./tool-refusal.ts";
+import { assertText } from "./read-lines.ts";
+import type { WorkspaceFolder } from "./workspace-folder.ts";
+import { assertNotAborted } from "./workspace-tool.ts";
+
+/** A piece of a memory file. */
+export interface MemoryPassage extends TextPassage {
+  /** Relative to the workspace. */
+  readonly path: string;
+}
+
+export interface MemoryFileLimits {
+  readonly files: number;
+  /** Of one file; the rest of a longer one is not searched. */
+  readonly fileBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface MemoryFiles {
+  readonly passages: readonly MemoryPassage[];
+  readonly fileCount: number;
+  /** What was left out, for the model. */
+  readonly notes: readonly string[];
+}
+
+/** How deep folders lie in each other. */
+const mostLevels = 8;
+const mostEntries = 2000;
+
+/** Reads the text files at the given places of the workspace; a place that is not there holds nothing. */
+export async function readMemoryFiles(
+  folder: WorkspaceFolder,
+  places: readonly string[],
+  limits: MemoryFileLimits,
+  signal: AbortSignal,
+): Promise<MemoryFiles> {
+  const reading = new MemoryReading(folder, limits, signal);
+  for (const path of places) await reading.add(path, mostLevels);
+  return { passages: reading.passages, fileCount: reading.fileCount, notes: [...reading.notes] };
+}
+
+class MemoryReading {
+  readonly passages: MemoryPassage[] = [];
+  readonly notes: Set<string> = new Set();
+  fileCount = 0;
+  #bytes = 0;
+  readonly #folder: WorkspaceFolder;
+  readonly #limits: MemoryFileLimits;
+  readonly #signal: AbortSignal;
+
+  constructor(folder: WorkspaceFolder, limits: MemoryFileLimits, signal: AbortSignal) {
+    this.#folder = folder;
+    this.#limits = limits;
+    this.#signal = signal;
+  }
+
+  /** A file or a folder, whatever lies there. What may not be read ends nothing: the rest is searched. */
+  async add(path: string, levels: number): Promise<void> {
+    assertNotAborted(this.#signal);
+    try {
+      await this.#addFile(path);
+    } catch (error) {
+      if (!(error instanceof ToolRefusal)) throw error;
+      if (error.reason === "not-a-file") await this.#addFolder(path, levels);
+      else if (error.reason !== "missing" && error.reason !== "binary") this.notes.add(error.message);
+    }
+  }
+
+  async #addFolder(path: string, levels: number): Promise<void> {
+    if (levels === 0) {
+      this.notes.add(`folders deeper than ${mostLevels} levels were not searched`);
+      return;
+    }
+    try {
+      const { entries, isWhole } = await this.#folder.list(await this.#folder.locate(path), mostEntries);
+      if (!isWhole) this.notes.add(`of a folder with more than ${mostEntries} entries only those were searched`);
+      // The newest notes have the last names where they are dated: a limit must not cut those off.
+      for (const { name, kind } of entries.toReversed()) {
+        if (kind !== "file" && kind !== "folder") continue;
+        if (kind === "folder") await this.#addFolder(`${path}/${name}`, levels - 1);
+        else await this.add(`${path}/${name}`, levels - 1);
+      }
+    } catch (error) {
+      if (!(error instanceof ToolRefusal)) throw error;
+      if (error.reason !== "missing" && error.reason !== "not-a-folder") this.notes.add(error.message);
+    }
+  }
+
+  async #addFile(path: string): Promise<void> {
+    const place = await this.#folder.locate(path);
+    if (this.fileCount >= this.#limits.files || this.#bytes >= this.#limits.totalBytes) {
+      if ((await this.#folder.stateOf(place)) !== null)
+        this.notes.add(`not all memory files were searched: at most ${this.#limits.files} at once`);
+      return;
+    }
+    const { handle, sizeBytes } = await this.#folder.openFile(place);
+    try {
+      const buffer = Buffer.alloc(Math.min(sizeBytes, this.#limits.fileBytes));
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+      const bytes = buffer.subarray(0, bytesRead);
+      assertText(bytes, path, sizeBytes);
+      this.fileCount += 1;
+      this.#bytes += bytesRead;
+      if (sizeBytes > this.#limits.fileBytes)
+        this.notes.add(`of files over ${this.#limits.fileBytes} bytes only the beginning was searched`);
+      for (const passage of splitPassages(bytes.toString("utf8"))) this.passages.push({ path, ...passage });
+    } finally {
+      await handle.close();
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import type { SearchFacet, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import { searchIndexText } from "@throughline/core/store-search";
+import { episodesOf, type Episode } from "./episodes.ts";
+import { assertNotAborted } from "./workspace-tool.ts";
+
+export interface TranscriptLimits {
+  /** Most records that are read for one search. */
+  readonly records: number;
+  readonly bytes: number;
+}
+
+export interface TranscriptQuestion {
+  /** Scoped to the agent that asks. */
+  readonly store: SessionStore;
+  /** The session the call belongs to. */
+  readonly ref: SessionRef;
+  readonly reach: "self" | "agent";
+  readonly query: string;
+  /** Of the tool that asks. */
+  readonly toolName: string;
+  readonly limits: TranscriptLimits;
+  readonly signal: AbortSignal;
+}
+
+export interface FoundEpisodes {
+  readonly episodes: readonly Episode[];
+  readonly recordCount: number;
+  readonly notes: readonly string[];
+}
+
+/**
+ * The episodes that may hold an answer: by the store's index the surroundings of records with the question's words, else
+ * the newest records within the limits. Of the session that asks, only what its context no longer holds.
+ */
+export async function findEpisodes(question: TranscriptQuestion): Promise<FoundEpisodes> {
+  const { store, ref, signal } = question;
+  const own = await store.load(ref, { signal });
+  const search = new TranscriptSearch(question, own);
+  return store.search === undefined ? search.scanned() : search.indexed(store.search);
+}
+
+/** Of a question with more words the longest are looked up: names and numbers, not articles. */
+const mostWords = 16;
+const hitsEach = 40;
+const mostCandidates = 60;
+/** What stands so near to a record belongs to it. */
+const recordsAround = 12;
+
+interface Candidate {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly seq: number;
+  score: number;
+}
+
+class TranscriptSearch {
+  readonly #question: TranscriptQuestion;
+  readonly #own: SessionState | null;
+  readonly #episodes: Episode[] = [];
+  readonly #notes: Set<string> = new Set();
+  #records = 0;
+  #bytes = 0;
+  #contextFromSeq: number | null = null;
+
+  constructor(question: TranscriptQuestion, own: SessionState | null) {
+    this.#question = question;
+    this.#own = own;
+  }
+
+  async scanned(): Promise<FoundEpisodes> {
+    for await (const state of this.#sessions()) {
+      if (this.#isFull()) {
+        this.#notes.add("older records were not searched");
+        break;
+      }
+      await this.#scan(state);
+    }
+    return this.#result();
+  }
+
+  async indexed(facet: SearchFacet): Promise<FoundEpisodes> {
+    const { query, ref, reach, signal } = this.#question;
+    const candidates = new Map<string, Candidate>();
+    for (const word of wordsToLookUp(query)) {
+      const hits: Candidate[] = [];
+      const place = { namespace: ref.namespace, agentId: ref.agentId, ...(reach === "self" ? { key: ref.key } : {}) };
+      // In quotes nothing in it is anything but a word.
+      for await (const hit of facet.search({ text: `"${word}"`, state: "active", limit: hitsEach, signal, ...place })) {
+        if (await this.#isInContext(hit)) continue;
+        hits.push({ ref: hit.ref, sessionId: hit.sessionId, seq: hit.seq, score: 0 });
+      }
+      for (const [place, hit] of hits.entries()) {
+        const id = `${hit.sessionId} ${hit.seq}`;
+        const candidate = candidates.get(id) ?? hit;
+        candidate.score += Math.log(1 + (hitsEach + 1) / hits.length) * (1 - place / (2 * hitsEach));
+        candidates.set(id, candidate);
+      }
+    }
+    const best = [...candidates.values()].toSorted((one, other) => other.score - one.score).slice(0, mostCandidates);
+    for (const span of spansAround(best)) {
+      if (this.#isFull()) break;
+      await this.#readSpan(span);
+    }
+    return this.#result();
+  }
+
+  #result(): FoundEpisodes {
+    return { episodes: this.#episodes, recordCount: this.#records, notes: [...this.#notes] };
+  }
+
+  #isFull(): boolean {
+    const { records, bytes } = this.#question.limits;
+    return this.#records >= records || this.#bytes >= bytes;
+  }
+
+  async *#sessions(): AsyncGenerator<SessionState> {
+    const { store, ref, reach, signal } = this.#question;
+    if (this.#own !== null) yield this.#own;
+    if (reach === "self") return;
+    let cursor: string | null = null;
+    do {
+      assertNotAborted(signal);
+      const page = await store.list({
+        namespace: ref.namespace,
+        agentId: ref.agentId,
+        limit: 100,
+        signal,
+        ...(cursor === null ? {} : { cursor }),
+      });
+      for (const state of page.sessions) if (state.sessionId !== this.#own?.sessionId) yield state;
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+  }
+
+  async #scan(state: SessionState): Promise<void> {
+    const { store, signal, limits } = this.#question;
+    const isOwn = state.sessionId === this.#own?.sessionId;
+    const records: StoredRecord[] = [];
+    const left = limits.records - this.#records;
+    const range = isOwn ? { beforeSeq: await this.#contextFrom(state) } : {};
+    for await (const page of store.read(state.ref, { order: "descending", limit: left, signal, ...range })) {
+      assertNotAborted(signal);
+      for (const record of page.records) this.#bytes += record.bytes;
+      records.push(...page.records);
+      if (this.#bytes >= limits.bytes) break;
+    }
+    this.#records += records.length;
+    if (this.#isFull()) this.#notes.add("older records were not searched");
+    this.#add(state, records.toReversed());
+  }
+
+  async #readSpan({ ref, sessionId, fromSeq, toSeq }: Span): Promise<void> {
+    const { store, signal } = this.#question;
+    const isOwn = sessionId === this.#own?.sessionId;
+    const beforeSeq = isOwn && this.#own !== null ? Math.min(toSeq + 1, await this.#contextFrom(this.#own)) : toSeq + 1;
+    const records: StoredRecord[] = [];
+    for await (const page of store.read(ref, { afterSeq: fromSeq - 1, beforeSeq, signal })) {
+      for (const record of page.records) this.#bytes += record.bytes;
+      records.push(...page.records);
+    }
+    this.#records += records.length;
+    this.#add({ ref, sessionId }, records);
+  }
+
+  #add(session: { readonly ref: SessionRef; readonly sessionId: string }, records: readonly StoredRecord[]): void {
+    this.#episodes.push(...episodesOf(session, records, this.#question.toolName));
+  }
+
+  async #isInContext({ sessionId, seq }: { readonly sessionId: string; readonly seq: number }): Promise<boolean> {
+    return this.#own !== null && sessionId === this.#own.sessionId && seq >= (await this.#contextFrom(this.#own));
+  }
+
+  /** From where on the session's own context holds the records; without a stated window, from the user's last words. */
+  async #contextFrom(own: SessionState): Promise<number> {
+    this.#contextFromSeq ??= own.head.windowSeq ?? (await this.#lastUserSeq(own));
+    return this.#contextFromSeq;
+  }
+
+  async #lastUserSeq({ ref, head }: SessionState): Promise<number> {
+    const { store, signal } = this.#question;
+    for await (const page of store.read(ref, { order: "descending", limit: 500, signal })) {
+      for (const { seq, type, record } of page.records) {
+        const message = record["message"];
+        const isUser = type === "message" && (message as { readonly role?: unknown } | null)?.role === "user";
+        if (isUser) return seq;
+      }
+    }
+    return head.lastSeq + 1;
+  }
+}
+
+function wordsToLookUp(query: string): readonly string[] {
+  const { words, names } = searchIndexText(query.slice(0, 2000));
+  const all = [...new Set([...names.split(" "), ...words.split(" ")])].filter((word) => word !== "");
+  return all.toSorted((one, other) => other.length - one.length).slice(0, mostWords);
+}
+
+interface Span {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly fromSeq: number;
+  toSeq: number;
+}
+
+/** The surroundings of the candidates, those that touch in one; the order of the best candidate in each. */
+function spansAround(candidates: readonly Candidate[]): readonly Span[] {
+  const inOrder = candidates.toSorted((one, other) =>
+    one.sessionId === other.sessionId ? one.seq - other.seq : one.sessionId < other.sessionId ? -1 : 1,
+  );
+  const spans: Span[] = [];
+  for (const { ref, sessionId, seq } of inOrder) {
+    const last = spans.at(-1);
+    if (last?.sessionId === sessionId && seq - recordsAround <= last.toSeq + 1) last.toSeq = seq + recordsAround;
+    else spans.push({ ref, sessionId, fromSeq: Math.max(1, seq - recordsAround), toSeq: seq + recordsAround });
+  }
+  const rank = new Map(candidates.map(({ sessionId, seq }, index) => [`${sessionId} ${seq}`, index]));
+  const bestIn = ({ sessionId, fromSeq, toSeq }: Span): number => {
+    let best = Number.POSITIVE_INFINITY;
+    for (let seq = fromSeq; seq <= toSeq; seq++) best = Math.min(best, rank.get(`${sessionId} ${seq}`) ?? best);
+    return best;
+  };
+  return spans.toSorted((one, other) => bestIn(one) - bestIn(other));
+}
