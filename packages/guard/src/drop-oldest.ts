@@ -28,14 +28,18 @@ export function dropOldest(messages: readonly unknown[], options: DropOptions): 
   let low = 1;
   let high = conversation.length;
   let found: readonly unknown[] | null = null;
+  let isEnough = false;
   // The later the cut, the smaller the list: the first cut that fits leaves out the least.
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const cut = findCut(conversation, middle, low - 1);
     const candidate = cut === null ? null : build(cut);
     if (cut === null || candidate === null) break;
-    found = candidate;
-    if (options.estimate(candidate) <= target) high = Math.min(middle, cut);
+    const fits = options.estimate(candidate) <= target;
+    // One that is too large is only of use while none has been enough.
+    if (fits || !isEnough) found = candidate;
+    isEnough ||= fits;
+    if (fits) high = Math.min(middle, cut);
     else low = Math.max(middle, cut) + 1;
   }
   return found !== null && options.estimate(found) < options.estimate(messages) ? found : null;

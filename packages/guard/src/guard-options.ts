@@ -130,7 +130,10 @@ export type GuardEvent =
     }
   | { readonly name: "guard.no-progress"; readonly remedy: Remedy; readonly cause: unknown }
   | { readonly name: "guard.learned"; readonly limits: LearnedLimits }
-  /** A reply whose count is too low for its prompt, without proof: old servers leave the cached part out. */
+  /**
+   * A reply whose count is too low for its prompt, by an estimate that rests on earlier ones, without proof: old servers
+   * leave the cached part out.
+   */
   | { readonly name: "guard.truncation-suspected"; readonly promptTokens: number; readonly estimate: ContextEstimate }
   | { readonly name: "guard.count-failed"; readonly cause: unknown }
   | { readonly name: "guard.summary-failed"; readonly cause: unknown; readonly droppedMessages: number };

@@ -1,18 +1,20 @@
 import { ThroughlineError } from "@throughline/core";
 import { contextOverflowError } from "./context-overflow-error.ts";
-import type { Calibration, ContextEstimate } from "@throughline/tokens";
+import { calibratedFactor, type Calibration, type ContextEstimate } from "@throughline/tokens";
 import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";
 import { classifyOverflow } from "./classify-overflow.ts";
-import { applyChanges, type GuardChange, type RecordIdsOfMessages } from "./guard-change.ts";
+import { applyChanges } from "./apply-changes.ts";
+import type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
 import type { GuardAttempt, GuardedRequest, GuardOptions, GuardOutcome } from "./guard-options.ts";
-import { createGuardTurn } from "./guard-options.ts";
-import { nextRemedy, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
+import { createGuardTurn, type GuardTurn } from "./guard-options.ts";
+import { kindToCure, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
 import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
 import { countedBy, mayBeOverflow, probedOverflow } from "./overflow-probe.ts";
 import { overflowInReply, silentOverflow } from "./overflow-in-reply.ts";
 import { silentTruncation } from "./ollama.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 import { readReply } from "./read-reply.ts";
+import { RemedyLadder } from "./remedy-ladder.ts";
 import {
   createSizeGauge,
   guardedRequest,
@@ -21,7 +23,7 @@ import {
   smallerWindow,
   type SizeGauge,
 } from "./request-size.ts";
-import { bindsThinking, stripThinking } from "./strip-thinking.ts";
+import { unbound } from "./unbound-request.ts";
 
 /** One guarded call in progress: what each state does. The order of the states is `guardSteps`. */
 export interface GuardRun<Reply> {
@@ -47,6 +49,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
   readonly #options: GuardOptions<Reply>;
   readonly #gauge: SizeGauge;
   readonly #signal: AbortSignal | null;
+  /** The estimate rests on what the provider has measured of this model. */
+  readonly #isMeasured: boolean;
   #request: GuardedRequest;
   #recordIds: RecordIdsOfMessages;
   #limits: LearnedLimits;
@@ -58,12 +62,15 @@ class CallRun<Reply> implements GuardRun<Reply> {
   #isNews = false;
   #counted: number | null = null;
   #stated: number | null = null;
-  readonly #used = new Set<Remedy>();
+  readonly #ladder: RemedyLadder;
+  readonly #turn: GuardTurn;
+  #hasAskedWindow = false;
+  /** Overflows that stated no size. */
+  #silentRefusals = 0;
   readonly #effective: Remedy[] = [];
   readonly #changes: GuardChange[] = [];
   readonly #attempts: GuardAttempt[] = [];
   #calls = 0;
-  #ownCures = 0;
   #reply: Reply | null = null;
   #partial: unknown = notKept;
   /** True once an unreadable refusal was looked into, and while what to do about it is open. */
@@ -82,7 +89,10 @@ class CallRun<Reply> implements GuardRun<Reply> {
     } = options;
     const messages = applyChanges(request.messages, keptChanges, recordIds);
     this.#options = options;
+    this.#turn = options.turn ?? createGuardTurn();
+    this.#ladder = new RemedyLadder(options.maxRetries ?? 2);
     this.#signal = options.signal ?? null;
+    this.#isMeasured = actual !== null || calibratedFactor(calibration, counter).observations > 0;
     this.#recordIds = recordIds;
     this.#limits = limits;
     this.#window = smallerWindow(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
@@ -125,14 +135,13 @@ class CallRun<Reply> implements GuardRun<Reply> {
     await this.#askWindow();
     let isShrunk = false;
     for (;;) {
-      const remedy = nextRemedy(this.#kind, this.#used);
-      if (remedy === null || !this.#mayRetry(remedy)) return isShrunk ? "shrunk" : this.#deadEnd();
-      this.#used.add(remedy);
+      const remedy = this.#ladder.next(this.#kind, this.#calls);
+      if (remedy === null) return isShrunk ? "shrunk" : this.#deadEnd();
       const hasHelped = await this.#tryRemedy(remedy);
       if (this.#isAborted()) return "aborted";
       isShrunk ||= hasHelped;
       // Without a window nothing tells whether it is enough, and the last call has nothing after it to fall back on.
-      if (isShrunk && !(this.#window === null && this.#isLastRetry())) return "shrunk";
+      if (isShrunk && !(this.#window === null && this.#ladder.isLastCall(this.#calls))) return "shrunk";
     }
   }
 
@@ -141,8 +150,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#isProbe = false;
     this.#isNews = false;
     this.error = this.#overflowCause;
-    if (this.#used.has("truncate")) return "failed";
-    this.#used.add("truncate");
+    if (this.#ladder.isTried("truncate")) return "failed";
     return (await this.#tryRemedy("truncate")) ? "shrunk" : "failed";
   }
 
@@ -235,7 +243,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#overflowCause = cause;
     this.#stated = overflow.inputTokens;
     this.#isNews = true;
-    this.#kind = overflow.kind ?? "input";
+    this.#ladder.refused();
+    this.#kind = kindToCure(overflow);
     this.#attempts.push(this.#attempt(attempt, isKept ? "broke-off" : "overflowed"));
     this.#options.onEvent?.({ name: "guard.overflow", attempt, overflow });
     this.#learn(overflow);
@@ -258,10 +267,14 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const isNews = this.#isNews;
     this.#isNews = false;
     if (!isNews || this.#overflow?.limitTokens !== null || this.#kind !== "input") return;
-    if (readWindow && this.#used.size === 0)
+    if (readWindow && !this.#hasAskedWindow) {
+      this.#hasAskedWindow = true;
       this.#window = smallerWindow(this.#window, await readWindow(this.#signal).catch(() => null));
-    if (this.#overflow.inputTokens === null && this.#window !== null && this.estimate.tokens < this.#window)
-      this.#correctBy(this.#window + 1);
+    }
+    if (this.#overflow.inputTokens !== null || this.#window === null) return;
+    // Refused again after being made to fit: the estimate is further off than by a little.
+    const assumed = this.#window * (1 + this.#silentRefusals++ / 2) + 1;
+    if (this.estimate.tokens < assumed) this.#correctBy(assumed);
   }
 
   #learn(overflow: OverflowClassification): void {
@@ -280,7 +293,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
       this.#window = window;
       return true;
     }
-    this.#options.onEvent?.({ name: "guard.truncation-suspected", promptTokens, estimate: this.estimate });
+    // A first estimate may be off by as much: only one that rests on what was measured before raises a suspicion.
+    if (this.#isMeasured)
+      this.#options.onEvent?.({ name: "guard.truncation-suspected", promptTokens, estimate: this.estimate });
     return false;
   }
 
@@ -305,9 +320,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   async #compact(): Promise<Remedied | null> {
-    const { compact, turn = createGuardTurn() } = this.#options;
-    if (!compact || turn.compactions > 0) return null;
-    turn.compactions += 1;
+    const { compact } = this.#options;
+    if (!compact || this.#turn.compactions > 0) return null;
+    this.#turn.compactions += 1;
     const request = this.#request;
     const compacted = await compact({
       ...request,
@@ -317,21 +332,17 @@ class CallRun<Reply> implements GuardRun<Reply> {
       estimate: (messages) => this.#gauge.estimate({ messages, system: null }).tokens,
       signal: this.#signal,
     });
-    if (
-      compacted === null ||
-      this.#gauge.estimate({ ...request, messages: compacted.messages }).tokens >= this.estimate.tokens
-    )
-      return null;
+    // Nothing to compact by these figures: nothing was used up.
+    if (compacted === null) this.#turn.compactions -= 1;
+    const after = compacted === null ? null : this.#gauge.estimate({ ...request, messages: compacted.messages });
+    if (compacted === null || after === null || after.tokens >= this.estimate.tokens) return null;
     this.#recordIds = compacted.recordIds ?? [];
     return replaceHistory({ request, kind: this.#kind }, compacted.messages);
   }
 
   /** Takes a smaller request over; false, and nothing is changed, when it is not smaller. */
-  #take(remedy: Remedy, { request, changes }: Remedied, before: ContextEstimate): boolean {
-    const first = Math.min(...changes.map(({ index }) => index));
-    const binds = request.messages !== this.#request.messages && bindsThinking(this.#options.model);
-    const messages = binds ? stripThinking(request.messages, Math.max(0, first)) : request.messages;
-    const next = messages === request.messages ? request : { ...request, messages };
+  #take(remedy: Remedy, remedied: Remedied, before: ContextEstimate): boolean {
+    const { request: next, changes } = unbound(this.#request, remedied, this.#kind, this.#options.model);
     const estimate = this.#gauge.estimate(next);
     const isSmaller = estimate.tokens < before.tokens || ownCures.has(remedy);
     if (!isSmaller) return false;
@@ -340,7 +351,6 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#counted = null;
     this.estimate = estimate;
     this.#effective.push(remedy);
-    if (ownCures.has(remedy)) this.#ownCures += 1;
     this.#changes.push(...changes);
     this.#options.onEvent?.({ name: "guard.shrunk", remedy, changes, tokens: estimate.tokens });
     return true;
@@ -348,28 +358,19 @@ class CallRun<Reply> implements GuardRun<Reply> {
 
   async #tryRemedy(remedy: Remedy): Promise<boolean> {
     let cause: unknown = null;
+    let hasWorked = false;
     try {
       const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
-      if (done !== null && this.#take(remedy, done, this.estimate)) {
-        // The places of records are no longer theirs.
-        if (remedy === "drop") this.#recordIds = [];
-        return true;
-      }
+      hasWorked = done !== null && this.#take(remedy, done, this.estimate);
     } catch (error) {
       // A compaction that fails is one remedy less; the overflow is what is raised in the end.
       cause = error;
     }
-    this.#options.onEvent?.({ name: "guard.no-progress", remedy, cause });
-    return false;
-  }
-
-  #isLastRetry(): boolean {
-    return this.#calls > 0 && this.#calls - this.#ownCures >= (this.#options.maxRetries ?? 2);
-  }
-
-  #mayRetry(remedy: Remedy): boolean {
-    const retries = this.#options.maxRetries ?? 2;
-    return this.#calls === 0 || ownCures.has(remedy) || this.#calls - this.#ownCures <= retries;
+    this.#ladder.tried(remedy, hasWorked);
+    // The places of records are no longer theirs.
+    if (hasWorked && remedy === "drop") this.#recordIds = [];
+    if (!hasWorked) this.#options.onEvent?.({ name: "guard.no-progress", remedy, cause });
+    return hasWorked;
   }
 
   #deadEnd(): GuardStep {

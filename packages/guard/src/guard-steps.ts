@@ -1,4 +1,4 @@
-import type { OverflowKind } from "./overflow.ts";
+import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 
 /** Where a guarded call stands. `SPEC.md` is normative. */
 export type GuardState = "checking" | "calling" | "shrinking" | "done" | "kept" | "raised" | "passed-on";
@@ -16,7 +16,7 @@ export type GuardStep =
   | "stuck-unsure"
   | "aborted";
 
-/** A way to make a request smaller. Each is used at most once in a guarded call, which is why it always ends. */
+/** A way to make a request smaller. Each works at most once between two calls, and calls are bounded, which is why it always ends. */
 export type Remedy = "output-budget" | "media" | "item" | "truncate" | "compact" | "squeeze" | "drop";
 
 /** The state after each step; null where the step cannot happen. */
@@ -57,6 +57,12 @@ export const ownCures: ReadonlySet<Remedy> = new Set(["output-budget", "media", 
 /** The first remedy for a kind that has not been used; null when there is none left. */
 export function nextRemedy(kind: OverflowKind, used: ReadonlySet<Remedy>): Remedy | null {
   return remedyLadders[kind].find((remedy) => !used.has(remedy)) ?? null;
+}
+
+/** The kind whose cures are tried. A prompt that fits by itself was refused for the answer that is to follow it. */
+export function kindToCure({ kind, inputTokens, limitTokens }: OverflowClassification): OverflowKind {
+  const fitsAlone = kind === "input" && inputTokens !== null && limitTokens !== null && inputTokens < limitTokens;
+  return fitsAlone ? "io" : (kind ?? "input");
 }
 
 /** True when nothing follows. */

@@ -1,7 +1,7 @@
 export { classifyOverflow } from "./classify-overflow.ts";
 export type { ClassifyOptions, OverflowClassifier } from "./classify-overflow.ts";
 export type { FailureCategory, OverflowClassification, OverflowKind } from "./overflow.ts";
-export { applyChanges } from "./guard-change.ts";
+export { applyChanges } from "./apply-changes.ts";
 export type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
 export { guardCall } from "./guard-call.ts";
 export { createGuardTurn } from "./guard-options.ts";

@@ -1,5 +1,8 @@
 import type { ModelName } from "@throughline/tokens";
+import { fingerprint } from "./fingerprint.ts";
+import { bytesOf, type GuardChange } from "./guard-change.ts";
 import { isFields } from "./message-slots.ts";
+import type { OverflowKind } from "./overflow.ts";
 
 const thinkingTypes: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]);
 
@@ -14,14 +17,72 @@ export function bindsThinking({ modelId }: ModelName): boolean {
   return version >= (family === "fable" || family === "mythos" ? 501 : 505);
 }
 
+/** Which thinking goes: by the place of its reply, or by itself. */
+type IsOut = (index: number, block: object) => boolean;
+
 /** Takes signed thinking out of the replies from a message on. What a model said stays. */
 export function stripThinking(messages: readonly unknown[], fromIndex: number): readonly unknown[] {
-  return messages.map((message, index) => {
-    if (index < fromIndex || !isFields(message) || message["role"] !== "assistant") return message;
-    const content: unknown = message["content"];
-    if (!Array.isArray(content)) return message;
-    const kept = content.filter((block: unknown) => !isFields(block) || !thinkingTypes.has(block["type"]));
-    if (kept.length === content.length) return message;
-    return { ...message, content: kept.length > 0 ? kept : [{ type: "text", text: "[thinking left out]" }] };
-  });
+  return withoutThinking(messages, (index) => index >= fromIndex);
+}
+
+/** The same list when nothing goes. */
+function withoutThinking(messages: readonly unknown[], isOut: IsOut): readonly unknown[] {
+  let changed: unknown[] | null = null;
+  for (const [index, message] of messages.entries()) {
+    const content = thinkingContent(message);
+    const kept = content?.filter((block) => !isThinking(block) || !isOut(index, block));
+    if (content === null || kept === undefined || kept.length === content.length) continue;
+    changed ??= [...messages];
+    changed[index] = {
+      ...(message as object),
+      content: kept.length > 0 ? kept : [{ type: "text", text: "[thinking left out]" }],
+    };
+  }
+  return changed ?? messages;
+}
+
+function thinkingContent(message: unknown): readonly unknown[] | null {
+  if (!isFields(message) || message["role"] !== "assistant" || !Array.isArray(message["content"])) return null;
+  return message["content"] as readonly unknown[];
+}
+
+function isThinking(block: unknown): block is object {
+  return isFields(block) && thinkingTypes.has(block["type"]);
+}
+
+/** What tells later calls which thinking went; null when none did. */
+export function thinkingChange(
+  before: readonly unknown[],
+  after: readonly unknown[],
+  reason: OverflowKind,
+): GuardChange | null {
+  const gone: object[] = [];
+  let first = -1;
+  for (const [index, message] of before.entries()) {
+    if (message === after[index]) continue;
+    const blocks = (thinkingContent(message) ?? []).filter(isThinking);
+    if (blocks.length > 0 && first === -1) first = index;
+    gone.push(...blocks);
+  }
+  if (gone.length === 0) return null;
+  const beforeBytes = gone.reduce((sum, block) => sum + bytesOf(JSON.stringify(block)), 0);
+  const blocks = gone.map(fingerprint);
+  return { recordId: null, index: first, callId: null, what: "thinking", reason, beforeBytes, afterBytes: 0, blocks };
+}
+
+/**
+ * Leaves thinking out again as earlier calls did. Where they replaced the beginning of the history for themselves alone,
+ * which shows in its first message being the same, all that was thought before and in reply to it goes as well: no later
+ * call says again what it is bound to.
+ */
+export function reapplyThinking(messages: readonly unknown[], changes: readonly GuardChange[]): readonly unknown[] {
+  const gone = new Set(changes.flatMap(({ what, blocks }) => (what === "thinking" ? (blocks ?? []) : [])));
+  const [first] = messages;
+  let until = -1;
+  for (const { what, instead } of changes) {
+    if (what !== "history" || instead === undefined || !isFields(first)) continue;
+    if (fingerprint(first) === instead.first) until = Math.max(until, instead.messages);
+  }
+  if (gone.size === 0 && until === -1) return messages;
+  return withoutThinking(messages, (index, block) => index <= until || gone.has(fingerprint(block)));
 }

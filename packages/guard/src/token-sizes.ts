@@ -69,7 +69,7 @@ function chooseSizes(figures: readonly Figure[]): TokenSizes {
   const output = of("output")?.value ?? null;
   const usable = figures.filter(({ role }) => role !== "none");
   // "128000 is the window, 130000 came": two figures of one role can only be the larger against the smaller.
-  if (usable.length === 2 && output === null && (input === null || limit === null || input < limit)) {
+  if (usable.length === 2 && output === null && (input === null || limit === null)) {
     const [one = 0, other = 0] = usable.map(({ value }) => value);
     if (one !== other) return sizes(Math.max(one, other), Math.min(one, other), null);
   }

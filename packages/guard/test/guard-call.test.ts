@@ -1,9 +1,6 @@
-import { createTokenEstimator } from "@throughline/tokens";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
-  compactInFlight,
   createGuardTurn,
-  guardCall,
   learnLimits,
   limitsOf,
   nothingLearned,
@@ -12,50 +9,11 @@ import {
   readOllamaWindow,
   classifyOverflow,
 } from "@throughline/guard";
-import type { GuardedRequest, GuardEvent, GuardOptions, GuardOutcome } from "@throughline/guard";
-import type { TokenCounter } from "@throughline/tokens";
+import type { GuardedRequest, GuardOptions } from "@throughline/guard";
 import { dropOldest } from "../src/drop-oldest.ts";
 import { silentTruncation } from "../src/ollama.ts";
+import { fine, model, overflow, run, turns, type Run } from "./guarded-run.ts";
 import { openScene, stages } from "./scene.ts";
-import { toolTurn } from "./models.ts";
-
-const model = { provider: "anthropic", modelId: "claude-opus-4-5" };
-const fine = { content: [{ type: "text", text: "Fine." }], stop_reason: "end_turn" };
-const overflow = (): Error => new Error("prompt is too long: 9000 tokens > 8000 maximum");
-let counter: TokenCounter;
-
-beforeAll(async () => {
-  counter = await createTokenEstimator().counterFor(model);
-});
-
-const turns = (count: number, result: string): object[] => [
-  ...Array.from({ length: count }, (_, number) => toolTurn("anthropic", number, result)).flat(),
-  { role: "user", content: "And now?" },
-];
-
-interface Run {
-  readonly sent: GuardedRequest[];
-  readonly events: GuardEvent[];
-  readonly result: Promise<GuardOutcome<unknown>>;
-}
-
-function run(options: Partial<GuardOptions<unknown>> & Pick<GuardOptions<unknown>, "request">): Run {
-  const sent: GuardedRequest[] = [];
-  const events: GuardEvent[] = [];
-  const { call = async () => fine, ...rest } = options;
-  const result = guardCall<unknown>({
-    model,
-    counter,
-    compact: compactInFlight({ summarize: async () => "Short." }),
-    onEvent: (event) => void events.push(event),
-    call: async (request, context) => {
-      sent.push(request);
-      return call(request, context);
-    },
-    ...rest,
-  });
-  return { sent, events, result };
-}
 
 describe("a guarded call", () => {
   it("takes 8,192 tokens for the answer unless told, and leaves a null to the provider [GRD-08, C39]", async () => {

@@ -1,3 +1,4 @@
+import type { Calibration } from "@throughline/tokens";
 import { afterEach, describe, expect, it } from "vitest";
 import { ThroughlineError } from "@throughline/core";
 import type { SimulatedReply } from "@throughline/provider-simulator";
@@ -310,9 +311,18 @@ describe("kinds that only some providers have", () => {
     scene = await openScene("ollama", false, 50_000, {
       replies: [{ kind: "answer", content: "Fine.", usage: { inputTokens: 20 } }],
     });
-    const { outcome, changes } = await scene.guard({ messages: conversation("ollama", 4, 3000), windowTokens: 50_000 });
+    const calibration: Calibration = { v: 1, ratios: { [`llama3-1 ${scene.counter.version}`]: [1, 1, 1, 1] } };
+    const messages = conversation("ollama", 4, 3000);
+    const { outcome, changes } = await scene.guard({ messages, windowTokens: 50_000, calibration });
     expect([outcome, changes]).toEqual(["answered", []]);
     expect(scene.events.map(({ name }) => name)).toContain("guard.truncation-suspected");
+  });
+
+  it("suspects nothing in a first turn, whose estimate rests on no measurement yet", async () => {
+    const reply = { kind: "answer", content: "Fine.", usage: { inputTokens: 20 } } as const;
+    scene = await openScene("ollama", false, 50_000, { replies: [reply] });
+    await scene.guard({ messages: conversation("ollama", 4, 3000), windowTokens: 50_000 });
+    expect(scene.events.map(({ name }) => name)).not.toContain("guard.truncation-suspected");
   });
 
   it("sends Ollama the fields that make it refuse instead", async () => {

@@ -1,0 +1,34 @@
+import type { ModelName } from "@throughline/tokens";
+import type { Remedied } from "./apply-remedy.ts";
+import { fingerprint } from "./fingerprint.ts";
+import type { GuardChange } from "./guard-change.ts";
+import type { GuardedRequest } from "./guard-options.ts";
+import { isFields } from "./message-slots.ts";
+import type { OverflowKind } from "./overflow.ts";
+import { bindsThinking, stripThinking, thinkingChange } from "./strip-thinking.ts";
+
+/**
+ * A request that was made smaller, without the thinking that is signed together with what was changed. What went is a
+ * change of its own, so that later calls leave it out too: a signature that is sent again in another place is refused.
+ */
+export function unbound(
+  before: GuardedRequest,
+  { request, changes }: Remedied,
+  reason: OverflowKind,
+  model: ModelName,
+): Remedied {
+  if (request.messages === before.messages || !bindsThinking(model)) return { request, changes };
+  const first = Math.max(0, Math.min(...changes.map(({ index }) => index)));
+  const messages = stripThinking(request.messages, first);
+  const thinking = thinkingChange(request.messages, messages, reason);
+  const named = changes.map((change) => (change.what === "history" ? replacing(before.messages, change) : change));
+  return {
+    request: { ...request, messages },
+    changes: thinking === null ? named : [...named, thinking],
+  };
+}
+
+function replacing(messages: readonly unknown[], change: GuardChange): GuardChange {
+  const [first] = messages;
+  return isFields(first) ? { ...change, instead: { messages: messages.length, first: fingerprint(first) } } : change;
+}
