@@ -39,6 +39,11 @@ async function saying(store: SessionStore, name: string, texts: readonly string[
   return ref;
 }
 
+/** Records but for their checksums: a store that copies under a codec keeps other bytes of the same content. */
+async function readContents(store: SessionStore, ref: SessionRef): Promise<readonly unknown[]> {
+  return (await readSources(store, ref)).map(({ crc: _crc, ...record }) => record);
+}
+
 export const forkCases: readonly ConformanceCase[] = [
   {
     id: "fork/shares",
@@ -57,9 +62,9 @@ export const forkCases: readonly ConformanceCase[] = [
       assert.deepEqual({ ...state.head, sessionId: "session-a" }, origin?.head);
       assert.deepEqual([state.messageCount, state.revision, state.archived], [2, 1, false]);
       assert.deepEqual(await store.load(refOf("b")), state);
-      const same = await readSources(store, ref);
-      assert.deepEqual(await readSources(store, refOf("b")), same);
-      if (under.reopen !== undefined) assert.deepEqual(await readSources(await reopened(under), refOf("b")), same);
+      const same = await readContents(store, ref);
+      assert.deepEqual(await readContents(store, refOf("b")), same);
+      if (under.reopen !== undefined) assert.deepEqual(await readContents(await reopened(under), refOf("b")), same);
     },
   },
   {
