@@ -62,7 +62,10 @@ export interface WatchFacet {
   ): AsyncIterable<RecordPage>;
 }
 
-/** A new session that shares the records up to a seq with another, in constant time. */
+/**
+ * A new session that has the records up to a seq in common with another: one commit, in constant time where a store shares
+ * rows. A redaction in one of them reaches all that have the record, and purging one leaves the others whole.
+ */
 export interface ForkFacet {
   fork(
     ref: SessionRef,
