@@ -18,7 +18,7 @@ import {
   quote,
   refused,
 } from "@throughline/core/store";
-import { attachEnvelope } from "@throughline/openclaw-format";
+import { ownHeaderLine } from "./own-header.ts";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import {
@@ -131,12 +131,6 @@ export function entryChange(
     envelope: { ...members, ...updated, revision },
     clampedMs: wasClamped ? Number(claimedMs) : null,
   };
-}
-
-/** The header line of a session of ours: no record, seq 0. */
-export function ownHeaderLine(sessionId: string, key: string, atMs: number): string {
-  const header = { type: "session", version: 3, id: sessionId, timestamp: new Date(atMs).toISOString(), cwd: "", key };
-  return attachEnvelope(JSON.stringify(header), { seq: 0 });
 }
 
 /** A head of the caller's own. */

@@ -8,7 +8,8 @@ import type { Files } from "./files.ts";
 import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
 import { createLog, openLog, type OpenLog } from "./open-log.ts";
 import { RowImage } from "./row-image.ts";
-import type { LogPlace, SeenSession, SessionIndex } from "./session-index.ts";
+import type { LogPlace, SeenSession } from "./seen-session.ts";
+import type { SessionIndex } from "./session-index.ts";
 import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 
@@ -123,6 +124,15 @@ export class EntriesLog {
   /** All sessions there are. Reads the whole log unless it was read before. */
   all(): ReadonlyMap<string, SessionRow> {
     return this.#isWhole ? this.#image.rows : this.#readWhole();
+  }
+
+  /** Sessions that were forked from others. */
+  forks(): readonly SessionRow[] {
+    const indexed = this.#isWhole ? [] : this.#fromIndex((index) => index.forks());
+    const known = indexed === undefined ? this.#readWhole() : this.#image.rows;
+    // What was read here is newer than what the index says.
+    const left = (indexed ?? []).filter(({ sessionId: id }) => !known.has(id) && !this.removed.has(id));
+    return [...left, ...known.values()].filter(({ origins = [] }) => origins.length > 0);
   }
 
   /** How many sessions are active, more or less. */

@@ -12,6 +12,7 @@ import type { EntriesLog } from "./entries-log.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { SessionRow } from "./session-row.ts";
+import type { StoreEnvelope } from "./stored-line.ts";
 
 export interface ForeignSearch {
   readonly files: Files;
@@ -94,7 +95,7 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
   const isIdFree = (id: string): boolean => !taken.ids.has(id.toLowerCase()) && log.twinOf(id) === null;
   const isKeyFree = (one: string): boolean => !taken.keys.has(one) && log.idOf(one) === null;
   const base = fileName.slice(0, -".jsonl".length);
-  const { header, isAlone } = readHeader(search, fileName);
+  const { header, envelope, isAlone } = readHeader(search, fileName);
   const named = [...entries].find(([, entry]) => namesFile(entry, base, fileName));
   if (named === undefined && isUnfinished(search.files, search.folder.session(fileName))) return null;
   const wanted = [
@@ -111,8 +112,11 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
   const key = keys.find((one) => one !== undefined && one !== null && isKeyFree(one) && belongsTo(one, agentId));
   if (key === undefined || key === null) return null;
   const createdAtMs = header?.timestamp === null || header === null ? Number.NaN : Date.parse(header.timestamp);
+  const { forkedFrom, origins } = envelope ?? {};
   const entry =
-    named === undefined || typeof named[1] !== "object" ? { sessionId } : ownEntry({ ...named[1], sessionId });
+    named === undefined || typeof named[1] !== "object"
+      ? { sessionId, ...(forkedFrom === undefined ? {} : { forkedFrom }) }
+      : ownEntry({ ...named[1], sessionId });
   return {
     sessionId,
     key,
@@ -122,6 +126,7 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
     createdAtMs: Number.isFinite(createdAtMs) ? createdAtMs : nowMs,
     updatedAtMs: typeof entry.updatedAt === "number" ? Math.min(entry.updatedAt, nowMs) : 0,
     isArchived: false,
+    ...(origins === undefined ? {} : { origins }),
   };
 }
 
@@ -148,6 +153,8 @@ function belongsTo(key: string, agentId: string): boolean {
 
 interface FileHeader {
   readonly header: TranscriptHeader | null;
+  /** Of a header that is ours. */
+  readonly envelope: StoreEnvelope | null;
   /** True when nothing follows the header. */
   readonly isAlone: boolean;
 }
@@ -155,13 +162,16 @@ interface FileHeader {
 function readHeader({ files, folder }: ForeignSearch, fileName: string): FileHeader {
   const path = folder.session(fileName);
   const handle = openIfThere(files, path);
-  if (handle === null) return { header: null, isAlone: false };
+  if (handle === null) return { header: null, envelope: null, isAlone: false };
   try {
     const bytes = withFileErrors(path, () => readRange(files, handle, 0, headerBytes));
     const end = bytes.indexOf(0x0a);
     const reader = createTranscriptReader();
-    reader.push(decodeLine(end === -1 ? bytes : bytes.subarray(0, end)), { line: 1, byteOffset: 0 });
-    return { header: reader.header, isAlone: end === bytes.length - 1 };
+    const line = decodeLine(end === -1 ? bytes : bytes.subarray(0, end));
+    reader.push(line, { line: 1, byteOffset: 0 });
+    const envelope = typeof line === "string" ? detachEnvelope(line).envelope : null;
+    const isOurs = envelope?.seq === 0;
+    return { header: reader.header, envelope: isOurs ? envelope : null, isAlone: end === bytes.length - 1 };
   } finally {
     files.close(handle);
   }

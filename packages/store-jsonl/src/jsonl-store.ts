@@ -4,6 +4,7 @@ import type * as core from "@throughline/core";
 import { createFinding, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
+import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
@@ -14,8 +15,9 @@ import { afterCommit, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listAgent } from "./list-agent.ts";
+import { forkSession } from "./fork-session.ts";
 import { firstSeq, readPage } from "./read-pages.ts";
-import { redactTranscript } from "./redact-transcript.ts";
+import { redactSession } from "./redact-session.ts";
 import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -38,25 +40,20 @@ class JsonlStore implements core.SessionStore {
   readonly #derived: DerivedFiles;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
+  readonly fork: core.ForkFacet = { fork: (ref, target, options) => this.#fork(ref, target, options) };
   readonly maintenance: core.MaintenanceFacet;
   readonly #followers: Set<() => void> = new Set();
   #isClosed = false;
 
   constructor(options: JsonlStoreOptions) {
     this.#options = options;
-    this.capabilities = Object.freeze<core.StoreCapabilities>({
-      specification: 1,
+    this.capabilities = createCapabilities({
       name: "jsonl",
-      durabilities: Object.freeze(["none", "process", "disk"] as const),
-      defaultDurability: "disk",
+      durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "one-host",
-      search: false,
-      watch: true,
-      fork: false,
-      maintenance: true,
-      limits: Object.freeze({ ...rules.defaultStoreLimits, ...options.limits }),
-      idempotency: rules.defaultIdempotency,
+      facets: { watch: true, fork: true, maintenance: true },
+      limits: options.limits,
     });
     this.#context = contextOf(options, this.capabilities.limits);
     this.#derived = new DerivedFiles(this.#context);
@@ -199,12 +196,7 @@ class JsonlStore implements core.SessionStore {
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     return this.#track(async () => {
       this.#begin();
-      const agent = this.#agent(ref);
-      return withSession(this.#scene(agent, "disk"), ref, { isArchivedToo: true, isWhole: true }, (held) => {
-        const result = redactTranscript(this.#context, agent, held, ids, options.reason);
-        agent.remember(held);
-        return result;
-      });
+      return redactSession(this.#scene(this.#agent(ref), "disk"), ref, ids, options.reason);
     });
   }
 
@@ -307,6 +299,21 @@ class JsonlStore implements core.SessionStore {
       await agent.log.flushed();
       this.#derived.schedule(agent, null);
       return { agent, result };
+    });
+  }
+
+  #fork(
+    ref: core.SessionRef,
+    target: core.SessionRef,
+    { atSeq = Infinity, sessionId }: { readonly atSeq?: number; readonly sessionId: string },
+  ): Promise<core.SessionState> {
+    return this.#track(async () => {
+      this.#begin();
+      const agent = this.#agent(ref);
+      const row = await forkSession(this.#scene(agent, "disk"), ref, { ref: target, sessionId, atSeq });
+      await agent.log.flushed();
+      this.#derived.schedule(agent, null);
+      return afterCommit(agent.folder.agent, () => agent.state(row));
     });
   }
 

@@ -1,7 +1,7 @@
 import type { ListQuery, SessionState } from "@throughline/core";
 import { planList } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { SeenSession } from "./session-index.ts";
+import type { SeenSession } from "./seen-session.ts";
 import type { StoreContext } from "./store-context.ts";
 import { seenAs } from "./transcript-summaries.ts";
 

@@ -1,7 +1,8 @@
 import { throughlineKind, type RedactResult } from "@throughline/core";
 import { type LinkedRecord, quote, redactionTombstone, refused, serializeRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { ownHeaderLine, type HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./append-records.ts";
+import { ownHeaderLine } from "./own-header.ts";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
 import { readLine } from "./read-pages.ts";

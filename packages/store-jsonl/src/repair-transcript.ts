@@ -2,7 +2,7 @@ import type { Finding, SessionRecord } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { crc32 } from "node:zlib";
-import { ownHeaderLine } from "./append-records.ts";
+import { ownHeaderLine } from "./own-header.ts";
 import { parseObject, type StoreEnvelope } from "./stored-line.ts";
 import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 

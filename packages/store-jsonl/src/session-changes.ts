@@ -9,7 +9,7 @@ import {
 import { assertSessionId, nextUpdatedAtMs, patchEntry, quote, refused } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { ownHeaderLine } from "./append-records.ts";
+import { ownHeaderLine } from "./own-header.ts";
 import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -113,7 +113,7 @@ export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): 
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID */
-function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): void {
+export function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): void {
   assertSessionId(sessionId);
   const holder = agent.log.twinOf(sessionId);
   if (holder !== null) {

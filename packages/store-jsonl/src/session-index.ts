@@ -1,47 +1,13 @@
 import type * as nodeSqlite from "node:sqlite";
-import {
-  createFinding,
-  hasErrorCode,
-  type Finding,
-  type ListQuery,
-  type SessionHead,
-  type SessionRef,
-} from "@throughline/core";
+import { createFinding, hasErrorCode, type Finding, type ListQuery, type SessionRef } from "@throughline/core";
 import type { ListPlan } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
 import { keyOrder, pageStatements, sessionColumns } from "./index-page.ts";
+import type { LogPlace, SeenSession, TranscriptDigest } from "./seen-session.ts";
 import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
-
-/** Up to where in the entries log the index knows everything. */
-export interface LogPlace {
-  readonly identity: string;
-  readonly endBytes: number;
-  readonly lineCount: number;
-  /** The last bytes before the end, to tell a log that grew from another one. */
-  readonly anchor: { readonly from: number; readonly crc: number };
-  /** Purges that may be unfinished. */
-  readonly removed: readonly string[];
-}
-
-/** What listing needs of a transcript. */
-interface TranscriptDigest {
-  readonly head: SessionHead;
-  readonly messageCount: number;
-  readonly updatedAtMs: number;
-}
-
-/** What is known of a session whose transcript was read. */
-export interface SeenSession {
-  readonly row: SessionRow;
-  /** The row with the entry changes that lie in the transcript. */
-  readonly folded: SessionRow;
-  readonly digest: TranscriptDigest;
-  /** Identity, size and time of the transcript all this was read from. */
-  readonly seen: string;
-}
 
 export interface IndexUpdate {
   readonly log: LogPlace;
@@ -134,6 +100,12 @@ export class SessionIndex {
         ...(row["former_name"] === null ? [] : [String(row["former_name"])]),
       ]),
     );
+  }
+
+  /** Sessions that were forked from others. */
+  forks(): readonly SessionRow[] | undefined {
+    const sql = `SELECT line FROM sessions WHERE line LIKE '%"origins":[[%'`;
+    return this.#ask(() => this.#all(sql).map(({ line }) => this.#decode(line as string)));
   }
 
   activeCount(): number | undefined {

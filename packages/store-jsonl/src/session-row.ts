@@ -17,13 +17,15 @@ export interface SessionRow {
   readonly fileName: string;
   /** The name it had before it was archived or restored: renaming comes after the commit and may not have happened. */
   readonly formerFileName?: string;
+  /** Of a fork: the sessions whose records it has, and up to which seq; the one it was made from first. */
+  readonly origins?: readonly (readonly [sessionId: string, seq: number])[];
   /** Where appends without records left the head; taken over when the transcript stands at its `lastSeq`. */
   readonly savedHead?: SessionHead;
   /** Idempotency keys of appends without records: key, digest, revision. */
   readonly keyed?: readonly (readonly [key: string, digest: string, revision: number])[];
 }
 
-type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "remove";
+type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
 
 /** One line of the entries log: rows as they are from now on, and sessions that are gone. */
 export interface RowChange {
@@ -174,6 +176,7 @@ function rowFrom(
     ...(typeof row["savedHead"] === "object" && row["savedHead"] !== null
       ? { savedHead: row["savedHead"] as SessionHead }
       : {}),
+    ...(Array.isArray(row["origins"]) ? { origins: row["origins"] as NonNullable<SessionRow["origins"]> } : {}),
     ...(Array.isArray(row["keyed"]) ? { keyed: row["keyed"] as NonNullable<SessionRow["keyed"]> } : {}),
   };
 }

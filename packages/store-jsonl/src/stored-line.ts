@@ -15,6 +15,9 @@ export interface StoreEnvelope extends LineEnvelope {
   readonly revision?: number;
   /** The activity time the patch claimed, where it claimed one. */
   readonly updated?: number;
+  /** In the header of a fork: whose records it begins with, as its entry and its line in the entries log say it. */
+  readonly forkedFrom?: ForkSource;
+  readonly origins?: readonly (readonly [sessionId: string, seq: number])[];
   /** With `window`: what the session adds up to after this line, so that nobody has to read what lies before. */
   readonly mark?: WindowMark;
   /** Under a codec: the entry's patch, coded. */
@@ -24,6 +27,15 @@ export interface StoreEnvelope extends LineEnvelope {
   readonly bytes?: number;
   /** Under a codec: `sourceBase64` holds coded text rather than coded bytes. */
   readonly isSourceText?: boolean;
+}
+
+/** Where a fork comes from. */
+export interface ForkSource {
+  readonly agentId: string;
+  readonly key: string;
+  readonly sessionId: string;
+  /** The last record it shares. */
+  readonly atSeq: number;
 }
 
 /** A session's state at a line, beside what the line's own envelope says. */
@@ -79,12 +91,13 @@ export interface EncodedLine {
   readonly stored: StoredLine;
 }
 
-/** The line a record is kept as. */
+/** The line a record is kept as. `keepsHeader`: an imported header may stay the header of the file it is written to. */
 export function encodeStoredLine(
   item: LinkedRecord,
   envelope: StoreEnvelope,
   codec: LineCodec,
   owner: LineOwner,
+  { keepsHeader = true }: { readonly keepsHeader?: boolean } = {},
 ): EncodedLine {
   const { record, text, source, side } = item;
   if (codec.isCoded) {
@@ -99,7 +112,7 @@ export function encodeStoredLine(
     const full = { ...envelope, crc, side, bytes: lineBytes(item), enc: base64(coded), ...sourceMembers };
     return encoded(item, JSON.stringify({ type, id, parentId, timestamp }), full);
   }
-  const isHeaderLine = typeof source === "string" && isFaithfulHeader(source, record);
+  const isHeaderLine = keepsHeader && typeof source === "string" && isFaithfulHeader(source, record);
   const kept = isHeaderLine ? source : text;
   const crc = crc32(kept);
   const sourceMembers: Partial<LineEnvelope> =

@@ -20,6 +20,8 @@ export interface Exploration extends CrashOptions {
   readonly recoverEvery: number;
   /** Only every so manyth state is opened. @default 1 */
   readonly openEvery?: number;
+  /** Only every so manyth moment is looked at, from this one on, so that runs can share the work. @default all */
+  readonly part?: { readonly index: number; readonly count: number };
 }
 
 export interface ExplorationResult {
@@ -100,6 +102,7 @@ class CrashCheck {
   readonly #problems: string[] = [];
   #states = 0;
   #moments = 0;
+  #next = 0;
   #met = 0;
 
   constructor(options: Exploration) {
@@ -111,6 +114,8 @@ class CrashCheck {
   }
 
   async moment(name: string, moment: DiskMoment, allowed: readonly Observation[]): Promise<void> {
+    const { index, count } = this.#options.part ?? { index: 0, count: 1 };
+    if (this.#next++ % count !== index) return;
     this.#moments++;
     for (const image of crashStates(moment, this.#options)) await this.#state(name, image, allowed, true);
   }

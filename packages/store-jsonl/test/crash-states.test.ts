@@ -13,7 +13,7 @@ describe("a power cut", () => {
     "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
     { timeout: 120_000 },
     async (context) => {
-      const result = await exploreCrashes(lifeOfSessions(), { cutEveryBytes: 48, recoverEvery: 80 });
+      const result = await exploreCrashes(lifeOfSessions(), { cutEveryBytes: 24, recoverEvery: 200 });
       expect(result.problems.slice(0, 3)).toEqual([]);
       expect(result.states).toBeGreaterThanOrEqual(2000);
       countFaults(context, { states: result.states });

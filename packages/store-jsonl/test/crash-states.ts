@@ -25,7 +25,7 @@ export function* crashStates(moment: DiskMoment, options: CrashOptions): Generat
     if (dirty.length === 0) yield imageOf(names, moment, new Map());
     for (const [, varied] of dirty) {
       for (const content of contentStates(moment, varied, options)) {
-        for (const others of dirty.length === 1 ? ["least" as const] : (["least", "most"] as const)) {
+        for (const others of dirty.length === 1 ? (["least"] as const) : extremes) {
           const chosen = new Map(dirty.map(([, node]) => [node, extremeContent(moment, node, others)]));
           yield imageOf(names, moment, chosen.set(varied, content));
         }
@@ -33,6 +33,12 @@ export function* crashStates(moment: DiskMoment, options: CrashOptions): Generat
     }
   }
 }
+
+/**
+ * What the other files may hold meanwhile. `sizes`: ext4 puts the sizes of all files on the disk with its journal, and
+ * the bytes of an append to a block that was there already come when they come.
+ */
+const extremes = ["least", "most", "sizes"] as const;
 
 /** One text for each image. */
 export function imageDigest(image: DiskImage): string {
@@ -106,10 +112,12 @@ function contentOf(durable: Uint8Array, changes: readonly DataChange[], missing:
   return content;
 }
 
-function extremeContent(moment: DiskMoment, node: DiskNode, which: "least" | "most"): Uint8Array {
+function extremeContent(moment: DiskMoment, node: DiskNode, which: (typeof extremes)[number]): Uint8Array {
   const { durable, pending } = dataOf(moment, node);
   const certain = pending.findLastIndex(({ state }) => state === "synced") + 1;
-  return contentOf(durable, which === "most" ? pending : pending.slice(0, certain), new Set());
+  if (which === "least") return contentOf(durable, pending.slice(0, certain), new Set());
+  const missing = which === "sizes" ? pending.filter(({ state }) => state !== "synced") : [];
+  return contentOf(durable, pending, new Set(missing));
 }
 
 function cuts(sizeBytes: number, every: number): readonly number[] {

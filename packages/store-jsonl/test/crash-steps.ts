@@ -3,6 +3,7 @@ import type { Step } from "./crash-explorer.ts";
 
 const main = sessionRef({ key: "agent:main:main" });
 const other = sessionRef({ key: "agent:main:other" });
+const forked = sessionRef({ key: "agent:main:forked" });
 const renamed = sessionRef({ key: "agent:main:renamed" });
 
 function draft(text: string): AppendDraft {
@@ -96,6 +97,19 @@ export function lifeOfSessions(): readonly Step[] {
     },
     { name: "append after the reset", files: ["s3"], run: (store) => store.append(main, [draft("fresh")]) },
     { name: "purge", files: ["entries", "s2"], run: (store) => store.remove(renamed, { purge: true }) },
+    {
+      name: "append to be shared",
+      files: ["s3"],
+      run: (store) => store.append(main, ["shared", "left"].map(draft), { entry: { label: "origin" } }),
+    },
+    {
+      name: "fork",
+      files: ["entries", "f1"],
+      run: async (store) => {
+        await store.fork?.fork(main, forked, { sessionId: "f1", atSeq: 2 });
+      },
+    },
+    { name: "append to the fork", files: ["f1"], run: (store) => store.append(forked, [draft("own")]) },
     {
       name: "import",
       files: ["entries", "s4"],

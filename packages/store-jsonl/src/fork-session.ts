@@ -1,0 +1,144 @@
+import type { SessionRef } from "@throughline/core";
+import { assertSessionId, quote, refused } from "@throughline/core/store";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { afterCommit, flushFolder, withFileErrors } from "./file-work.ts";
+import { copyForFork, headOfFork } from "./fork-transcript.ts";
+import { ownHeaderLine } from "./own-header.ts";
+import { locateSession } from "./session-access.ts";
+import { assertIdIsFree, type ChangeScene } from "./session-changes.ts";
+import type { SessionRow } from "./session-row.ts";
+import type { ForkSource } from "./stored-line.ts";
+
+export interface ForkTarget {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  /** Infinity for everything. */
+  readonly atSeq: number;
+}
+
+/** A copy that nobody finished in this time is left over. */
+const copyLifeMs = 86_400_000;
+
+/**
+ * A session that begins with the records of another. They are copied beforehand, with nothing locked; under the locks the
+ * finished file takes its name and the entries log its line. Should the process die in between, the file itself says what
+ * session it is, and the next look takes it in.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID, STORE_CORRUPT and those of new ids
+ */
+export async function forkSession(scene: ChangeScene, ref: SessionRef, target: ForkTarget): Promise<SessionRow> {
+  const { agent } = scene;
+  assertTarget(ref, target);
+  for (;;) {
+    const origin = await locateSession(agent, ref, true);
+    assertFree(scene, target);
+    agent.prepareWriting();
+    removeLeftOver(scene);
+    const forked = await attempt(scene, origin, target);
+    if (forked !== null) return forked;
+  }
+}
+
+/** Null when the origin became another file, or another session, meanwhile. */
+async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarget): Promise<SessionRow | null> {
+  const { agent, context } = scene;
+  const { files, clock, locks, random } = context;
+  const held = agent.holdExisting(origin, true);
+  const identity = held.file.facts?.identity;
+  const { sessionId, ref: targetRef } = target;
+  const nowMs = clock.nowMs();
+  const atSeq = Math.min(target.atSeq, held.transcript.head.lastSeq);
+  const row = rowOfFork(agent, held.row, { ...target, atSeq }, nowMs);
+  const forkedFrom = forkSourceOf(agent, held.row, atSeq);
+  const parentSession = agent.folder.session(agent.fileNameOf(held.row));
+  const header = ownHeaderLine(sessionId, targetRef.key, nowMs, {
+    forkedFrom,
+    origins: row.origins ?? [],
+    parentSession,
+  });
+  // Beside what was set aside of the origin: it goes when that is redacted or purged.
+  const temporary = `${agent.folder.torn}/${origin.sessionId}.jsonl.fork-${nowMs}-${random.uint32().toString(36)}`;
+  const owner = { ref: targetRef, sessionId };
+  await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
+  const ids = [origin.sessionId, sessionId];
+  try {
+    return await locks.hold(agent.place.locksFor(ids, [origin.fileName, row.fileName], true), () => {
+      agent.log.refreshHeld();
+      const now = agent.log.row(origin.sessionId);
+      if (now === null || now.isArchived !== origin.isArchived || now.key !== origin.key) return null;
+      if (files.facts(agent.folder.session(agent.fileNameOf(now)))?.identity !== identity) return null;
+      assertFree(scene, target);
+      commit(scene, temporary, row);
+      return row;
+    });
+  } finally {
+    files.remove(temporary);
+  }
+}
+
+function commit({ agent, context }: ChangeScene, temporary: string, row: SessionRow): void {
+  const { files } = context;
+  const { folder } = agent;
+  const path = folder.session(row.fileName);
+  withFileErrors(path, () => files.rename(temporary, path));
+  try {
+    withFileErrors(path, () => flushFolder(files, folder.sessions));
+    agent.log.write({ op: "fork", rows: [row] });
+  } catch (error) {
+    // Left there it would be taken in as the session that was refused.
+    afterCommit(path, () => files.remove(path));
+    throw error;
+  }
+  context.emit({ name: "session-created", ref: agent.refOf(row), sessionId: row.sessionId });
+}
+
+function rowOfFork(agent: AgentSessions, origin: SessionRow, target: ForkTarget, nowMs: number): SessionRow {
+  const { sessionId, atSeq, ref } = target;
+  const earlier = (origin.origins ?? []).map(([id, seq]) => [id, Math.min(seq, atSeq)] as const);
+  const savedHead = headOfFork(origin.savedHead, sessionId, atSeq);
+  return {
+    sessionId,
+    key: ref.key,
+    fileName: `${sessionId}.jsonl`,
+    entry: { sessionId, forkedFrom: forkSourceOf(agent, origin, atSeq) },
+    revision: 1,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    isArchived: false,
+    origins: [[origin.sessionId, atSeq], ...earlier],
+    ...(savedHead === null ? {} : { savedHead }),
+  };
+}
+
+function forkSourceOf(agent: AgentSessions, { key, sessionId }: SessionRow, atSeq: number): ForkSource {
+  return { agentId: agent.address.agentId, key, sessionId, atSeq };
+}
+
+function assertTarget(ref: SessionRef, { ref: target, sessionId, atSeq }: ForkTarget): void {
+  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
+    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  if (target.archiveId !== undefined)
+    throw refused("SESSION_ARCHIVED", "The session is archived and takes no writes.", { ...target });
+  if (ref.agentId !== target.agentId || ref.namespace !== target.namespace)
+    throw refused("INPUT_INVALID", "A fork stays with the agent of its origin; `forkByCopy` takes it elsewhere.", {
+      ...target,
+    });
+  assertSessionId(sessionId);
+}
+
+function assertFree(scene: ChangeScene, { ref, sessionId }: ForkTarget): void {
+  const { agent } = scene;
+  if (agent.log.idOf(ref.key) !== null)
+    throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref });
+  assertIdIsFree(scene, sessionId);
+}
+
+/** Copies whose process died. */
+function removeLeftOver({ agent, context: { files, clock } }: ChangeScene): void {
+  const { torn } = agent.folder;
+  withFileErrors(torn, () => {
+    for (const name of files.names(torn)) {
+      const madeMs = Number(/\.jsonl\.fork-(\d+)-/.exec(name)?.[1] ?? Number.NaN);
+      if (clock.nowMs() - madeMs > copyLifeMs) files.remove(`${torn}/${name}`);
+    }
+  });
+}

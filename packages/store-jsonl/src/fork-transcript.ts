@@ -1,0 +1,145 @@
+import { setImmediate as pause } from "node:timers/promises";
+import { crc32 } from "node:zlib";
+import { throughlineKind, type SessionHead } from "@throughline/core";
+import { quote, refused, serializeRecord, type LinkedRecord } from "@throughline/core/store";
+import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import type { HeldSession } from "./append-records.ts";
+import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { readLine } from "./read-pages.ts";
+import type { StoreContext } from "./store-context.ts";
+import { encodeStoredLine, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
+import type { Transcript } from "./transcript.ts";
+
+export interface ForkCopy {
+  readonly from: HeldSession;
+  readonly toSeq: number;
+  readonly owner: LineOwner;
+  readonly header: string;
+  /** Where the copy is made. */
+  readonly temporary: string;
+}
+
+const chunkBytes = 1024 * 1024;
+
+/**
+ * Copies the records of a session into a new file and puts it on the disk, with nothing locked: what stands in a
+ * transcript stays as it is, unless it is redacted, and then it is another file. Others run in between. Every line of the
+ * copy is ours, with the seq, id and text it had; what it did to the entry, the turn and the memory of keys is left out.
+ * @throws {ThroughlineError} STORE_CORRUPT for a line that is not whole: a fork is no place to lose it silently
+ */
+export async function copyForFork(context: StoreContext, copy: ForkCopy): Promise<void> {
+  const { files } = context;
+  const { from, temporary, header, toSeq } = copy;
+  const source = openIfThere(files, from.path);
+  if (source === null)
+    throw refused("STORE_CORRUPT", `The transcript ${quote(from.path)} is gone.`, { path: from.path });
+  try {
+    const target = files.open(temporary, "create");
+    try {
+      let sizeBytes = 0;
+      const write = (lines: readonly string[]): void => {
+        const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+        appendAll(files, target, bytes, sizeBytes, temporary);
+        sizeBytes += bytes.length;
+      };
+      write([header]);
+      for (let seq = 1; seq <= toSeq;) {
+        const bytes = readChunk(files, source, from.transcript, seq, toSeq);
+        write(bytes.map((line, index) => forkedLine(context, copy, seq + index, line)));
+        seq += bytes.length;
+        await pause();
+      }
+      await files.flush(target);
+    } finally {
+      files.close(target);
+    }
+  } catch (error) {
+    files.remove(temporary);
+    throw fileError(error, temporary);
+  } finally {
+    files.close(source);
+  }
+}
+
+/** The lines from a seq on, without their ends: as many as fit, and one at least. */
+function readChunk(
+  files: Files,
+  handle: number,
+  transcript: Transcript,
+  fromSeq: number,
+  toSeq: number,
+): readonly Uint8Array[] {
+  const start = transcript.startOf(fromSeq);
+  let next = fromSeq + 1;
+  while (next <= toSeq && transcript.startOf(next + 1) - start <= chunkBytes) next++;
+  const bytes = readRange(files, handle, start, transcript.startOf(next));
+  return Array.from({ length: next - fromSeq }, (_, index) => {
+    const line = bytes.subarray(
+      transcript.startOf(fromSeq + index) - start,
+      transcript.startOf(fromSeq + index + 1) - start,
+    );
+    return line.at(-1) === 0x0a ? line.subarray(0, -1) : line;
+  });
+}
+
+function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: Uint8Array): string {
+  const { from, owner } = copy;
+  const plain = context.codec.isCoded ? null : plainLine(bytes, seq);
+  if (plain !== null) return plain;
+  const { head, content } = readLine(from.transcript, seq, bytes);
+  const { envelope, actualCrc } = head as { readonly envelope?: StoreEnvelope; readonly actualCrc?: number };
+  const { record, source, isSourceCanonical } = content();
+  const isDamaged = envelope === undefined ? isUnreadable(record) : head.crc !== null && head.crc !== actualCrc;
+  if (isDamaged)
+    throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(from.path)} is damaged.`, {
+      path: from.path,
+      seq,
+      recordId: head.id,
+      byteOffset: from.transcript.startOf(seq),
+    });
+  const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
+  const { side, tsMs, storedAtMs } = head;
+  const item: LinkedRecord = { record, text, side, tsMs, source, isSourceCanonical };
+  const at = storedAtMs === null ? {} : { at: storedAtMs };
+  return encodeStoredLine(item, { ...at, ...envelopeOfFork(envelope, seq) }, context.codec, owner, {
+    keepsHeader: false,
+  }).line;
+}
+
+/** A line of ours whose text is whole needs no parsing. */
+function plainLine(bytes: Uint8Array, seq: number): string | null {
+  const line = decodeLine(bytes);
+  if (typeof line !== "string") return null;
+  const { text, envelope } = detachEnvelope(line);
+  if (envelope?.crc === undefined || envelope.seq === 0 || envelope.crc !== crc32(text)) return null;
+  // An imported header that stands for itself is a record of its own here, behind the fork's header.
+  if (seq === 1 && envelope.source === undefined && /^\s*\{\s*"type"\s*:\s*"session"/.test(text)) return null;
+  const { source, sourceBase64, crc, at } = envelope;
+  const kept = { ...(at === undefined ? {} : { at }), crc, ...(source === undefined ? {} : { source }) };
+  const bytesKept = sourceBase64 === undefined ? {} : { sourceBase64 };
+  return attachEnvelope(text, { ...envelopeOfFork(envelope, seq), ...kept, ...bytesKept });
+}
+
+/** Turns, keys and changes of the entry belong to the session they happened in; where the head went belongs to the records. */
+function envelopeOfFork(envelope: StoreEnvelope | undefined, seq: number): StoreEnvelope {
+  const { head, window, mark } = envelope ?? {};
+  return {
+    seq,
+    ...(head === undefined ? {} : { head }),
+    ...(window === undefined ? {} : { window }),
+    ...(mark === undefined ? {} : { mark: { ...mark, fence: 0, turn: null, revision: 1 } }),
+  };
+}
+
+function isUnreadable(record: HeldRecord): boolean {
+  const reason = (record["data"] as { readonly reason?: unknown } | undefined)?.reason;
+  return throughlineKind(record) === "unparsed" && reason !== "blank";
+}
+
+type HeldRecord = ReturnType<ReturnType<typeof readLine>["content"]>["record"];
+
+/** Where appends without records left the head, as the fork has it. */
+export function headOfFork(saved: SessionHead | undefined, sessionId: string, toSeq: number): SessionHead | null {
+  return saved === undefined || saved.lastSeq !== toSeq ? null : { ...saved, sessionId, fence: 0, turn: null };
+}

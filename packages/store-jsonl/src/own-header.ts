@@ -1,0 +1,20 @@
+import { attachEnvelope } from "@throughline/openclaw-format";
+import type { ForkSource, StoreEnvelope } from "./stored-line.ts";
+
+/** What the header of a fork says beside. */
+export interface ForkHeader {
+  readonly forkedFrom: ForkSource;
+  readonly origins: readonly (readonly [sessionId: string, seq: number])[];
+  /** The origin's transcript, where pi and OpenClaw look for it. */
+  readonly parentSession: string;
+}
+
+/** The header line of a session of ours: no record, seq 0. */
+export function ownHeaderLine(sessionId: string, key: string, atMs: number, fork: ForkHeader | null = null): string {
+  const timestamp = new Date(atMs).toISOString();
+  const header = { type: "session", version: 3, id: sessionId, timestamp, cwd: "", key };
+  if (fork === null) return attachEnvelope(JSON.stringify(header), { seq: 0 });
+  const { forkedFrom, origins, parentSession } = fork;
+  const envelope: StoreEnvelope = { seq: 0, forkedFrom, origins };
+  return attachEnvelope(JSON.stringify({ ...header, parentSession }), envelope);
+}

@@ -1,0 +1,88 @@
+import type { RedactResult, SessionRef } from "@throughline/core";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { afterCommit } from "./file-work.ts";
+import { redactTranscript } from "./redact-transcript.ts";
+import { locateSession } from "./session-access.ts";
+import type { ChangeScene } from "./session-changes.ts";
+import type { SessionRow } from "./session-row.ts";
+
+/** A session that has records in common with another, and up to which seq. */
+interface Relative {
+  readonly row: SessionRow;
+  readonly sharedSeq: number;
+}
+
+/** Redacts records in a session and in every other that shares them: forks are copies, and each has its own. */
+export async function redactSession(
+  { agent, context }: ChangeScene,
+  ref: SessionRef,
+  ids: readonly string[],
+  reason: string,
+): Promise<RedactResult> {
+  for (;;) {
+    const row = await locateSession(agent, ref, true);
+    const relatives = relativesOf(agent, row);
+    agent.prepareWriting();
+    const rows = [row, ...relatives.map((relative) => relative.row)];
+    // Before the locks are taken, so that nobody waits while long files are read.
+    for (const each of rows) agent.hold(each, true);
+    const locks = agent.place.locksFor(
+      rows.map(({ sessionId }) => sessionId),
+      rows.map(({ fileName }) => fileName),
+      false,
+    );
+    const done = await context.locks.hold(locks, () => {
+      agent.log.refresh();
+      const now = agent.log.find(ref.key, ref.archiveId);
+      if (now === null || now.sessionId !== row.sessionId) return null;
+      const present = relativesOf(agent, now);
+      // A fork that was made while this waited is not locked.
+      if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
+      const held = agent.holdExisting(now, true);
+      const result = redactTranscript(context, agent, held, ids, reason);
+      agent.remember(held);
+      afterCommit(held.path, () =>
+        redactIn(present, result.seqs, (relative, seqs) => {
+          const theirs = agent.hold(relative, true);
+          if (theirs === null) return;
+          const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
+          redactTranscript(context, agent, theirs, shared, reason);
+          agent.remember(theirs);
+        }),
+      );
+      return result;
+    });
+    if (done !== null) return done;
+  }
+}
+
+function redactIn(
+  relatives: readonly Relative[],
+  seqs: readonly number[],
+  redact: (row: SessionRow, seqs: readonly number[]) => void,
+): void {
+  for (const { row, sharedSeq } of relatives) {
+    const shared = seqs.filter((seq) => seq <= sharedSeq);
+    if (shared.length > 0) redact(row, shared);
+  }
+}
+
+/** Sessions with an origin in common, which may be one of the two, and may have been purged. */
+function relativesOf(agent: AgentSessions, row: SessionRow): readonly Relative[] {
+  const own = lineOf(row);
+  const candidates = new Map(agent.log.forks().map((fork) => [fork.sessionId, fork]));
+  for (const [sessionId] of row.origins ?? []) {
+    const origin = agent.log.row(sessionId);
+    if (origin !== null) candidates.set(sessionId, origin);
+  }
+  candidates.delete(row.sessionId);
+  return [...candidates.values()].flatMap((other) => {
+    const shared = lineOf(other).map(([id, seq]) => Math.min(seq, own.find(([one]) => one === id)?.[1] ?? 0));
+    const sharedSeq = Math.max(...shared);
+    return sharedSeq > 0 ? [{ row: other, sharedSeq }] : [];
+  });
+}
+
+function lineOf({ sessionId, origins = [] }: SessionRow): readonly (readonly [sessionId: string, seq: number])[] {
+  return [[sessionId, Infinity], ...origins];
+}
