@@ -19,6 +19,7 @@ import {
 } from "@throughline/tokens";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";
+import { HeldDeltas, type HoldBack } from "./held-deltas.ts";
 import type { Prompt, PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
@@ -42,6 +43,7 @@ export interface CallScene {
   readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
   readonly signal: AbortSignal;
   readonly onDelta: ((delta: ChatDelta) => void) | null;
+  readonly holdBack: HoldBack | null;
   readonly emit: Emit | null;
   readonly onEstimate: (estimate: ContextEstimate, windowTokens: number | null) => void;
 }
@@ -132,10 +134,11 @@ class ModelCall {
   }
 
   async #ask(request: GuardedRequest, attempt: number, keep: (partial: unknown) => void): Promise<ChatReply> {
-    const { signal, onDelta, emit, model, step } = this.#scene;
+    const { signal, emit, model, step } = this.#scene;
     const index = this.#calls.push(this.#facts(request, attempt)) - 1;
     emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
     this.#partial = null;
+    const { onDelta, end } = this.#listener();
     try {
       const reply = await model.chat.chat({
         ...this.#chatRequest(request),
@@ -145,12 +148,21 @@ class ModelCall {
           keep(partial);
         },
       });
+      end();
       this.#finish(index, "answered", readUsage(reply.usage) ?? readUsage(reply.message.usage));
       return reply;
     } catch (error) {
       this.#finish(index, signal.aborted ? "aborted" : "failed", readUsage(this.#received()?.usage));
       throw error;
     }
+  }
+
+  /** Who hears of an answer while it comes; of each attempt anew. */
+  #listener(): { readonly onDelta: ((delta: ChatDelta) => void) | null; readonly end: () => void } {
+    const { onDelta, holdBack } = this.#scene;
+    if (onDelta === null || holdBack === null) return { onDelta, end: () => {} };
+    const held = new HeldDeltas(onDelta, holdBack);
+    return { onDelta: (delta) => held.take(delta), end: () => held.end() };
   }
 
   /** What arrived before the call broke off. */

@@ -16,6 +16,7 @@ import type {
 } from "@throughline/core";
 import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
 import type { OverflowKind } from "@throughline/guard";
+import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 
@@ -173,6 +174,8 @@ export interface SessionsOptions {
   readonly compact?: CompactSession;
   /** Asked before a turn that did not fail is closed. @default it is closed */
   readonly beforeClose?: BeforeClose;
+  /** Words of a reply that are not streamed until it is certain that they are for the user. @default none */
+  readonly holdBack?: HoldBack;
   /** Percentages of the window at which a prompt is announced before it is sent, once a cycle. @default [90] */
   readonly warnAtPercents?: readonly number[];
   readonly redactBeforeAppend?: RedactDraft;

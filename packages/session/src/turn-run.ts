@@ -117,6 +117,7 @@ export class TurnRun {
       compact: settings.compact === null ? null : (request) => this.#compact(request, prefix),
       signal,
       onDelta,
+      holdBack: settings.holdBack,
       emit,
       onEstimate: (estimate, windowTokens) => {
         const percent = ledger.estimated(estimate, windowTokens, settings.warnAtPercents);

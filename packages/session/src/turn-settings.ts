@@ -1,5 +1,6 @@
 import type { ToolDefinition } from "@throughline/core";
 import type { RunTurnOptions } from "./session.ts";
+import type { HoldBack } from "./held-deltas.ts";
 import type {
   BeforeClose,
   CompactSession,
@@ -27,6 +28,7 @@ export interface TurnSettings {
   readonly steps: readonly TurnStep[];
   readonly compact: CompactSession | null;
   readonly beforeClose: BeforeClose | null;
+  readonly holdBack: HoldBack | null;
   readonly warnAtPercents: readonly number[];
 }
 
@@ -59,6 +61,7 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     steps: options.steps ?? [],
     compact: options.compact ?? null,
     beforeClose: options.beforeClose ?? null,
+    holdBack: options.holdBack ?? null,
     warnAtPercents: options.warnAtPercents ?? usualWarnings,
   };
 }

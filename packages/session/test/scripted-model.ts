@@ -10,6 +10,8 @@ import { historyTargets } from "@throughline/history/targets";
 /** What a scripted model answers. */
 export interface ScriptedReply {
   readonly text?: string;
+  /** Streamed so many characters at a time. @default all at once */
+  readonly pieceLength?: number;
   readonly calls?: readonly {
     readonly id: string;
     readonly name: string;
@@ -54,7 +56,7 @@ export function createScriptedModel(
       const reply = typeof next === "string" ? { text: next } : typeof next === "function" ? next(request) : next;
       await reply.after;
       const message = messageOf(reply, request.model);
-      if (reply.text !== undefined) request.onDelta?.({ type: "text", text: reply.text });
+      for (const text of piecesOf(reply)) request.onDelta?.({ type: "text", text });
       if (reply.hangs === true) {
         await aborted(request.signal);
         if (reply.text !== undefined || reply.calls !== undefined)
@@ -68,6 +70,10 @@ export function createScriptedModel(
       return { message, stopReason: message.stopReason ?? "stop", usage: { ...message.usage } };
     },
   };
+}
+
+function piecesOf({ text, pieceLength = text?.length ?? 0 }: ScriptedReply): readonly string[] {
+  return text?.match(new RegExp(`[^]{1,${Math.max(pieceLength, 1)}}`, "g")) ?? [];
 }
 
 function messageOf(reply: ScriptedReply, model: string): AssistantMessage {

@@ -138,4 +138,29 @@ describe("a memory flush in a turn", () => {
     ]);
     await sessions.close();
   });
+
+  it.each([1, 2, 5, 100])(
+    "streams no word of a reply that may be for nobody, %i characters at a time [FLU-05]",
+    async (pieceLength) => {
+      const script = createScriptedModel();
+      const { sessions } = scripted(script, { memoryFlush: { showInSystemPrompt: false } });
+      await using session = await sessions.open(key);
+      const streamed = async (...texts: readonly string[]): Promise<string> => {
+        let shown = "";
+        script.push(...texts.map((text) => ({ text, pieceLength, usage: usageOf(14_600) })));
+        await session.runTurn("And?", { onDelta: (delta) => (shown += delta.type === "text" ? delta.text : "") });
+        return shown;
+      };
+      expect(await streamed("NO_REPLY is a word.")).toBe("");
+      // The second one is the flush: its silent answer is followed by the one to the user.
+      expect(await streamed("NO_REPLY", "Here it is.")).toBe("Here it is.");
+      for (const text of ["NO", " NO_", "NO_REPLYING is one too.", "It says NO_REPLY.", "No. I did not.", "\n\nNo"]) {
+        expect(await streamed(text)).toBe(text);
+      }
+      for (const text of ["NO_REPLY", "  NO_REPLY.", "\nNO_REPLY\nNothing to store."]) {
+        expect(await streamed(text)).toBe("");
+      }
+      await sessions.close();
+    },
+  );
 });

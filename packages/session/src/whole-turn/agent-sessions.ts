@@ -2,6 +2,7 @@ import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from 
 import { createCompactor, type CompactionPlan, type NothingToCompact } from "@throughline/compaction";
 import type { SessionRef } from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
 import { createTokenEstimator } from "@throughline/tokens";
 import { createSessions } from "../create-sessions.ts";
 import { processOwners } from "../process-owners.ts";
@@ -200,6 +201,7 @@ function sessionOptions(options: AgentSessionsOptions, parts: WholeTurnParts): P
     steps: [...before, compactionStep(parts), ...steps, checkpointStep(parts)],
     compact: compactInFlight(parts),
     beforeClose: closeTurn(parts),
+    ...(flush === null ? {} : { holdBack: (text, isWhole) => (isWhole ? isSilentReply(text) : mayBecomeSilent(text)) }),
     onEvent: (event) => {
       memory.see(event);
       tell(listener, event);

@@ -28,7 +28,7 @@ export interface RetrySettings extends RetryLimits {
 }
 
 /** Sessions with everything around their turns. */
-export interface AgentSessionsOptions extends Omit<SessionsOptions, "compact" | "beforeClose" | "onEvent"> {
+export interface AgentSessionsOptions extends Omit<SessionsOptions, "compact" | "beforeClose" | "holdBack" | "onEvent"> {
   /**
    * Who writes summaries, in this order; a chain with fallback counts as one. The conversation goes to no one else. Empty:
    * checkpoints, `extractive` and a note of what is missing remain.
