@@ -35,6 +35,10 @@ const table = {
   DUPLICATE_ID: { severity: "warning", remedy: "Both records are kept; the later one goes by the id in the message." },
   DUPLICATE_TOOL_CALL: { severity: "info", remedy: "Nothing to do: the call is sent once." },
   DUPLICATE_TOOL_RESULT: { severity: "info", remedy: "Nothing to do: the first result is sent." },
+  ENTRIES_RECOVERED: {
+    severity: "warning",
+    remedy: "Look through the entries of the sessions: what was written last may be missing in them.",
+  },
   ENTRY_UNREADABLE: {
     severity: "error",
     remedy: "The session is listed from its transcript; set its entry fields again.",
