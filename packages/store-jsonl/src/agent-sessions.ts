@@ -8,12 +8,12 @@ import {
   type AgentAddress,
   type AgentFolder,
 } from "./agent-folder.ts";
+import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
 import { AgentPlace } from "./agent-place.ts";
 import { ownHead, type HeldSession } from "./append-records.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
-import { findForeignSessions } from "./foreign-sessions.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
@@ -126,6 +126,7 @@ export class AgentSessions {
   async takeViewChanges(): Promise<void> {
     this.index.look();
     this.log.refresh();
+    if (this.log.damage.sessionIds.size > 0) await this.#commitIfWritable(() => denySuspects(this.#adoption()));
     if (this.#stamp(this.view.look()) === this.#taken("view")) return;
     if (this.#changesOfView() !== null) await this.#commitIfWritable(() => this.#changesOfView());
     this.noteView();
@@ -282,24 +283,22 @@ export class AgentSessions {
   }
 
   #foreignSessions(): RowChange | null {
-    const { files, clock } = this.#context;
-    const { rows, hasStrays } = findForeignSessions({
-      files,
-      folder: this.folder,
-      log: this.log,
-      entries: this.view.entries(),
-      agentId: this.address.agentId,
-      nowMs: clock.nowMs(),
-    });
-    this.#hasStrays = hasStrays;
-    return rows.length === 0 ? null : { op: "adopt", rows: rows.map((row) => this.#withCopiedPatchesBehind(row)) };
+    const adopted = adoptSessions(this.#adoption());
+    this.#hasStrays = adopted.hasStrays;
+    return adopted.change;
   }
 
-  /** A copy that another program made of a transcript of ours holds patches of the original's entry: they are not its own. */
-  #withCopiedPatchesBehind(row: SessionRow): SessionRow {
-    const transcript = this.hold(row, true)?.transcript;
-    if (transcript === undefined || transcript.isHeaderOurs) return row;
-    return { ...row, revision: transcript.highestRevision + 1 };
+  #adoption(): AdoptionScene {
+    const { files, clock, emit } = this.#context;
+    const { folder, log, index, view } = this;
+    const { agentId } = this.address;
+    const onFinding = (finding: Finding): void => {
+      const place = JSON.stringify([log.identity, finding.code, finding.path, finding.key]);
+      if (!this.#said.has(place)) emit({ name: "finding", ref: null, finding });
+      this.#said.add(place);
+    };
+    const hold = (row: SessionRow): HeldSession | null => this.hold(row, true);
+    return { files, folder, log, index, view, agentId, nowMs: clock.nowMs(), hold, onFinding };
   }
 
   async #commitIfWritable(take: () => RowChange | null): Promise<void> {

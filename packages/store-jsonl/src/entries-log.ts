@@ -1,12 +1,12 @@
 import { crc32 } from "node:zlib";
 import { createFinding, type Finding, type SessionRef, type ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
-import { appendAll, cutTail, fileError, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import { appendAll, fileError, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
-import { createLog, openLog, type OpenLog } from "./open-log.ts";
+import { LogDamage } from "./log-damage.ts";
+import { createLog, openLog, setTailAside, type OpenLog } from "./open-log.ts";
 import { RowImage } from "./row-image.ts";
 import type { LogPlace, SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
@@ -31,6 +31,7 @@ const anchorBytes = 256;
  * index knows what the log says up to some place, only what follows is read, and the rest is asked for by session.
  */
 export class EntriesLog {
+  readonly damage: LogDamage = new LogDamage();
   readonly #options: EntriesLogOptions;
   /** All sessions, or those that were asked for or changed behind what the index knows. */
   readonly #image: RowImage = new RowImage();
@@ -246,6 +247,7 @@ export class EntriesLog {
   /** `at`: where the line begins. What the index knows is no news to it, however often it is read. */
   #apply(change: RowChange, at: number): void {
     this.#image.apply(change);
+    this.damage.mend(change);
     if (at < (this.#indexed?.endBytes ?? 0)) return;
     for (const sessionId of change.removed ?? []) this.#unindexed.add(sessionId);
     for (const { sessionId } of change.rows) this.#unindexed.add(sessionId);
@@ -311,6 +313,7 @@ export class EntriesLog {
     this.#indexed = null;
     this.#unindexed.clear();
     this.#image.clear();
+    this.damage.clear();
   }
 
   #reset(): void {
@@ -365,12 +368,15 @@ export class EntriesLog {
   #takeLine(line: SplitLine): void {
     const { codec, agent, folder, onFinding } = this.#options;
     const place = { path: folder.entriesLog, line: this.#lineCount + 1, byteOffset: line.byteOffset };
-    const decoded = decodeRowChange(Buffer.from(line.bytes).toString(), codec, agent);
+    const text = Buffer.from(line.bytes).toString();
+    const decoded = decodeRowChange(text, codec, agent);
     // A line that the codec cannot read throws, and is met again at the next attempt.
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
-    if (decoded === null)
+    if (decoded === null) {
+      this.damage.add(text);
       return onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
+    }
     if (!decoded.isChecksumRight)
       onFinding(createFinding("CHECKSUM_MISMATCH", `A line of the entries log does not fit its checksum.`, place));
     this.#apply(decoded.change, line.byteOffset);
@@ -379,18 +385,13 @@ export class EntriesLog {
   #repairTail(open: OpenLog): void {
     if (this.#tornAt === null) return;
     const { files, folder, nowMs, onFinding } = this.#options;
-    const sizeBytes = files.factsOf(open.handle).sizeBytes;
     if (this.#needsLineFeed) {
+      const sizeBytes = files.factsOf(open.handle).sizeBytes;
       appendAll(files, open.handle, Buffer.from("\n"), sizeBytes, folder.entriesLog);
       this.#scan(open, sizeBytes + 1);
       return;
     }
-    const wanted = `${folder.torn}/entries.log.${nowMs()}.${this.#tornAt}`;
-    const keptAt = cutTail(files, open.handle, { from: this.#tornAt, to: sizeBytes }, wanted);
-    const message = `${sizeBytes - this.#tornAt} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-    onFinding(
-      createFinding("TAIL_TORN", message, { path: folder.entriesLog, byteOffset: this.#tornAt, repaired: true }),
-    );
+    onFinding(setTailAside(files, folder, open, this.#tornAt, nowMs()));
     this.#tornAt = null;
   }
 }

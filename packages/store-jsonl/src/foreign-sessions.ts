@@ -9,6 +9,7 @@ import {
 } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { EntriesLog } from "./entries-log.ts";
+import { archivedFrom } from "./recover-entries.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -20,12 +21,24 @@ export interface ForeignSearch {
   readonly log: EntriesLog;
   /** sessions.json, by key. */
   readonly entries: ReadonlyMap<string, unknown>;
+  /** What this store wrote into sessions.json last: all there is where that is gone. */
+  readonly written: ReadonlyMap<string, unknown>;
+  /** Rows that are taken over already: they come from what is left of a log that is gone. */
+  readonly left: readonly SessionRow[];
+  /** There is no entries log, or part of it cannot be read: what it does not name may have been in it. */
+  readonly isLogLost: boolean;
   readonly agentId: string;
   readonly nowMs: number;
 }
 
+export interface FoundSession {
+  readonly row: SessionRow;
+  /** `copied`: of a session of ours, as somebody else has kept it. `lost`: there must have been one, and it is nowhere. */
+  readonly entry: "whole" | "copied" | "lost";
+}
+
 export interface ForeignSessions {
-  readonly rows: readonly SessionRow[];
+  readonly found: readonly FoundSession[];
   /** There are transcripts that no session could be made of. */
   readonly hasStrays: boolean;
 }
@@ -57,32 +70,38 @@ export function isUnfinished(files: Files, path: string): boolean {
 const ownHeaderStart = '{"type":"session","version":3,"id":"';
 const maxOwnHeaderBytes = 4096;
 
-/** Rows for transcripts the log does not name: other programs made them. */
+/** Rows for transcripts the log does not name: other programs made them, or the log is not what it was. */
 export function findForeignSessions(search: ForeignSearch): ForeignSessions {
-  const { files, folder, log } = search;
-  if (files.facts(folder.sessions) === null) return { rows: [], hasStrays: false };
-  const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter((name) =>
-    name.endsWith(".jsonl"),
+  const { files, folder, log, left, isLogLost } = search;
+  if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false };
+  const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter(
+    (name) => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null),
   );
   const known = log.fileNames();
-  const taken: Taken = { ids: new Set(), keys: new Set() };
-  const rows: SessionRow[] = [];
+  const ofLeft = new Set(left.flatMap(({ fileName, formerFileName = fileName }) => [fileName, formerFileName]));
+  const taken: Taken = {
+    ids: new Set(left.map(({ sessionId }) => sessionId.toLowerCase())),
+    keys: new Set(left.flatMap(({ key, isArchived }) => (isArchived ? [] : [key]))),
+  };
+  const places: Places = { byFile: byFileName(search.entries), writtenByFile: byFileName(search.written) };
+  const found: FoundSession[] = [];
   let hasStrays = false;
   for (const name of names.toSorted()) {
     if (
       known.has(name) ||
+      ofLeft.has(name) ||
       log.removed.has(name.slice(0, -".jsonl".length)) ||
       files.facts(folder.session(name))?.kind !== "file"
     )
       continue;
-    const row = adopt(search, name, taken);
-    hasStrays ||= row === null;
-    if (row === null) continue;
-    taken.ids.add(row.sessionId.toLowerCase());
-    taken.keys.add(row.key);
-    rows.push(row);
+    const session = adopt(search, name, places, taken);
+    hasStrays ||= session === null;
+    if (session === null) continue;
+    taken.ids.add(session.row.sessionId.toLowerCase());
+    if (!session.row.isArchived) taken.keys.add(session.row.key);
+    found.push(session);
   }
-  return { rows, hasStrays };
+  return { found, hasStrays };
 }
 
 interface Taken {
@@ -90,13 +109,37 @@ interface Taken {
   readonly keys: Set<string>;
 }
 
-function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRow | null {
-  const { entries, agentId, nowMs, log } = search;
+type Named = readonly [key: string, entry: unknown];
+
+/** Entries by the name of their transcript. */
+interface Places {
+  readonly byFile: ReadonlyMap<string, Named>;
+  readonly writtenByFile: ReadonlyMap<string, Named>;
+}
+
+/** `sessionFile` may be a path of another machine: its last part counts. */
+function byFileName(entries: ReadonlyMap<string, unknown>): ReadonlyMap<string, Named> {
+  const found = new Map<string, Named>();
+  for (const [key, entry] of entries) {
+    const sessionFile = fieldText(entry, "sessionFile");
+    const sessionId = fieldText(entry, "sessionId");
+    const name = sessionFile?.split(/[/\\]/).at(-1) ?? (sessionId === null ? undefined : `${sessionId}.jsonl`);
+    if (name !== undefined && !found.has(name)) found.set(name, [key, entry]);
+  }
+  return found;
+}
+
+function adopt(search: ForeignSearch, fileName: string, places: Places, taken: Taken): FoundSession | null {
+  const { agentId, nowMs, log, isLogLost } = search;
   const isIdFree = (id: string): boolean => !taken.ids.has(id.toLowerCase()) && log.twinOf(id) === null;
   const isKeyFree = (one: string): boolean => !taken.keys.has(one) && log.idOf(one) === null;
-  const base = fileName.slice(0, -".jsonl".length);
+  const activeName = archivedFrom(fileName) ?? fileName;
+  const isArchived = activeName !== fileName;
+  const base = activeName.slice(0, -".jsonl".length);
   const { header, envelope, isAlone } = readHeader(search, fileName);
-  const named = [...entries].find(([, entry]) => namesFile(entry, base, fileName));
+  if (isArchived && envelope === null) return null;
+  const isOurs = isLogLost && envelope !== null;
+  const named = places.byFile.get(fileName) ?? (isOurs ? places.writtenByFile.get(fileName) : undefined);
   if (named === undefined && isUnfinished(search.files, search.folder.session(fileName))) return null;
   const wanted = [
     fieldText(named?.[1], "sessionId"),
@@ -109,7 +152,8 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
   // A reset that died before its commit: nothing is in the file, and its key still has its session.
   if (isAlone && header?.key !== null && header?.key !== undefined && !isKeyFree(header.key)) return null;
   const keys = [named?.[0], header?.key, `agent:${agentId}:import:direct:${sessionId}`];
-  const key = keys.find((one) => one !== undefined && one !== null && isKeyFree(one) && belongsTo(one, agentId));
+  const isFit = (one: string): boolean => (isArchived || isKeyFree(one)) && belongsTo(one, agentId);
+  const key = keys.find((one) => one !== undefined && one !== null && isFit(one));
   if (key === undefined || key === null) return null;
   const createdAtMs = header?.timestamp === null || header === null ? Number.NaN : Date.parse(header.timestamp);
   const { forkedFrom, origins } = envelope ?? {};
@@ -117,7 +161,7 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
     named === undefined || typeof named[1] !== "object"
       ? { sessionId, ...(forkedFrom === undefined ? {} : { forkedFrom }) }
       : ownEntry({ ...named[1], sessionId });
-  return {
+  const row = {
     sessionId,
     key,
     fileName,
@@ -125,16 +169,10 @@ function adopt(search: ForeignSearch, fileName: string, taken: Taken): SessionRo
     revision: 1,
     createdAtMs: Number.isFinite(createdAtMs) ? createdAtMs : nowMs,
     updatedAtMs: typeof entry.updatedAt === "number" ? Math.min(entry.updatedAt, nowMs) : 0,
-    isArchived: false,
+    isArchived,
     ...(origins === undefined ? {} : { origins }),
   };
-}
-
-/** `sessionFile` may be a path of another machine: its last part counts. */
-function namesFile(entry: unknown, base: string, fileName: string): boolean {
-  const sessionFile = fieldText(entry, "sessionFile");
-  if (sessionFile !== null) return sessionFile.split(/[/\\]/).at(-1) === fileName;
-  return fieldText(entry, "sessionId") === base;
+  return { row, entry: !isOurs ? "whole" : named === undefined ? "lost" : "copied" };
 }
 
 function fieldText(entry: unknown, field: string): string | null {

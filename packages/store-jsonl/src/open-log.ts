@@ -1,6 +1,7 @@
-import { ThroughlineError } from "@throughline/core";
+import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { flushFolder, openIfThere } from "./file-work.ts";
+import { cutTail, flushFolder, openIfThere } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { createOpenFile, type OpenFile } from "./open-file.ts";
 
@@ -39,4 +40,18 @@ function opened(files: Files, handle: number | null, isWritable: boolean, sizeOf
   if (handle === null) return null;
   const { identity, sizeBytes } = files.factsOf(handle);
   return Object.assign(createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf }), { identity });
+}
+
+/** Cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */
+export function setTailAside(
+  files: Files,
+  { entriesLog, torn }: AgentFolder,
+  { handle }: OpenLog,
+  from: number,
+  nowMs: number,
+): Finding {
+  const { sizeBytes } = files.factsOf(handle);
+  const keptAt = cutTail(files, handle, { from, to: sizeBytes }, `${torn}/entries.log.${nowMs}.${from}`);
+  const message = `${sizeBytes - from} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
+  return createFinding("TAIL_TORN", message, { path: entriesLog, byteOffset: from, repaired: true });
 }

@@ -22,7 +22,8 @@ export interface RepairedTranscript {
 
 interface Survey {
   readonly parents: ParentSurvey;
-  readonly cycles: ReadonlySet<string>;
+  /** Records of cycles that have no new parent yet. */
+  readonly cycles: Set<string>;
   readonly glued: ReadonlyMap<number, readonly SessionRecord[]>;
   /** Lines from this number on were never acknowledged. */
   readonly unacknowledgedFrom: number;
@@ -76,7 +77,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   // An empty file lacks no header: nothing is in it.
   return {
     parents,
-    cycles: parents.cycles(),
+    cycles: new Set(parents.cycles()),
     glued,
     unacknowledgedFrom: count - unacknowledged + 1,
     hasHeader: hasHeader || count === 0,
@@ -92,7 +93,9 @@ class Repair {
   readonly #survey: Survey;
   readonly #write: (line: string) => void;
   #seq = 0;
-  #lastId: string | null = null;
+  /** Of the records written so far. */
+  readonly #ids: string[] = [];
+  readonly #newParents: Map<string, string | null> = new Map();
 
   constructor(survey: Survey, write: (line: string) => void) {
     this.#survey = survey;
@@ -146,18 +149,33 @@ class Repair {
 
   /** The record with parents and references that exist. */
   #linked(record: SessionRecord): SessionRecord {
-    const { parents, cycles } = this.#survey;
-    const isLost = record.parentId !== null && (!parents.has(record.parentId) || cycles.has(record.id));
-    const parentId = isLost ? this.#lastId : record.parentId;
+    const parentId = this.#parentOf(record);
     const kept = record["firstKeptEntryId"];
-    const isDangling = record.type === "compaction" && typeof kept === "string" && !parents.has(kept);
-    if (!isLost && !isDangling) return record;
+    const isDangling = record.type === "compaction" && typeof kept === "string" && !this.#survey.parents.has(kept);
+    if (parentId === record.parentId && !isDangling) return record;
     return { ...record, parentId, ...(isDangling ? { firstKeptEntryId: parentId ?? record.id } : {}) };
+  }
+
+  /**
+   * The parent of a record; one whose own is nowhere hangs on the record before it. Where that one is among its own
+   * descendants, as after a piece of the file was doubled, on the nearest before it that is not.
+   */
+  #parentOf({ id, parentId }: SessionRecord): string | null {
+    const { parents, cycles } = this.#survey;
+    if (this.#newParents.has(id)) return this.#newParents.get(id) ?? null;
+    if (parentId === null || (parents.has(parentId) && !cycles.has(id))) return parentId;
+    let at = this.#ids.length - 1;
+    while (at >= 0 && parents.rootOf(this.#ids[at] ?? "", cycles) === id) at--;
+    const found = this.#ids[at] ?? null;
+    parents.attach(id, found);
+    cycles.delete(id);
+    this.#newParents.set(id, found);
+    return found;
   }
 
   #add(text: string, envelope: StoreEnvelope | null, id: string): void {
     this.#seq++;
-    this.#lastId = id;
+    this.#ids.push(id);
     if (envelope === null) return this.#write(text);
     const { source: _source, sourceBase64: _base64, ...rest } = envelope;
     const isUntouched = envelope.enc !== undefined || envelope.crc === crc32(text);

@@ -108,6 +108,11 @@ export class SessionIndex {
     return this.#ask(() => this.#all(sql).map(({ line }) => this.#decode(line as string)));
   }
 
+  /** Every session, whatever log they are of. */
+  rows(): readonly SessionRow[] | undefined {
+    return this.#ask(() => this.#all("SELECT line FROM sessions").map(({ line }) => this.#decode(line as string)));
+  }
+
   activeCount(): number | undefined {
     return this.#ask(() => Number(this.#get("SELECT count(*) AS count FROM sessions WHERE archived = 0")?.["count"]));
   }

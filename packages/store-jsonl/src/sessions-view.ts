@@ -75,6 +75,11 @@ export class SessionsView {
     return this.#theirs;
   }
 
+  /** What this store wrote last, by key. To be asked after `entries`. */
+  get written(): ReadonlyMap<string, unknown> {
+    return this.#base;
+  }
+
   /** What this store wrote last: the newer of two where the writing was cut off and the file shows that it came so far. */
   #readBase(): ReadonlyMap<string, unknown> {
     const { files, folder } = this.#options;

@@ -124,6 +124,8 @@ function isMeant({ code }: Finding, { codec }: SurveyTarget): boolean {
 /** Parents by record, and what is wrong with them as a whole. */
 export class ParentSurvey {
   readonly #parents: Map<string, string | null> = new Map();
+  /** Ways up that were gone already, so that a long one is not gone for every record. */
+  readonly #jumps: Map<string, string> = new Map();
 
   add({ id, parentId }: Pick<SessionRecord, "id" | "parentId">): void {
     this.#parents.set(id, parentId);
@@ -131,6 +133,25 @@ export class ParentSurvey {
 
   has(id: string): boolean {
     return this.#parents.has(id);
+  }
+
+  /** Gives a record another parent. */
+  attach(id: string, parentId: string | null): void {
+    this.#parents.set(id, parentId);
+  }
+
+  /** The end of a record's way up: the first without a parent that is there, or one of `ends`. */
+  rootOf(id: string, ends: ReadonlySet<string>): string {
+    const way: string[] = [];
+    let at = id;
+    for (;;) {
+      const next: string | null | undefined = ends.has(at) ? null : (this.#jumps.get(at) ?? this.#parents.get(at));
+      if (typeof next !== "string" || !this.#parents.has(next)) break;
+      way.push(at);
+      at = next;
+    }
+    for (const each of way) this.#jumps.set(each, at);
+    return at;
   }
 
   /** One record of every cycle: its parents lead back to itself. */

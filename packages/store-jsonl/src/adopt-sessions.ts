@@ -1,0 +1,92 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import type { AgentFolder } from "./agent-folder.ts";
+import type { HeldSession } from "./append-records.ts";
+import type { EntriesLog } from "./entries-log.ts";
+import type { Files } from "./files.ts";
+import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
+import { denying, denyingFinding, rowsLeft } from "./recover-entries.ts";
+import type { SessionIndex } from "./session-index.ts";
+import type { RowChange, SessionRow } from "./session-row.ts";
+import type { SessionsView } from "./sessions-view.ts";
+
+export interface AdoptionScene {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  readonly log: EntriesLog;
+  readonly index: SessionIndex;
+  readonly view: SessionsView;
+  readonly agentId: string;
+  readonly nowMs: number;
+  /** The session with every record of its transcript; null when that is gone. */
+  hold(row: SessionRow): HeldSession | null;
+  readonly onFinding: (finding: Finding) => void;
+}
+
+export interface Adoption {
+  /** Null when there is nothing to take over. */
+  readonly change: RowChange | null;
+  /** There are transcripts that no session could be made of. */
+  readonly hasStrays: boolean;
+}
+
+/**
+ * Sessions that the entries log does not name. Where there is no log any more, in the order in which they are to be
+ * believed: what the index kept of it, sessions.json or what this store wrote there last, the transcripts themselves.
+ */
+export function adoptSessions(scene: AdoptionScene): Adoption {
+  const { files, folder, log, index, view, agentId, nowMs } = scene;
+  const isLogMissing = log.identity === "";
+  const left = isLogMissing ? rowsLeft({ files, folder, indexed: index.rows() ?? [] }) : [];
+  const entries = view.entries();
+  const { found, hasStrays } = findForeignSessions({
+    files,
+    folder,
+    log,
+    entries,
+    written: view.written,
+    left,
+    isLogLost: isLogMissing || log.damage.isThere,
+    agentId,
+    nowMs,
+  });
+  const rows = [...left, ...found.map((session) => taken(scene, session))];
+  if (left.length > 0) scene.onFinding(recoveredFinding(folder, left.length));
+  return { change: rows.length === 0 ? null : { op: "adopt", rows }, hasStrays };
+}
+
+/** Of which changes in its transcript the row knows already: those that follow are taken from there. */
+function taken(scene: AdoptionScene, { row, entry }: FoundSession): SessionRow {
+  const held = scene.hold(row);
+  if (entry === "lost") {
+    const lost = denying({ ...(held?.row ?? row), revision: held?.transcript.highestRevision ?? row.revision });
+    scene.onFinding(denyingFinding(lost, scene.folder.session(row.fileName), "The entry is lost."));
+    return lost;
+  }
+  if (held === null) return row;
+  const { patches, highestRevision, isHeaderOurs } = held.transcript;
+  // A copy that another program made of a transcript of ours holds patches of the original's entry: they are not its own.
+  if (!isHeaderOurs) return { ...row, revision: highestRevision + 1 };
+  if (entry === "whole") return row;
+  const known = patches.filter(({ atMs }) => atMs <= row.updatedAtMs).map(({ revision }) => revision);
+  return { ...row, revision: Math.max(row.revision, ...known) };
+}
+
+/** Sessions whose newest line in the log is broken: it may have said that they must not send. */
+export function denySuspects(scene: Pick<AdoptionScene, "folder" | "log" | "hold" | "onFinding">): RowChange | null {
+  const { folder, log } = scene;
+  const rows = [...log.damage.sessionIds].flatMap((sessionId) => {
+    const row = log.row(sessionId);
+    if (row === null) return [];
+    const denied = denying(scene.hold(row)?.row ?? row);
+    const why = "A line of the entries log that cannot be read was about it.";
+    scene.onFinding(denyingFinding(denied, folder.entriesLog, why));
+    return [denied];
+  });
+  return rows.length === 0 ? null : { op: "save", rows };
+}
+
+function recoveredFinding({ entriesLog, index }: AgentFolder, count: number): Finding {
+  const message = `The entries log was gone; ${count} sessions were taken from ${quote(index)}.`;
+  return createFinding("ENTRIES_RECOVERED", message, { path: entriesLog, repaired: true });
+}

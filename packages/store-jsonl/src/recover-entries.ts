@@ -1,0 +1,40 @@
+import { createFinding, type Finding, type SessionEntry } from "@throughline/core";
+import type { AgentFolder } from "./agent-folder.ts";
+import type { Files } from "./files.ts";
+import type { SessionRow } from "./session-row.ts";
+
+export interface LeftRows {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  /** What the index kept of a log that is gone. */
+  readonly indexed: Iterable<SessionRow>;
+}
+
+/** Of the sessions the index knows those that still have a transcript. */
+export function rowsLeft({ files, folder, indexed }: LeftRows): readonly SessionRow[] {
+  const isThere = (name: string | undefined): boolean =>
+    name !== undefined && files.facts(folder.session(name))?.kind === "file";
+  return [...indexed].filter(({ fileName, formerFileName }) => isThere(fileName) || isThere(formerFileName));
+}
+
+/**
+ * The row of a session of ours whose entry is lost. It may have been one that must not send: until somebody says what its
+ * `sendPolicy` is, it denies.
+ */
+export function denying(row: SessionRow): SessionRow {
+  const entry: SessionEntry = { ...row.entry, sendPolicy: "deny" };
+  return { ...row, entry, revision: row.revision + 1 };
+}
+
+/** What is said of a session that denies for that reason. */
+export function denyingFinding({ key }: SessionRow, path: string, why: string): Finding {
+  const message = `${why} The session denies sending until its sendPolicy is set again.`;
+  return createFinding("ENTRY_UNREADABLE", message, { path, key, repaired: true });
+}
+
+const archivedName = /^(.+\.jsonl)\.(?:reset|deleted)\.(.+)$/;
+
+/** The name a transcript had before it was archived, and when that was; null for one that was not. */
+export function archivedFrom(name: string): string | null {
+  return archivedName.exec(name)?.[1] ?? null;
+}

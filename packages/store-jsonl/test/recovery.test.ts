@@ -1,0 +1,129 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { mainRef, textsOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+const other = sessionRef({ key: "agent:main:other" });
+
+/** Two sessions, one of which must not send, and an archived one. */
+async function makeStore(root: string, sessionsJson: boolean): Promise<void> {
+  const store = createJsonlStore({ root, sessionsJson });
+  await store.save(mainRef, { sessionId: "s1", label: "main", sendPolicy: "deny" }, { ifRevision: null });
+  await store.append(mainRef, [userDraft("one")], { entry: { totalTokens: 7 } });
+  await store.save(other, { sessionId: "s2", sendPolicy: "allow" }, { ifRevision: null });
+  await store.append(other, [userDraft("two")]);
+  const old = sessionRef({ key: "agent:main:old" });
+  await store.save(old, { sessionId: "s3" }, { ifRevision: null });
+  await store.append(old, [userDraft("three")]);
+  await store.remove(old);
+  await store.close();
+}
+
+async function entryOf(store: SessionStore, ref = mainRef): Promise<Readonly<Record<string, unknown>> | undefined> {
+  return (await store.load(ref))?.entry;
+}
+
+function opened(root: string): { readonly store: SessionStore; readonly findings: Finding[] } {
+  const findings: Finding[] = [];
+  const onEvent = (event: SessionEvent): void => void (event.name === "finding" && findings.push(event.finding));
+  return { store: createJsonlStore({ root, onEvent }), findings };
+}
+
+describe("a store whose entries log is gone", () => {
+  it("takes its sessions from what the index kept", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    const own = join(root, "agents/main/throughline");
+    rmSync(join(own, "entries.log"));
+    const { store, findings } = opened(root);
+    expect(await entryOf(store)).toMatchObject({ label: "main", sendPolicy: "deny", totalTokens: 7 });
+    expect(await entryOf(store, other)).toMatchObject({ sendPolicy: "allow" });
+    expect((await store.list({ state: "archived" })).sessions.map(({ sessionId }) => sessionId)).toEqual(["s3"]);
+    expect(findings.map(({ code }) => code)).toEqual(["ENTRIES_RECOVERED"]);
+    await store.close();
+    expect(existsSync(join(own, "entries.log"))).toBe(true);
+    const again = opened(root);
+    expect((await again.store.list({ state: "any" })).sessions.length).toBe(3);
+    expect(again.findings).toEqual([]);
+    await again.store.close();
+  });
+
+  it.for([
+    ["sessions.json", "sessions.json"],
+    ["what it wrote there last", "throughline/sessions-view.json"],
+  ] as const)("and its index too takes them from %s", async ([, kept]) => {
+    const root = newFolder();
+    await makeStore(root, true);
+    const agent = join(root, "agents/main");
+    if (kept !== "sessions.json") rmSync(join(agent, "sessions/sessions.json"));
+    const base = readFileSync(join(agent, "throughline/sessions-view.json"));
+    rmSync(join(agent, "throughline"), { recursive: true });
+    mkdirSync(join(agent, "throughline"));
+    if (kept !== "sessions.json") writeFileSync(join(agent, kept), base);
+    const { store } = opened(root);
+    expect(await entryOf(store)).toMatchObject({ label: "main", sendPolicy: "deny", totalTokens: 7 });
+    expect(await entryOf(store, other)).toMatchObject({ sendPolicy: "allow" });
+    expect(await textsOf(store, other)).toEqual(["two"]);
+    expect((await store.list({ state: "archived" })).sessions.map(({ sessionId }) => sessionId)).toEqual(["s3"]);
+    await store.close();
+  });
+
+  it("and every copy of it denies sending until somebody says otherwise, and says so", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    rmSync(join(root, "agents/main/throughline"), { recursive: true });
+    const { store, findings } = opened(root);
+    const state = await store.load(other);
+    expect(state?.entry).toMatchObject({ sendPolicy: "deny" });
+    expect(await entryOf(store)).toMatchObject({ sendPolicy: "deny", totalTokens: 7 });
+    expect(findings.map(({ code, key, severity }) => [code, key, severity])).toEqual(
+      ["agent:main:main", "agent:main:other", "agent:main:old"].map((key) => ["ENTRY_UNREADABLE", key, "error"]),
+    );
+    await store.save(other, { sessionId: "s2", sendPolicy: "allow" }, { ifRevision: state?.revision ?? null });
+    await store.close();
+    const again = opened(root);
+    expect(await entryOf(again.store, other)).toMatchObject({ sendPolicy: "allow" });
+    expect(again.findings).toEqual([]);
+    await again.store.close();
+  });
+});
+
+describe("a line of the entries log that cannot be read", () => {
+  it("makes the session it was about deny, unless a later line says what it is", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    const own = join(root, "agents/main/throughline");
+    for (const name of ["index.db", "index.db-wal", "index.db-shm"]) rmSync(join(own, name), { force: true });
+    const log = join(own, "entries.log");
+    const lines = readFileSync(log, "utf8").split("\n");
+    const last = lines.findLastIndex((line) => line.includes('"sessionId":"s2"'));
+    const early = lines.findIndex((line) => line.includes('"sessionId":"s1"'));
+    expect(lines.findLastIndex((line) => line.includes('"sessionId":"s1"'))).toBeGreaterThan(early);
+    // A bit that fell over where an object begins.
+    for (const index of [last, early]) lines[index] = lines[index]?.replace('"entry":{', '"entry":[') ?? "";
+    writeFileSync(log, lines.join("\n"));
+    const { store, findings } = opened(root);
+    expect(await entryOf(store, other)).toMatchObject({ sendPolicy: "deny" });
+    expect(await textsOf(store, other)).toEqual(["two"]);
+    expect(await entryOf(store)).toMatchObject({ label: "main", totalTokens: 7 });
+    expect(findings.map(({ code, key }) => [code, key])).toContainEqual(["ENTRY_UNREADABLE", "agent:main:other"]);
+    await store.close();
+  });
+
+  it("changes nothing in a folder of another program that has none", async () => {
+    const root = newFolder();
+    const folder = join(root, "agents/main/sessions");
+    mkdirSync(folder, { recursive: true });
+    const header = '{"type":"session","version":3,"id":"a","timestamp":"2026-01-02T03:04:05.006Z","cwd":"/"}';
+    writeFileSync(join(folder, "a.jsonl"), `${header}\n`);
+    const { store, findings } = opened(root);
+    const [session] = (await store.list()).sessions;
+    expect(session?.entry["sendPolicy"]).toBeUndefined();
+    expect(findings).toEqual([]);
+    await store.close();
+  });
+});
