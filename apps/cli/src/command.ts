@@ -1,5 +1,5 @@
 import type { Finding, SessionStore } from "@throughline/core";
-import type { Setting } from "@throughline/config";
+import type { Config, Setting } from "@throughline/config";
 import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";
 
@@ -53,6 +53,8 @@ export interface SessionScope {
 export interface CommandContext {
   readonly host: Host;
   readonly output: Output;
+  /** What is in force and what was taken otherwise than it was written; `settings` are those of it. */
+  readonly config: Config;
   readonly settings: readonly Setting[];
   readonly storeUrl: string;
   readonly scope: SessionScope;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CommanderError } from "commander";
-import { resolveSettings } from "@throughline/config";
+import { resolveConfig } from "@throughline/config";
 import type { ConfigFile, Setting } from "@throughline/config";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
@@ -79,7 +79,7 @@ function usageOf(error: unknown, words: readonly string[]): unknown {
 
 async function runCommand(host: Host, request: Request, setDebug: (isDebug: boolean) => void): Promise<number> {
   const { globals } = request;
-  const settings = await resolveSettings({
+  const config = await resolveConfig({
     userHome: host.userHome,
     environment: host.environment,
     flags: {
@@ -94,6 +94,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     },
     readFile: (home) => readConfigFile(host, home, textOf(globals["config"])),
   });
+  const { settings } = config;
   const valueOf = (key: string): Setting["value"] => settings.find((setting) => setting.key === key)?.value ?? null;
   const logLevel = valueOf("logLevel") as OutputOptions["logLevel"];
   setDebug(logLevel === "debug");
@@ -117,6 +118,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
   const context: CommandContext = {
     host,
     output,
+    config,
     settings,
     storeUrl: String(valueOf("store")),
     scope,

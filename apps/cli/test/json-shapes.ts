@@ -154,8 +154,11 @@ const shapes: Readonly<Record<string, Shape>> = {
     ...kind,
     key: text,
     value: anything,
-    source: one("default", "file", "environment", "flag"),
+    source: one("default", "preset", "file", "environment", "flag"),
     default: anything,
+    from: text,
+    given: anything,
+    notes: anything,
   },
   export: {
     ...kind,

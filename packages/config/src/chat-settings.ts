@@ -1,7 +1,7 @@
-import type { SettingFragment } from "./setting-definition.ts";
+import type { SettingTable } from "./setting-definition.ts";
 
 /** Who answers in a conversation, what of, and what the tools may do. */
-export const chatSettings: SettingFragment = {
+export const chatSettings: SettingTable = {
   area: "chat",
   settings: [
     {
@@ -40,6 +40,15 @@ export const chatSettings: SettingFragment = {
       flag: "--window",
       isFileAllowed: true,
       default: 0,
+    },
+    {
+      key: "maxOutputTokens",
+      description: "Room for each answer; 0 leaves it to the provider.",
+      kind: { type: "integer", min: 0, max: 10_000_000 },
+      environment: [{ name: "THROUGHLINE_MAX_OUTPUT_TOKENS" }],
+      flag: null,
+      isFileAllowed: true,
+      default: 8192,
     },
     {
       key: "system",

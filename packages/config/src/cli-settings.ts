@@ -1,30 +1,42 @@
-import type { SettingFragment } from "./setting-definition.ts";
+import type { SettingTable } from "./setting-definition.ts";
 
 /** The longest wait that a timer takes: 2^31 - 1 milliseconds. */
 const maxTimerMs = 2_147_483_647;
 
 /** Where things are and how the command line talks. */
-export const cliSettings: SettingFragment = {
+export const cliSettings: SettingTable = {
   area: "cli",
   settings: [
     {
       key: "home",
-      description: "Directory of the configuration file and of the default store.",
+      description: "Directory of the configuration file and of the default store; null: ~/.throughline.",
       kind: { type: "text", minLength: 1 },
       environment: [{ name: "THROUGHLINE_HOME" }],
       flag: "--home",
       // The file is looked for in it.
       isFileAllowed: false,
-      default: (values) => `${values["userHome"]}/.throughline`,
+      // ~/.throughline, which whoever resolves settings fills in.
+      default: null,
     },
     {
       key: "store",
-      description: "URL of the store.",
+      description: "URL of the store; comes before session.store.",
       kind: { type: "text", minLength: 1 },
       environment: [{ name: "THROUGHLINE_STORE" }],
       flag: "--store",
       isFileAllowed: true,
-      default: (values) => `sqlite:${values["home"]}/sessions.db`,
+      // By session.store and session.storePath.
+      default: null,
+    },
+    {
+      key: "preset",
+      description:
+        "Values of a document to begin with; what is set by itself comes before them. Presets say how, never where: stores stay where they are.",
+      kind: { type: "choice", choices: ["claw0", "goclaw-doc", "goclaw-spec", "openclaw"] },
+      environment: [{ name: "THROUGHLINE_PRESET" }],
+      flag: null,
+      isFileAllowed: true,
+      default: null,
     },
     {
       key: "agent",

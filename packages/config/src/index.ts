@@ -1,14 +1,19 @@
+export type { ConfigNote } from "./config-note.ts";
+export { placeText } from "./config-problem.ts";
 export { chatSettings } from "./chat-settings.ts";
 export { cliSettings } from "./cli-settings.ts";
+export { explainSettings } from "./explain-settings.ts";
+export type { ExplainedSetting } from "./explain-settings.ts";
 export { nearestKey } from "./nearest-key.ts";
+export { presets } from "./presets.ts";
 export type { ConfigFile } from "./read-config-file.ts";
-export { resolveSettings } from "./resolve-settings.ts";
-export type { ResolveSettingsOptions, Setting, SettingSource } from "./resolve-settings.ts";
-export { parseSettingText } from "./setting-definition.ts";
-export type {
-  EnvironmentVariable,
-  SettingDefinition,
-  SettingFragment,
-  SettingKind,
-  SettingScalar,
-} from "./setting-definition.ts";
+export { resolveConfig } from "./resolve-config.ts";
+export type { Config, ResolveConfigOptions } from "./resolve-config.ts";
+export { sessionSettings } from "./session-settings.ts";
+export type { HelperModel, SessionSettings } from "./session-settings.ts";
+export { settingAliases } from "./setting-aliases.ts";
+export { describeKind, parseSettingText } from "./setting-definition.ts";
+export type { EnvironmentVariable, SettingDefinition, SettingTable } from "./setting-definition.ts";
+export type { Setting, SettingSource } from "./setting-set.ts";
+export { settingTables } from "./setting-tables.ts";
+export { windowNotes } from "./window-notes.ts";

@@ -1,8 +1,11 @@
-import { ThroughlineError } from "@throughline/core";
-import { z } from "zod";
+import type { SettingValue } from "@throughline/core/settings";
+import { checkValue } from "./check-value.ts";
+import type { ConfigNote } from "./config-note.ts";
+import { configProblem, shown } from "./config-problem.ts";
 import { nearestKey } from "./nearest-key.ts";
-import { describeKind } from "./setting-definition.ts";
-import type { SettingDefinition, SettingKind, SettingScalar } from "./setting-definition.ts";
+import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from "./parse-config-text.ts";
+import { settingAliases } from "./setting-aliases.ts";
+import type { SettingDefinition } from "./setting-definition.ts";
 
 /** A configuration file that was found. */
 export interface ConfigFile {
@@ -10,78 +13,155 @@ export interface ConfigFile {
   readonly text: string;
 }
 
+/** A value as the file has it. */
+export interface FileValue {
+  readonly value: SettingValue;
+  readonly line: number;
+}
+
+export interface FileValues {
+  readonly values: ReadonlyMap<string, FileValue>;
+  readonly notes: readonly ConfigNote[];
+}
+
 /**
- * The values of a configuration file. This is the only module of the package that loads the schema library, so that a
- * command without a configuration file starts without it.
- * @throws {ThroughlineError} CONFIG_INVALID naming the file, the key, the value and what is allowed
+ * The values of a configuration file, by key.
+ * @throws {ThroughlineError} CONFIG_INVALID naming the file, the line, the key, the value and what is allowed
  */
-export function readConfigFile(
-  file: ConfigFile,
-  definitions: readonly SettingDefinition[],
-): ReadonlyMap<string, SettingScalar> {
-  const value = parseJson(file);
-  const allowed = definitions.filter((definition) => definition.isFileAllowed);
-  if (!z.looseObject({}).safeParse(value).success) throw invalid(file, "The configuration is not a JSON object.", {});
-  const values = new Map<string, SettingScalar>();
-  // The parsed JSON itself, not the schema's copy: that one leaves out "__proto__" without a word.
-  for (const [key, given] of Object.entries(value as Readonly<Record<string, unknown>>)) {
-    const definition = allowed.find((candidate) => candidate.key === key);
-    if (definition === undefined) throw unknownKey(file, key, definitions);
-    values.set(key, readValue(file, definition, given));
+export function readConfigFile(file: ConfigFile, definitions: readonly SettingDefinition[]): FileValues {
+  const root = parseConfigText(file.text, file.path);
+  if (root.type !== "object") {
+    throw configProblem({ path: file.path, line: root.line }, "The configuration is not a JSON object.", {});
   }
-  return values;
+  const reader = new FileReader(file, definitions);
+  reader.readMembers("", root.members);
+  return { values: reader.values, notes: reader.notes };
 }
 
-/** The schema of one setting. */
-function schemaOf(kind: SettingKind): z.ZodType<SettingScalar> {
-  switch (kind.type) {
-    case "text":
-      return z.string().min(kind.minLength);
-    case "choice":
-      return z.enum(kind.choices as [string, ...string[]]);
-    case "boolean":
-      return z.boolean();
-    case "integer":
-      return z.int().min(kind.min).max(kind.max);
+class FileReader {
+  readonly values = new Map<string, FileValue>();
+  readonly notes: ConfigNote[] = [];
+  readonly #path: string;
+  readonly #definitions: ReadonlyMap<string, SettingDefinition>;
+  /** Every key and every object above one. */
+  readonly #areas: ReadonlySet<string>;
+
+  constructor({ path }: ConfigFile, definitions: readonly SettingDefinition[]) {
+    this.#path = path;
+    this.#definitions = new Map(definitions.map((definition) => [definition.key, definition]));
+    this.#areas = new Set(definitions.flatMap(({ key }) => areasOf(key)));
+  }
+
+  readMembers(area: string, members: readonly ConfigMember[]): void {
+    for (const member of members) {
+      const key = area === "" ? member.key : `${area}.${member.key}`;
+      // A dot in a key would reach a setting past the object it belongs to.
+      if (member.key.includes(".")) throw this.#unknown(key, member);
+      this.#readMember(key, member);
+    }
+  }
+
+  #readMember(key: string, member: ConfigMember): void {
+    const { node, line } = member;
+    const definition = this.#definitions.get(key);
+    const isObject = node.type === "object";
+    if (definition !== undefined) return this.#take(definition, node, line);
+    const meant = Object.hasOwn(settingAliases, key) ? settingAliases[key] : undefined;
+    if (meant !== undefined && !(isObject && this.#areas.has(key))) return this.#takeAlias(key, meant, node, line);
+    if (!this.#areas.has(key)) throw this.#unknown(key, member);
+    if (node.type === "scalar" && node.value === null) return undefined;
+    if (!isObject) throw this.#wrong(key, valueOfNode(node), "an object", line);
+    return this.readMembers(key, node.members);
+  }
+
+  #takeAlias(alias: string, key: string, node: ConfigNode, line: number): void {
+    const definition = this.#definitions.get(key);
+    if (definition === undefined) throw new TypeError(`the alias ${alias} means ${key}, which is no setting`);
+    this.#take({ ...definition, key: alias }, node, line, key);
+    const message = `${alias} is read as ${key}.`;
+    this.notes.push({ kind: "alias", key: alias, meant: key, message, path: this.#path, line });
+  }
+
+  #take(definition: SettingDefinition, node: ConfigNode, line: number, key: string = definition.key): void {
+    if (!definition.isFileAllowed) throw this.#outside(definition, line);
+    const value = valueOfNode(node);
+    // As if it were not there: what a default is written as.
+    if (value === null) return;
+    const problem = checkValue(definition.kind, value);
+    if (problem !== null) {
+      const hidden = definition.isSecret === true ? "***" : problem.value;
+      throw this.#wrong(
+        `${definition.key}${problem.path}`,
+        hidden,
+        problem.allowed,
+        lineAt(node, problem.path) ?? line,
+      );
+    }
+    const before = this.values.get(key);
+    if (before !== undefined && shown(before.value) !== shown(value)) {
+      const message = `${definition.key} is ${shown(value)}, and the same setting is ${shown(before.value)} in line ${before.line}; keep one.`;
+      throw configProblem({ path: this.#path, line }, message, { key, value, other: before.value });
+    }
+    this.values.set(key, { value, line });
+  }
+
+  #wrong(key: string, value: unknown, allowed: string, line: number): Error {
+    const message = `${key} is ${shown(value)}; it must be ${allowed}.`.replace("?.", "?");
+    return configProblem({ path: this.#path, line }, message, { key, value: value ?? null, allowed });
+  }
+
+  #outside({ key, flag, environment }: SettingDefinition, line: number): Error {
+    const ways = [flag, ...environment.map(({ name }) => name)].filter((way) => way !== null);
+    const message = `${key} cannot be set in the file; use ${ways.join(" or ")}.`;
+    return configProblem({ path: this.#path, line }, message, { key });
+  }
+
+  #unknown(key: string, { line }: ConfigMember): Error {
+    const allowed = [...this.#definitions.values()].filter(({ isFileAllowed }) => isFileAllowed);
+    const nearest = nearestSetting(key, [...allowed.map((definition) => definition.key), ...this.#areas]);
+    const area = key.slice(0, Math.max(0, key.lastIndexOf(".")));
+    const beside = membersOf(area, [...allowed.map((definition) => definition.key), ...this.#areas]);
+    const hint = nearest === null ? `the keys there are ${beside.join(", ")}.` : `did you mean ${nearest}?`;
+    const message = `${JSON.stringify(key)} is not a setting; ${hint}`;
+    return configProblem({ path: this.#path, line }, message, { key, nearest });
   }
 }
 
-function readValue(file: ConfigFile, definition: SettingDefinition, given: unknown): SettingScalar {
-  const parsed = schemaOf(definition.kind).safeParse(given);
-  if (parsed.success) return parsed.data;
-  const allowed = describeKind(definition.kind);
-  const value = definition.isSecret === true ? "***" : given;
-  throw invalid(file, `${definition.key} is ${JSON.stringify(value)}; it must be ${allowed}.`, {
-    key: definition.key,
-    value,
-    allowed,
-  });
-}
-
-function unknownKey(file: ConfigFile, key: string, definitions: readonly SettingDefinition[]): ThroughlineError {
-  const outside = definitions.find((definition) => definition.key === key);
-  if (outside !== undefined) {
-    const ways = [outside.flag, ...outside.environment.map((variable) => variable.name)].filter((way) => way !== null);
-    return invalid(file, `${key} cannot be set in the file; use ${ways.join(" or ")}.`, { key });
+/** The line of a part of a value; null when the part is not there. */
+function lineAt(node: ConfigNode, path: string): number | null {
+  let at: ConfigNode = node;
+  for (const step of path.split(".").slice(1)) {
+    if (at.type === "scalar") break;
+    const next: ConfigNode | undefined =
+      at.type === "list" ? at.items[Number(step)] : at.members.find(({ key }) => key === step)?.node;
+    if (next === undefined) break;
+    at = next;
   }
-  const known = definitions.filter((definition) => definition.isFileAllowed).map((definition) => definition.key);
-  const nearest = nearestKey(key, known);
-  const hint = nearest === null ? `the keys are ${known.join(", ")}` : `did you mean ${nearest}?`;
-  return invalid(file, `${JSON.stringify(key)} is not a setting; ${hint}.`.replace("?.", "?"), { key, nearest });
+  return at === node ? null : at.line;
 }
 
-function parseJson(file: ConfigFile): unknown {
-  try {
-    return JSON.parse(file.text.replace(/^\uFEFF/, ""));
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw invalid(file, `The configuration is not JSON: ${why}.`, {}, cause);
-  }
+/** `session.checkpoint.model` lies in `session` and in `session.checkpoint`. */
+function areasOf(key: string): readonly string[] {
+  const steps = key.split(".");
+  return steps.slice(1).map((_, index) => steps.slice(0, index + 1).join("."));
 }
 
-function invalid(file: ConfigFile, message: string, details: object, cause?: unknown): ThroughlineError {
-  return new ThroughlineError("CONFIG_INVALID", `${file.path}: ${message}`, {
-    details: { path: file.path, ...details },
-    cause,
-  });
+/** The setting that may have been meant: one beside it, or one that is called the same elsewhere. */
+function nearestSetting(key: string, known: readonly string[]): string | null {
+  const cut = key.lastIndexOf(".");
+  const [area, name] = [key.slice(0, Math.max(0, cut)), key.slice(cut + 1)];
+  const beside = membersOf(area, known);
+  const near = nearestKey(name, beside.map(lastName));
+  if (near !== null) return area === "" ? near : `${area}.${near}`;
+  const whole = nearestKey(name, known.map(lastName));
+  return known.find((candidate) => lastName(candidate) === whole) ?? null;
+}
+
+function membersOf(area: string, known: readonly string[]): readonly string[] {
+  const prefix = area === "" ? "" : `${area}.`;
+  return [...new Set(known)].filter((key) => key.startsWith(prefix) && !key.slice(prefix.length).includes("."));
+}
+
+function lastName(key: string): string {
+  return key.slice(key.lastIndexOf(".") + 1);
 }

@@ -1,39 +1,53 @@
+import { explainSettings, placeText } from "@throughline/config";
+import type { Config, ConfigNote } from "@throughline/config";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { maskSecrets } from "../store-url.ts";
-import type { SettingScalar } from "@throughline/config";
+import { maskDeep, maskSecrets } from "../store-url.ts";
 
 /** Prints every setting with what set it. Whatever is wrong was refused before this runs. */
-export async function run({ output, settings }: CommandContext, input: CommandInput): Promise<number> {
+export async function run({ output, config }: CommandContext, input: CommandInput): Promise<number> {
   const isCheck = input.options["check"] === true;
-  const shown = settings.map(({ key, value, source, sourceName, default: fallback, isSecret }) => ({
-    key,
-    value: isSecret && value !== null ? "***" : masked(value),
-    source,
-    sourceName,
-    default: masked(fallback),
-  }));
+  const shown = explainSettings(config);
   if (output.isJson) {
-    for (const { key, value, source, default: fallback } of shown) {
-      await output.object({ kind: "setting", key, value, source, default: fallback });
+    for (const { key, value, source, from, given, default: fallback } of shown) {
+      const notes = notesOf(config, key).map(noteText);
+      const masked = { value: maskDeep(value), default: maskDeep(fallback), given: maskDeep(given) };
+      await output.object({
+        kind: "setting",
+        key,
+        value: masked.value,
+        source,
+        default: masked.default,
+        from,
+        given: masked.given,
+        notes,
+      });
     }
     await output.end(shown.length);
     return 0;
   }
+  for (const note of config.notes) output.note(maskSecrets(noteText(note)));
   if (isCheck) {
     await output.line(`configuration: ${shown.length} settings, no problem`);
     return 0;
   }
   await output.table(
     [{ title: "KEY" }, { title: "VALUE" }, { title: "SOURCE" }],
-    shown.map(({ key, value, source, sourceName }) => [
-      key,
-      String(value),
-      sourceName === null ? source : `${source} ${sourceName}`,
-    ]),
+    shown.map(({ key, value, from }) => [key, textOf(maskDeep(value)), from]),
   );
   return 0;
 }
 
-function masked(value: SettingScalar): SettingScalar {
-  return typeof value === "string" ? maskSecrets(value) : value;
+/** What was said under another word is shown with the setting it means. */
+function notesOf({ notes }: Config, key: string): readonly ConfigNote[] {
+  return notes.filter((note) => note.key === key || note.meant === key);
+}
+
+function noteText({ message, path, line }: ConfigNote): string {
+  return path === null ? message : `${placeText({ path, line })}: ${message}`;
+}
+
+/** Long values, as prompts, are cut: a table has one line for each. */
+function textOf(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
 }

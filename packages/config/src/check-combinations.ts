@@ -1,0 +1,149 @@
+import { checkFlushSettings, type FlushThreshold } from "@throughline/memory-flush";
+import type { SettingValue } from "@throughline/core/settings";
+import type { ConfigNote } from "./config-note.ts";
+import { shown } from "./config-problem.ts";
+import type { SettingSet } from "./setting-set.ts";
+
+type Check = (settings: SettingSet, say: Say) => void;
+
+/** Uses another value; it is only worth a word where somebody wrote the one it replaces. */
+type Say = (key: string, used: SettingValue, why: string) => void;
+
+/**
+ * Refuses what could have no effect, whatever the window; repairs what one reading makes whole.
+ * @throws {ThroughlineError} CONFIG_INVALID
+ */
+export function checkCombinations(settings: SettingSet): readonly ConfigNote[] {
+  const notes: ConfigNote[] = [];
+  const say: Say = (key, used, why) => {
+    const before = settings.value(key);
+    if (shown(before) === shown(used)) return;
+    const place = settings.place(key);
+    const isSet = settings.isSet(key);
+    settings.repair(key, used);
+    if (!isSet) return;
+    const message = `${key} is ${shown(before)}; ${shown(used)} is used: ${why}.`;
+    notes.push({ kind: "repaired", key, message, used, path: place?.path ?? null, line: place?.line ?? null });
+  };
+  for (const check of checks) check(settings, say);
+  return notes;
+}
+
+const checks: readonly Check[] = [
+  checkpointOrder,
+  checkpointWriters,
+  preferredCheckpoint,
+  keptParts,
+  summaryModels,
+  retries,
+  flushPrompts,
+  flushTools,
+  inheritedKeys,
+];
+
+function checkpointOrder(settings: SettingSet, say: Say): void {
+  for (const key of ["session.checkpoint.tokenThresholdPercents", "session.turn.warnAtPercents"]) {
+    const percents = settings.value(key) as readonly number[];
+    say(
+      key,
+      [...new Set(percents)].toSorted((one, other) => one - other),
+      "they are crossed from below, each once",
+    );
+  }
+}
+
+function checkpointWriters(settings: SettingSet): void {
+  const isOff = settings.value("session.checkpoint.enabled") === false;
+  if (isOff || settings.value("session.checkpoint.model") !== null) return;
+  if (settings.value("session.checkpoint.fallbackToMain") === true) return;
+  const allowed = "true where session.checkpoint.model is not set, or session.checkpoint.enabled false";
+  const message = `session.checkpoint.fallbackToMain is false and no model is named: nobody would write one; it must be ${allowed}.`;
+  throw settings.refusal("session.checkpoint.fallbackToMain", message, allowed);
+}
+
+function preferredCheckpoint(settings: SettingSet, say: Say): void {
+  if (settings.value("session.checkpoint.enabled") !== false) return;
+  say("session.compaction.preferCheckpoint", false, "session.checkpoint.enabled is false, so there is none to prefer");
+}
+
+function keptParts(settings: SettingSet, say: Say): void {
+  const [keep, emergency] = ["session.compaction.keepPercent", "session.compaction.emergencyKeepPercent"] as const;
+  if (settings.number(emergency) >= settings.number(keep)) return;
+  if (settings.isGiven(emergency) && settings.isGiven(keep)) {
+    const allowed = `at least ${settings.number(keep)}, which is ${keep}`;
+    const message = `${emergency} is ${settings.number(emergency)}: less would stay where the summary is poorer; it must be ${allowed}.`;
+    throw settings.refusal(emergency, message, allowed);
+  }
+  say(emergency, settings.value(keep), `never less stays than ${keep} says`);
+}
+
+function summaryModels(settings: SettingSet): void {
+  const key = "session.compaction.summaryModels";
+  const models = (settings.value(key) ?? []) as readonly string[];
+  const writer = settings.value("session.checkpoint.model");
+  for (const [at, name] of [
+    ...models.map((name) => [key, name] as const),
+    ["session.checkpoint.model", writer] as const,
+  ]) {
+    if (typeof name !== "string" || name === "ollama" || /^[^/\s]+\/\S+$/.test(name)) continue;
+    const allowed = "provider/name, as anthropic/claude-haiku-4-5, or ollama";
+    throw settings.refusal(at, `${at} has ${shown(name)}; it must be ${allowed}.`, allowed);
+  }
+  if (models.includes("ollama") || writer === "ollama") return;
+  for (const name of ["url", "model", "timeoutSeconds", "contextTokens"]) {
+    const part = `session.compaction.ollama.${name}`;
+    if (!settings.isGiven(part)) continue;
+    const allowed = `left out, or ollama named in ${key} or session.checkpoint.model`;
+    throw settings.refusal(part, `${part} has no effect: nothing asks ollama; it must be ${allowed}.`, allowed);
+  }
+}
+
+function retries(settings: SettingSet, say: Say): void {
+  const area = "session.compaction";
+  const models = (settings.value(`${area}.summaryModels`) ?? []) as readonly string[];
+  if (models.length === 0 && settings.value(`${area}.fallbackToMain`) === false) {
+    say(`${area}.retryIntervalSeconds`, 0, "no model writes summaries, so none would be better");
+  }
+  const most = settings.number(`${area}.retryMaxDelayMs`);
+  if (settings.number(`${area}.retryFirstDelayMs`) > most) {
+    say(`${area}.retryFirstDelayMs`, most, "it is not longer than session.compaction.retryMaxDelayMs");
+  }
+}
+
+function flushPrompts(settings: SettingSet, say: Say): void {
+  if (settings.value("session.memoryFlush.enabled") === false) return;
+  const key = "session.memoryFlush.thresholds";
+  const thresholds = settings.value(key) as unknown as readonly FlushThreshold[];
+  const timeZone = settings.value("session.memoryFlush.timeZone") as string | null;
+  const [problem] = checkFlushSettings({ thresholds, ...(timeZone === null ? {} : { timeZone }) });
+  if (problem !== undefined) {
+    const at = problem.key.endsWith("timeZone") ? "session.memoryFlush.timeZone" : key;
+    const message = `session.${problem.key} is ${shown(problem.value)}; it must be ${problem.allowed}.`;
+    throw settings.refusal(at, message, problem.allowed);
+  }
+  const ordered = thresholds.toSorted((one, other) => one.percent - other.percent);
+  say(key, ordered as unknown as SettingValue, "they are crossed from below");
+  const shows = settings.value("session.memoryFlush.showInSystemPrompt") !== false;
+  if (shows || !thresholds.every(({ injectAs }) => injectAs === "system")) return;
+  const allowed = "true where every threshold is delivered as system, or session.memoryFlush.enabled false";
+  const message = `session.memoryFlush.showInSystemPrompt is false, so nothing would be asked; it must be ${allowed}.`;
+  throw settings.refusal("session.memoryFlush.showInSystemPrompt", message, allowed);
+}
+
+function flushTools(settings: SettingSet, say: Say): void {
+  if (settings.value("tools") === "all" || settings.value("session.memoryFlush.enabled") !== true) return;
+  say(
+    "session.memoryFlush.enabled",
+    false,
+    `tools is ${String(settings.value("tools"))}, so nothing could write a file`,
+  );
+}
+
+function inheritedKeys(settings: SettingSet): void {
+  const [read, write] = ["session.inherit.readKey", "session.inherit.writeKey"] as const;
+  const key = settings.value(write);
+  if (key === null || (settings.value(read) !== null && settings.value(read) !== key)) return;
+  const allowed = settings.value(read) === null ? `left out where ${read} is not set` : `another key than ${read}`;
+  const why = settings.value(read) === null ? "no one session would go there" : "two programs would write one session";
+  throw settings.refusal(write, `${write} is ${shown(key)}: ${why}; it must be ${allowed}.`, allowed);
+}

@@ -1,0 +1,90 @@
+import { readSendPolicy } from "@throughline/policy";
+import type { SettingField, SettingKind, SettingValue } from "@throughline/core/settings";
+import { z } from "zod";
+import { nearestKey } from "./nearest-key.ts";
+import { describeKind } from "./setting-definition.ts";
+
+/** What is wrong with a value, and where in it. */
+export interface ValueProblem {
+  /** Behind the setting's key: `.1.percent`. */
+  readonly path: string;
+  readonly value: unknown;
+  readonly allowed: string;
+}
+
+/**
+ * Checks a value against its kind; the first thing that is wrong, or null. This module loads the schema library, so it is
+ * itself loaded only where there is something to check.
+ */
+export function checkValue(kind: SettingKind, value: SettingValue): ValueProblem | null {
+  if (kind.type === "block") return checkBlock(value);
+  const parsed = schemaOf(kind).safeParse(value);
+  if (parsed.success) return null;
+  const issue = parsed.error.issues[0];
+  const steps = issue?.path ?? [];
+  const unknown = issue?.code === "unrecognized_keys" ? (issue.keys[0] ?? null) : null;
+  const at = kindAt(kind, steps);
+  const path = [...steps, ...(unknown === null ? [] : [unknown])].map((step) => `.${String(step)}`).join("");
+  if (unknown !== null && at.type === "object") {
+    const known = at.fields.map(({ key }) => key);
+    const nearest = nearestKey(unknown, known);
+    const allowed = nearest === null ? `only ${known.join(", ")}` : `no key of that name; did you mean ${nearest}?`;
+    return { path, value: valueAt(value, [...steps, unknown]), allowed };
+  }
+  return { path, value: valueAt(value, steps), allowed: describeKind(at) };
+}
+
+function schemaOf(kind: Exclude<SettingKind, { type: "block" }>): z.ZodType {
+  switch (kind.type) {
+    case "text":
+      return z.string().min(kind.minLength);
+    case "choice":
+      return z.enum(kind.choices as [string, ...string[]]);
+    case "boolean":
+      return z.boolean();
+    case "integer":
+      return z.int().min(kind.min).max(kind.max);
+    case "number":
+      return z.number().gt(kind.above).lt(kind.below);
+    case "list":
+      return z
+        .array(schemaOf(kind.of as Exclude<SettingKind, { type: "block" }>))
+        .min(kind.minItems)
+        .max(kind.maxItems);
+    case "object":
+      return z.strictObject(Object.fromEntries(kind.fields.map((field) => [field.key, fieldSchema(field)])));
+  }
+}
+
+function fieldSchema({ kind, isRequired }: SettingField): z.ZodType {
+  const schema = schemaOf(kind as Exclude<SettingKind, { type: "block" }>);
+  return isRequired === true ? schema : schema.optional();
+}
+
+function kindAt(kind: SettingKind, steps: readonly PropertyKey[]): SettingKind {
+  const [step, ...rest] = steps;
+  if (step === undefined) return kind;
+  if (kind.type === "list") return kindAt(kind.of, rest);
+  const field = kind.type === "object" ? kind.fields.find(({ key }) => key === step) : undefined;
+  return field === undefined ? kind : kindAt(field.kind, rest);
+}
+
+function valueAt(value: unknown, steps: readonly PropertyKey[]): unknown {
+  return steps.reduce<unknown>((at, step) => (at as Readonly<Record<PropertyKey, unknown>> | null)?.[step], value);
+}
+
+/** The one block there is: a send policy, which its own reader understands or refuses whole. */
+function checkBlock(value: SettingValue): ValueProblem | null {
+  try {
+    readSendPolicy(value);
+    return null;
+  } catch (error) {
+    const { problems } = (error as { readonly details?: { readonly problems?: readonly unknown[] } }).details ?? {};
+    const problem = problems?.[0] as
+      | { readonly path: string; readonly value: unknown; readonly expected: string }
+      | undefined;
+    if (problem === undefined) throw error;
+    const path = problem.path.replaceAll(/\[(\d+)\]/g, ".$1");
+    return { path: path === "" ? "" : `.${path}`, value: problem.value, allowed: problem.expected };
+  }
+}

@@ -1,0 +1,25 @@
+import { ThroughlineError } from "@throughline/core";
+
+/** A place in a configuration file, or the name of a variable or flag. */
+export interface ConfigPlace {
+  readonly path: string;
+  readonly line: number | null;
+}
+
+/** @returns an error that names the place, and in its details what else is known */
+export function configProblem(place: ConfigPlace | null, message: string, details: object): ThroughlineError {
+  const at = place === null ? "" : `${placeText(place)}: `;
+  return new ThroughlineError("CONFIG_INVALID", `${at}${message}`, {
+    details: { ...(place === null ? {} : { path: place.path, line: place.line }), ...details },
+  });
+}
+
+export function placeText({ path, line }: ConfigPlace): string {
+  return line === null ? path : `${path}:${line}`;
+}
+
+/** A value for a message, on one line and no longer than is good to read. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}

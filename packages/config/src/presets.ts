@@ -1,0 +1,102 @@
+import type { SettingValue } from "@throughline/core/settings";
+
+/**
+ * The values of the documents this project began with, by name. A preset says how sessions are kept small and who
+ * summarises them; where they are stays as it is, since a name must not move anybody's sessions to another file.
+ */
+export const presets: Readonly<Record<string, Readonly<Record<string, SettingValue>>>> = {
+  // The lesson: nothing in advance, one summary of the older half when a request does not fit, a fifth and at least four
+  // messages kept. 180,000 of 200,000 tokens are the limit.
+  claw0: {
+    maxOutputTokens: 8096,
+    "session.compaction.reserveTokens": 20_000,
+    "session.compaction.keepPercent": 20,
+    "session.compaction.emergencyKeepPercent": 20,
+    "session.compaction.minMessages": 4,
+    "session.compaction.maxSummaryTokens": 2048,
+    "session.compaction.preferCheckpoint": false,
+    "session.compaction.retryIntervalSeconds": 0,
+    "session.checkpoint.enabled": false,
+    "session.memoryFlush.enabled": false,
+  },
+  // The page on session management: Ollama, then Anthropic. It names no model of Anthropic's.
+  "goclaw-doc": {
+    "session.compaction.reserveTokens": 30_000,
+    "session.compaction.keepPercent": 10,
+    "session.compaction.emergencyKeepPercent": 20,
+    "session.compaction.preferCheckpoint": true,
+    "session.compaction.retryIntervalSeconds": 60,
+    "session.compaction.summaryModels": ["ollama", "anthropic/claude-haiku-4-5"],
+    "session.compaction.fallbackToMain": false,
+    "session.compaction.ollamaFailureThreshold": 3,
+    "session.compaction.ollamaResetMinutes": 30,
+    "session.compaction.ollama.url": "http://localhost:11434",
+    "session.compaction.ollama.model": "qwen2.5:7b",
+    "session.compaction.ollama.timeoutSeconds": 600,
+    "session.compaction.ollama.contextTokens": 131_072,
+    "session.checkpoint.enabled": true,
+    "session.checkpoint.model": "ollama",
+    "session.checkpoint.fallbackToMain": true,
+    "session.checkpoint.tokenThresholdPercents": [25, 50, 75],
+    "session.checkpoint.turnThreshold": 10,
+    "session.checkpoint.minTokensForGen": 5000,
+  },
+  // The specification of session persistence.
+  "goclaw-spec": {
+    "session.inherit.readKey": "agent:main:main",
+    "session.inherit.writeKey": "goclaw:main:main",
+    "session.compaction.reserveTokens": 4000,
+    "session.compaction.preferCheckpoint": true,
+    "session.checkpoint.enabled": true,
+    "session.checkpoint.model": "anthropic/claude-3-haiku",
+    "session.checkpoint.fallbackToMain": true,
+    "session.checkpoint.tokenThresholdPercents": [25, 50, 75],
+    "session.checkpoint.turnThreshold": 15,
+    "session.checkpoint.minTokensForGen": 10_000,
+    "session.memoryFlush.enabled": true,
+    "session.memoryFlush.showInSystemPrompt": true,
+    "session.memoryFlush.thresholds": [
+      { percent: 50, prompt: "Context at 50%. Consider noting key decisions to memory.", injectAs: "system" },
+      {
+        percent: 75,
+        prompt: "Context at 75%. Write important context to memory/YYYY-MM-DD.md now.",
+        injectAs: "system",
+      },
+      {
+        percent: 90,
+        prompt: [
+          "[SYSTEM: pre-compaction memory flush]",
+          "Context at 90%. Compaction imminent.",
+          "Store durable memories now (use memory/YYYY-MM-DD.md).",
+          "If nothing to store, reply with NO_REPLY.",
+        ].join("\n"),
+        injectAs: "user",
+      },
+    ],
+  },
+  // OpenClaw: a fixed reserve, recent tokens and no count of messages, one flush 4,000 tokens before the compaction
+  // (176,000 of 200,000), /new resets, any matching deny wins.
+  openclaw: {
+    newResets: true,
+    "session.cacheTtlMs": 45_000,
+    "session.compaction.reserveTokens": 20_000,
+    "session.compaction.keepPercent": 0,
+    "session.compaction.minMessages": 0,
+    "session.compaction.keepRecentTokens": 20_000,
+    "session.compaction.preferCheckpoint": false,
+    "session.compaction.deadlineMs": 180_000,
+    "session.checkpoint.enabled": false,
+    "session.memoryFlush.thresholds": [
+      {
+        percent: 88,
+        prompt: [
+          "Pre-compaction memory flush: at {percent}% of the context older messages will soon be summarised.",
+          "Store what must last in memory/YYYY-MM-DD.md; add to the file, never overwrite it.",
+          "If nothing to store, reply with NO_REPLY.",
+        ].join("\n"),
+        injectAs: "user",
+      },
+    ],
+    "session.sendPolicyMode": "deny-overrides",
+  },
+};

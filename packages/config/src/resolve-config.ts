@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import type { SettingValue } from "@throughline/core/settings";
+import type { ConfigNote } from "./config-note.ts";
+import { configProblem, shown } from "./config-problem.ts";
+import { presets } from "./presets.ts";
+import type { ConfigFile, FileValues } from "./read-config-file.ts";
+import { describeKind, parseSettingText, type SettingDefinition } from "./setting-definition.ts";
+import { settingTables } from "./setting-tables.ts";
+import { SettingSet, type Setting } from "./setting-set.ts";
+import { settleStore } from "./settle-store.ts";
+
+/** What is in force, where each value came from, and what was taken otherwise than it was written. */
+export interface Config {
+  /** In the order they are declared. */
+  readonly settings: readonly Setting[];
+  readonly notes: readonly ConfigNote[];
+}
+
+export interface ResolveConfigOptions {
+  /** The user's own directory, from which `home` follows. */
+  readonly userHome: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** By setting key, as the command line gave them. */
+  readonly flags: Readonly<Record<string, SettingValue | undefined>>;
+  /** Called once the home is known; null when there is no file. */
+  readonly readFile: (home: string) => ConfigFile | null;
+}
+
+/**
+ * The effective settings. A flag wins over the environment, that over the file, that over the preset, that over the
+ * default. A combination that could have no effect is refused, or repaired with a note.
+ * @throws {ThroughlineError} CONFIG_INVALID
+ */
+export async function resolveConfig(options: ResolveConfigOptions): Promise<Config> {
+  const definitions = settingTables.flatMap(({ settings }) => settings);
+  const notes: ConfigNote[] = [];
+  const scene: Scene = { ...options, file: null, fileValues: { values: new Map(), notes: [] }, preset: null, notes };
+  const home = oneSetting(definitionOf(definitions, "home"), scene);
+  const homePath = String(home.value ?? join(options.userHome, ".throughline"));
+  scene.file = options.readFile(homePath);
+  if (scene.file !== null) {
+    scene.fileValues = (await import("./read-config-file.ts")).readConfigFile(scene.file, definitions);
+    notes.push(...scene.fileValues.notes);
+  }
+  const preset = oneSetting(definitionOf(definitions, "preset"), scene);
+  scene.preset = preset.value === null ? null : String(preset.value);
+  const settings: SettingSet = new SettingSet(definitions.map((definition) => oneSetting(definition, scene)));
+  settings.fill("home", homePath);
+  settings.setDefault("home", join(options.userHome, ".throughline"));
+  settings.setDefault("store", `sqlite:${join(homePath, "sessions.db")}`);
+  settleStore(settings, options.userHome, notes);
+  // Where nobody wrote anything there is nothing to check, and the packages whose settings they are stay out of the start.
+  if (settings.all.some(({ key, source }) => source !== "default" && isOfTurns(key))) {
+    notes.push(...(await import("./settle-settings.ts")).settleSettings(settings));
+  }
+  return { settings: settings.all, notes };
+}
+
+function isOfTurns(key: string): boolean {
+  return key.startsWith("session.") || ["tools", "windowTokens", "maxOutputTokens"].includes(key);
+}
+
+interface Scene extends ResolveConfigOptions {
+  file: ConfigFile | null;
+  fileValues: FileValues;
+  preset: string | null;
+  readonly notes: ConfigNote[];
+}
+
+function definitionOf(definitions: readonly SettingDefinition[], key: string): SettingDefinition {
+  const found = definitions.find((definition) => definition.key === key);
+  if (found === undefined) throw new TypeError(`there is no setting ${key}`);
+  return found;
+}
+
+function oneSetting(definition: SettingDefinition, scene: Scene): Setting {
+  const { key, default: fallback } = definition;
+  const from = (source: Setting["source"], sourceName: string | null, value: SettingValue, line?: number): Setting => ({
+    key,
+    value,
+    source,
+    sourceName,
+    line: line ?? null,
+    default: fallback,
+    isSecret: definition.isSecret === true,
+  });
+  const flag = scene.flags[key];
+  if (flag !== undefined) return from("flag", definition.flag, checkText(definition, definition.flag ?? key, flag));
+  const variable = fromEnvironment(definition, scene);
+  if (variable !== null) return from("environment", variable.name, variable.value);
+  const inFile = scene.fileValues.values.get(key);
+  if (inFile !== undefined) return from("file", scene.file?.path ?? null, inFile.value, inFile.line);
+  const preset = scene.preset === null ? undefined : presets[scene.preset]?.[key];
+  return preset === undefined ? from("default", null, fallback) : from("preset", scene.preset, preset);
+}
+
+function fromEnvironment(
+  definition: SettingDefinition,
+  { environment, notes }: Scene,
+): { readonly name: string; readonly value: SettingValue } | null {
+  for (const { name, meaning, isForeign = false } of definition.environment) {
+    const content = environment[name];
+    if (content === undefined || content === "") continue;
+    const read = meaning ?? parseSettingText(definition.kind, isForeign ? content.trim() : content);
+    if (read === undefined && isForeign) {
+      const message = `${name} is ${shown(content)}, which is not ${describeKind(definition.kind)}; it is passed over.`;
+      notes.push({ kind: "ignored", key: definition.key, message, path: name, line: null });
+      continue;
+    }
+    return { name, value: read ?? checkText(definition, name, content) };
+  }
+  return null;
+}
+
+/** Flags and variables arrive as text; a flag that the parser has turned into a value already is taken as it is. */
+function checkText(definition: SettingDefinition, name: string, given: SettingValue): SettingValue {
+  if (typeof given !== "string") return given;
+  const value = parseSettingText(definition.kind, given);
+  if (value !== undefined) return value;
+  const allowed = describeKind(definition.kind);
+  const hidden = definition.isSecret === true ? "***" : given;
+  throw configProblem(null, `${name} is ${shown(hidden)}; it must be ${allowed}.`, {
+    key: definition.key,
+    name,
+    value: hidden,
+    allowed,
+  });
+}

@@ -1,0 +1,190 @@
+import type { CheckpointSettings } from "@throughline/checkpoint";
+import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
+import type { MemoryFlushSettings } from "@throughline/memory-flush";
+import type { SettingValue } from "@throughline/core/settings";
+import type { Config } from "./resolve-config.ts";
+import type { Setting } from "./setting-set.ts";
+
+/** A model beside the one that answers. */
+export interface HelperModel {
+  readonly provider: string;
+  readonly modelId: string;
+  /** Null: the provider's usual address. */
+  readonly baseUrl: string | null;
+  /** Null: what the model states. */
+  readonly contextTokens: number | null;
+  /** For one summary; null: the usual. */
+  readonly deadlineMs: number | null;
+}
+
+/** What configuration says of a conversation, as the facade and the makers of summaries take it. */
+export interface SessionSettings {
+  readonly compaction: CompactionSettings & { readonly preferCheckpoint?: boolean; readonly deadlineMs?: number };
+  readonly checkpoint: CheckpointSettings & { readonly deadlineMs?: number };
+  /** Asked for checkpoints before the model that answers; null: none. */
+  readonly checkpointModel: HelperModel | null;
+  /** Whether the model that answers writes a checkpoint when the one above could not. */
+  readonly checkpointFallsBack: boolean;
+  /** Undefined: on where the agent can write files. */
+  readonly memoryFlush: MemoryFlushSettings | undefined;
+  readonly retry: RetryLimits & { readonly intervalSeconds?: number };
+  /** Asked for summaries before the model that answers, in this order. Nothing goes to a provider that is not named here. */
+  readonly summaryModels: readonly HelperModel[];
+  /** Whether the model that answers is asked for summaries after those. */
+  readonly asksMainModel: boolean;
+  readonly breaker: { readonly threshold: number; readonly resetMs: number };
+  readonly turn: {
+    readonly maxSteps: number;
+    readonly parallelTools: boolean;
+    readonly leaseMs: number;
+    readonly warnAtPercents: readonly number[];
+    readonly showContextLine: boolean;
+  };
+  /** Null leaves it to the provider. */
+  readonly maxOutputTokens: number | null;
+  /** As it was written, for `readSendPolicy`; null: everything may be sent. */
+  readonly sendPolicy: SettingValue;
+  /** How its rules are weighed where it does not say so itself. */
+  readonly sendPolicyMode: "first-match" | "deny-overrides";
+  /** Of OpenClaw's functions. */
+  readonly cacheTtlMs: number;
+  /** What of another program's sessions is taken over. */
+  readonly inherit: {
+    /** Null: it is to be asked. */
+    readonly enabled: boolean | null;
+    readonly source: string;
+    readonly readKey: string | null;
+    readonly writeKey: string | null;
+  };
+}
+
+/** The settings of a configuration, sorted by who uses them. Pure. */
+export function sessionSettings({ settings }: Config): SessionSettings {
+  const values = new Values(settings);
+  const maxOutputTokens = values.number("maxOutputTokens");
+  return {
+    compaction: values.block("session.compaction", [
+      "reserveTokens",
+      "reserveFloorTokens",
+      "maxMessages",
+      "keepPercent",
+      "emergencyKeepPercent",
+      "minMessages",
+      "keepRecentTokens",
+      "maxSummaryTokens",
+      "maxDetailTokens",
+      "preferCheckpoint",
+      "deadlineMs",
+    ]),
+    checkpoint: values.block("session.checkpoint", [
+      "enabled",
+      "tokenThresholdPercents",
+      "turnThreshold",
+      "minTokensForGen",
+      "deadlineMs",
+    ]),
+    checkpointModel: helperOf(values, values.of("session.checkpoint.model")),
+    checkpointFallsBack: values.of("session.checkpoint.fallbackToMain") === true,
+    memoryFlush: memoryFlush(values),
+    retry: retry(values),
+    summaryModels: ((values.of("session.compaction.summaryModels") ?? []) as readonly string[])
+      .map((name) => helperOf(values, name))
+      .filter((model) => model !== null),
+    asksMainModel: values.of("session.compaction.fallbackToMain") === true,
+    breaker: {
+      threshold: values.number("session.compaction.ollamaFailureThreshold"),
+      resetMs: values.number("session.compaction.ollamaResetMinutes") * 60_000,
+    },
+    turn: {
+      maxSteps: values.number("session.turn.maxSteps"),
+      parallelTools: values.of("session.turn.parallelTools") === true,
+      leaseMs: values.number("session.turn.leaseMs"),
+      warnAtPercents: values.of("session.turn.warnAtPercents") as readonly number[],
+      showContextLine: values.of("session.turn.showContextLine") === true,
+    },
+    maxOutputTokens: maxOutputTokens === 0 ? null : maxOutputTokens,
+    sendPolicy: values.of("session.sendPolicy"),
+    sendPolicyMode: values.of("session.sendPolicyMode") as SessionSettings["sendPolicyMode"],
+    cacheTtlMs: values.number("session.cacheTtlMs"),
+    inherit: {
+      enabled: values.of("session.inherit.enabled") as boolean | null,
+      source: String(values.of("session.inherit.source")),
+      readKey: values.of("session.inherit.readKey") as string | null,
+      writeKey: values.of("session.inherit.writeKey") as string | null,
+    },
+  };
+}
+
+class Values {
+  readonly #settings: ReadonlyMap<string, Setting>;
+
+  constructor(settings: readonly Setting[]) {
+    this.#settings = new Map(settings.map((setting) => [setting.key, setting]));
+  }
+
+  of(key: string): SettingValue {
+    return this.#settings.get(key)?.value ?? null;
+  }
+
+  number(key: string): number {
+    return Number(this.of(key));
+  }
+
+  /** Somebody wrote it, or it is used in place of what holds by itself. */
+  #isSet(key: string): boolean {
+    const setting = this.#settings.get(key);
+    return setting !== undefined && (setting.source !== "default" || setting.given !== undefined);
+  }
+
+  /** The members that are set; the package knows what holds for the others. */
+  block<Block extends object>(area: string, names: readonly (keyof Block & string)[]): Block {
+    const set = names.filter((name) => this.#isSet(`${area}.${name}`) && this.of(`${area}.${name}`) !== null);
+    return Object.fromEntries(set.map((name) => [name, this.of(`${area}.${name}`)])) as Block;
+  }
+}
+
+function helperOf(values: Values, name: SettingValue): HelperModel | null {
+  if (typeof name !== "string") return null;
+  if (name === "ollama") {
+    const of = (field: string): SettingValue => values.of(`session.compaction.ollama.${field}`);
+    return {
+      provider: "ollama",
+      modelId: String(of("model")),
+      baseUrl: String(of("url")),
+      contextTokens: Number(of("contextTokens")),
+      deadlineMs: Number(of("timeoutSeconds")) * 1000,
+    };
+  }
+  const cut = name.indexOf("/");
+  const [provider, modelId] = [name.slice(0, cut), name.slice(cut + 1)];
+  return { provider, modelId, baseUrl: null, contextTokens: null, deadlineMs: null };
+}
+
+function retry(values: Values): SessionSettings["retry"] {
+  const area = "session.compaction";
+  const set = values.block<Record<string, number>>(area, [
+    "retryIntervalSeconds",
+    "retryMaxAttempts",
+    "retryFirstDelayMs",
+    "retryMaxDelayMs",
+  ]);
+  const named = Object.entries(set).map(([name, value]) => {
+    const rest = name.slice("retry".length);
+    return [`${rest[0]?.toLowerCase() ?? ""}${rest.slice(1)}`, value];
+  });
+  return Object.fromEntries(named) as SessionSettings["retry"];
+}
+
+/** Switched off where the agent has nothing to write a file with; else what was said of it, if anything was. */
+function memoryFlush(values: Values): MemoryFlushSettings | undefined {
+  const set = values.block<MemoryFlushSettings>("session.memoryFlush", [
+    "enabled",
+    "showInSystemPrompt",
+    "thresholds",
+    "timeZone",
+    "memoryFolder",
+    "writeTools",
+  ]);
+  if (values.of("tools") !== "all") return { enabled: false };
+  return Object.keys(set).length === 0 ? undefined : set;
+}

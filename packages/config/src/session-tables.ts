@@ -1,0 +1,102 @@
+import type { SettingFragment } from "@throughline/core/settings";
+
+/** Where sessions are kept, and whose are taken over. */
+export const storeSettings: SettingFragment = {
+  area: "session",
+  fields: [
+    {
+      key: "store",
+      description: "Which store: the one to keep sessions in.",
+      kind: { type: "choice", choices: ["sqlite", "jsonl", "postgres", "memory"] },
+      default: "sqlite",
+    },
+    {
+      key: "storePath",
+      description:
+        "Its place, used as given: the database file, the folder, or the URL of the server; null: in the home. ~/ is the user's directory.",
+      kind: { type: "text", minLength: 1 },
+      default: null,
+    },
+    {
+      key: "cacheTtlMs",
+      description: "How long OpenClaw's functions may give out a loaded index again; 0 switches the cache off.",
+      kind: { type: "integer", min: 0, max: 2_147_483_647 },
+      default: 45_000,
+      foreignVariables: ["OPENCLAW_SESSION_CACHE_TTL_MS"],
+    },
+  ],
+};
+
+export const inheritSettings: SettingFragment = {
+  area: "session.inherit",
+  fields: [
+    {
+      key: "enabled",
+      description:
+        "Whether sessions of another program are imported when there are new ones; null: asked on a terminal.",
+      kind: { type: "boolean" },
+      default: null,
+    },
+    {
+      key: "source",
+      description: "Where they are; null: session.storePath where that is a folder of sessions, else OpenClaw's.",
+      kind: { type: "text", minLength: 1 },
+      default: null,
+    },
+    {
+      key: "format",
+      description: "What they are.",
+      kind: { type: "choice", choices: ["jsonl"] },
+      default: "jsonl",
+    },
+    {
+      key: "readKey",
+      description: "Only the session of this key is taken over; null: all of them.",
+      kind: { type: "text", minLength: 1 },
+      default: null,
+    },
+    {
+      key: "writeKey",
+      description: "The key it goes on under here; null: its own.",
+      kind: { type: "text", minLength: 1 },
+      default: null,
+    },
+  ],
+};
+
+/** What the facade does around the calls of a turn. */
+export const turnSettings: SettingFragment = {
+  area: "session.turn",
+  fields: [
+    {
+      key: "maxSteps",
+      description: "Model calls in one turn.",
+      kind: { type: "integer", min: 1, max: 10_000 },
+      default: 50,
+    },
+    {
+      key: "parallelTools",
+      description: "Whether the tools of one reply run at the same time.",
+      kind: { type: "boolean" },
+      default: true,
+    },
+    {
+      key: "leaseMs",
+      description: "How long a turn may go without a sign of life before another process may take it over.",
+      kind: { type: "integer", min: 1000, max: 3_600_000 },
+      default: 30_000,
+    },
+    {
+      key: "warnAtPercents",
+      description: "Shares of the window at which a prompt is announced before it is sent.",
+      kind: { type: "list", of: { type: "number", above: 0, below: 100 }, minItems: 0, maxItems: 50 },
+      default: [90],
+    },
+    {
+      key: "showContextLine",
+      description: "Whether the system prompt ends with a line that says how full the context is.",
+      kind: { type: "boolean" },
+      default: false,
+    },
+  ],
+};

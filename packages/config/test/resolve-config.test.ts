@@ -1,0 +1,293 @@
+import { describe, expect, it } from "vitest";
+import { explainSettings, nearestKey, parseSettingText, settingAliases, settingTables } from "@throughline/config";
+import type { SettingKind, SettingValue } from "@throughline/core/settings";
+import { filePath, resolve, settingsOf } from "./resolve.ts";
+
+const definitions = settingTables.flatMap(({ settings }) => settings);
+
+describe("resolveConfig", () => {
+  it("gives every setting its default, and the store's place follows the home [C44]", async () => {
+    const settings = await settingsOf({});
+    expect(settings.get("home")).toMatchObject({ value: "/home/ada/.throughline", source: "default" });
+    expect(settings.get("store")).toMatchObject({
+      value: "sqlite:/home/ada/.throughline/sessions.db",
+      source: "default",
+    });
+    for (const { key, default: fallback } of definitions) {
+      if (["home", "store", "session.inherit.source"].includes(key)) continue;
+      expect([key, settings.get(key)?.value, settings.get(key)?.source]).toEqual([key, fallback, "default"]);
+    }
+    const moved = await settingsOf({ environment: { THROUGHLINE_HOME: "/srv/t" } });
+    expect(moved.get("store")?.value).toBe("sqlite:/srv/t/sessions.db");
+  });
+
+  it("lets a flag win over the environment, that over the file, that over the preset, that over the default", async () => {
+    const all = {
+      file: { preset: "claw0", maxOutputTokens: 1000 },
+      environment: { THROUGHLINE_MAX_OUTPUT_TOKENS: "2000" },
+      flags: { maxOutputTokens: 3000 },
+    };
+    const { flags, environment, file } = all;
+    const seen = await Promise.all(
+      [all, { environment, file }, { file }, { file: { preset: "claw0" } }, {}].map(async (from) => {
+        const { value, source, sourceName, line } = (await settingsOf(from)).get("maxOutputTokens") ?? {};
+        return [value, source, sourceName, line];
+      }),
+    );
+    expect(flags.maxOutputTokens).toBe(3000);
+    expect(seen).toEqual([
+      [3000, "flag", null, null],
+      [2000, "environment", "THROUGHLINE_MAX_OUTPUT_TOKENS", null],
+      [1000, "file", filePath, 3],
+      [8096, "preset", "claw0", null],
+      [8192, "default", null, null],
+    ]);
+  });
+
+  it("says of each value where it came from, and hides what is secret", async () => {
+    const file = { preset: "goclaw-doc", modelApiKey: "sk-1", session: { checkpoint: { turnThreshold: 12 } } };
+    const explained = explainSettings(
+      await resolve({ file, environment: { THROUGHLINE_AGENT: "work" }, flags: { store: "memory:" } }),
+    );
+    const lines = new Map(explained.map(({ key, value, from }) => [key, [value, from]]));
+    expect(lines.get("session.checkpoint.turnThreshold")).toEqual([12, `file ${filePath}:6`]);
+    expect(lines.get("session.checkpoint.model")).toEqual(["ollama", "preset goclaw-doc"]);
+    expect(lines.get("agent")).toEqual(["work", "environment THROUGHLINE_AGENT"]);
+    expect(lines.get("store")).toEqual(["memory:", "flag --store"]);
+    expect(lines.get("modelApiKey")).toEqual(["***", `file ${filePath}:3`]);
+    expect(lines.get("session.turn.maxSteps")).toEqual([50, "default"]);
+  });
+
+  it("shows nothing of a secret in a complaint", async () => {
+    const said = { message: expect.not.stringContaining("sk-1") as string, details: { value: "***" } };
+    await expect(resolve({ file: { modelApiKey: ["sk-1"] } })).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      ...said,
+    });
+    await expect(resolve({ file: '{ "modelApiKey": "sk-1" "x": 1 }' })).rejects.toMatchObject({
+      message: said.message,
+    });
+    await expect(resolve({ file: '{ "modelApiKey": sk-1 }' })).rejects.toMatchObject({ message: said.message });
+  });
+
+  it("reads switches by their presence and ignores empty variables", async () => {
+    const settings = await settingsOf({
+      environment: { NO_COLOR: "1", THROUGHLINE_NO_INPUT: "yes", THROUGHLINE_AGENT: "" },
+    });
+    expect(settings.get("color")?.value).toBe("never");
+    expect(settings.get("input")?.value).toBe(false);
+    expect(settings.get("agent")?.source).toBe("default");
+  });
+
+  it("reads every setting of sessions from a variable of our prefix, and the cache's time from OpenClaw's as well [C44]", async () => {
+    const environment = {
+      THROUGHLINE_SESSION_COMPACTION_RESERVE_TOKENS: "25000",
+      THROUGHLINE_SESSION_CHECKPOINT_TOKEN_THRESHOLD_PERCENTS: "20, 40",
+      THROUGHLINE_SESSION_COMPACTION_OLLAMA_URL: "http://gpu:11434",
+      OPENCLAW_SESSION_CACHE_TTL_MS: " 500 ",
+    };
+    const settings = await settingsOf({ environment });
+    expect(settings.get("session.compaction.reserveTokens")).toMatchObject({ value: 25_000, source: "environment" });
+    expect(settings.get("session.checkpoint.tokenThresholdPercents")?.value).toEqual([20, 40]);
+    expect(settings.get("session.compaction.summaryModels")?.value).toEqual(["ollama"]);
+    expect(settings.get("session.cacheTtlMs")).toMatchObject({
+      value: 500,
+      sourceName: "OPENCLAW_SESSION_CACHE_TTL_MS",
+    });
+    const ours = await settingsOf({ environment: { ...environment, THROUGHLINE_SESSION_CACHE_TTL_MS: "0" } });
+    expect(ours.get("session.cacheTtlMs")).toMatchObject({ value: 0, sourceName: "THROUGHLINE_SESSION_CACHE_TTL_MS" });
+    for (const { environment: variables } of definitions) {
+      const [own] = variables;
+      expect(own?.name).toMatch(/^(THROUGHLINE_|NO_COLOR$)/);
+    }
+  });
+
+  it("passes over another program's variable that says nothing here, with a note [C44]", async () => {
+    const { settings, notes } = await resolve({ environment: { OPENCLAW_SESSION_CACHE_TTL_MS: "soon" } });
+    expect(settings.find(({ key }) => key === "session.cacheTtlMs")).toMatchObject({
+      value: 45_000,
+      source: "default",
+    });
+    expect(notes).toMatchObject([
+      { kind: "ignored", key: "session.cacheTtlMs", path: "OPENCLAW_SESSION_CACHE_TTL_MS" },
+    ]);
+    await expect(resolve({ environment: { THROUGHLINE_SESSION_CACHE_TTL_MS: "soon" } })).rejects.toThrow(
+      'THROUGHLINE_SESSION_CACHE_TTL_MS is "soon"; it must be a whole number',
+    );
+  });
+
+  it.each([
+    [{ stor: "x" }, 2, /"stor" is not a setting; did you mean store\?$/],
+    [{ banana: 1 }, 2, /"banana" is not a setting; the keys there are store, preset/],
+    [{ session: { reserveTokens: 1 } }, 3, /did you mean session\.compaction\.reserveTokens\?$/],
+    [{ session: { compaction: { reserveToken: 1 } } }, 4, /did you mean session\.compaction\.reserveTokens\?$/],
+    [{ session: { compaction: { ollama: { uri: "x" } } } }, 5, /did you mean session\.compaction\.ollama\.url\?$/],
+    [{ compaction: { reserveTokens: 1 } }, 2, /"compaction" is not a setting; did you mean session\.compaction\?$/],
+    [{ "session.store": "sqlite" }, 2, /"session\.store" is not a setting; did you mean session\.store\?$|keys there/],
+    [{ session: 5 }, 2, /session is 5; it must be an object/],
+    [{ session: { compaction: [] } }, 3, /session\.compaction is \[\]; it must be an object/],
+    [{ timeoutMs: -1 }, 2, /timeoutMs is -1; it must be a whole number from 0 to 2147483647\.$/],
+    [{ timeoutMs: 1.5 }, 2, /timeoutMs is 1\.5/],
+    [{ logLevel: "loud" }, 2, /logLevel is "loud"; it must be one of debug, info, warn, error\.$/],
+    [{ input: "no" }, 2, /input is "no"; it must be true or false/],
+    [{ home: "/x" }, 2, /home cannot be set in the file; use --home or THROUGHLINE_HOME/],
+    [{ preset: "claw1" }, 2, /preset is "claw1"; it must be one of claw0, goclaw-doc, goclaw-spec, openclaw/],
+    [
+      { session: { store: "mysql" } },
+      3,
+      /session\.store is "mysql"; it must be one of sqlite, jsonl, postgres, memory/,
+    ],
+    [{ session: { inherit: "yes" } }, 3, /session\.inherit is "yes"; it must be true or false/],
+    [
+      { session: { checkpoint: { tokenThresholdPercents: [25, 100] } } },
+      6,
+      /session\.checkpoint\.tokenThresholdPercents\.1 is 100; it must be a number above 0 and below 100/,
+    ],
+    [
+      { session: { memoryFlush: { thresholds: [{ percent: 50, prompt: "x", injectas: "user" }] } } },
+      8,
+      /session\.memoryFlush\.thresholds\.0\.injectas is "user"; it must be no key of that name; did you mean injectAs\?$/,
+    ],
+    [
+      { session: { sendPolicy: { rules: [{ match: { chanel: "x" } }] } } },
+      7,
+      /session\.sendPolicy\.rules\.0\.match\.chanel is "x"; it must be no such field; known are channel/,
+    ],
+    [[], 1, /not a JSON object/],
+    ["{", 1, /not JSON: it ends before its end/],
+    ['{\n "agent": "a",\n "agent": "b"\n}', 3, /"agent" stands in line 2 already/],
+    ['{"__proto__": {"agent": "x"}}', 1, /"__proto__" is not a setting/],
+    ['{"session": {"constructor": {}}}', 1, /"session\.constructor" is not a setting/],
+  ])("refuses %j and names the place [CFG-08]", async (file, line, message) => {
+    await expect(resolve({ file })).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringMatching(message) as string,
+      details: expect.objectContaining({ path: filePath, line }) as object,
+    });
+    await expect(resolve({ file })).rejects.toThrow(`${filePath}:${line}: `);
+  });
+
+  it("refuses two words for one setting that disagree, and takes two that agree [C35]", async () => {
+    await expect(resolve({ file: { session: { store: "sqlite", storage: "jsonl" } } })).rejects.toThrow(
+      /:4: session\.storage is "jsonl", and the same setting is "sqlite" in line 3; keep one/,
+    );
+    await expect(resolve({ file: { session: { store: "sqlite", storage: "sqlite" } } })).resolves.toMatchObject({
+      notes: [{ kind: "alias", key: "session.storage", meant: "session.store" }],
+    });
+    await expect(resolve({ file: { store: "memory:", session: { store: "sqlite" } } })).rejects.toThrow(
+      /store and session\.store \(.*:4\) both say where sessions are kept/,
+    );
+  });
+
+  it("has for every alias a setting it means [C35]", () => {
+    const keys = definitions.map(({ key }) => key);
+    for (const [alias, key] of Object.entries(settingAliases)) {
+      expect([alias, keys.includes(key), keys.includes(alias)]).toEqual([alias, true, false]);
+    }
+  });
+
+  it("names the flag or the variable whose value is wrong", async () => {
+    await expect(resolve({ environment: { THROUGHLINE_TIMEOUT_MS: "soon" } })).rejects.toThrow(
+      'THROUGHLINE_TIMEOUT_MS is "soon"; it must be a whole number',
+    );
+    await expect(resolve({ flags: { logLevel: "loud" } })).rejects.toThrow("--log-level is");
+  });
+
+  it("reads a byte order mark, comments, commas and null as a default", async () => {
+    const file = "\uFEFF{ // whose\n agent: 'work', /* not yet\n */ \"model\": null,\n}";
+    const settings = await settingsOf({ file });
+    expect(settings.get("agent")).toMatchObject({ value: "work", line: 2 });
+    expect(settings.get("model")).toMatchObject({ value: null, source: "default" });
+  });
+});
+
+describe("the store", () => {
+  it.each([
+    [{ store: "sqlite" }, "sqlite:/home/ada/.throughline/sessions.db"],
+    [{ store: "sqlite", storePath: "/data/x.db" }, "sqlite:/data/x.db"],
+    [{ storePath: "~/x.db" }, "sqlite:/home/ada/x.db"],
+    [{ store: "jsonl" }, "jsonl:/home/ada/.throughline"],
+    [{ store: "jsonl", storePath: "/data/logs" }, "jsonl:/data/logs"],
+    [{ store: "jsonl", storePath: "/data/agents/main/sessions/" }, "jsonl:/data"],
+    [{ store: "memory" }, "memory:"],
+    [{ store: "postgres", storePath: "postgres://h/db" }, "postgres://h/db"],
+    [{ store: "sqlite", storePath: "~/.openclaw/goclaw/sessions.db" }, "sqlite:/home/ada/.openclaw/goclaw/sessions.db"],
+  ])("of %j is %s [CFG-05, LAY-14]", async (session, url) => {
+    expect((await settingsOf({ file: { session } })).get("store")?.value).toBe(url);
+  });
+
+  it.each([
+    [{ store: "postgres" }, /session\.storePath is missing; it must be postgres/],
+    [{ store: "postgres", storePath: "/x" }, /no URL of a server/],
+    [{ store: "memory", storePath: "/x" }, /left out where session\.store is memory/],
+    [{ storePath: "postgres://h/db" }, /a path where session\.store is sqlite/],
+  ])("refuses %j [CFG-08]", async (session, message) => {
+    await expect(resolve({ file: { session } })).rejects.toThrow(message);
+  });
+
+  it("takes the agent from the folder of one agent's sessions", async () => {
+    const file = { session: { store: "jsonl", storePath: "/data/agents/work/sessions" } };
+    expect((await settingsOf({ file })).get("agent")).toMatchObject({ value: "work", source: "file", line: 4 });
+    expect((await settingsOf({ file, flags: { agent: "main" } })).get("agent")?.value).toBe("main");
+  });
+});
+
+describe("the tables of settings", () => {
+  it("have unique keys, flags and variables", () => {
+    const names = definitions.flatMap(({ key, flag, environment }) => [
+      key,
+      flag,
+      ...environment.map(({ name }) => name),
+    ]);
+    const given = names.filter((name) => name !== null);
+    expect(new Set(given).size).toBe(given.length);
+  });
+
+  it("take the same values as text and in the file", async () => {
+    const texts = [
+      "x",
+      "main",
+      "debug",
+      "true",
+      "false",
+      "0",
+      "1",
+      "25",
+      "2147483647",
+      "2147483648",
+      "-1",
+      "1.5",
+      "99.5",
+      "100",
+      "[25,50]",
+      "25,50",
+    ];
+    for (const { key, kind, isFileAllowed } of definitions) {
+      if (kind.type === "block" || kind.type === "object" || !isFileAllowed || /^(store|session\.)/.test(key)) continue;
+      for (const text of texts) {
+        const fromFile = await resolve({ file: { [key]: fileValueOf(kind, text) } }).then(
+          ({ settings }) => settings.find((setting) => setting.key === key)?.value,
+          () => undefined,
+        );
+        expect([key, text, parseSettingText(kind, text)]).toEqual([key, text, fromFile]);
+      }
+    }
+  });
+});
+
+function fileValueOf(kind: SettingKind, text: string): SettingValue {
+  if (kind.type === "integer" || kind.type === "number") return Number.isNaN(Number(text)) ? text : Number(text);
+  return kind.type === "boolean" ? ({ true: true, false: false, "1": true, "0": false }[text] ?? text) : text;
+}
+
+describe("nearestKey", () => {
+  it.each([
+    ["log-level", "logLevel"],
+    ["Store", "store"],
+    ["timeout", "timeoutMs"],
+    ["colour", "color"],
+    ["zzz", null],
+  ])("finds for %s %s", (key, nearest) => {
+    expect(nearestKey(key, ["store", "agent", "logLevel", "color", "timeoutMs"])).toBe(nearest);
+  });
+});

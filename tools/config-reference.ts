@@ -1,0 +1,111 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { describeKind, presets, settingAliases, settingTables } from "../packages/config/src/index.ts";
+import type { SettingDefinition } from "../packages/config/src/index.ts";
+import { repositoryRoot } from "./find-files.ts";
+
+/** The page whose tables are made from the schema. */
+export const referencePath: string = join(repositoryRoot, "docs/configuration.md");
+
+const begin = "<!-- made by tools/config-reference.ts -->";
+const end = "<!-- end of what is made -->";
+
+/** The tables, as they belong between the two marks. */
+export function configReference(): string {
+  const names = [...new Set(settingTables.map(({ area }) => area))];
+  const areas = names.map((name) => {
+    const settings = settingTables.filter(({ area }) => area === name).flatMap((table) => table.settings);
+    const head = ["| key | meaning | range | default |", "| --- | --- | --- | --- |"];
+    return [`### ${headings[name] ?? name}`, "", ...head, ...settings.map(settingRow)].join("\n");
+  });
+  return [
+    begin,
+    "",
+    areas.join("\n\n"),
+    "",
+    "## Presets",
+    "",
+    presetTable(),
+    "",
+    "## Other words",
+    "",
+    aliasTable(),
+    "",
+    end,
+  ].join("\n");
+}
+
+/** The page with the tables as the schema has them. */
+export function pageWithTables(page: string): string {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from === -1 || to === -1) throw new Error(`docs/configuration.md has lost a mark: ${begin} … ${end}`);
+  return page.slice(0, from) + configReference() + page.slice(to + end.length);
+}
+
+const headings: Readonly<Record<string, string>> = {
+  cli: "The program",
+  chat: "Conversations",
+  session: "Sessions",
+  "session.inherit": "Sessions of other programs",
+  "session.turn": "Turns",
+  "session.compaction": "Compaction and summaries",
+  "session.checkpoint": "Checkpoints",
+  "session.memoryFlush": "Memory flush",
+};
+
+/** What holds by itself where a default depends on the machine. */
+const places: Readonly<Record<string, string>> = {
+  home: "`~/.throughline`",
+  store: "`sqlite:` with `sessions.db` in the home",
+  "session.inherit.source": "`~/.openclaw/agents/main/sessions`",
+};
+
+function settingRow({ key, description, kind, default: fallback }: SettingDefinition): string {
+  const shown = places[key] ?? (fallback === null ? "" : fallback === "" ? "empty" : code(fallback));
+  return `| \`${key}\` | ${cell(description)} | ${cell(describeKind(kind))} | ${shown} |`;
+}
+
+function presetTable(): string {
+  const names = Object.keys(presets);
+  const keys = settingTables
+    .flatMap(({ settings }) => settings.map(({ key }) => key))
+    .filter((key) => names.some((name) => presets[name]?.[key] !== undefined));
+  const rows = keys.map((key) => {
+    const cells = names.map((name) => {
+      const value = presets[name]?.[key];
+      return value === undefined ? "" : code(value);
+    });
+    return `| \`${key}\` | ${cells.join(" | ")} |`;
+  });
+  return [`| key | ${names.join(" | ")} |`, `| --- |${" --- |".repeat(names.length)}`, ...rows].join("\n");
+}
+
+function aliasTable(): string {
+  const rows = Object.entries(settingAliases).map(([alias, key]) => `| \`${alias}\` | \`${key}\` |`);
+  return ["| word | means |", "| --- | --- |", ...rows].join("\n");
+}
+
+/** Prompts are shown by their thresholds: whole they would not fit a table. */
+function code(value: unknown): string {
+  const isPrompts = Array.isArray(value) && value.some((item) => typeof item === "object");
+  const shown = isPrompts
+    ? (value as readonly { percent: number; injectAs: string }[]).map(
+        ({ percent, injectAs }) => `${percent} ${injectAs}`,
+      )
+    : value;
+  return cell(`\`${typeof shown === "string" ? shown : JSON.stringify(shown)}\``);
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}
+
+if (import.meta.main) {
+  const page = readFileSync(referencePath, "utf8");
+  const made = pageWithTables(page);
+  if (process.argv.includes("--write")) writeFileSync(referencePath, made);
+  const isSame = page === made || process.argv.includes("--write");
+  process.stdout.write(`configuration reference: ${isSame ? "as the schema has it" : "run it with --write"}\n`);
+  process.exitCode = isSame ? 0 : 1;
+}
