@@ -53,7 +53,10 @@ async function accuracyTable(folder: string, estimator: TokenEstimator): Promise
       );
     });
   const coverage = (method: CountMethod): string[] =>
-    counters.map(({ steps, of }) => `${bandCoverage(steps, counterIn(of, method)).toFixed(1)} | `);
+    counters.map(({ steps, of }) => {
+      const counter = counterIn(of, method);
+      return `${bandCoverage(steps, counter).toFixed(1)} | ${bandCoverage(steps, counter, 1).toFixed(1)}`;
+    });
   const sizes = measure("chars4", "bare").map(
     ({ comparableSteps, allSteps }) => `n=${comparableSteps} | n=${allSteps}`,
   );
@@ -65,7 +68,9 @@ async function accuracyTable(folder: string, estimator: TokenEstimator): Promise
     ...methods.map((method) => row(`${method}, bare`, measure(method, "bare"))),
     ...methods.map((method) => row(`${method}, factor and overhead`, measure(method, "prior"))),
     ...methods.map((method) => row(`${method}, calibrated`, measure(method, "calibrated"))),
-    ...methods.map((method) => `| ${method}, % within the band | ${coverage(method).join(" | ")} |`),
+    ...methods.map(
+      (method) => `| ${method}, % within the band; of steps of any size | ${coverage(method).join(" | ")} |`,
+    ),
   ].join("\n");
 }
 

@@ -25,6 +25,7 @@ describe("a long conversation", () => {
       expect(found).toMatchObject({ refused: 0, mostCalls: 1, raised: 0 });
       expect(found.mostCompactions).toBeLessThanOrEqual(1);
       expect(found.calls).toBeGreaterThan(70);
+      expect(gaugeError(found.points).inBand).toBeGreaterThanOrEqual(90);
     },
     60_000,
   );
@@ -40,6 +41,7 @@ describe("a long conversation", () => {
       // The simulator counts bytes, the gauge tokens: what it is off by is learned, not known.
       expect(gaugeError(found.points).mean).toBeLessThan(12);
       expect(gaugeError(found.points.slice(-20)).mean).toBeLessThan(8);
+      expect(gaugeError(found.points).inBand).toBeGreaterThanOrEqual(90);
     },
     120_000,
   );

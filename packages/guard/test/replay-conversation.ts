@@ -36,10 +36,11 @@ export async function replayConversation(
 ): Promise<Replay> {
   const scene = await openScene("anthropic", false, windowTokens);
   const player = new Player(scene, windowTokens);
+  let replies = 0;
   for (const [index, message] of conversation.entries()) {
     const { role, content } = message as { role: string; content: unknown };
     if (role === "user" && !JSON.stringify(content).includes('"tool_result"')) player.beginTurn();
-    if (role === "assistant" && index % everyNth === 0) await player.ask(index);
+    if (role === "assistant" && replies++ % everyNth === 0) await player.ask(index);
     player.messages.push(message);
   }
   const { points, totals } = player;

@@ -1,14 +1,14 @@
-import { isFields } from "./block-parts.ts";
+import { isFields, type Fields } from "./block-parts.ts";
 import { canonicalModelId } from "./model-name.ts";
 import { messageOverheadTokens, type TokenCount, type TokenCounter } from "./token-counter.ts";
 
-/**
- * What has been learned of each model's tokenizer: tokens that were observed for one of the counter's, newest last.
- * Plain JSON, for the caller to keep.
- */
+/** Plain JSON, for the caller to keep. */
 export interface Calibration {
   readonly v: 1;
+  /** What has been learned of each model's tokenizer: tokens that were observed for one of the counter's, newest last. */
   readonly ratios: Readonly<Record<string, readonly number[]>>;
+  /** Tokens that a message of a small step cost beside its text, newest last. Absent until one was observed. */
+  readonly overheads?: Readonly<Record<string, readonly number[]>>;
 }
 
 export const emptyCalibration: Calibration = { v: 1, ratios: {} };
@@ -28,6 +28,8 @@ export interface CalibratedFactor {
   readonly high: number;
   /** Observations it rests on; 0 is the prior alone. */
   readonly observations: number;
+  /** What a message costs beside its text, and how far that may lie off. */
+  readonly overhead: { readonly tokens: number; readonly low: number; readonly high: number };
 }
 
 /** In smaller steps the overhead of a message, which is not the vocabulary's, is too large a part. */
@@ -36,28 +38,52 @@ const smallestTokens = 300;
 const priorWeight = 8;
 /** Older ones are forgotten: providers change tokenizers under a name. */
 const mostRatios = 64;
+const mostOverheads = 32;
 const mostModels = 64;
 /** A ratio further from the prior is no tokenizer: something else in the prompt changed. */
 const mostDeviation = 2;
 /** Until there is something to go by, room for the unexpected. */
 const uncalibratedHigh = 1.2;
+/** The overhead of a message lies so far off the usual one at most, until something was observed. */
+const overheadSpread = 8;
+/** A remainder beyond these is no overhead: something else came with the message. */
+const leastOverhead = -30;
+const mostOverhead = 90;
 
 /**
- * Takes an observation in. Both sides must be large: where little was counted and much observed, a system prompt or
- * the tools changed. What is mostly images says nothing of the vocabulary.
+ * Takes an observation in. A large step tells of the tokenizer, when both sides are large: where little was counted and
+ * much observed, a system prompt or the tools changed. A small one tells what a message costs beside its text. What is
+ * mostly images says nothing of either.
  */
 export function observe(calibration: Calibration, { counter, counted, observedTokens }: Observation): Calibration {
+  const { bareTokens, fixedTokens, messages } = counted;
+  const known = calibratedFactor(calibration, counter);
+  if (bareTokens * counter.profile.factor < smallestTokens) {
+    const overhead = (observedTokens - fixedTokens - bareTokens * known.factor) / Math.max(1, messages);
+    const isOverhead = messages > 0 && fixedTokens === 0 && overhead >= leastOverhead && overhead <= mostOverhead;
+    const overheads = calibration.overheads ?? {};
+    return isOverhead
+      ? { ...calibration, overheads: withValue(overheads, counter, Math.round(overhead), mostOverheads) }
+      : calibration;
+  }
+  const textTokens = observedTokens - fixedTokens - messages * known.overhead.tokens;
+  if (observedTokens < smallestTokens || textTokens <= 0 || fixedTokens > textTokens / 4) return calibration;
   const prior = counter.profile.factor;
-  const textTokens = observedTokens - counted.fixedTokens - counted.messages * messageOverheadTokens;
-  const isLarge = observedTokens >= smallestTokens && counted.bareTokens * prior >= smallestTokens;
-  if (!isLarge || textTokens <= 0 || counted.fixedTokens > textTokens / 4) return calibration;
-  const ratio = textTokens / counted.bareTokens;
+  const ratio = textTokens / bareTokens;
   if (ratio > prior * mostDeviation || ratio < prior / mostDeviation) return calibration;
-  const key = calibrationKey(counter);
-  const { [key]: known = [], ...others } = calibration.ratios;
+  return { ...calibration, ratios: withValue(calibration.ratios, counter, Math.round(ratio * 1e4) / 1e4, mostRatios) };
+}
+
+/** With one more value of a model, which comes last. */
+function withValue(
+  values: Readonly<Record<string, readonly number[]>>,
+  counter: TokenCounter,
+  value: number,
+  mostValues: number,
+): Readonly<Record<string, readonly number[]>> {
+  const { [calibrationKey(counter)]: known = [], ...others } = values;
   const kept = Object.entries(others).slice(-(mostModels - 1));
-  const rounded = Math.round(ratio * 1e4) / 1e4;
-  return { v: 1, ratios: { ...Object.fromEntries(kept), [key]: [...known, rounded].slice(-mostRatios) } };
+  return { ...Object.fromEntries(kept), [calibrationKey(counter)]: [...known, value].slice(-mostValues) };
 }
 
 /**
@@ -68,9 +94,16 @@ export function calibratedFactor(calibration: Calibration, counter: TokenCounter
   const { factor: prior, spread } = counter.profile;
   const ratios = calibration.ratios[calibrationKey(counter)] ?? [];
   const observations = ratios.length;
+  const overhead = calibratedOverhead(calibration, counter);
   if (observations === 0) {
     const off = counter.method === "heuristic" || counter.method === "chars4" ? Math.max(spread, 0.3) : spread;
-    return { factor: prior, low: prior * (1 - off), high: prior * Math.max(1 + off, uncalibratedHigh), observations };
+    return {
+      factor: prior,
+      low: prior * (1 - off),
+      high: prior * Math.max(1 + off, uncalibratedHigh),
+      observations,
+      overhead,
+    };
   }
   const sorted = ratios.toSorted((a, b) => a - b);
   const weight = observations / (observations + priorWeight);
@@ -79,7 +112,22 @@ export function calibratedFactor(calibration: Calibration, counter: TokenCounter
   // The spread of the prior gives way to what was seen: nine of ten steps lie within it.
   const low = Math.min(quantile(sorted, 0.05), factor * (1 - spread * (1 - weight)));
   const high = Math.max(quantile(sorted, 0.95), factor * (1 + Math.max(spread, uncalibratedHigh - 1) * (1 - weight)));
-  return { factor, low, high, observations };
+  return { factor, low, high, observations, overhead };
+}
+
+function calibratedOverhead(calibration: Calibration, counter: TokenCounter): CalibratedFactor["overhead"] {
+  const observed = calibration.overheads?.[calibrationKey(counter)] ?? [];
+  const sorted = observed.toSorted((a, b) => a - b);
+  const weight = sorted.length / (sorted.length + priorWeight);
+  const room = overheadSpread * (1 - weight);
+  if (sorted.length === 0)
+    return { tokens: messageOverheadTokens, low: messageOverheadTokens - room, high: messageOverheadTokens + room };
+  const tokens = messageOverheadTokens * (1 - weight) + quantile(sorted, 0.5) * weight;
+  return {
+    tokens,
+    low: Math.min(quantile(sorted, 0.05), tokens - room),
+    high: Math.max(quantile(sorted, 0.95), tokens + room),
+  };
 }
 
 /** By the rule for samples (share of n + 1), which of few observations takes the outermost. */
@@ -97,9 +145,16 @@ function calibrationKey(counter: TokenCounter): string {
 /** Reads a kept calibration; null when it is none, so that the caller can say that it starts anew. */
 export function readCalibration(value: unknown): Calibration | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["ratios"])) return null;
-  const entries = Object.entries(value["ratios"]);
-  const isRead = entries.every(([, ratios]) => Array.isArray(ratios) && ratios.every(isRatio));
-  return isRead ? { v: 1, ratios: Object.fromEntries(entries) as Calibration["ratios"] } : null;
+  const ratios = readValues(value["ratios"], isRatio);
+  if (value["overheads"] === undefined) return ratios === null ? null : { v: 1, ratios };
+  const overheads = isFields(value["overheads"]) ? readValues(value["overheads"], Number.isFinite) : null;
+  return ratios === null || overheads === null ? null : { v: 1, ratios, overheads };
+}
+
+function readValues(values: Fields, isValue: (value: unknown) => boolean): Calibration["ratios"] | null {
+  const entries = Object.entries(values);
+  const isRead = entries.every(([, list]) => Array.isArray(list) && list.every(isValue));
+  return isRead ? (Object.fromEntries(entries) as Calibration["ratios"]) : null;
 }
 
 function isRatio(value: unknown): boolean {

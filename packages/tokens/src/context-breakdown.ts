@@ -30,7 +30,7 @@ export function breakDown(
   request: EstimatedRequest,
   { counter, calibration, totalTokens }: Omit<EstimateOptions, "actual"> & { readonly totalTokens: number },
 ): ContextBreakdown {
-  const { factor } = calibratedFactor(calibration, counter);
+  const factor = calibratedFactor(calibration, counter);
   const tokensOfClass = (wanted: MessageClass): number =>
     tokensOf(counter.countMessages(request.messages.filter((message) => classOf(message) === wanted)), factor);
   const toolsTokens = tokensOf(countPrefix({ messages: [], tools: request.tools ?? [] }, counter), factor);

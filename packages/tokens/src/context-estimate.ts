@@ -1,7 +1,7 @@
-import { calibratedFactor, type Calibration } from "./calibration.ts";
+import { calibratedFactor, type CalibratedFactor, type Calibration } from "./calibration.ts";
 import type { Countable } from "./message-parts.ts";
 import type { Actual } from "./occupancy.ts";
-import { messageOverheadTokens, type TokenCount, type TokenCounter } from "./token-counter.ts";
+import type { TokenCount, TokenCounter } from "./token-counter.ts";
 
 /**
  * Where a size comes from: the provider's own count, that count and an estimate of what came after it, an estimate
@@ -9,7 +9,10 @@ import { messageOverheadTokens, type TokenCount, type TokenCounter } from "./tok
  */
 export type EstimateSource = "actual" | "actual+delta" | "tokenizer" | "heuristic";
 
-/** The size of a prompt. Nine of ten true sizes are meant to lie within the band. */
+/**
+ * The size of a prompt. Nine of ten true sizes lie within the band once a few were observed, on real usage and on the
+ * simulator's counts: `tools/token-accuracy.ts` and `tools/gauge-curve.ts` print the share.
+ */
 export interface ContextEstimate {
   readonly tokens: number;
   readonly lowTokens: number;
@@ -47,12 +50,12 @@ export function estimateContext(
   }
   const isTokenizer = counter.method !== "heuristic" && counter.method !== "chars4";
   const counted = actual === null ? addCounts(added, countPrefix(request, counter)) : added;
-  const { factor, low, high } = calibratedFactor(calibration, counter);
+  const { factor, low, high, overhead } = calibratedFactor(calibration, counter);
   const measured = actual?.tokens ?? 0;
   return {
-    tokens: measured + tokensOf(counted, factor),
-    lowTokens: measured + Math.floor(scaled(counted, low)),
-    highTokens: measured + Math.ceil(scaled(counted, high)),
+    tokens: measured + Math.round(scaled(counted, factor, overhead.tokens)),
+    lowTokens: measured + Math.max(0, Math.floor(scaled(counted, low, overhead.low))),
+    highTokens: measured + Math.ceil(scaled(counted, high, overhead.high)),
     source: !isTokenizer ? "heuristic" : actual === null ? "tokenizer" : "actual+delta",
   };
 }
@@ -63,13 +66,13 @@ export function countPrefix({ system, tools }: EstimatedRequest, counter: TokenC
   return addCounts(counter.countTools(tools ?? []), { bareTokens: systemTokens, fixedTokens: 0, messages: 0 });
 }
 
-/** Tokens of a count under a factor, overhead included. */
-export function tokensOf(counted: TokenCount, factor: number): number {
-  return Math.round(scaled(counted, factor));
+/** Tokens of a count as calibrated, overhead included. */
+export function tokensOf(counted: TokenCount, { factor, overhead }: CalibratedFactor): number {
+  return Math.round(scaled(counted, factor, overhead.tokens));
 }
 
-function scaled({ bareTokens, fixedTokens, messages }: TokenCount, factor: number): number {
-  return bareTokens * factor + fixedTokens + messages * messageOverheadTokens;
+function scaled({ bareTokens, fixedTokens, messages }: TokenCount, factor: number, overheadTokens: number): number {
+  return bareTokens * factor + fixedTokens + messages * overheadTokens;
 }
 
 function addCounts(one: TokenCount, other: TokenCount): TokenCount {

@@ -94,14 +94,17 @@ export function estimateWith(counter: TokenCounter, isCalibrated: boolean): (ste
   let calibration = emptyCalibration;
   return ({ messages, observedTokens }) => {
     const counted = counter.countMessages(messages);
-    const predicted = tokensOf(counted, calibratedFactor(calibration, counter).factor);
+    const predicted = tokensOf(counted, calibratedFactor(calibration, counter));
     if (isCalibrated) calibration = observe(calibration, { counter, counted, observedTokens });
     return predicted;
   };
 }
 
-/** The share of the comparable steps whose size lay within the band published before it was known, in percent. */
-export function bandCoverage(steps: readonly MeasuredStep[], counter: TokenCounter): number {
+/**
+ * The share of the comparable steps whose size lay within the band published before it was known, in percent; of those of
+ * 300 tokens and more, or of all that added anything.
+ */
+export function bandCoverage(steps: readonly MeasuredStep[], counter: TokenCounter, leastTokens = 300): number {
   let calibration = emptyCalibration;
   const within: number[] = [];
   for (const step of steps) {
@@ -109,14 +112,14 @@ export function bandCoverage(steps: readonly MeasuredStep[], counter: TokenCount
     const actual = { tokens: 0, coversMessages: 0 };
     const { lowTokens, highTokens } = estimateContext({ messages }, { counter, calibration, actual });
     const isWithin = observedTokens >= lowTokens && observedTokens <= highTokens;
-    if (isComparable(step)) within.push(isWithin ? 100 : 0);
+    if (isComparable(step, leastTokens)) within.push(isWithin ? 100 : 0);
     calibration = observe(calibration, { counter, counted: counter.countMessages(messages), observedTokens });
   }
   return mean(within);
 }
 
-function isComparable({ observedTokens, isAfterFailure, isAfterThinking }: MeasuredStep): boolean {
-  return observedTokens >= 300 && observedTokens < 60_000 && !isAfterFailure && !isAfterThinking;
+function isComparable({ observedTokens, isAfterFailure, isAfterThinking }: MeasuredStep, leastTokens = 300): boolean {
+  return observedTokens >= leastTokens && observedTokens < 60_000 && !isAfterFailure && !isAfterThinking;
 }
 
 /** A vocabulary alone: its tokens are taken for the model's. */

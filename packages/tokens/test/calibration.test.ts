@@ -56,7 +56,7 @@ describe("calibration", () => {
   });
 
   it.each<[string, TokenCount, number]>([
-    ["a small step", counted(250), 280],
+    ["a small step that came with something else", counted(250), 380],
     ["much observed of little counted: a system prompt changed", counted(15), 886],
     ["little observed of much counted: something was left out", counted(5000), 200],
     ["a step that no tokenizer explains", counted(1000), 5000],
@@ -64,6 +64,22 @@ describe("calibration", () => {
     ["mostly images", counted(1000, 3200), 4300],
   ])("learns nothing from %s", (_, count, observedTokens) => {
     expect(observe(emptyCalibration, { counter: opus, counted: count, observedTokens })).toBe(emptyCalibration);
+  });
+
+  it("learns from small steps what a message costs beside its text, and widens the band by what it saw", () => {
+    const small = (state: Calibration, overhead: number): Calibration =>
+      observe(state, { counter: opus, counted: counted(100), observedTokens: 110 + overhead });
+    const first = calibratedFactor(emptyCalibration, opus).overhead;
+    expect([first.tokens, first.low < 8, first.high > 22]).toEqual([15, true, true]);
+    const state = Array.from({ length: 32 }, (_, index) => 3 + (index % 4)).reduce(small, emptyCalibration);
+    const { tokens, low, high } = calibratedFactor(state, opus).overhead;
+    expect([tokens > 4 && tokens < 8, low < tokens, high > tokens]).toEqual([true, true, true]);
+    expect(high - low).toBeLessThan(first.high - first.low);
+    expect(state.overheads?.["claude-opus-4-5 " + opus.version]).toHaveLength(32);
+    expect(readCalibration(JSON.parse(JSON.stringify(state)))).toEqual(state);
+    expect(readCalibration({ ...state, overheads: { a: ["1"] } })).toBeNull();
+    // What large steps tell is another thing.
+    expect(calibratedFactor(state, opus).observations).toBe(0);
   });
 
   it("is not thrown off by a step that something else explains", () => {
