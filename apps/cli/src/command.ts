@@ -25,6 +25,8 @@ export interface CommandDefinition {
   readonly options: readonly OptionDefinition[];
   /** True for what only other programs call: help and documentation leave it out. @default false */
   readonly isHidden?: boolean;
+  /** True where `--model`, `--window` and their kin set the settings of that name. @default false */
+  readonly asksModel?: boolean;
   /** Without the program's name. Tests run them. */
   readonly examples: readonly [string, string];
   readonly load: () => Promise<CommandModule>;
@@ -62,6 +64,8 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** The store of this run, opened once; closed at the end. Only writers create one that is not there. What it notices goes to stderr unless asked for. */
   openStore(purpose: "read" | "write", onFinding?: (finding: Finding) => void): Promise<SessionStore>;
+  /** `--yes`: what is planned is to be done. */
+  readonly isYes: boolean;
   /** Asks before something that cannot be taken back. @throws {ThroughlineError} USAGE where nobody can be asked, ABORTED */
   confirm(question: string): Promise<void>;
 }

@@ -25,6 +25,21 @@ export function parseLimit(text: string): number {
   }
 }
 
+/** Milliseconds of an age: `90s`, `30m`, `12h`, `2d`, `1w`. */
+export function parseAge(text: string): number {
+  const match = /^(\d{1,9})([smhdw])$/.exec(text);
+  if (match === null) throw new InvalidArgumentError("It must be an age such as 90s, 30m, 12h, 30d or 2w.");
+  return Number(match[1]) * (unitMs[match[2] ?? ""] ?? 0);
+}
+
+/** Bytes: a whole number, with `kB`, `MB`, `GB` (thousands) or `KiB`, `MiB`, `GiB` behind it where wanted. */
+export function parseBytes(text: string): number {
+  const match = /^(\d{1,12})\s?(?:([kmg])(i?)b?)?b?$/i.exec(text);
+  if (match === null) throw new InvalidArgumentError("It must be a number of bytes, such as 500MB or 2GiB.");
+  const power = { k: 1, m: 2, g: 3 }[(match[2] ?? "").toLowerCase() as "k" | "m" | "g"] ?? 0;
+  return Number(match[1]) * (match[3] === "" || match[3] === undefined ? 1000 : 1024) ** power;
+}
+
 /** UTC milliseconds of an ISO time, or of so long ago: `90s`, `30m`, `12h`, `2d`, `1w`. */
 export function parseTime(text: string): number {
   const ago = /^(\d{1,9})([smhdw])$/.exec(text);

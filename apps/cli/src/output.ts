@@ -41,6 +41,8 @@ export interface Output {
   flush(): Promise<void>;
   /** Something worth knowing, on stderr; nothing when quiet. */
   note(message: string): void;
+  /** Something that happened, on stderr: its message for people, the whole of it with `--json`; nothing when quiet. */
+  event(event: { readonly kind: "event"; readonly message: string }): void;
   /** A finding beside the actual result, on stderr. */
   finding(finding: Finding): void;
   /** What is being done, on a terminal only; overwritten by the next. */
@@ -109,6 +111,9 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     note: (message) => {
       if (isShown("info"))
         talk(options.isJson ? `${jsonLine({ kind: "note", message })}\n` : `${terminalSafe(message)}\n`);
+    },
+    event: (event) => {
+      if (isShown("info")) talk(options.isJson ? `${jsonLine(event)}\n` : `${terminalSafe(event.message)}\n`);
     },
     finding: (finding) => {
       if (!isShown(finding.severity === "info" ? "info" : "warn")) return;

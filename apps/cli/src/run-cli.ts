@@ -90,7 +90,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
       logLevel: textOf(globals["logLevel"]),
       input: globals["input"] === false ? false : undefined,
       timeoutMs: globals["timeout"] as number | undefined,
-      ...(request.definition.name === "chat" ? chatFlags(request.input.options) : {}),
+      ...(request.definition.asksModel === true ? chatFlags(request.input.options) : {}),
     },
     readFile: (home) => readConfigFile(host, home, textOf(globals["config"])),
   });
@@ -124,6 +124,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     scope,
     signal: timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]),
     openStore: store.open,
+    isYes: globals["yes"] === true,
     confirm: (question) => {
       output.clearProgress();
       const isInputAllowed = valueOf("input") !== false;
@@ -199,7 +200,7 @@ function readConfigFile(host: Host, home: string, named: string | undefined): Co
   }
 }
 
-/** Settings that only `chat` has flags for: `context` has a --model as well, which is none. */
+/** Settings of commands that ask a model: `context` has a --model as well, which is none. */
 function chatFlags(options: CommandInput["options"]): Readonly<Record<string, string | number | undefined>> {
   return {
     model: textOf(options["model"]),

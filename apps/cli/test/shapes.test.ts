@@ -38,6 +38,13 @@ beforeAll(async () => {
       ],
     },
     { key: "agent:main:cli:direct:other", drafts: [user("nothing")] },
+    {
+      key: "long",
+      drafts: Array.from({ length: 30 }, (_, index) => [
+        user(`Look after quay ${index}, and keep its lights on. `.repeat(8)),
+        assistant(`Quay ${index} is looked after. `.repeat(12)),
+      ]).flat(),
+    },
   ]);
   mkdirSync(join(home, "transcripts"));
   const message =
@@ -58,7 +65,7 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { command: "sessions", args: [], stdout: ["session", "session", "end"] },
+  { command: "sessions", args: [], stdout: ["session", "end"] },
   { command: "sessions", args: ["--limit", "1", "--sort", "key"], stdout: ["session", "end"] },
   { command: "show", args: ["notes"], stdout: ["record", "record", "record", "record", "end"] },
   { command: "show", args: ["notes", "--all-branches", "--after-seq", "3"], stdout: ["record", "record", "end"] },
@@ -99,6 +106,22 @@ const cases: readonly Case[] = [
   { command: "chat", args: [], code: 2, stdout: [], stderr: ["error"] },
   { command: "explain", args: ["talk"], stdout: ["call", "end"] },
   { command: "explain", args: ["notes"], stdout: ["end"] },
+  { command: "compact", args: ["notes", "--dry-run", "--model", "offline"], stdout: ["compaction"], stderr: ["note"] },
+  { command: "compact", args: ["long", "--model", "offline"], stdout: ["compaction"], stderr: ["note", "event"] },
+  { command: "compact", args: ["nobody"], code: 1, stdout: [], stderr: ["error"] },
+  {
+    command: "checkpoint",
+    args: ["long", "--dry-run", "--model", "offline"],
+    stdout: ["checkpoint"],
+    stderr: ["note"],
+  },
+  { command: "checkpoint", args: ["long", "--model", "offline"], stdout: ["checkpoint"], stderr: ["note", "event"] },
+  { command: "checkpoints", args: ["long"], stdout: ["checkpoint", "end"] },
+  { command: "checkpoints", args: ["notes"], stdout: ["end"] },
+  { command: "memory", args: ["search", "harbour"], stdout: ["memory", "end"], stderr: ["note"] },
+  { command: "policy", args: ["notes"], stdout: ["policy"] },
+  { command: "prune", args: ["--keep", "1", "--max-bytes", "100"], stdout: ["prune"] },
+  { command: "prune", args: [], code: 2, stdout: [], stderr: ["error"] },
   { command: "new", args: ["Harbour", "plans"], stdout: ["session"] },
   { command: "rename", args: ["agent:main:cli:direct:harbour-plans", "plans", "--label", "P"], stdout: ["session"] },
   { command: "fork", args: ["plans"], stdout: ["session"] },

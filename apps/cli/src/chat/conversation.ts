@@ -1,6 +1,12 @@
+import type { SessionSettings } from "@throughline/config";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { createSessions } from "@throughline/session";
-import type { Session, Sessions, SessionTool, SessionTurnEvent, Turn } from "@throughline/session";
+import type { Session, SessionModel, SessionTool, Turn } from "@throughline/session";
+import type { AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
+import type { SummarizerBreakers } from "@throughline/summarizer-providers";
+import { openAgent } from "../agent/open-agent.ts";
+import { createBackgroundWork } from "./background-work.ts";
+import type { BackgroundWork, SettleOptions } from "./background-work.ts";
+import { causeText } from "./event-note.ts";
 import { chooseModel } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
 
@@ -19,12 +25,23 @@ export interface Conversation extends AsyncDisposable {
   /** Opens the session if it is not, and gives it. */
   open(): Promise<Session>;
   runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
+  /** The session, and what can be done with it by hand. Opens the session if it is not. */
+  agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }>;
+  /** Tells this listener from now on, and no other. */
+  listen(listener: ConversationListener): void;
+  /** Waits for what goes on beside the turns. */
+  settle(options: SettleOptions): Promise<void>;
+}
+
+export interface ConversationListener {
+  onEvent(event: WholeTurnEvent): void;
+  /** What is worth knowing beside the events. */
+  onNote(message: string): void;
 }
 
 interface ConversationTurnOptions {
   readonly signal: AbortSignal;
   readonly onDelta: (delta: ChatDelta) => void;
-  readonly onEvent: (event: SessionTurnEvent) => void;
   readonly whenBusy: "queue" | "reject" | "branch" | null;
   readonly maxSteps?: number;
 }
@@ -33,8 +50,12 @@ export interface ConversationOptions {
   readonly store: SessionStore;
   readonly system: string | null;
   readonly tools: readonly SessionTool[];
+  /** The folder of the tools. */
+  readonly workspaceRoot: string | null;
   /** The session's own model is put in when one is opened. */
   readonly choice: Omit<ModelChoice, "own">;
+  readonly settings: SessionSettings;
+  readonly breakers: SummarizerBreakers;
 }
 
 /** Begins at `ref`. @throws {ThroughlineError} what choosing a model and opening the session throw */
@@ -47,8 +68,11 @@ export async function createConversation(options: ConversationOptions, ref: Sess
 class OpenConversation implements Conversation {
   readonly store: SessionStore;
   readonly #options: ConversationOptions;
+  readonly #work: BackgroundWork = createBackgroundWork();
   #wanted: ModelChoice["wanted"];
-  #sessions: Sessions | null = null;
+  /** For the model of that name: who summarises goes with who answers. */
+  #agent: { readonly name: string; readonly sessions: AgentSessions } | null = null;
+  #listener: ConversationListener = { onEvent: () => {}, onNote: () => {} };
   ref: SessionRef;
   session: Session | null = null;
   chosen: ChosenModel;
@@ -80,18 +104,46 @@ class OpenConversation implements Conversation {
     const wanted = { name, source: "/model" };
     this.chosen = chooseModel({ ...this.#options.choice, wanted, own: null });
     this.#wanted = wanted;
-    await this.session?.setModel(this.chosen.model);
+    if (this.session !== null) {
+      await this.session.close();
+      this.session = null;
+      await this.open();
+    }
     return this.chosen;
   }
 
   async open(): Promise<Session> {
-    const { store, system, tools } = this.#options;
-    this.#sessions ??= createSessions({ store, model: this.chosen.model, system, tools });
+    const sessions = await this.#sessions();
     if (this.session === null) {
-      this.session = await this.#sessions.open(this.ref);
-      await this.session.setModel(this.chosen.model);
+      this.session = await sessions.open(this.ref);
+      await this.session.setModel(this.#model());
     }
     return this.session;
+  }
+
+  #model(): SessionModel {
+    return { ...this.chosen.model, maxOutputTokens: this.#options.settings.maxOutputTokens };
+  }
+
+  async #sessions(): Promise<AgentSessions> {
+    if (this.#agent !== null && this.#agent.name !== this.chosen.name) {
+      await this.#agent.sessions.close();
+      this.#agent = null;
+      this.session = null;
+    }
+    this.#agent ??= { name: this.chosen.name, sessions: this.#openAgent() };
+    return this.#agent.sessions;
+  }
+
+  #openAgent(): AgentSessions {
+    const { choice, ...parts } = this.#options;
+    const onEvent = (event: WholeTurnEvent): void => {
+      this.#work.see(event);
+      this.#listener.onEvent(event);
+    };
+    const onSummarizerFailed = (name: string, cause: unknown): void =>
+      this.#listener.onNote(`no summary by ${name}: ${causeText(cause)}`);
+    return openAgent({ ...parts, environment: choice.environment, onEvent, onSummarizerFailed }, this.chosen);
   }
 
   async runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn> {
@@ -104,7 +156,20 @@ class OpenConversation implements Conversation {
     return turn;
   }
 
+  async agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }> {
+    const session = await this.open();
+    return { session, sessions: await this.#sessions() };
+  }
+
+  listen(listener: ConversationListener): void {
+    this.#listener = listener;
+  }
+
+  settle(options: SettleOptions): Promise<void> {
+    return this.#work.settle(this.store, options);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sessions?.close();
+    await this.#agent?.sessions.close();
   }
 }

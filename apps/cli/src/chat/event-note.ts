@@ -1,7 +1,8 @@
-import type { SessionTurnEvent } from "@throughline/session";
+import type { WholeTurnEvent } from "@throughline/session/whole-turn";
+import { counted } from "../counted.ts";
 
 /** What a person should hear of an event; null for what is as usual. */
-export function eventNote(event: SessionTurnEvent): string | null {
+export function eventNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "turn.queued":
       return `waiting for ${event.owner ?? "the turn before"} to end`;
@@ -18,8 +19,93 @@ export function eventNote(event: SessionTurnEvent): string | null {
     case "guard.summary-failed":
       return `no summary could be made; ${event.droppedMessages} old messages were left out of this request`;
     case "step.failed":
-      return `${event.step} failed: ${event.cause instanceof Error ? event.cause.message : String(event.cause)}`;
+      return `${event.step} failed: ${causeText(event.cause)}`;
+    default:
+      return summaryNote(event);
+  }
+}
+
+/** The same for what is done about a window that fills. */
+function summaryNote(event: WholeTurnEvent): string | null {
+  switch (event.name) {
+    case "compaction.planned":
+      return `compacting: ${counted(event.removedMessages, "message")} of ${grouped(event.tokensBefore)} tokens are summarised`;
+    case "compaction.rung-failed":
+      return event.rung === "model"
+        ? "no model gave a summary"
+        : `no summary by ${event.rung}: ${event.problem ?? causeText(event.cause)}`;
+    case "compaction.applied": {
+      const { tokensBefore, tokensAfter, source, provider, needsRetry } = event;
+      const by = provider === null || provider === source ? source : `${source}, ${provider}`;
+      return `compacted: ${grouped(tokensBefore)} to ~${grouped(tokensAfter)} tokens (${by})${needsRetry ? "; a better summary is tried later" : ""}`;
+    }
+    case "compaction.superseded":
+      return "another process compacted first; its summary stands";
+    case "retry.improved":
+      return "a summary that no model had written was replaced by a better one";
+    case "retry.failed":
+      return event.nextAtMs === null
+        ? "no better summary could be made; the poorer one stays"
+        : `no better summary yet (${counted(event.attempts, "attempt")})`;
+    case "retry.error":
+      return `summaries could not be looked at: ${causeText(event.cause)}`;
+    default:
+      return memoryNote(event);
+  }
+}
+
+function memoryNote(event: WholeTurnEvent): string | null {
+  switch (event.name) {
+    case "checkpoint.started":
+      return event.due === "asked" ? null : "making a checkpoint";
+    case "checkpoint.written":
+      return `checkpoint written (${event.writer})`;
+    case "checkpoint.writer-failed":
+      return `no checkpoint by ${event.writer}: ${causeText(event.cause)}`;
+    case "checkpoint.failed":
+      return `no checkpoint: ${causeText(event.cause)}`;
+    case "flush.asked":
+      return event.why === "before-compaction"
+        ? "the agent was asked to store what it wants to keep, before the compaction"
+        : `the agent was asked to store what it wants to keep (${event.askedPercent} %)`;
+    case "flush.ended":
+      return event.flushActioned ? "the agent stored memories" : "the agent stored no memories";
+    case "flush.failed":
+      return "the agent could not answer whether it wants to keep something; it is asked again";
+    case "flush.repaired":
+      return `memory flush: ${counted(event.repairs.length, "threshold")} could not stay where configured`;
     default:
       return null;
   }
+}
+
+export function causeText(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+function grouped(tokens: number): string {
+  return tokens.toLocaleString("en");
+}
+
+/** An event as `--json` shows it: its name and those of its fields that are plain values. */
+export function eventObject(event: WholeTurnEvent, message: string): EventObject {
+  const { name, ref, ...fields } = event;
+  const turnId = "turnId" in fields ? fields.turnId : null;
+  const data = Object.fromEntries(
+    Object.entries(fields).flatMap(([field, value]) => {
+      if (field === "turnId") return [];
+      if (field === "cause") return [[field, causeText(value)]];
+      return typeof value === "object" && value !== null ? [] : [[field, value]];
+    }),
+  );
+  return { kind: "event", name, key: ref.key, turnId, message, data };
+}
+
+export interface EventObject {
+  readonly kind: "event";
+  readonly name: string;
+  readonly key: string;
+  readonly turnId: string | null;
+  readonly message: string;
+  readonly data: Readonly<Record<string, unknown>>;
 }

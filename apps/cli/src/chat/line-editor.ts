@@ -15,6 +15,8 @@ type Submission = { readonly kind: "text"; readonly text: string } | { readonly 
 export interface LineEditor {
   /** The next thing a person submits. What was typed meanwhile counts. */
   read(): Promise<Submission>;
+  /** A line above what is being typed; while nothing is read, a line of its own. */
+  say(text: string): void;
   /** Ctrl-C while nothing is read. */
   onInterrupt(listener: (() => void) | null): void;
   /** Gives the terminal back as it was. */
@@ -131,6 +133,10 @@ export function createLineEditor(
         waiting = resolve;
         region.draw(buffer, emptyBuffer);
       });
+    },
+    say: (text) => {
+      if (waiting === null) stdout.write(`${text}\n`);
+      else region.hint(buffer, text);
     },
     onInterrupt: (listener) => (interrupt = listener),
     close: () => {

@@ -1,6 +1,8 @@
 import type { CommandContext } from "../command.ts";
 import type { Conversation } from "./conversation.ts";
-import { showContext, showHistory, showStatus } from "./repl-reports.ts";
+import { showContext, showHistory } from "./repl-reports.ts";
+import { showStatus } from "./repl-status.ts";
+import { checkpointCurrent, compactCurrent, listTheCheckpoints } from "./repl-summaries.ts";
 import { deleteSession, listTheSessions, newSession, resetCurrent, switchSession } from "./repl-sessions.ts";
 
 /** What a command of the conversation works with. */
@@ -9,6 +11,8 @@ export interface ReplScene {
   readonly conversation: Conversation;
   /** A turn; null goes on with the last one. */
   runTurn(text: string | null): Promise<void>;
+  /** Work that Ctrl-C ends. */
+  interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
 }
 
 export interface ReplCommand {
@@ -44,19 +48,6 @@ const model: ReplCommand = {
   },
 };
 
-const compact: ReplCommand = {
-  name: "compact",
-  aliases: [],
-  usage: "/compact",
-  help: "replace old messages by a summary",
-  run: async ({ context: { output } }) => {
-    await output.line({
-      text: "Compaction is not part of this build. Nothing was changed; the guard keeps each request within the window.",
-      style: "yellow",
-    });
-  },
-};
-
 /** Every command of a conversation, in the order `/help` shows them. */
 export const replCommands: readonly ReplCommand[] = [
   help,
@@ -81,7 +72,7 @@ export const replCommands: readonly ReplCommand[] = [
     name: "status",
     aliases: [],
     usage: "/status",
-    help: "messages, tokens, compactions, what is pending",
+    help: "messages, tokens, compactions, checkpoints, summarisers, what is pending",
     run: showStatus,
   },
   model,
@@ -92,7 +83,27 @@ export const replCommands: readonly ReplCommand[] = [
     help: "go on with a turn that was interrupted, cancelled or failed",
     run: (scene) => scene.runTurn(null),
   },
-  compact,
+  {
+    name: "compact",
+    aliases: [],
+    usage: "/compact",
+    help: "replace the older messages by a summary",
+    run: compactCurrent,
+  },
+  {
+    name: "checkpoint",
+    aliases: [],
+    usage: "/checkpoint",
+    help: "write down where the conversation stands",
+    run: checkpointCurrent,
+  },
+  {
+    name: "checkpoints",
+    aliases: [],
+    usage: "/checkpoints",
+    help: "the checkpoints there are",
+    run: listTheCheckpoints,
+  },
   {
     name: "reset",
     aliases: [],

@@ -2,7 +2,6 @@ import { readWindow } from "@throughline/core";
 import { contextReport } from "@throughline/tokens";
 import { counted } from "../counted.ts";
 import { blocksText } from "../record-text.ts";
-import { shorten } from "../text-table.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import type { ReplScene } from "./repl-commands.ts";
 
@@ -52,30 +51,4 @@ export async function showContext({ context: { output }, conversation }: ReplSce
 function sourceText(source: string): string {
   if (source === "actual") return "counted by the provider at the last call";
   return source === "actual+delta" ? "the provider's last count and an estimate of what is new" : "estimated";
-}
-
-/** `/status`: the conversation in figures. */
-export async function showStatus({ context: { output }, conversation }: ReplScene): Promise<void> {
-  const { session, chosen, ref, store } = conversation;
-  const state = await store.load(ref);
-  const gauge = session === null ? null : (await session.messages()).gauge;
-  const { entry, head, messageCount } = state ?? { entry: null, head: null, messageCount: 0 };
-  const percent = gauge?.displayPercent == null ? "?" : `${gauge.displayPercent.toFixed(1)} %`;
-  const rows: readonly (readonly [string, string])[] = [
-    ["session", `${ref.key}${state === null ? " (not made yet)" : `, id ${state.sessionId}`}`],
-    ["model", `${chosen.name} (${chosen.reason})`],
-    ["messages", `${messageCount}, ${counted(head?.lastSeq ?? 0, "record")}`],
-    ["tokens", gauge === null ? "?" : `~${gauge.tokens} of ${gauge.windowTokens ?? "an unknown window"}, ${percent}`],
-    ["spent", `${numberOf(entry?.inputTokens)} in, ${numberOf(entry?.outputTokens)} out`],
-    ["compactions", String(numberOf(entry?.compactionCount))],
-    ["breaker", "none: no summaries are made in this build"],
-    ["pending", session?.interrupted == null ? "nothing" : `turn ${session.interrupted.turnId} was interrupted`],
-    ["store", `${store.capabilities.name}, ${store.capabilities.defaultDurability}`],
-  ];
-  for (const [name, text] of rows)
-    await output.line({ text: name.padEnd(13), style: "cyan" }, shorten(terminalSafeLine(text), 400));
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }

@@ -1,8 +1,9 @@
 import { hasErrorCode, resetSession, ThroughlineError } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
 import { mainSessionKey } from "@throughline/core/keys";
+import { keptOnReset } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
-import { carriedFields } from "../carried-fields.ts";
+import { archiveSession, noteArchiving } from "../archive-session.ts";
 import { createSession } from "../new-session-key.ts";
 import { listSessions, resolveSession } from "../resolve-session.ts";
 import { sessionLabel } from "../session-row.ts";
@@ -94,7 +95,7 @@ export async function deleteSession({ context, conversation }: ReplScene, text: 
       `${state.ref.key} is the main session of agent ${state.ref.agentId}.`,
     );
   await waitForTurn(store, state.ref, context);
-  await store.remove(state.ref);
+  await archiveSession(store, state.ref);
   await output.line(`Archived ${state.ref.key}; throughline restore --archive ${state.sessionId} brings it back.`);
 }
 
@@ -108,7 +109,8 @@ export async function resetCurrent({ context, conversation }: ReplScene): Promis
     return;
   }
   await waitForTurn(store, ref, context);
-  const fresh = await resetSession(store, ref, { random: systemRandom, keep: carriedFields });
+  await noteArchiving(store, ref);
+  const fresh = await resetSession(store, ref, { random: systemRandom, keep: keptOnReset });
   await conversation.switchTo(ref);
   await output.line(`Reset. The new id is ${fresh.sessionId}; the old session is archived as ${old.sessionId}.`);
 }

@@ -2,10 +2,11 @@ import { ThroughlineError } from "@throughline/core";
 import type { Turn } from "@throughline/session";
 import type { CommandContext } from "../command.ts";
 import { percentOf } from "../session-row.ts";
+import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation } from "./conversation.ts";
 import { interruptedText, modelText } from "./greeting.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
-import type { ToolLine } from "./tool-line.ts";
+import type { TurnPrinter } from "./turn-printer.ts";
 
 const interruptedExitCode = 130;
 
@@ -20,11 +21,20 @@ export async function runOnce(
   const session = await conversation.open();
   if (session.interrupted !== null) output.note(interruptedText(session.interrupted));
   const printer = createTurnPrinter(output, { isText: !output.isJson });
+  conversation.listen(printer);
   const turn = await conversation
-    .runTurn(text, { signal, whenBusy, onDelta: printer.onDelta, onEvent: printer.onEvent })
+    .runTurn(text, { signal, whenBusy, onDelta: printer.onDelta })
     .finally(() => printer.finish());
-  if (output.isJson) await output.object(turnObject(turn, conversation, printer.toolLines));
+  if (output.isJson) await output.object(turnObject(turn, conversation, printer));
   else if (turn.outcome === "step-limit") output.note("The turn stopped at its limit of model calls.");
+  await output.flush();
+  // The answer is out; a checkpoint that ended with the process would never be made by a program that asks one by one.
+  await conversation.settle({
+    patienceMs: checkpointPatienceMs.once,
+    signal,
+    onWaiting: () => output.progress("making a checkpoint"),
+  });
+  await printer.finish();
   if (turn.outcome !== "aborted") return 0;
   if (host.signal.aborted) return interruptedExitCode;
   await output.flush();
@@ -34,7 +44,7 @@ export async function runOnce(
 function turnObject(
   turn: Turn,
   { session, chosen }: Conversation,
-  toolLines: readonly ToolLine[],
+  { toolLines, events }: TurnPrinter,
 ): { readonly kind: "turn"; readonly [field: string]: unknown } {
   const { tokens, source, lowTokens, highTokens, windowTokens } = turn.gauge;
   return {
@@ -50,5 +60,6 @@ function turnObject(
     gauge: { tokens, source, lowTokens, highTokens, windowTokens, percent: percentOf(tokens, windowTokens) },
     calls: turn.calls.length,
     tools: toolLines.map(({ name, isError, sizeBytes }) => ({ name, isError, sizeBytes })),
+    events: events.map(({ name, message, data }) => ({ name, message, data })),
   };
 }

@@ -3,7 +3,10 @@ import { hasErrorCode } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { reportError } from "../error-report.ts";
 import { nearestKey } from "@throughline/config";
-import type { Conversation } from "./conversation.ts";
+import { terminalSafeLine } from "../terminal-safe.ts";
+import { checkpointPatienceMs } from "./chat-patience.ts";
+import type { Conversation, ConversationListener } from "./conversation.ts";
+import { eventNote } from "./event-note.ts";
 import { interruptedText, modelText, restoredText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
 import { createLineEditor } from "./line-editor.ts";
@@ -31,7 +34,17 @@ export async function runRepl(
   const canMoveCursor = (host.environment["TERM"] ?? "dumb") !== "dumb";
   const editor = createLineEditor(host, { prompt: "> ", history, canMoveCursor });
   const runTurn = (said: string | null): Promise<void> => takeTurn(context, conversation, editor, said, options);
-  const scene: ReplScene = { context, conversation, runTurn };
+  const interruptible: ReplScene["interruptible"] = async (work) => {
+    const cancel = new AbortController();
+    editor.onInterrupt(() => cancel.abort());
+    try {
+      await work(AbortSignal.any([context.signal, cancel.signal]));
+    } finally {
+      editor.onInterrupt(null);
+    }
+  };
+  const scene: ReplScene = { context, conversation, runTurn, interruptible };
+  conversation.listen(besideTurns(editor));
   try {
     for (;;) {
       await output.flush();
@@ -44,6 +57,12 @@ export async function runRepl(
     }
   } finally {
     editor.close();
+    conversation.listen({ onEvent: () => {}, onNote: () => {} });
+    await conversation.settle({
+      patienceMs: checkpointPatienceMs.person,
+      signal: host.signal,
+      onWaiting: () => output.note("A checkpoint is being made; Ctrl-C leaves at once."),
+    });
   }
 }
 
@@ -75,13 +94,13 @@ async function takeTurn(
   editor.onInterrupt(() => cancel.abort());
   const printer = createTurnPrinter(output);
   const before = conversation.ref.key;
+  conversation.listen(printer);
   try {
     const turn = await conversation
       .runTurn(text, {
         signal: AbortSignal.any([signal, cancel.signal]),
         whenBusy,
         onDelta: printer.onDelta,
-        onEvent: printer.onEvent,
       })
       .finally(() => printer.finish());
     if (turn.outcome === "aborted")
@@ -92,7 +111,19 @@ async function takeTurn(
       await output.line({ text: `(you are in ${conversation.ref.key} now)`, style: "dim" });
   } finally {
     editor.onInterrupt(null);
+    conversation.listen(besideTurns(editor));
   }
+}
+
+/** Between turns what happens in the background is told above what is being typed. */
+function besideTurns(editor: LineEditor): ConversationListener {
+  return {
+    onEvent: (event) => {
+      const note = eventNote(event);
+      if (note !== null) editor.say(terminalSafeLine(`(${note})`));
+    },
+    onNote: (message) => editor.say(terminalSafeLine(`(${message})`)),
+  };
 }
 
 /** A failure ends a command or a turn, not the conversation. */

@@ -1,24 +1,29 @@
 import type { ChatDelta } from "@throughline/core";
-import type { SessionTurnEvent } from "@throughline/session";
+import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { Output } from "../output.ts";
 import { messageRole } from "../record-text.ts";
-import { eventNote } from "./event-note.ts";
+import { eventNote, eventObject } from "./event-note.ts";
+import type { EventObject } from "./event-note.ts";
 import { createToolLines, toolLineText } from "./tool-line.ts";
 import type { ToolLine } from "./tool-line.ts";
 
 /** Shows a turn while it happens. What was printed is never touched again. */
 export interface TurnPrinter {
   onDelta(delta: ChatDelta): void;
-  onEvent(event: SessionTurnEvent): void;
+  onEvent(event: WholeTurnEvent): void;
+  onNote(message: string): void;
   /** After the turn: everything is out, and the cursor is at the beginning of a line. */
   finish(): Promise<void>;
   readonly toolLines: readonly ToolLine[];
+  /** What happened that is worth a word. */
+  readonly events: readonly EventObject[];
 }
 
 /** With `isText` false the answer itself is not printed: for a reader that gets it as JSON. */
 export function createTurnPrinter(output: Output, { isText = true }: { readonly isText?: boolean } = {}): TurnPrinter {
   const tools = createToolLines();
   const toolLines: ToolLine[] = [];
+  const events: EventObject[] = [];
   let writes: Promise<void> = Promise.resolve();
   let isLineOpen = false;
   let isThinking = false;
@@ -39,6 +44,7 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
   };
   return {
     toolLines,
+    events,
     onDelta: (delta) => {
       if (!isText) return;
       if (delta.type === "thinking" && !isThinking) line("(thinking)");
@@ -64,8 +70,14 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       }
       const note = eventNote(event);
       if (note === null) return;
+      const told = eventObject(event, note);
+      events.push(told);
       if (output.isTerminal) line(`(${note})`);
-      else write(async () => output.note(note));
+      else write(async () => output.event(told));
+    },
+    onNote: (message) => {
+      if (output.isTerminal) line(`(${message})`);
+      else write(async () => output.note(message));
     },
     finish: async () => {
       closeLine();

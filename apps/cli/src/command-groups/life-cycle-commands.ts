@@ -1,5 +1,6 @@
 import type { CommandDefinition } from "../command.ts";
-import { exactKeyArgument, purge } from "../common-options.ts";
+import { allAgents, exactKeyArgument, keyArgument, purge } from "../common-options.ts";
+import { parseAge, parseBytes, parseNumber } from "../option-values.ts";
 
 /** What makes, moves, changes and removes sessions. They take a key or an id exactly. */
 export const lifeCycleCommands: readonly CommandDefinition[] = [
@@ -89,5 +90,36 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
     options: [{ flags: "--text", description: "the value is text, whatever it looks like" }],
     examples: ["entry notes get label", "entry notes set sendPolicy deny --json"],
     load: () => import("../commands/entry.ts"),
+  },
+  {
+    name: "policy",
+    description: "would it send in a session, and by which rule; when the session begins anew",
+    arguments: [keyArgument],
+    options: [
+      { flags: "--channel <name>", description: "of the message (default: the session's)" },
+      { flags: "--chat-type <type>", description: "direct, group or channel (default: the session's)" },
+    ],
+    examples: ["policy notes", "policy notes --channel discord --json"],
+    load: () => import("../commands/policy.ts"),
+  },
+  {
+    name: "prune",
+    description: "print which sessions are old or too many, archive them with --yes, purge old archives",
+    arguments: [],
+    options: [
+      { flags: "--older-than <age>", description: "without activity for longer, such as 30d", parse: parseAge },
+      { flags: "--keep <n>", description: "at most so many active sessions stay, the newest", parse: parseNumber },
+      { flags: "--max-bytes <size>", description: "all together at most so large, such as 2GiB", parse: parseBytes },
+      {
+        flags: "--grace <age>",
+        description: "how long an archive stays before it is purged (default: 30d)",
+        parse: parseAge,
+      },
+      { flags: "--keep-archives", description: "purge no archive, whatever its age" },
+      { flags: "--dry-run", description: "only the plan, even with --yes" },
+      allAgents,
+    ],
+    examples: ["prune --older-than 30d", "prune --keep 500 --max-bytes 2GiB --yes --json"],
+    load: () => import("../commands/prune.ts"),
   },
 ];

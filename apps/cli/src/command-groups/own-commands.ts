@@ -6,6 +6,7 @@ export const conversationCommands: readonly CommandDefinition[] = [
   {
     name: "chat",
     description: "talk to an agent; goes on with the session that was used last",
+    asksModel: true,
     arguments: [],
     options: [
       { flags: "--key <key>", description: "this session: a key or id, exactly; a new key makes one" },

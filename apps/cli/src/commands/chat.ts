@@ -1,10 +1,9 @@
 import type { SessionRef, SessionStore } from "@throughline/core";
+import { openConversation } from "../agent/open-conversation.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { createConversation } from "../chat/conversation.ts";
 import type { Conversation } from "../chat/conversation.ts";
 import { runOnce } from "../chat/run-once.ts";
 import { runRepl } from "../chat/run-repl.ts";
-import { workspaceTools } from "../chat/workspace.ts";
 import { usageError } from "../error-report.ts";
 import { freeRef, labelKey } from "../new-session-key.ts";
 import { refsOf, resolveSession } from "../resolve-session.ts";
@@ -19,33 +18,15 @@ export interface ChatOptions {
 /** Talks to an agent: on a terminal turn by turn, else one turn of what stdin says. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ChatOptions;
-  const { host, output, settings } = context;
+  const { output } = context;
   const isInteractive = options.once === undefined && isTerminal(context);
   if (isInteractive && output.isJson)
     throw usageError("--json is for one turn: give its text with --once or on stdin.");
   const text = isInteractive ? null : (options.once ?? (await readInput(context)));
   if (text !== null && text.trim() === "") throw usageError("There is nothing to say: --once TEXT, or text on stdin.");
-  const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value ?? null;
-  const wanted = settings.find(({ key, value }) => key === "model" && value !== null);
   const store = await context.openStore("write");
   const ref = await startingRef(context, store, options.key ?? null);
-  const system = String(valueOf("system") ?? "");
-  await using conversation: Conversation = await createConversation(
-    {
-      store,
-      system: system === "" ? null : system,
-      tools: await workspaceTools(context),
-      choice: {
-        wanted:
-          wanted === undefined ? null : { name: String(wanted.value), source: wanted.sourceName ?? wanted.source },
-        baseUrl: valueOf("modelBaseUrl") as string | null,
-        apiKey: valueOf("modelApiKey") as string | null,
-        windowTokens: Number(valueOf("windowTokens")),
-        environment: host.environment,
-      },
-    },
-    ref,
-  );
+  await using conversation: Conversation = await openConversation(context, store, ref);
   const whenBusy = options.whenBusy ?? null;
   return text === null
     ? await runRepl(context, conversation, { whenBusy })

@@ -1,5 +1,6 @@
 import { loadExisting, ThroughlineError } from "@throughline/core";
 import { mainSessionKey } from "@throughline/core/keys";
+import { archiveSession } from "../archive-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { showSession } from "../show-session.ts";
@@ -21,7 +22,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     });
   if (isPurge) await context.confirm(`Delete the ${head.lastSeq} records of ${ref.key} (${sessionId}) for good?`);
   await waitForTurn(store, ref, context);
-  await store.remove(ref, { purge: isPurge });
+  if (isPurge) await store.remove(ref, { purge: true });
+  else if (!archived) await archiveSession(store, ref);
   if (!isPurge) {
     await showSession(context, await loadExisting(store, { ...ref, archiveId: sessionId }), "archived");
     output.note(`It can be had back: throughline restore --archive ${sessionId}`);

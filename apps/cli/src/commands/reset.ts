@@ -1,6 +1,7 @@
 import { resetSession, ThroughlineError } from "@throughline/core";
+import { keptOnReset } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
-import { carriedFields } from "../carried-fields.ts";
+import { noteArchiving } from "../archive-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { showSession } from "../show-session.ts";
@@ -25,9 +26,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (options.purge === true)
     await context.confirm(`Reset ${old.ref.key} and delete its ${old.head.lastSeq} records for good?`);
   await waitForTurn(store, old.ref, context);
+  await noteArchiving(store, old.ref);
   const state = await resetSession(store, old.ref, {
     random: systemRandom,
-    ...(options.bare === true ? {} : { keep: carriedFields }),
+    ...(options.bare === true ? {} : { keep: keptOnReset }),
   });
   const archived = { ...old.ref, archiveId: old.sessionId };
   if (options.purge === true) await store.remove(archived, { purge: true });

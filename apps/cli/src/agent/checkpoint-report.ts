@@ -1,0 +1,46 @@
+import type { ListedCheckpoint, NoCheckpointReason } from "@throughline/checkpoint";
+import type { Output } from "../output.ts";
+import { timeText } from "../time-text.ts";
+import type { SessionNames } from "./compaction-report.ts";
+
+/** A checkpoint as `--json` shows it. */
+export function checkpointObject(
+  session: SessionNames,
+  checkpoint: ListedCheckpoint,
+): { readonly kind: "checkpoint"; readonly [field: string]: unknown } {
+  return { kind: "checkpoint", ...session, ...checkpoint };
+}
+
+export async function printCheckpoint(output: Output, checkpoint: ListedCheckpoint): Promise<void> {
+  const { seq, coversToSeq, tokensAtCheckpoint, messageCountAtCheckpoint, model, atMs } = checkpoint;
+  const covers = coversToSeq === null ? "" : `, covers to #${coversToSeq}`;
+  await output.line(
+    { text: `#${seq} checkpoint`, style: "cyan" },
+    `  ${timeText(atMs)}${covers}, ${messageCountAtCheckpoint} messages, ~${tokensAtCheckpoint.toLocaleString("en")} tokens`,
+    model === null ? "" : `, ${model}`,
+  );
+  await output.line(checkpoint.summary);
+  for (const [name, items] of [
+    ["topics", checkpoint.topics],
+    ["decisions", checkpoint.keyDecisions],
+    ["open questions", checkpoint.openQuestions],
+  ] as const) {
+    if (items.length > 0) await output.line({ text: `${name}: `, style: "dim" }, items.join("; "));
+  }
+}
+
+/** Why there is no new checkpoint, as a sentence. */
+export function noCheckpointText(reason: NoCheckpointReason): string {
+  switch (reason) {
+    case "nothing-new":
+      return "Nothing was said since the last checkpoint or compaction.";
+    case "in-the-making":
+      return "Another process is making one.";
+    case "no-writers":
+      return "The configuration names nobody who could write one.";
+    case "not-due":
+      return "Another process was faster.";
+    case "reset":
+      return "The session was reset meanwhile.";
+  }
+}

@@ -1,0 +1,56 @@
+import { ThroughlineError } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
+import type { Session } from "@throughline/session";
+import type { AgentSessions } from "@throughline/session/whole-turn";
+import { modelText } from "../chat/greeting.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { eventNote, eventObject } from "../chat/event-note.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { waitForTurn } from "../wait-for-turn.ts";
+import { openConversation } from "./open-conversation.ts";
+
+/** What is done with one session by hand. */
+export interface HandScene {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  readonly session: Session;
+  readonly sessions: AgentSessions;
+}
+
+/**
+ * Opens the session that a command names, with the model that would answer in it, for work between its turns: a turn that
+ * is running is waited for. What happens is told on stderr.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, SESSION_BUSY, and what opening throws
+ */
+export async function inSession(
+  context: CommandContext,
+  input: CommandInput,
+  { isDryRun }: { readonly isDryRun: boolean },
+  work: (scene: HandScene) => Promise<number>,
+): Promise<number> {
+  const { output, scope, signal } = context;
+  const store = await context.openStore(isDryRun ? "read" : "write");
+  const { ref, archived, sessionId } = await resolveSession(store, input.arguments[0] ?? "", scope, {
+    isExact: !isDryRun,
+    signal,
+  });
+  if (archived) {
+    throw new ThroughlineError("SESSION_ARCHIVED", `The session ${sessionId} is archived: it stays as it is.`, {
+      outcome: "not-applied",
+      details: { ...ref },
+      remedy: `Restore it first: throughline restore --archive ${sessionId}`,
+    });
+  }
+  if (!isDryRun) await waitForTurn(store, ref, context);
+  await using conversation = await openConversation(context, store, ref, { hasTools: false });
+  output.note(modelText(conversation.chosen));
+  conversation.listen({
+    onEvent: (event) => {
+      const note = eventNote(event);
+      if (note !== null) output.event(eventObject(event, note));
+    },
+    onNote: (message) => output.note(message),
+  });
+  const { session, sessions } = await conversation.agent();
+  return await work({ store, ref, session, sessions });
+}

@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import type { SessionSettings } from "@throughline/config";
+import type { SessionStore } from "@throughline/core";
+import type { SessionTool } from "@throughline/session";
+import { createAgentSessions } from "@throughline/session/whole-turn";
+import type { AgentSessions, AgentSessionsOptions, WholeTurnListener } from "@throughline/session/whole-turn";
+import type { SummarizerBreakers } from "@throughline/summarizer-providers";
+import type { ChosenModel } from "../chat/choose-model.ts";
+import { openBreakers } from "./breaker-file.ts";
+import { summaryModels } from "./summary-models.ts";
+
+/** What an agent's conversations are made of, whichever model answers. */
+export interface AgentParts {
+  readonly store: SessionStore;
+  readonly system: string | null;
+  readonly tools: readonly SessionTool[];
+  /** The folder of the tools; null without any. */
+  readonly workspaceRoot: string | null;
+  readonly settings: SessionSettings;
+  readonly breakers: SummarizerBreakers;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly onEvent: WholeTurnListener;
+  readonly onSummarizerFailed: (name: string, cause: unknown) => void;
+}
+
+/** Sessions whose turns flush, compact and make checkpoints by themselves, with this model. */
+export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions {
+  const { store, system, tools, settings, breakers, environment, onEvent, onSummarizerFailed } = parts;
+  const { summarizers, extractive, writers } = summaryModels({
+    settings,
+    chosen,
+    breakers,
+    environment,
+    onFailed: onSummarizerFailed,
+  });
+  const { compaction, checkpoint, retry, turn, maxOutputTokens } = settings;
+  const memorySearch = tools.find(({ definition }) => definition.name === "memory_search");
+  return createAgentSessions({
+    store,
+    ...turn,
+    model: { ...chosen.model, maxOutputTokens },
+    system,
+    tools,
+    summarizers,
+    extractive,
+    breakers,
+    compaction: { ...(memorySearch === undefined ? {} : { memorySearchTool: "memory_search" }), ...compaction },
+    checkpoint: { ...checkpoint, writers },
+    memoryFlush: flushSettings(parts),
+    // Nobody could do better than the one that needs no model.
+    retry: summarizers.length === 0 ? { ...retry, intervalSeconds: 0 } : retry,
+    onEvent,
+  });
+}
+
+/** An agent that cannot write a file has nothing to be asked for. */
+function flushSettings({
+  settings: { memoryFlush },
+  tools,
+  workspaceRoot,
+}: AgentParts): NonNullable<AgentSessionsOptions["memoryFlush"]> {
+  const canWrite = tools.some(({ definition }) => definition.name === "write");
+  if (!canWrite) return { ...memoryFlush, enabled: false };
+  return { ...(workspaceRoot === null ? {} : { workspaceRoot }), ...memoryFlush };
+}
+
+/** The breakers of a home's summarisers. */
+export function homeBreakers(
+  home: string,
+  { breaker }: SessionSettings,
+  onUnwritable: (error: unknown) => void,
+): SummarizerBreakers {
+  return openBreakers({ path: join(home, "summarizer-breakers.json"), ...breaker, onUnwritable });
+}

@@ -1,0 +1,53 @@
+import { resolve } from "node:path";
+import { sessionSettings } from "@throughline/config";
+import type { SessionRef, SessionStore } from "@throughline/core";
+import { createConversation } from "../chat/conversation.ts";
+import type { Conversation } from "../chat/conversation.ts";
+import { causeText } from "../chat/event-note.ts";
+import { workspaceTools } from "../chat/workspace.ts";
+import type { CommandContext } from "../command.ts";
+import { maskSecrets } from "../store-url.ts";
+import { homeBreakers } from "./open-agent.ts";
+
+export interface OpenConversationOptions {
+  /** False for what is done with a session without a turn. @default true */
+  readonly hasTools?: boolean;
+}
+
+/** A conversation as the settings describe it. @throws {ThroughlineError} CONFIG_INVALID, and what choosing a model and opening the session throw */
+export async function openConversation(
+  context: CommandContext,
+  store: SessionStore,
+  ref: SessionRef,
+  { hasTools = true }: OpenConversationOptions = {},
+): Promise<Conversation> {
+  const { host, output, settings } = context;
+  const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value ?? null;
+  const wanted = settings.find(({ key, value }) => key === "model" && value !== null);
+  const system = String(valueOf("system") ?? "");
+  const agent = sessionSettings(context.config);
+  for (const { message } of context.config.notes) output.note(maskSecrets(message));
+  const breakers = homeBreakers(resolve(host.workingDirectory, String(valueOf("home"))), agent, (error) =>
+    output.note(`What is known of the summarisers cannot be kept: ${causeText(error)}`),
+  );
+  const { tools, root } = hasTools ? await workspaceTools(context, store) : { tools: [], root: null };
+  return createConversation(
+    {
+      store,
+      system: system === "" ? null : system,
+      tools,
+      workspaceRoot: root,
+      settings: agent,
+      breakers,
+      choice: {
+        wanted:
+          wanted === undefined ? null : { name: String(wanted.value), source: wanted.sourceName ?? wanted.source },
+        baseUrl: valueOf("modelBaseUrl") as string | null,
+        apiKey: valueOf("modelApiKey") as string | null,
+        windowTokens: Number(valueOf("windowTokens")),
+        environment: host.environment,
+      },
+    },
+    ref,
+  );
+}

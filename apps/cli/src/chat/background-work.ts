@@ -1,0 +1,55 @@
+import { readCheckpointState } from "@throughline/checkpoint";
+import type { SessionRef, SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import type { WholeTurnEvent } from "@throughline/session/whole-turn";
+
+/** What goes on beside the turns, so that a program does not end in the middle of it. */
+export interface BackgroundWork {
+  see(event: WholeTurnEvent): void;
+  /** Waits until what follows a turn has begun, and a checkpoint in the making is done; at most so long. */
+  settle(store: SessionStore, options: SettleOptions): Promise<void>;
+}
+
+export interface SettleOptions {
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  /** Told when there is something to wait for. */
+  readonly onWaiting: () => void;
+}
+
+const pollMs = 50;
+/** A checkpoint that another process claimed first ends without a word; then the entry says that none is in the making. */
+const claimedWithinMs = 1000;
+
+export function createBackgroundWork(): BackgroundWork {
+  let isStepDue = false;
+  let making: { readonly ref: SessionRef; readonly sinceMs: number } | null = null;
+  const isClaimed = async (store: SessionStore, ref: SessionRef): Promise<boolean> => {
+    const state = await store.load(ref);
+    const { running } = state === null ? { running: null } : readCheckpointState(state.entry);
+    return running !== null && running.untilMs > systemClock.nowMs();
+  };
+  return {
+    see: (event) => {
+      if (event.name === "turn.closed") isStepDue = true;
+      else if (event.name === "step.finished" || event.name === "step.failed") {
+        if (event.step === "checkpoint") isStepDue = false;
+      } else if (event.name === "checkpoint.started") making = { ref: event.ref, sinceMs: systemClock.nowMs() };
+      else if (event.name === "checkpoint.written" || event.name === "checkpoint.failed") making = null;
+    },
+    settle: async (store, { patienceMs, signal, onWaiting }) => {
+      const untilMs = systemClock.nowMs() + patienceMs;
+      let hasSaid = false;
+      while ((isStepDue || making !== null) && systemClock.nowMs() < untilMs && !signal.aborted) {
+        const started = making;
+        if (started !== null) {
+          if (!hasSaid) onWaiting();
+          hasSaid = true;
+          const isLate = systemClock.nowMs() - started.sinceMs > claimedWithinMs;
+          if (isLate && !(await isClaimed(store, started.ref))) return;
+        }
+        await systemClock.sleep(pollMs, signal).catch(() => {});
+      }
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import type { Session } from "@throughline/session";
+import type { AgentSessionStatus, RetryStatus, SummarizerStatus } from "@throughline/session/whole-turn";
+import { counted } from "../counted.ts";
+import { terminalSafeLine } from "../terminal-safe.ts";
+import { shorten } from "../text-table.ts";
+import type { ReplScene } from "./repl-commands.ts";
+
+/** `/status`: the conversation in figures, and how what is around it fares. */
+export async function showStatus({ context: { output }, conversation }: ReplScene): Promise<void> {
+  const { chosen, ref, store, session } = conversation;
+  const state = await store.load(ref);
+  const agent = session === null ? null : await conversation.agent();
+  const status = agent === null ? null : await agent.sessions.status(agent.session);
+  const entry = state?.entry ?? null;
+  const rows: readonly (readonly [string, string])[] = [
+    ["session", `${ref.key}${state === null ? " (not made yet)" : `, id ${state.sessionId}`}`],
+    ["model", `${chosen.name} (${chosen.reason})`],
+    ["messages", `${state?.messageCount ?? 0}, ${counted(state?.head.lastSeq ?? 0, "record")}`],
+    ["tokens", status === null ? "?" : tokensText(status)],
+    ["spent", `${numberOf(entry?.inputTokens)} in, ${numberOf(entry?.outputTokens)} out`],
+    ["compactions", String(numberOf(entry?.compactionCount))],
+    ...(status === null ? [] : aroundRows(status)),
+    ["pending", pendingText(session, status?.retries ?? [])],
+    ["store", `${store.capabilities.name}, ${store.capabilities.defaultDurability}`],
+  ];
+  for (const [name, text] of rows)
+    await output.line({ text: name.padEnd(13), style: "cyan" }, shorten(terminalSafeLine(text), 400));
+}
+
+function tokensText({ gauge, compaction }: AgentSessionStatus): string {
+  const percent = gauge.displayPercent === null ? "?" : `${gauge.displayPercent.toFixed(1)} %`;
+  const { triggerTokens } = compaction;
+  const left = triggerTokens === null ? null : Math.max(0, triggerTokens - gauge.tokens);
+  const due = left === null ? "" : `, compacts at ${triggerTokens} (${left} left)`;
+  return `~${gauge.tokens} of ${gauge.windowTokens ?? "an unknown window"}, ${percent}${due}`;
+}
+
+function aroundRows({ checkpoint, flush, summarizers }: AgentSessionStatus): readonly (readonly [string, string])[] {
+  const { userMessagesSince, lastId, running, failures, retryInMs } = checkpoint;
+  const since = lastId === null ? "none yet" : `the last ${counted(userMessagesSince, "turn")} ago`;
+  const making = running === null ? "" : `, one in the making by ${running.owner}`;
+  const failed =
+    failures === 0
+      ? ""
+      : `, ${counted(failures, "failure")}${retryInMs === null ? "" : `, next in ${minutes(retryInMs)}`}`;
+  return [
+    ["checkpoints", `${since}${making}${failed}`],
+    ["memory flush", flush.isOn ? flushText(flush) : "off: the agent has no tool that writes files"],
+    ...breakerRows(summarizers),
+  ];
+}
+
+function flushText({ phase, askedPercent, flushActioned }: AgentSessionStatus["flush"]): string {
+  const asked = askedPercent === null ? phase : `${phase}, asked at ${askedPercent} %`;
+  return flushActioned === null
+    ? asked
+    : `${asked}, ${flushActioned ? "memories were stored" : "no memories were stored"}`;
+}
+
+/** Failures, how many take a summariser out, and when it is tried again. */
+function breakerRows(summarizers: readonly SummarizerStatus[]): readonly (readonly [string, string])[] {
+  if (summarizers.length === 0) return [["breaker", "none: no model writes summaries here"]];
+  return summarizers.map((summarizer) => {
+    const { name, state, failures, threshold, retryInMinutes, lastError } = summarizer;
+    const next =
+      state === "closed"
+        ? "closed"
+        : state === "half-open"
+          ? "half-open, being tried"
+          : `open, next try ${retryInMinutes === 0 ? "with the next summary" : `in ${retryInMinutes} min`}`;
+    const why = lastError === null ? "" : `; last: ${lastError}`;
+    return ["breaker", `${name}: ${next}, ${failures} of ${threshold} failures${why}`] as const;
+  });
+}
+
+function pendingText(session: Session | null, retries: readonly RetryStatus[]): string {
+  const parts = session?.interrupted == null ? [] : [`turn ${session.interrupted.turnId} was interrupted`];
+  const open = retries.filter(({ state }) => state !== "given-up");
+  const [first] = open;
+  if (first !== undefined) {
+    const when = first.state === "due" ? "due" : `next in ${minutes(first.retryInMs ?? 0)}`;
+    parts.push(`${counted(open.length, "retry").replace("retrys", "retries")} of a summary, ${when}`);
+  }
+  const given = retries.length - open.length;
+  if (given > 0) parts.push(`${given} given up`);
+  return parts.length === 0 ? "nothing" : parts.join("; ");
+}
+
+function minutes(ms: number): string {
+  return `${Math.ceil(ms / 60_000)} min`;
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}

@@ -1,0 +1,65 @@
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { compactionRow, compactionText } from "../agent/compaction-report.ts";
+import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
+import { causeText } from "./event-note.ts";
+import type { ReplScene } from "./repl-commands.ts";
+
+const shownCheckpoints = 10;
+
+/** `/compact`: replaces the older part by a summary, or says why not. */
+export async function compactCurrent({ context, conversation, interruptible }: ReplScene): Promise<void> {
+  const { output } = context;
+  if (conversation.session === null) return nothingYet(output);
+  await interruptible(async (signal) => {
+    const { session, sessions } = await conversation.agent();
+    const result = await sessions.compact(session, { signal });
+    if (result.kind === "busy") {
+      const owner = result.turn?.owner ?? "another conversation";
+      throw new ThroughlineError("SESSION_BUSY", `A turn of ${owner} is open in ${session.key}.`);
+    }
+    const { key, sessionId, ref } = session;
+    const row = await compactionRow(conversation.store, ref, { key, sessionId }, result);
+    const messages = result.kind === "nothing" ? result.messages : null;
+    await output.line({
+      text: compactionText(row, messages),
+      style: row.state === "compacted" ? "green" : "yellow",
+    });
+  });
+}
+
+/** `/checkpoint`: writes down where the conversation stands, now. */
+export async function checkpointCurrent({ context: { output }, conversation }: ReplScene): Promise<void> {
+  if (conversation.session === null) return nothingYet(output);
+  const { session, sessions } = await conversation.agent();
+  const result = await sessions.checkpoint(session);
+  if (result.kind === "failed") {
+    if (hasErrorCode(result.cause, "ABORTED")) throw result.cause;
+    await output.line({ text: `No checkpoint was made: ${causeText(result.cause)}`, style: "red" });
+    return;
+  }
+  if (result.kind === "nothing") {
+    await output.line({ text: `No checkpoint was made. ${noCheckpointText(result.reason)}`, style: "yellow" });
+    return;
+  }
+  const { checkpoints } = await sessions.checkpoints(session);
+  const made = checkpoints.find(({ id }) => id === result.recordId);
+  if (made !== undefined) await printCheckpoint(output, made);
+}
+
+/** `/checkpoints`: the newest of them. */
+export async function listTheCheckpoints({ context, conversation }: ReplScene): Promise<void> {
+  const { output, signal } = context;
+  if (conversation.session === null) return nothingYet(output);
+  const { session, sessions } = await conversation.agent();
+  const { checkpoints, status } = await sessions.checkpoints(session, { signal });
+  for (const checkpoint of checkpoints.slice(-shownCheckpoints)) await printCheckpoint(output, checkpoint);
+  if (checkpoints.length === 0) await output.line("No checkpoints yet.");
+  if (checkpoints.length > shownCheckpoints)
+    await output.line({ text: `The newest ${shownCheckpoints} of ${checkpoints.length}.`, style: "dim" });
+  if (status.running !== null)
+    await output.line({ text: `One is being made by ${status.running.owner}.`, style: "dim" });
+}
+
+async function nothingYet(output: ReplScene["context"]["output"]): Promise<void> {
+  await output.line("Nothing was said yet.");
+}

@@ -1,0 +1,78 @@
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { checkpointObject, noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
+import { inSession } from "../agent/in-session.ts";
+import type { HandScene } from "../agent/in-session.ts";
+import { causeText } from "../chat/event-note.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { counted } from "../counted.ts";
+
+/** Writes down where a conversation stands. Where nothing is new, the newest checkpoint stands for it. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const { output, signal } = context;
+  const isDryRun = input.options["dryRun"] === true;
+  return inSession(context, input, { isDryRun }, async (scene) => {
+    if (isDryRun) return plan(context, scene);
+    const { session, sessions } = scene;
+    output.progress(`making a checkpoint of ${session.key}`);
+    // The maker itself knows no signal: closing is what ends it.
+    const stop = (): void => void sessions.close();
+    signal.addEventListener("abort", stop, { once: true });
+    const result = await sessions.checkpoint(session).finally(() => signal.removeEventListener("abort", stop));
+    output.clearProgress();
+    if (result.kind === "failed") throw failure(result.cause);
+    const { checkpoints } = await sessions.checkpoints(session, { signal });
+    const made = result.kind === "written" ? checkpoints.find(({ id }) => id === result.recordId) : checkpoints.at(-1);
+    if (result.kind === "nothing" && (made === undefined || result.reason !== "nothing-new")) {
+      throw new ThroughlineError("INPUT_INVALID", `No checkpoint was made. ${noCheckpointText(result.reason)}`, {
+        outcome: "not-applied",
+        details: { reason: result.reason },
+        remedy: "Say something in the session first, or try again later.",
+      });
+    }
+    if (result.kind === "nothing") output.note("Nothing was said since this one; no model was asked.");
+    if (made === undefined) throw new ThroughlineError("INTERNAL", "The checkpoint is not among the session's.");
+    const names = { key: session.key, sessionId: session.sessionId };
+    if (output.isJson) await output.object(checkpointObject(names, made));
+    else await printCheckpoint(output, made);
+    return 0;
+  });
+}
+
+/** What a checkpoint would cover; nobody is asked. */
+async function plan({ output, signal }: CommandContext, { session, sessions }: HandScene): Promise<number> {
+  const { status } = await sessions.checkpoints(session, { signal });
+  const { gauge } = await session.messages();
+  if (output.isJson) {
+    await output.object({
+      kind: "checkpoint",
+      key: session.key,
+      sessionId: session.sessionId,
+      id: null,
+      seq: null,
+      coversToSeq: session.head.lastSeq,
+      tokensAtCheckpoint: gauge.tokens,
+      messageCountAtCheckpoint: null,
+      summary: null,
+      topics: [],
+      keyDecisions: [],
+      openQuestions: [],
+      model: null,
+      atMs: null,
+    });
+    return 0;
+  }
+  const turns =
+    status.lastId === null ? "from its beginning" : `${counted(status.userMessagesSince, "turn")} after the last one`;
+  await output.line(
+    `Would write a checkpoint of ${session.key}, ${turns}, at ~${gauge.tokens.toLocaleString("en")} tokens. Nothing was changed.`,
+  );
+  return 0;
+}
+
+function failure(cause: unknown): unknown {
+  if (hasErrorCode(cause, "ABORTED")) return cause;
+  return new ThroughlineError("SUMMARY_FAILED", `No checkpoint was made: ${causeText(cause)}`, {
+    cause,
+    outcome: "not-applied",
+  });
+}

@@ -1,0 +1,51 @@
+import { ThroughlineError } from "@throughline/core";
+import { compactionRow, compactionText, plannedRow, seqOf } from "../agent/compaction-report.ts";
+import type { CompactionRow } from "../agent/compaction-report.ts";
+import { inSession } from "../agent/in-session.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
+
+/** Replaces the older part of a session by a summary, or says what that would be. The log keeps every record. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const { output, signal } = context;
+  const isDryRun = input.options["dryRun"] === true;
+  return inSession(context, input, { isDryRun }, async ({ store, session, sessions, ref }) => {
+    const names = { key: session.key, sessionId: session.sessionId };
+    let row: CompactionRow;
+    let messages: number | null = null;
+    if (isDryRun) {
+      const plan = await sessions.planCompaction(session, { signal });
+      if (plan.kind === "nothing") messages = plan.messages;
+      row =
+        plan.kind === "nothing"
+          ? plannedRow(names, {
+              state: "nothing",
+              reason: plan.reason,
+              tokensBefore: plan.tokens,
+              firstKeptSeq: null,
+              messagesRemoved: null,
+            })
+          : plannedRow(names, {
+              state: "planned",
+              reason: null,
+              tokensBefore: plan.tokensBefore,
+              messagesRemoved: plan.removedMessages,
+              firstKeptSeq: await seqOf(store, ref, plan.firstKeptId),
+            });
+    } else {
+      output.progress(`compacting ${session.key}`);
+      const result = await sessions.compact(session, { signal });
+      if (result.kind === "busy") {
+        throw new ThroughlineError("SESSION_BUSY", `A turn of ${result.turn?.owner ?? "this process"} is open.`, {
+          outcome: "not-applied",
+          details: { ...result.turn },
+        });
+      }
+      if (result.kind === "nothing") messages = result.messages;
+      row = await compactionRow(store, ref, names, result);
+    }
+    output.clearProgress();
+    if (output.isJson) await output.object(row);
+    else await output.line(compactionText(row, messages));
+    return 0;
+  });
+}

@@ -1,0 +1,105 @@
+import { sessionSettings } from "@throughline/config";
+import {
+  compareSendPolicyModes,
+  neverReset,
+  openSendPolicy,
+  planReset,
+  readResetPolicy,
+  readSendPolicy,
+  resolveSendPolicy,
+} from "@throughline/policy";
+import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
+import { systemClock } from "@throughline/core/node";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { resolveSession } from "../resolve-session.ts";
+import { timeText } from "../time-text.ts";
+
+/** Says whether something would be sent in a session and by which rule, and when the session begins anew. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const { output, scope, signal, config } = context;
+  const { channel, chatType } = input.options as { readonly channel?: string; readonly chatType?: string };
+  const store = await context.openStore("read");
+  const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  const { ref, sessionId, entry } = found;
+  const { sendPolicy, sendPolicyMode } = sessionSettings(config);
+  const policy = sendPolicy === null ? null : readSendPolicy(sendPolicy, sendPolicyMode);
+  const question = {
+    key: ref.key,
+    entry,
+    policy,
+    ...(channel === undefined ? {} : { channel }),
+    ...(chatType === undefined ? {} : { chatType }),
+  };
+  const answer = resolveSendPolicy(question);
+  const { differ } = compareSendPolicyModes(question);
+  const reset = planReset({
+    policy: resetPolicy(context),
+    key: ref.key,
+    lastActivityMs: found.updatedAtMs,
+    nowMs: systemClock.nowMs(),
+    timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+  });
+  const rule = ruleOf(policy, answer);
+  if (output.isJson) {
+    await output.object({
+      kind: "policy",
+      key: ref.key,
+      sessionId,
+      ...answer,
+      rule,
+      dependsOnMode: differ,
+      reset: { isDue: reset.isDue, reason: reset.reason, dueAtMs: reset.dueAtMs, source: reset.source, ...reset.rule },
+    });
+    return 0;
+  }
+  await output.line({ text: ref.key, style: "bold" });
+  await output.line(
+    { text: answer.action, style: answer.action === "allow" ? "green" : "red" },
+    `  ${sourceText(answer, entry["sendPolicy"])}`,
+  );
+  if (rule !== null) await output.line({ text: `  ${JSON.stringify(rule)}`, style: "dim" });
+  await output.line({
+    text: `  held against: channel ${answer.channel ?? "unknown"}, chat type ${answer.chatType ?? "unknown"}, key ${ref.key}`,
+    style: "dim",
+  });
+  if (differ)
+    await output.line({ text: "  first-match and deny-overrides give different answers here", style: "yellow" });
+  await output.line(`reset: ${resetText(reset)}`);
+  return 0;
+}
+
+/** Of configuration that has one; nothing resets by itself. */
+function resetPolicy({ settings }: CommandContext): Parameters<typeof planReset>[0]["policy"] {
+  const block = Object.fromEntries(
+    ["reset", "resetByType", "resetByChannel"].flatMap((name) => {
+      const value = settings.find(({ key }) => key === `session.${name}`)?.value;
+      return value === undefined || value === null ? [] : [[name, value]];
+    }),
+  );
+  return Object.keys(block).length === 0 ? neverReset : readResetPolicy(block);
+}
+
+function ruleOf(policy: SendPolicy | null, { ruleIndex }: SendPolicyAnswer): unknown {
+  return ruleIndex === null ? null : ((policy ?? openSendPolicy).rules[ruleIndex] ?? null);
+}
+
+function sourceText({ source, ruleIndex, mode }: SendPolicyAnswer, own: unknown): string {
+  switch (source) {
+    case "session":
+      return `by the session's own sendPolicy, ${JSON.stringify(own)}`;
+    case "rule":
+      return `by rule ${(ruleIndex ?? 0) + 1} of session.sendPolicy (${mode})`;
+    case "default":
+      return "by the default of session.sendPolicy: no rule fits";
+    case "unset":
+      return "nothing is configured, so everything may be sent";
+  }
+}
+
+function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string {
+  if (rule.mode === "never" || dueAtMs === null) return "never by itself";
+  const when = isDue
+    ? `due since ${timeText(dueAtMs)} UTC (${reason})`
+    : `due at ${timeText(dueAtMs)} UTC if nothing is said`;
+  return `${rule.mode}, by the ${source} rule: ${when}`;
+}
