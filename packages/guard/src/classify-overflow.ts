@@ -64,7 +64,7 @@ function readError(error: unknown, options: ClassifyOptions): Reading {
   const facts = readErrorFacts(error);
   const lines = [...facts.texts, ...facts.codes].map(plainText).filter((line) => line !== "");
   const texts = facts.texts.map(plainText);
-  const read = texts.map(readTokenSizes);
+  const read = texts.map((text) => readTokenSizes(text, facts.numbers));
   const best = read.find((sizes) => sizes.inputTokens !== null && sizes.limitTokens !== null);
   const partly =
     best ?? read.find((sizes) => sizes.limitTokens !== null) ?? read.find((sizes) => sizes.inputTokens !== null);
@@ -119,7 +119,7 @@ function isCeiling({ joined, sizes }: Reading): boolean {
 
 /** Images are named among what a request is too large with. */
 function isOfWholeRequest(vetoId: string, joined: string): boolean {
-  return vetoId === "media" && /(?:total|whole|entire)(?: \w+){0,3} (?:request|payload|body)\b/.test(joined);
+  return vetoId === "media" && /(?:total|whole|entire)(?: \w+){0,3} (?:request|payload|body|tokens)\b/.test(joined);
 }
 
 /** No text of a conversation is held to so few characters: it is an id, a name or a key. */
@@ -182,12 +182,19 @@ function isContentItem({ facts, joined }: Reading): boolean {
 /** A text that names the output beside the prompt is about their sum, unless its figures say that the prompt is it. */
 function inputOrBoth({ sizes, joined, provider, facts }: Reading): OverflowKind {
   if (sizes.maxOutputTokens !== null) return "io";
+  // The figure beside such words is that of both.
+  if (
+    /\btotal\b[^.;]{0,40}\b(?:prompts?|inputs?|messages)(?: tokens)? (?:and|plus|\+) (?:the )?(?:outputs?|completions?|predictions?|generat)/.test(
+      joined,
+    )
+  )
+    return "io";
   if (sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens) return "input";
   // llama.cpp says this when the answer, not the prompt, runs into the end of the window.
   if (/context size has been exceeded/.test(joined) && (/llama/.test(provider) || facts.status === 500)) return "io";
   if (/mid-generation|generation (?:cannot|could not) (?:continue|go on|be completed)/.test(joined)) return "io";
   const sum =
-    /(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)/;
+    /(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|predictions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)/;
   return sum.test(joined) ? "io" : "input";
 }
 

@@ -15,6 +15,8 @@ export interface ErrorFacts {
   /** Names of parameters the error points at. */
   readonly params: readonly string[];
   readonly stopReasons: readonly string[];
+  /** Error numbers, which are no sizes where a text repeats them. */
+  readonly numbers: ReadonlySet<number>;
   readonly inputTokens: number | null;
   readonly limitTokens: number | null;
   readonly retryAfterMs: number | null;
@@ -27,6 +29,7 @@ interface OpenFacts {
   readonly texts: Set<string>;
   readonly params: Set<string>;
   readonly stopReasons: Set<string>;
+  readonly numbers: Set<number>;
   inputTokens: number | null;
   limitTokens: number | null;
   retryAfterMs: number | null;
@@ -62,6 +65,7 @@ export function readErrorFacts(error: unknown): ErrorFacts {
     texts: new Set(),
     params: new Set(),
     stopReasons: new Set(),
+    numbers: new Set(),
     inputTokens: null,
     limitTokens: null,
     retryAfterMs: null,
@@ -79,6 +83,7 @@ export function readErrorFacts(error: unknown): ErrorFacts {
     texts,
     params: [...open.params],
     stopReasons: [...open.stopReasons],
+    numbers: open.numbers,
     inputTokens: open.inputTokens,
     limitTokens: open.limitTokens,
     retryAfterMs: open.retryAfterMs,
@@ -93,6 +98,7 @@ function visit(value: unknown, depth: number, open: OpenFacts): void {
   if (Array.isArray(value)) return void value.slice(0, 50).forEach((item) => visit(item, depth + 1, open));
   readMarks(value, open);
   const isRetry = visitLastAttempt(value, depth, open);
+  visitChoices(readProperty(value, "choices"), depth, open);
   for (const key of keysOf(value)) {
     if (echoKeys.has(key) || (isRetry && (key === "errors" || key === "cause" || key === "lastError"))) continue;
     const inner = readProperty(value, key);
@@ -107,6 +113,15 @@ function visitLastAttempt(value: object, depth: number, open: OpenFacts): boolea
   if (typeof last !== "object" || last === null) return false;
   visit(last, depth + 1, open);
   return true;
+}
+
+/** A stream that was begun with status 200 tells of its failure in a choice; what else is there is the answer. */
+function visitChoices(choices: unknown, depth: number, open: OpenFacts): void {
+  if (!Array.isArray(choices)) return;
+  for (const choice of choices.slice(0, 8)) {
+    const error = readProperty(choice, "error");
+    if (typeof error === "object" && error !== null) visit(error, depth + 1, open);
+  }
 }
 
 /** Own keys, and those of an error that are not enumerable. */
@@ -128,6 +143,10 @@ function readMarks(value: object, open: OpenFacts): void {
   if (open.provider === null && typeof provider === "string") open.provider = provider.toLowerCase();
   for (const key of statusKeys) addStatus(readProperty(value, key), open);
   for (const key of codeKeys) addCode(readProperty(value, key), open);
+  for (const key of [...statusKeys, ...codeKeys]) {
+    const number = Number(readProperty(value, key) ?? Number.NaN);
+    if (Number.isSafeInteger(number)) open.numbers.add(number);
+  }
   addClassName(value, open);
   for (const key of stopKeys) {
     const reason = readProperty(value, key);

@@ -106,7 +106,7 @@ export const outputVeto: RegExp =
 
 /** Words that make a statement about the output one about the window as well. */
 export const windowWords: RegExp =
-  /context[ -]?(?:length|len|window|size|limit|capacity|budget)|(?:^|[^a-z])(?:prompts?|inputs?|messages|conversation|history)(?![a-z])|(?:max(?:imum)?|total) (?:model|sequence|seq) len|(?:n|num)[ -]ctx/;
+  /context[ -]?(?:length|len|window|size|limit|capacity|budget)|(?:^|[^a-z])(?:prompts?|inputs?(?! (?:validation|error|argument|parameter|field|schema|format))|messages|conversation|history)(?![a-z])|(?:max(?:imum)?|total) (?:model|sequence|seq) len|(?:n|num)[ -]ctx/;
 
 /** Names for what is left; these decide nothing. */
 export const labels: readonly ExclusionRule[] = [

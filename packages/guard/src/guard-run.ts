@@ -10,7 +10,7 @@ import { createGuardTurn, type GuardTurn } from "./guard-options.ts";
 import { kindToCure, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
 import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
 import { countedBy, mayBeOverflow, probedOverflow } from "./overflow-probe.ts";
-import { overflowInReply, silentOverflow } from "./overflow-in-reply.ts";
+import { believable, overflowInReply, silentOverflow } from "./overflow-in-reply.ts";
 import { silentTruncation } from "./ollama.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 import { readReply } from "./read-reply.ts";
@@ -241,7 +241,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const isKept = hasAnswer || this.#partial !== notKept;
     this.#overflow = overflow;
     this.#overflowCause = cause;
-    this.#stated = overflow.inputTokens;
+    const stated = believable(overflow, this.#window);
+    this.#stated = stated;
     this.#isNews = true;
     this.#ladder.refused();
     this.#kind = kindToCure(overflow);
@@ -250,7 +251,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#learn(overflow);
     if (overflow.kind !== "ceiling" && overflow.limitTokens !== null)
       this.#window = smallerWindow(this.#window, overflow.limitTokens);
-    if (overflow.inputTokens !== null && overflow.kind !== "ceiling") this.#correctBy(overflow.inputTokens);
+    if (stated !== null && overflow.kind !== "ceiling") this.#correctBy(stated);
     if (isKept) return "broke-off";
     this.#reply = null;
     return "overflowed";
@@ -271,7 +272,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
       this.#hasAskedWindow = true;
       this.#window = smallerWindow(this.#window, await readWindow(this.#signal).catch(() => null));
     }
-    if (this.#overflow.inputTokens !== null || this.#window === null) return;
+    if (this.#stated !== null || this.#window === null) return;
     // Refused again after being made to fit: the estimate is further off than by a little.
     const assumed = this.#window * (1 + this.#silentRefusals++ / 2) + 1;
     if (this.estimate.tokens < assumed) this.#correctBy(assumed);

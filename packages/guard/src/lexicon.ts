@@ -30,7 +30,7 @@ export const lexicon: Lexicon = {
     "max(?:imum)? (?:model|seq) len",
     "(?:n|num)[ -]?ctx",
     "max(?:imum)? (?:allowed |permitted )?(?:number of |count of |amount of |quantity of )?(?:input |prompt |context |total )*tokens?(?: allowed| permitted)?",
-    "model maximum",
+    "model max(?:imum)?(?: (?:length|len|tokens?))?",
     "(?:prompt|input) length",
     "model (?:window|limit|memory)",
     "(?:prompt|input) (?:window|limit|capacity)",

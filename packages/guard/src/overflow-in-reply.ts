@@ -19,6 +19,19 @@ export function overflowInReply(
   return isFilled && (promptTokens ?? 0) >= windowTokens * 0.99 ? classifyOverflow(windowStop) : null;
 }
 
+/**
+ * The size of the prompt that an overflow states; null when it states none, or one that would have fitted. A text that was
+ * cut off ends in the middle of a number.
+ */
+export function believable(
+  { kind, inputTokens, limitTokens }: OverflowClassification,
+  windowTokens: number | null,
+): number | null {
+  const window = limitTokens ?? windowTokens;
+  const fits = inputTokens !== null && window !== null && inputTokens < window / 2;
+  return kind === "input" && fits ? null : inputTokens;
+}
+
 /** The overflow of a prompt of which a server left a part out without saying so. */
 export function silentOverflow(windowTokens: number | null): OverflowClassification {
   return { ...classifyOverflow(windowStop), limitTokens: windowTokens, rule: "silent-truncation" };

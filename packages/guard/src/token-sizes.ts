@@ -30,6 +30,10 @@ const namedAfter: readonly (readonly [RegExp, Role])[] = [
 
 /** Before the figure; the match that ends nearest to it wins. */
 const before: readonly (readonly [RegExp, Role])[] = [
+  [
+    /\b(?:requires?|needs?|would (?:need|require|take|be))(?: (?!max|at most|no more|up to|under|below|less)[\w.-]+){0,5}[ :=(]*$/,
+    "input",
+  ],
   [/\b(?:by|over by|off by|error|code|status|index|page|tier|version|port)[ :(]*$/, "none"],
   [
     /\b(?:max(?:imum)?|limit|limited to|cap|capacity|allow(?:s|ed)|supports?|accepts?|up to|at most|no more than|available|configured|budget)(?:(?: |-)(?!requested|but|however|got|while)[\w.-]+){0,6}[ :=([]*(?:\S+ )?$/,
@@ -49,8 +53,12 @@ const before: readonly (readonly [RegExp, Role])[] = [
 
 const nextToLimit = /\b(?:no more than|at most|up to|max(?:imum)?(?: of)?|limit(?: of| is|:)?|accepts|supports) \(?$/;
 
-/** Reads how many tokens were sent, allowed and asked for out of a text in the spelling of `plainText`. */
-export function readTokenSizes(text: string): TokenSizes {
+/**
+ * Reads how many tokens were sent, allowed and asked for out of a text in the spelling of `plainText`.
+ *
+ * @param numbers the error's own, which are no sizes
+ */
+export function readTokenSizes(text: string, numbers: ReadonlySet<number> = new Set()): TokenSizes {
   const sum = /(\d+) \+ (\d+) > (\d+)/.exec(text);
   if (sum !== null) return sizes(Number(sum[1]), Number(sum[3]), Number(sum[2]));
   const rest = /(\d+) > (\d+) - (\d+)/.exec(text);
@@ -58,7 +66,8 @@ export function readTokenSizes(text: string): TokenSizes {
   const range = /\[ ?\d+ ?, ?(\d+) ?\]|between \d+ and (\d+)/.exec(text);
   if (range !== null) return sizes(null, Number(range[1] ?? range[2]), null);
   // An SDK puts the status in front.
-  return chooseSizes(figuresIn(text.replace(/^\W*(?:[a-z ]{0,24}:? )?[45]\d\d\b(?! tokens)/, "")));
+  const figures = figuresIn(text.replace(/^\W*(?:[a-z ]{0,24}:? )?[45]\d\d\b(?! tokens)/, ""));
+  return chooseSizes(figures.filter(({ value }) => !numbers.has(value)));
 }
 
 function chooseSizes(figures: readonly Figure[]): TokenSizes {
