@@ -95,8 +95,8 @@ export class TurnLedger {
   #observed({ usage, counter, actual, sent, prefix }: AnsweredCall): SessionLearning["calibration"] {
     const { calibration } = this.learning;
     const observedTokens = usage.promptTokens - (actual?.tokens ?? 0);
-    // Too little to learn from: not worth counting.
-    if (sent === null || observedTokens < 300) return calibration;
+    // Small steps too: they tell what a message costs beside its text.
+    if (sent === null || observedTokens <= 0) return calibration;
     const counted = counter.countMessages(sent.slice(actual?.coversMessages ?? 0) as readonly object[]);
     if (actual !== null) return observe(calibration, { counter, counted, observedTokens });
     const tools = counter.countTools(prefix.tools);
