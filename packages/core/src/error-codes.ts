@@ -213,6 +213,11 @@ const table = {
     retryable: false,
     remedy: "Import it under another key to keep both versions.",
   },
+  SPAWN_REFUSED: {
+    summary: "A session may spawn no further session: too deep, too many, or its lineage is circular.",
+    retryable: false,
+    remedy: "Archive children that are done, or raise the limit that `details.reason` names.",
+  },
   STORE_CLOSED: {
     summary: "The store handle was closed.",
     retryable: false,

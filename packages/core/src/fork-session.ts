@@ -36,6 +36,21 @@ export async function forkByCopy(
 }
 
 /**
+ * A new session of the same store that begins with the records of another: shared where the store can, else copied.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, and SESSION_EXISTS or REVISION_CONFLICT when the target is taken
+ */
+export async function forkSession(
+  store: SessionStore,
+  from: SessionRef,
+  to: SessionRef,
+  options: Omit<ForkSessionOptions, "entry">,
+): Promise<SessionState> {
+  const { sessionId, atSeq } = options;
+  if (store.fork === undefined) return forkByCopy({ store, ref: from }, { store, ref: to }, options);
+  return store.fork.fork(from, to, { sessionId, ...(atSeq === undefined ? {} : { atSeq }) });
+}
+
+/**
  * Copies records in batches that fit the target; seq, ids and lines stay. The target must stand at `afterSeq`.
  * Gives the number of records copied.
  */

@@ -73,7 +73,10 @@ function saysSomething(value: unknown): boolean {
   return !Array.isArray(value) || value.length > 0;
 }
 
-/** What a session keeps when it is reset: how its people set it up and where it speaks, and nothing it counted. */
+/**
+ * What a session keeps when it is reset: how its people set it up, where it speaks and whose it is, and nothing it
+ * counted. The only such list: whoever resets a session asks `keptOnReset`.
+ */
 const keptFields = [
   "label",
   "displayName",
@@ -101,8 +104,10 @@ const keptFields = [
   "ttsAuto",
   "providerOverride",
   "modelOverride",
+  "modelOverrideSource",
   "modelProvider",
   "model",
+  "contextTokens",
   "authProfileOverride",
   "authProfileOverrideSource",
   "execHost",
@@ -115,12 +120,17 @@ const keptFields = [
   "queueDrop",
   "spawnedBy",
   "spawnDepth",
+  "spawned",
+  "spawnedWorkspaceDir",
+  "subagentRole",
+  "subagentControlScope",
   "parentSessionKey",
 ] as const;
 
 /**
  * The fields of an entry that go over to the session that follows it at a reset, for `resetSession`'s `keep`. Counters,
- * the SDK's session ids, flush marks and everything unknown stay with the old session, which is archived.
+ * the SDK's session ids, flush marks and everything unknown stay with the old session, which is archived. Every reset
+ * takes this: the facade's, the command's, that of a program over the store.
  */
 export function keptOnReset(entry: SessionEntry): Readonly<Record<string, unknown>> {
   return Object.fromEntries(

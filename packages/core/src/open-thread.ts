@@ -1,0 +1,76 @@
+import { applyRoute } from "./delivery.ts";
+import { forkSession } from "./fork-session.ts";
+import { keptOnReset } from "./merge-entry.ts";
+import { loadExisting, openSession, updateEntry, type OpenedSession } from "./open-session.ts";
+import type { Clock, RandomSource } from "./ports.ts";
+import { refused } from "./refused.ts";
+import { patchEntry, type SessionEntry } from "./session-entry.ts";
+import { quote } from "./session-id.ts";
+import { formatSessionKey, parseSessionKey } from "./session-key.ts";
+import { sessionRef, type SessionRef } from "./session-ref.ts";
+import type { SessionStore } from "./session-store.ts";
+import { hasErrorCode } from "./throughline-error.ts";
+
+export interface OpenThreadOptions {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** As the channel names it. */
+  readonly id: string | number;
+  /** @default "thread" */
+  readonly kind?: "thread" | "topic";
+  /** Begin with the records the parent has now. @default false */
+  readonly fork?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The session of a thread or topic below a conversation, made when it is not there: a key, a transcript and an entry of
+ * its own, set up as the conversation is, and answering in the thread. What is said in one is not seen in the other.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND for the parent, INPUT_INVALID for an id that cannot stand in a key, and for
+ *   a parent that cannot have threads
+ */
+export async function openThread(
+  store: SessionStore,
+  parent: SessionRef,
+  options: OpenThreadOptions,
+): Promise<OpenedSession> {
+  const { clock, random, fork = false } = options;
+  const ref = threadRef(parent, options.kind ?? "thread", String(options.id));
+  const state = await loadExisting(store, parent);
+  const found = await store.load(ref);
+  if (found !== null) return { state: found, isNew: false };
+  const entry = threadEntry(state.entry, parent, options.id, clock.nowMs());
+  if (!fork || state.head.lastSeq === 0) return openSession(store, ref, { random, entry });
+  const sessionId = random.uuid();
+  const signal = options.signal === undefined ? {} : { signal: options.signal };
+  try {
+    await forkSession(store, parent, ref, { sessionId, ...signal });
+  } catch (error) {
+    // Somebody else opened it meanwhile.
+    if (!hasErrorCode(error, "REVISION_CONFLICT", "SESSION_EXISTS")) throw error;
+    return { state: await loadExisting(store, ref), isNew: false };
+  }
+  return { state: await updateEntry(store, ref, (own) => patchEntry(own, entry)), isNew: true };
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID */
+function threadRef(parent: SessionRef, kind: "thread" | "topic", id: string): SessionRef {
+  const parsed = parseSessionKey(parent.key);
+  if (parsed.form !== "agent" || parsed.suffix !== null)
+    throw refused("INPUT_INVALID", `${quote(parent.key)} cannot have threads.`, { key: parent.key });
+  if (id === "" || id.includes(":"))
+    throw refused("INPUT_INVALID", `${quote(id)} cannot be the id of a ${kind}.`, { id });
+  const { namespace, agentId } = parent;
+  return sessionRef({ namespace, agentId, key: formatSessionKey({ ...parsed, suffix: { kind, id } }) });
+}
+
+function threadEntry(
+  parent: SessionEntry,
+  { key }: SessionRef,
+  threadId: string | number,
+  nowMs: number,
+): Readonly<Record<string, unknown>> {
+  const { label: _label, spawned: _spawned, ...kept } = keptOnReset(parent);
+  const { sessionId: _id, ...entry } = applyRoute({ sessionId: "", ...kept }, { threadId });
+  return { ...entry, parentSessionKey: key, updatedAt: nowMs };
+}
