@@ -19,6 +19,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 3, name: "inspect" },
   { layer: 3, name: "config" },
   { layer: 3, name: "workspace-tools" },
+  { layer: 3, name: "session-tools" },
   { layer: 3, name: "openclaw-compat" },
   { layer: 3, name: "adapter-*" },
   { layer: 1, name: "store-conformance" },

@@ -1,0 +1,63 @@
+import type { AgentTool, Clock, RandomSource, SessionStore } from "@throughline/core";
+import type { SpawnLimits } from "@throughline/core/entries";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { appendDelivery, type SessionDeliverer } from "./deliver-message.ts";
+import { createHistoryTool } from "./history-tool.ts";
+import { createListTool } from "./list-tool.ts";
+import { createSendTool } from "./send-tool.ts";
+import type { SessionToolScene } from "./session-tool-scene.ts";
+import { createSpawnTool } from "./spawn-tool.ts";
+import { ToolRefusal } from "./tool-refusal.ts";
+import { visibleSessions, type SessionVisibility } from "./visible-sessions.ts";
+
+export interface SessionToolsOptions {
+  readonly store: SessionStore;
+  /** @default "tree" */
+  readonly visibility?: SessionVisibility;
+  /** @default 3 generations, 8 active children, 32 active descendants, active for an hour */
+  readonly spawnLimits?: SpawnLimits;
+  /** @default puts the message into the transcript, where the session's next turn finds it */
+  readonly deliver?: SessionDeliverer;
+  /** How long a message waits for a turn that runs, where the default delivers it. @default 15_000 */
+  readonly patienceMs?: number;
+  /** Of one message. @default 32_000 */
+  readonly maxMessageLength?: number;
+  /** How often sessions may pass a message on before a person has to speak. @default 5 */
+  readonly maxHops?: number;
+  /** Of one answer of `sessions_history`. @default 80_000 */
+  readonly maxHistoryBytes?: number;
+  /** Of one message in it, in characters. @default 4000 */
+  readonly maxHistoryText?: number;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+/**
+ * `sessions_spawn`, `sessions_list`, `sessions_history` and `sessions_send` for the agent whose session a call belongs
+ * to. They reach what `visibility` allows and never another agent or namespace; what is out of reach is answered as if it
+ * did not exist. A refusal is an answer to the model (`isError`, `details.reason`), never an exception.
+ * @throws {ThroughlineError} from `run`: ABORTED, and what the store says
+ */
+export function createSessionTools(options: SessionToolsOptions): readonly AgentTool[] {
+  const { store, visibility = "tree", clock = systemClock, random = systemRandom } = options;
+  const scene: SessionToolScene = {
+    sessionsOf({ ref, signal }) {
+      if (ref === undefined)
+        throw new ToolRefusal("no-session", "This tool works only in a session, and the call belongs to none.");
+      return visibleSessions(store, ref, visibility, signal);
+    },
+    deliver: options.deliver ?? appendDelivery(store, { clock, patienceMs: options.patienceMs ?? 15_000 }),
+    spawnLimits: options.spawnLimits ?? {},
+    limits: {
+      totalBytes: options.maxHistoryBytes ?? 80_000,
+      textLength: options.maxHistoryText ?? 4000,
+      messageLength: options.maxMessageLength ?? 32_000,
+      hops: options.maxHops ?? 5,
+    },
+    clock,
+    random,
+  };
+  return [createSpawnTool(scene), createListTool(scene), createHistoryTool(scene), createSendTool(scene)];
+}

@@ -1,0 +1,42 @@
+import type { AgentTool } from "@throughline/core";
+import { sessionRow } from "./session-row.ts";
+import type { SessionToolScene } from "./session-tool-scene.ts";
+import { optionalCount, refusing } from "./tool-refusal.ts";
+
+const usualSessions = 20;
+const mostSessions = 100;
+
+/** `sessions_list`: the sessions that may be seen, newest first. */
+export function createListTool({ sessionsOf, clock }: SessionToolScene): AgentTool {
+  const definition = {
+    name: "sessions_list",
+    description: "Lists the sessions that you may see, the one used last first, a JSON object on each line.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        limit: { type: "integer", minimum: 1, maximum: mostSessions, description: `Default: ${usualSessions}.` },
+      },
+      additionalProperties: false,
+    },
+  };
+  return {
+    definition,
+    run: (args, call) =>
+      refusing(call.signal, async () => {
+        const limit = optionalCount(args, "limit", usualSessions, mostSessions);
+        const { sessions, isWhole } = await sessionsOf(call).list(limit);
+        const rows = sessions.map((state) => sessionRow(state, clock.nowMs()));
+        const note = isWhole ? [] : [`[not all sessions are shown: at most ${limit}]`];
+        const lines = rows.length === 0 ? ["[there is no session that you may see]"] : rows.map(asLine);
+        return { content: [...lines, ...note].join("\n"), details: { sessions: rows, isWhole } };
+      }),
+  };
+}
+
+/** JSON holds no line feed; what could turn or hide text is escaped as well. */
+function asLine(row: unknown): string {
+  return JSON.stringify(row).replaceAll(
+    /[\p{Cf}\u2028\u2029\u007f-\u009f]/gu,
+    (each) => `\\u${(each.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -1,0 +1,16 @@
+import type { AgentToolCall, Clock, RandomSource } from "@throughline/core";
+import type { SpawnLimits } from "@throughline/core/entries";
+import type { HistoryLimits } from "./history-lines.ts";
+import type { SessionDeliverer } from "./deliver-message.ts";
+import type { VisibleSessions } from "./visible-sessions.ts";
+
+/** What the tools share. */
+export interface SessionToolScene {
+  /** What the session of a call may see. @throws {ToolRefusal} for a call outside of one */
+  sessionsOf(call: AgentToolCall): VisibleSessions;
+  readonly deliver: SessionDeliverer;
+  readonly spawnLimits: SpawnLimits;
+  readonly limits: HistoryLimits & { readonly messageLength: number; readonly hops: number };
+  readonly clock: Clock;
+  readonly random: RandomSource;
+}

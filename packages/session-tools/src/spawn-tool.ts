@@ -1,0 +1,63 @@
+import { hasErrorCode, type AgentTool, type SessionState } from "@throughline/core";
+import { spawnSession } from "@throughline/core/entries";
+import { hopsOf, provenanceFrom, sessionMessage } from "./session-message.ts";
+import { sessionRow } from "./session-row.ts";
+import type { SessionToolScene } from "./session-tool-scene.ts";
+import { optionalText, quote, refusing, ToolRefusal, type RefusalReason } from "./tool-refusal.ts";
+import type { VisibleSessions } from "./visible-sessions.ts";
+
+/** `sessions_spawn`: a session below this one, with a first message when there is one to give. */
+export function createSpawnTool(scene: SessionToolScene): AgentTool {
+  const { sessionsOf, deliver, limits, clock } = scene;
+  const definition = {
+    name: "sessions_spawn",
+    description:
+      "Starts a session of its own below this one and gives its key. It begins empty: tell it in `task` what it has to " +
+      "know and do.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        task: { type: "string", description: "Its first message. Default: none." },
+        label: { type: "string", description: "A name for people. Default: none." },
+      },
+      additionalProperties: false,
+    },
+  };
+  return {
+    definition,
+    run: (args, call) =>
+      refusing(call.signal, async () => {
+        const { signal, callId } = call;
+        const sessions = sessionsOf(call);
+        const task = optionalText(args, "task", limits.messageLength);
+        const label = optionalText(args, "label", 120);
+        const own = await sessions.store.load(sessions.own, { signal });
+        if (own === null) throw new ToolRefusal("no-session", "This session does not exist any more.");
+        const child = await spawned(scene, sessions, label);
+        const { key } = child.ref;
+        const row = sessionRow(child, clock.nowMs());
+        if (task === null) return { content: `Started ${quote(key)}.`, details: { ...row, isAnswered: false } };
+        const hops = 1 + (await hopsOf(sessions.store, sessions.own, signal));
+        const message = sessionMessage(task, provenanceFrom(own, definition.name, hops));
+        const idempotencyKey = `spawn:${own.sessionId}:${callId}`.slice(0, 256);
+        const reply = await deliver({ ref: child.ref, message, idempotencyKey, signal });
+        const answer = reply === null ? "It has its task." : `It answered:\n${reply}`;
+        return { content: `Started ${quote(key)}. ${answer}`, details: { ...row, isAnswered: reply !== null } };
+      }),
+  };
+}
+
+async function spawned(
+  { clock, random, spawnLimits }: SessionToolScene,
+  { store, own }: VisibleSessions,
+  label: string | null,
+): Promise<SessionState> {
+  try {
+    const entry = label === null ? {} : { label };
+    return await spawnSession(store, own, { clock, random, limits: spawnLimits, entry });
+  } catch (error) {
+    if (!hasErrorCode(error, "SPAWN_REFUSED")) throw error;
+    const { message, details } = error as Error & { readonly details: Readonly<Record<string, unknown>> };
+    throw new ToolRefusal(`spawn-${String(details["reason"])}` as RefusalReason, message);
+  }
+}
