@@ -34,7 +34,7 @@ const flushPrompts = ({ records }: Seen) =>
     .map(({ record }) => record["message"] as { readonly source?: string; readonly content?: string } | undefined)
     .filter((message) => message?.source === "flush")
     .map((message) => message?.content);
-const systems = ({ requests }: Seen) => [...new Set(requests.map(({ system }) => system))].length;
+const systems = ({ requests }: Seen) => new Set(requests.map(({ system }) => system)).size;
 const retriesOf = ({ entry }: Seen) => readRetries(entry);
 const small = { reserveTokens: 0, reserveFloorTokens: 0, keepRecentTokens: 0, minMessages: 0, retryIntervalSeconds: 0 };
 const marked = (percent: number) => [{ percent, prompt: "At {percent}%: memory/YYYY-MM-DD.md.", injectAs: "user" }];
