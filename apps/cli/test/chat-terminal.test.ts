@@ -222,7 +222,7 @@ describe("a conversation on a terminal", () => {
     await using terminal = chat();
     await terminal.waitFor("> ");
     await say(terminal, "/compact");
-    expect(terminal.text()).toContain("Nothing was changed");
+    expect(terminal.text()).toContain("Nothing was said yet.");
     await say(terminal, "/status");
     for (const name of ["messages", "tokens", "compactions", "breaker", "pending"])
       expect(terminal.text()).toMatch(new RegExp(`\\n${name} +\\S`));

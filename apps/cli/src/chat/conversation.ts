@@ -27,6 +27,8 @@ export interface Conversation extends AsyncDisposable {
   runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
   /** The session, and what can be done with it by hand. Opens the session if it is not. */
   agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }>;
+  /** How those fare who write summaries, by name. */
+  readonly breakers: SummarizerBreakers;
   /** Tells this listener from now on, and no other. */
   listen(listener: ConversationListener): void;
   /** Waits for what goes on beside the turns. */
@@ -67,6 +69,7 @@ export async function createConversation(options: ConversationOptions, ref: Sess
 
 class OpenConversation implements Conversation {
   readonly store: SessionStore;
+  readonly breakers: SummarizerBreakers;
   readonly #options: ConversationOptions;
   readonly #work: BackgroundWork = createBackgroundWork();
   #wanted: ModelChoice["wanted"];
@@ -80,6 +83,7 @@ class OpenConversation implements Conversation {
   constructor(options: ConversationOptions, ref: SessionRef) {
     this.#options = options;
     this.store = options.store;
+    this.breakers = options.breakers;
     this.ref = ref;
     this.#wanted = options.choice.wanted;
     this.chosen = chooseModel({ ...options.choice, own: null });

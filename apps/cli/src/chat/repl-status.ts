@@ -1,5 +1,6 @@
 import type { Session } from "@throughline/session";
-import type { AgentSessionStatus, RetryStatus, SummarizerStatus } from "@throughline/session/whole-turn";
+import type { AgentSessionStatus, RetryStatus } from "@throughline/session/whole-turn";
+import type { BreakerStatus } from "@throughline/summarizer-providers";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { shorten } from "../text-table.ts";
@@ -20,6 +21,7 @@ export async function showStatus({ context: { output }, conversation }: ReplScen
     ["spent", `${numberOf(entry?.inputTokens)} in, ${numberOf(entry?.outputTokens)} out`],
     ["compactions", String(numberOf(entry?.compactionCount))],
     ...(status === null ? [] : aroundRows(status)),
+    ...breakerRows(conversation.breakers.status()),
     ["pending", pendingText(session, status?.retries ?? [])],
     ["store", `${store.capabilities.name}, ${store.capabilities.defaultDurability}`],
   ];
@@ -35,7 +37,7 @@ function tokensText({ gauge, compaction }: AgentSessionStatus): string {
   return `~${gauge.tokens} of ${gauge.windowTokens ?? "an unknown window"}, ${percent}${due}`;
 }
 
-function aroundRows({ checkpoint, flush, summarizers }: AgentSessionStatus): readonly (readonly [string, string])[] {
+function aroundRows({ checkpoint, flush }: AgentSessionStatus): readonly (readonly [string, string])[] {
   const { userMessagesSince, lastId, running, failures, retryInMs } = checkpoint;
   const since = lastId === null ? "none yet" : `the last ${counted(userMessagesSince, "turn")} ago`;
   const making = running === null ? "" : `, one in the making by ${running.owner}`;
@@ -46,7 +48,6 @@ function aroundRows({ checkpoint, flush, summarizers }: AgentSessionStatus): rea
   return [
     ["checkpoints", `${since}${making}${failed}`],
     ["memory flush", flush.isOn ? flushText(flush) : "off: the agent has no tool that writes files"],
-    ...breakerRows(summarizers),
   ];
 }
 
@@ -58,16 +59,16 @@ function flushText({ phase, askedPercent, flushActioned }: AgentSessionStatus["f
 }
 
 /** Failures, how many take a summariser out, and when it is tried again. */
-function breakerRows(summarizers: readonly SummarizerStatus[]): readonly (readonly [string, string])[] {
-  if (summarizers.length === 0) return [["breaker", "none: no model writes summaries here"]];
+function breakerRows(summarizers: readonly BreakerStatus[]): readonly (readonly [string, string])[] {
+  if (summarizers.length === 0) return [["breaker", "none: no model was asked for a summary"]];
   return summarizers.map((summarizer) => {
-    const { name, state, failures, threshold, retryInMinutes, lastError } = summarizer;
+    const { name, state, failures, threshold, retryInMs, lastError } = summarizer;
     const next =
       state === "closed"
         ? "closed"
         : state === "half-open"
           ? "half-open, being tried"
-          : `open, next try ${retryInMinutes === 0 ? "with the next summary" : `in ${retryInMinutes} min`}`;
+          : `open, next try ${(retryInMs ?? 0) === 0 ? "with the next summary" : `in ${minutes(retryInMs ?? 0)}`}`;
     const why = lastError === null ? "" : `; last: ${lastError}`;
     return ["breaker", `${name}: ${next}, ${failures} of ${threshold} failures${why}`] as const;
   });

@@ -1,0 +1,212 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createProviderSimulator } from "@throughline/provider-simulator";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { assistant, objects, runChild, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+import { runInTerminal } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
+
+const key = "agent:main:cli:direct:work";
+const model = "anthropic/claude-opus-5";
+let directory = temporaryDirectory();
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+afterEach(() => directory.remove());
+
+const noKeys = { ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "", OLLAMA_HOST: "" };
+
+function exchanges(count: number): ReturnType<typeof user>[] {
+  return Array.from({ length: count }, (_, index) => [
+    user(`Look after quay ${index}, and never paint it red. `.repeat(10)),
+    assistant(`Quay ${index} is looked after in src/quay-${index}.ts. `.repeat(12)),
+  ]).flat();
+}
+
+async function say(terminal: Terminal, line: string): Promise<void> {
+  terminal.write(`${line}\r`);
+  await terminal.waitFor(/\n> $/, 20_000);
+}
+
+async function only(...args: readonly string[]): Promise<Record<string, unknown>> {
+  const run = await runHere(directory.path, [...args, "--json", "--quiet"], { environment: noKeys });
+  expect(run.stderr).toBe("");
+  return objects(run.stdout)[0] ?? {};
+}
+
+const summary = `Topics:
+- quays
+Key decisions:
+- no red paint
+Current state:
+- quays are looked after
+Open items:
+- none`;
+
+describe("compaction by hand", () => {
+  it("compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
+      environment: noKeys,
+      columns: 200,
+    });
+    await terminal.waitFor("> ");
+    await say(terminal, "/compact");
+    expect(terminal.text()).toMatch(
+      /Compacted: ~[\d,]+ to ~[\d,]+ tokens; \d+ messages summarised \(extractive\), word for word from #\d+ on\./,
+    );
+    await say(terminal, "/new small");
+    await say(terminal, "hello");
+    await say(terminal, "/compact");
+    expect(terminal.text()).toContain("Nothing was compacted: the context has 2 messages, and more than 4 are needed.");
+    const { stdout } = await runHere(directory.path, ["show", key, "--all-branches", "--json", "--quiet"]);
+    expect(objects(stdout).filter(({ type }) => type === "message")).toHaveLength(40);
+  });
+
+  it("plans without asking anybody, compacts with the model that answers, and shows before and after", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    await using provider = createProviderSimulator({ fallback: () => summary });
+    await provider.start();
+    const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const here = async (...args: readonly string[]): Promise<Record<string, unknown>> => {
+      const run = await runHere(directory.path, [...args, "--model", model, "--json", "--quiet"], { environment });
+      expect(run).toMatchObject({ code: 0, stderr: "" });
+      return objects(run.stdout)[0] ?? {};
+    };
+    const planned = await here("compact", key, "--dry-run");
+    expect(planned).toMatchObject({ state: "planned", id: null, seq: null, source: null });
+    expect(provider.requests).toEqual([]);
+    const before = await only("context", key);
+    const made = await here("compact", key);
+    expect(made).toMatchObject({ state: "compacted", source: "model", provider: model, needsRetry: false, seq: 41 });
+    expect(Number(made["tokensAfter"])).toBeLessThan(Number(made["tokensBefore"]));
+    expect(made["firstKeptSeq"]).toBe(planned["firstKeptSeq"]);
+    expect(provider.refusals).toEqual([]);
+    const after = await only("context", key);
+    expect(JSON.stringify(after["messages"])).toContain("no red paint");
+    expect(Number((after["gauge"] as { tokens: number }).tokens)).toBeLessThan(
+      Number((before["gauge"] as { tokens: number }).tokens),
+    );
+  });
+
+  it("leaves the session as it was when it is interrupted", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    await using provider = createProviderSimulator({
+      replies: [{ kind: "answer", content: "word ".repeat(400), delayMs: 30_000 }],
+      fallback: () => summary,
+    });
+    await provider.start();
+    const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const run = await runChild(
+      directory.path,
+      ["compact", key, "--model", model, "--timeout", "2500", "--json", "--quiet"],
+      { environment },
+    );
+    expect(run.code).toBe(1);
+    expect(objects(run.stderr).at(-1)).toMatchObject({ code: "ABORTED" });
+    expect(await only("context", key)).toMatchObject({ lastSeq: 40, recordsInContext: 40 });
+  });
+});
+
+describe("/status", () => {
+  it("shows each summariser's failures, threshold and minutes to the next try, and pending retries [SUM-11, CLI-13]", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    // What a process before had found out, ten minutes ago.
+    const openedAtMs = Date.now() - 10 * 60_000;
+    const broken = { failures: 3, openedAtMs, lastError: "no answer" };
+    writeFileSync(
+      join(directory.path, "summarizer-breakers.json"),
+      JSON.stringify({ v: 1, summarizers: { [model]: broken } }),
+    );
+    await using provider = createProviderSimulator({ fallback: () => summary });
+    await provider.start();
+    await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", model], {
+      environment: { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
+      columns: 200,
+    });
+    await terminal.waitFor("> ");
+    await say(terminal, "/status");
+    expect(terminal.text()).toMatch(
+      /breaker +anthropic\/claude-opus-5: open, next try in 20 min, 3 of 3 failures; last: no answer\n/,
+    );
+    expect(terminal.text()).toMatch(/pending +nothing\n/);
+    await say(terminal, "/compact");
+    expect(terminal.text()).toContain("No model wrote it; a better one is tried later.");
+    await say(terminal, "/status");
+    expect(terminal.text()).toMatch(/compactions +1\n/);
+    expect(terminal.text()).toMatch(/pending +1 retry of a summary, (due|next in \d+ min)\n/);
+    expect(provider.requests).toEqual([]);
+  });
+
+  it("keeps what was found out of a summariser over the end of the process, for its owner only", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    await using provider = createProviderSimulator({ fallback: () => "" });
+    await provider.start();
+    const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const path = join(directory.path, "summarizer-breakers.json");
+    expect(existsSync(path)).toBe(false);
+    const run = await runHere(directory.path, ["compact", key, "--model", model, "--json"], { environment });
+    expect(objects(run.stdout)[0]).toMatchObject({ source: "extractive", needsRetry: true });
+    expect(run.stderr).toContain(`no summary by ${model}`);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ summarizers: { [model]: { failures: 1 } } });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe("checkpoints by hand", () => {
+  it("are made and listed in a conversation and by the commands, and read back after a restart [CKP-12]", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(6) }]);
+    {
+      await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
+        environment: noKeys,
+        columns: 200,
+      });
+      await terminal.waitFor("> ");
+      await say(terminal, "/checkpoints");
+      expect(terminal.text()).toContain("No checkpoints yet.");
+      await say(terminal, "/checkpoint");
+      expect(terminal.text()).toMatch(/#13 checkpoint .*covers to #12, 12 messages/);
+      await say(terminal, "/checkpoints");
+    }
+    expect(await only("checkpoints", key)).toMatchObject({ seq: 13, coversToSeq: 12, messageCountAtCheckpoint: 12 });
+    const empty = await runHere(directory.path, ["checkpoint", "agent:main:nothing", "--json"], {
+      environment: noKeys,
+    });
+    expect(objects(empty.stderr).at(-1)).toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await runHere(directory.path, ["new", "--key", "agent:main:nothing"]);
+    const nothing = await runHere(directory.path, ["checkpoint", "agent:main:nothing", "--json"], {
+      environment: noKeys,
+    });
+    expect([nothing.code, objects(nothing.stderr).at(-1)?.["code"]]).toEqual([1, "INPUT_INVALID"]);
+  });
+});
+
+describe("a turn", () => {
+  it("compacts by itself when the window is nearly full, and tells it on a terminal, in a pipe and as JSON", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(40) }]);
+    const args = ["chat", "--key", key, "--model", "offline", "--window", "9000", "--once", "hello"];
+    const run = await runHere(directory.path, [...args, "--json"], { environment: noKeys });
+    expect(run.code).toBe(0);
+    const told = objects(run.stderr).filter(({ kind }) => kind === "event");
+    expect(told.map(({ name }) => name)).toContain("compaction.applied");
+    const turn = objects(run.stdout)[0] as { events: { name: string; data: Record<string, unknown> }[] };
+    const applied = turn.events.find(({ name }) => name === "compaction.applied");
+    expect(applied?.data).toMatchObject({ source: "extractive", needsRetry: true });
+    expect((await only("context", key, "--window", "9000"))["gauge"]).toMatchObject({ windowTokens: 9000 });
+    expect(JSON.stringify((await only("explain", key, "--tail", "1"))["summaryId"])).not.toBe("null");
+  });
+
+  it("asks the agent to store memories where it may write files, and shows nobody an answer that is for that alone", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(24) }]);
+    await using provider = createProviderSimulator({
+      replies: ["NO_REPLY"],
+      fallback: () => "All quays are looked after.",
+    });
+    await provider.start();
+    const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const args = ["chat", "--key", key, "--model", model, "--window", "9200", "--tools", "all", "--once", "hello"];
+    const run = await runChild(directory.path, args, { environment });
+    expect(run.stderr).toContain("the agent was asked to store what it wants to keep");
+    expect(run.stdout).toBe("All quays are looked after.\n");
+  });
+});
