@@ -1,5 +1,5 @@
 import type { LinkedRecord } from "./prepare-drafts.ts";
-import { headAfter } from "./prepare-drafts.ts";
+import { headAfter, lineBytes } from "./prepare-drafts.ts";
 import { quote } from "./session-id.ts";
 import type { AppendOptions, SessionHead } from "./session-store.ts";
 import type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
@@ -50,11 +50,6 @@ export function assertBatchSize(linked: readonly LinkedRecord[], limits: StoreLi
     if (bytes > limits.recordBytes) throw tooLarge("RECORD_TOO_LARGE", `Draft ${index}`, bytes, limits.recordBytes);
   }
   if (batchBytes > limits.batchBytes) throw tooLarge("BATCH_TOO_LARGE", "The append", batchBytes, limits.batchBytes);
-}
-
-/** The size of a record's line without the line feed: the imported line, or the record as JSON. */
-export function lineBytes({ source, text }: Pick<LinkedRecord, "source" | "text">): number {
-  return source instanceof Uint8Array ? source.byteLength : Buffer.byteLength(source ?? text);
 }
 
 /**

@@ -35,6 +35,8 @@ export interface LinkedRecord {
   readonly tsMs: number | null;
   readonly source: RecordSource | null;
   readonly isSourceCanonical: boolean;
+  /** The size of its line where that is known already: counting it is a walk over the whole text. */
+  readonly bytes?: number;
 }
 
 export interface PrepareOptions {
@@ -80,7 +82,8 @@ export function linkRecords(prepared: readonly PreparedRecord[], headId: string 
     const record: SessionRecord = { type: item.type, id: item.id, parentId, timestamp: item.timestamp, ...item.fields };
     if (!item.side) head = item.id;
     const { side, tsMs, source, isSourceCanonical } = item;
-    return { record, text: lineText(item, parentId), side, tsMs, source, isSourceCanonical };
+    const text = lineText(item, parentId);
+    return { record, text, side, tsMs, source, isSourceCanonical, bytes: lineBytes({ source, text }) };
   });
 }
 
@@ -93,6 +96,12 @@ function lineText(item: PreparedRecord, parentId: string | null): string {
   const { type, id, timestamp } = item;
   const base = serializeJson({ type, id, parentId, timestamp });
   return item.fieldsText === "{}" ? base : `${base.slice(0, -1)},${item.fieldsText.slice(1)}`;
+}
+
+/** The size of a record's line without the line feed: the imported line, or the record as JSON. */
+export function lineBytes({ source, text, bytes }: Pick<LinkedRecord, "source" | "text" | "bytes">): number {
+  if (bytes !== undefined) return bytes;
+  return source instanceof Uint8Array ? source.byteLength : Buffer.byteLength(source ?? text);
 }
 
 /** The head after a linked batch. */
@@ -161,13 +170,21 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
     parentId,
     type,
     side: isSideRecord(draft),
-    timestamp: timestamp ?? new Date(atMs).toISOString(),
+    timestamp: timestamp ?? isoTime(atMs),
     tsMs: atMs,
     fields,
     fieldsText: fieldsTextOf(fields, index),
     source: null,
     isSourceCanonical: false,
   };
+}
+
+let lastIso = { atMs: Number.NaN, text: "" };
+
+/** The records of a turn are mostly of one millisecond, and writing a time takes longer than all else about a short one. */
+function isoTime(atMs: number): string {
+  if (lastIso.atMs !== atMs) lastIso = { atMs, text: new Date(atMs).toISOString() };
+  return lastIso.text;
 }
 
 function prepareSourced(source: RecordSource, given: RecordDraft | undefined, index: number): PreparedRecord {

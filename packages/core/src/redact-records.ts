@@ -5,9 +5,16 @@ import type { RedactOptions, RedactResult, SessionStore } from "./session-store.
 
 const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "branch_summary"]);
 
+/** Shown in the place of a summary that may repeat what was redacted, until it is written anew. */
+export const withheldSummary =
+  "(What was said before was summarised here. A part of it was redacted since, so the summary is withheld until it is written anew. The session keeps the rest.)";
+
 /**
- * Redacts records and marks the summaries written after them, which may repeat what was redacted: a note
- * `summary-outdated` names them, and whoever summarises next writes them anew.
+ * Redacts records and takes the summaries written after them out of use, which may repeat what was redacted: histories
+ * show `withheldSummary` in their place from this moment on, a note `summary-outdated` names them, and whoever summarises
+ * next writes them anew. The notes go first, so that a process that ends in between has withheld too much and not too
+ * little. The last one comes when the records are gone, and where there is no summary too: whoever has the session open
+ * hears of it, and reads them again.
  */
 export async function redactRecords(
   store: SessionStore,
@@ -15,20 +22,59 @@ export async function redactRecords(
   ids: readonly string[],
   options: RedactOptions,
 ): Promise<RedactResult> {
+  const found = await summariesAfter(store, ref, new Set(ids));
+  const { lastSeq } = found;
+  if (found.seqs.length > 0 && found.summaryIds.length > 0) await withhold(store, ref, found);
   const result = await store.redact(ref, ids, options);
-  const firstSeq = Math.min(...result.seqs);
-  const summaryIds: string[] = [];
-  if (Number.isFinite(firstSeq)) {
-    for await (const page of store.read(ref, { afterSeq: firstSeq, payload: "head" })) {
-      summaryIds.push(...page.records.filter((record) => summaryTypes.has(record.type)).map((record) => record.id));
+  // A summary that was put in place in between may be made of what is gone by now.
+  const late: Found = { seqs: result.seqs, summaryIds: [], compactionIds: [], lastSeq };
+  for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
+    for (const record of page.records) noteSummary(record, late);
+  }
+  await withhold(store, ref, late);
+  return result;
+}
+
+interface Found {
+  readonly seqs: readonly number[];
+  readonly summaryIds: string[];
+  readonly compactionIds: string[];
+  readonly lastSeq: number;
+}
+
+/** From the end back to the first of the records. */
+async function summariesAfter(store: SessionStore, ref: SessionRef, ids: ReadonlySet<string>): Promise<Found> {
+  const seqs: number[] = [];
+  const found: Found = { seqs, summaryIds: [], compactionIds: [], lastSeq: 0 };
+  let lastSeq = 0;
+  for await (const page of store.read(ref, { order: "descending", payload: "head" })) {
+    for (const record of page.records) {
+      lastSeq = Math.max(lastSeq, record.seq);
+      if (ids.has(record.id)) seqs.unshift(record.seq);
+      else noteSummary(record, found);
+      if (seqs.length === ids.size) return { ...found, lastSeq };
     }
   }
-  if (summaryIds.length > 0) {
-    await store.append(ref, [
-      throughlineDraft("note", { kind: "summary-outdated", summaryIds, redactedSeqs: result.seqs }),
-    ]);
+  return { ...found, lastSeq };
+}
+
+function noteSummary({ id, type }: { readonly id: string; readonly type: string }, found: Found): void {
+  if (!summaryTypes.has(type)) return;
+  found.summaryIds.unshift(id);
+  if (type === "compaction") found.compactionIds.unshift(id);
+}
+
+async function withhold(store: SessionStore, ref: SessionRef, found: Found): Promise<void> {
+  const { seqs: redactedSeqs, summaryIds, compactionIds } = found;
+  const drafts = [
+    ...compactionIds.map((summaryId) => ({ kind: "summary-superseded", summaryId, summary: withheldSummary })),
+    { kind: "summary-outdated", summaryIds, redactedSeqs },
+  ].map((data) => throughlineDraft("note", data));
+  const { batchRecords } = store.capabilities.limits;
+  // The last note says what was redacted: a batch is as large as the store takes.
+  for (let at = 0; at < drafts.length; at += batchRecords) {
+    await store.append(ref, drafts.slice(at, at + batchRecords));
   }
-  return result;
 }
 
 /** What takes a redacted record's place: it says that something was here, when it went and why, and nothing of what it said. */

@@ -1,8 +1,7 @@
 import { crc32 } from "node:zlib";
-import { lineBytes } from "./check-append.ts";
 import type { PayloadCodec } from "./codec.ts";
 import { createPayloadCoder, type PayloadOwner } from "./payload-coder.ts";
-import { serializeRecord, type LinkedRecord } from "./prepare-drafts.ts";
+import { lineBytes, serializeRecord, type LinkedRecord } from "./prepare-drafts.ts";
 import type { SessionRecord } from "./record.ts";
 import type { RecordSource } from "./record-draft.ts";
 import { redactionTombstone } from "./redact-records.ts";

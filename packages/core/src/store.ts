@@ -1,5 +1,5 @@
 // What every store shares, so that no rule of the contract is written twice. For implementers, not for users.
-export { draftsFingerprint, linkRecords, prepareDrafts, serializeRecord } from "./prepare-drafts.ts";
+export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts, serializeRecord } from "./prepare-drafts.ts";
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
 export { redactionTombstone } from "./redact-records.ts";
 export { refused } from "./refused.ts";
@@ -8,7 +8,7 @@ export { assertAgentId, assertNamespace, assertSessionId, quote } from "./sessio
 export { sessionNotFound } from "./open-session.ts";
 export { sessionRefText } from "./session-ref.ts";
 export { defaultStoreLimits } from "./store-capabilities.ts";
-export { assertBatchSize, headAfterAppend, lineBytes, writeDurability } from "./check-append.ts";
+export { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 export { listPage, planList } from "./list-page.ts";
 export type { ListedSession, ListPlan, ListPosition } from "./list-page.ts";
 export { createPayloadCoder } from "./payload-coder.ts";

@@ -4,3 +4,4 @@ export { Deadline } from "./deadline.ts";
 export { untilAborted } from "./until-aborted.ts";
 export { isOutdatedSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "./summary-parts.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
+export { withheldSummary } from "./redact-records.ts";
