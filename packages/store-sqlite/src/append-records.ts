@@ -3,7 +3,7 @@ import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/co
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertRecord, type CodedRecord } from "./record-rows.ts";
-import { entryOf, foundSession, frameOf, placeOf, storeSession, withFrame } from "./session-rows.ts";
+import { advanceSession, entryOf, foundSession, frameOf, placeOf, withFrame } from "./session-rows.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 
@@ -12,8 +12,8 @@ import type { WriteScene } from "./store-scene.ts";
  * change, so that a refusal leaves the other writes of the transaction as they are.
  */
 export function appendRecords(scene: WriteScene, ref: SessionRef, request: AppendRequest): AppendResult {
-  const { statements } = scene.connection;
-  const session = foundSession(statements, ref);
+  const { statements, known } = scene.connection;
+  const session = known.find(ref) ?? foundSession(statements, ref);
   const nowMs = scene.clock.nowMs();
   const plan = planned(scene, session, request, nowMs);
   if (plan.result.replayed) return plan.result;
@@ -23,9 +23,13 @@ export function appendRecords(scene: WriteScene, ref: SessionRef, request: Appen
   );
   const entry = plan.entry === null ? null : scene.rows.encodeEntry(place, plan.entry);
   if (entry !== null) statements.writeEntry.run(session.session, entry);
-  writeRecords(scene, session, plan, coded, hasGivenIds(request));
+  const isIdIndexed = hasGivenIds(request);
+  const written = writeRecords(scene, session, plan, coded, isIdIndexed);
   const { keyed } = request;
-  if (keyed !== null) rememberResult(statements, session, keyed, plan.result, nowMs);
+  const row = keyed === null ? written : rememberResult(statements, written, keyed, plan.result, nowMs);
+  // Entering ids may have changed the rows of other sessions, of which this one is a fork.
+  if (isIdIndexed) known.forget();
+  else known.put(ref, row);
   scene.announce(...plan.events);
   return plan.result;
 }
@@ -57,11 +61,11 @@ function writeRecords(
   { frame, result }: AppendPlan,
   coded: readonly CodedRecord[],
   isIdIndexed: boolean,
-): void {
+): SessionRow {
   for (const each of coded) insertRecord(statements, session.session, each);
   if (isIdIndexed) enterNewIds(statements, session, result.records);
   const messages = coded.filter(({ row }) => row.type === "message").length;
-  storeSession(statements, {
+  return advanceSession(statements, session, {
     ...withFrame(session, frame),
     ids_to_seq: isIdIndexed ? frame.head.lastSeq : session.ids_to_seq,
     message_count: session.message_count + messages,

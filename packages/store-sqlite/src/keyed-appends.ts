@@ -57,14 +57,14 @@ export function earlierResult(
   return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };
 }
 
-/** Keeps a result, and counts it in the session's row. */
+/** Keeps a result, and counts it in the session's row, which is given back. */
 export function rememberResult(
   statements: Statements,
   row: SessionRow,
   { key, digest }: AppendKey,
   result: AppendResult,
   nowMs: number,
-): void {
+): SessionRow {
   const { head, revision, durability, records } = result;
   const kept: KeptResult = { head, revision, durability };
   const fromSeq = records[0]?.seq ?? head.lastSeq + 1;
@@ -87,6 +87,7 @@ export function rememberResult(
     counted.keyed_horizon_ms,
     row.session,
   );
+  return counted;
 }
 
 function isDue(row: SessionRow, found: Pick<KeyedAppendRow, "number" | "at_ms">, nowMs: number): boolean {

@@ -2,6 +2,7 @@ import { refused } from "@throughline/core/store";
 import Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
+import { KnownSessions } from "./known-sessions.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { databasePath, isWritable, prepareFile, readHeader } from "./store-file.ts";
@@ -16,6 +17,7 @@ export type SqliteDriver = (
 export interface Connection {
   readonly database: Database.Database;
   readonly statements: Statements;
+  readonly known: KnownSessions;
   /** Whether commits wait for the disk. Changed between transactions only. */
   setDiskSync(isOn: boolean): void;
 }
@@ -36,8 +38,6 @@ const openingBusyTimeoutMs = 50;
 /** Before this one WAL could lose commits when it was reset (SQLite's own release notes of 3.51.3). */
 const oldestVersion = [3, 51, 3] as const;
 
-/** Of 8 KB each. A page that was written a hundred times goes into the database once, so rarer checkpoints cost less in all. */
-const checkpointPages = 2000;
 const journalSizeLimitBytes = 32 * 1024 * 1024;
 
 /** Set on every connection, then read back: a build or a file that does not take one of them is refused. */
@@ -49,7 +49,8 @@ const settings: readonly (readonly [name: string, value: string | number, read: 
   ["cell_size_check", "ON", 1],
   ["secure_delete", "ON", 1],
   ["journal_size_limit", journalSizeLimitBytes, journalSizeLimitBytes],
-  ["wal_autocheckpoint", checkpointPages, checkpointPages],
+  // Checkpoints are made beside the commits, see `LogKeeper`.
+  ["wal_autocheckpoint", 0, 0],
   ["temp_store", "MEMORY", 2],
   ["mmap_size", 0, 0],
 ];
@@ -78,7 +79,7 @@ export function openConnection(options: OpenOptions): Connection {
     claimCodec(database, options.codecName);
     const statements = prepareStatements(database);
     database.pragma("busy_timeout = 0");
-    return { database, statements, setDiskSync: diskSyncSwitch(database) };
+    return { database, statements, known: new KnownSessions(), setDiskSync: diskSyncSwitch(database) };
   } catch (error) {
     database?.close();
     if (nativeCode(error) === "SQLITE_CANTOPEN" && !isWritable(path)) {

@@ -29,6 +29,12 @@ export function codedRecord(
 
 export function insertRecord(statements: Statements, session: Session, { row, role, toolName }: CodedRecord): void {
   const text = placed(statements, row.text);
+  if (row.source === null && text.payload === null) {
+    const { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = row;
+    const head = [seq, id, parentId, type, side ? 1 : 0, tsMs, storedAtMs, bytes, crc] as const;
+    statements.insertPlainRecord.run(session, ...head, role, toolName, row.text);
+    return;
+  }
   const source = placed(statements, row.source);
   statements.insertRecord.run(
     session,

@@ -81,11 +81,27 @@ export function slotOf(timeMs: number): number {
   return Math.floor(timeMs / slotMs);
 }
 
-/** Writes a session's row. Its place in the list is written only when the minute has changed. */
-export function storeSession(statements: Statements, row: SessionRow): void {
+/** Writes a session's row. Its place in the list is written only when the minute has changed. Gives what stands there now. */
+export function storeSession(statements: Statements, row: SessionRow): SessionRow {
   statements.updateSession.run(...changingColumns.map((column) => row[column]), row.session);
+  return placeInList(statements, row);
+}
+
+const advancing: ReadonlySet<keyof SessionRow> = new Set(["last_seq", "head_id", "message_count", "updated_at_ms"]);
+const standing = changingColumns.filter((column) => !advancing.has(column));
+
+/** The same for an append, which mostly changes few columns. */
+export function advanceSession(statements: Statements, before: SessionRow, row: SessionRow): SessionRow {
+  if (standing.some((column) => row[column] !== before[column])) return storeSession(statements, row);
+  statements.advanceSession.run(row.last_seq, row.head_id, row.message_count, row.updated_at_ms, row.session);
+  return placeInList(statements, row);
+}
+
+function placeInList(statements: Statements, row: SessionRow): SessionRow {
   const slot = slotOf(row.updated_at_ms);
-  if (slot !== row.updated_slot) statements.placeSession.run(slot, row.session);
+  if (slot === row.updated_slot) return row;
+  statements.placeSession.run(slot, row.session);
+  return { ...row, updated_slot: slot };
 }
 
 export function storedEntry(statements: Statements, row: SessionRow): KeptPayload {

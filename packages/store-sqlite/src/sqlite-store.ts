@@ -134,7 +134,7 @@ class SqliteStore implements core.SessionStore {
     return this.#handle.write((at) => appendRecords(at, ref, request), {
       durability,
       signal: options.signal,
-      isCheckedFirst: true,
+      isAppend: true,
     });
   }
 

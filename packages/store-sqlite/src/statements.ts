@@ -61,6 +61,9 @@ export type RecordTextRow = readonly [
   text: KeptPayload,
 ];
 
+/** Of a checkpoint: whether a lock was in the way, the pages of the log, and those that stand in the database too. */
+export type LogRow = readonly [busy: number, pages: number, written: number];
+
 interface PayloadRefs {
   readonly textPayload: number | null;
   readonly sourcePayload: number | null;
@@ -84,7 +87,15 @@ type RecordRange = [session: Session, afterSeq: number, beforeSeq: number, limit
 export interface Statements {
   readonly begin: Statement<[]>;
   readonly beginRead: Statement<[]>;
+  /** Another number whenever another connection has committed. */
+  readonly dataVersion: Statement<[], number>;
   readonly commit: Statement<[]>;
+  /** How long the log is, without changing anything. */
+  readonly logState: Statement<[], LogRow>;
+  /** Writes the log into the database, as far as nobody needs it; the next writer begins it anew when that was all. */
+  readonly writeBack: Statement<[], LogRow>;
+  /** The same, and nobody else may write meanwhile, so that the log does begin anew. */
+  readonly beginLogAnew: Statement<[], LogRow>;
   readonly rollback: Statement<[]>;
   readonly savepoint: Statement<[]>;
   readonly release: Statement<[]>;
@@ -97,6 +108,10 @@ export interface Statements {
   readonly insertSession: Statement<[Omit<SessionRow, "session">]>;
   /** Everything an append changes, in the order of `changingColumns`, then the session. */
   readonly updateSession: Statement<unknown[]>;
+  /** What a plain append changes of a session's row. */
+  readonly advanceSession: Statement<
+    [lastSeq: number, headId: string | null, messageCount: number, updatedAtMs: number, Session]
+  >;
   readonly countKeyed: Statement<[next: number, rows: number, sweepAt: number, horizonMs: number, Session]>;
   readonly placeSession: Statement<[slot: number, Session]>;
   readonly moveSession: Statement<[key: string, archived: number, Session]>;
@@ -106,6 +121,8 @@ export interface Statements {
   readonly findEntry: Statement<[Session], { readonly entry: KeptPayload }>;
   readonly writeEntry: Statement<[Session, KeptPayload]>;
   readonly insertRecord: Statement<unknown[]>;
+  /** A record whose text stands in the row and is its source: nearly all of them. Every value handed over costs. */
+  readonly insertPlainRecord: Statement<unknown[]>;
   readonly replaceRecord: Statement<unknown[]>;
   readonly recodeRecord: Statement<unknown[]>;
   readonly findPayload: Statement<[hash: Uint8Array], number>;
@@ -194,8 +211,12 @@ export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.sli
 /** The statements that stand by themselves. Session columns are written in the order of the lists above. */
 const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts">, string>> = {
   begin: "BEGIN IMMEDIATE",
+  dataVersion: "PRAGMA data_version",
   beginRead: "BEGIN",
   commit: "COMMIT",
+  logState: "PRAGMA wal_checkpoint(NOOP)",
+  writeBack: "PRAGMA wal_checkpoint(PASSIVE)",
+  beginLogAnew: "PRAGMA wal_checkpoint(RESTART)",
   rollback: "ROLLBACK",
   savepoint: "SAVEPOINT one",
   release: "RELEASE one",
@@ -211,6 +232,8 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   findAgent: "SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1",
   insertSession: `INSERT INTO store_sessions (${sessionColumns.join(", ")}) VALUES (${sessionColumns.map((each) => `@${each}`).join(", ")})`,
   updateSession: `UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = ?`).join(", ")} WHERE session = ?`,
+  advanceSession:
+    "UPDATE store_sessions SET last_seq = ?, head_id = ?, message_count = ?, updated_at_ms = ? WHERE session = ?",
   countKeyed:
     "UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?",
   placeSession: "UPDATE store_sessions SET updated_slot = ? WHERE session = ?",
@@ -221,6 +244,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   writeEntry:
     "INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry",
   insertRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", ...contentColumns].join(", ")}) VALUES (${Array.from({ length: 17 }, () => "?").join(", ")})`,
+  insertPlainRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", "text"].join(", ")}) VALUES (${Array.from({ length: 13 }, () => "?").join(", ")})`,
   replaceRecord:
     "UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL, text_payload = NULL, source_payload = NULL WHERE session = ? AND seq = ?",
   recodeRecord:
@@ -259,7 +283,8 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   deleteKeyed: "DELETE FROM store_keyed_appends WHERE session = ? AND idempotency_key = ?",
 };
 
-const scalars: ReadonlySet<string> = new Set(["findPayload", "countMessages"]);
+const lists: ReadonlySet<string> = new Set(["logState", "writeBack", "beginLogAnew"]);
+const scalars: ReadonlySet<string> = new Set(["dataVersion", "findPayload", "countMessages"]);
 
 /** Everything an operation needs, each prepared once a connection and when it is first needed: a reader needs few of them. */
 export function prepareStatements(database: Database.Database): Statements {
@@ -274,6 +299,7 @@ export function prepareStatements(database: Database.Database): Statements {
   const single = Object.entries(texts).map(([name, sql]) => {
     const prepare = (): Statement<unknown[]> => {
       const statement = database.prepare<unknown[]>(sql);
+      if (lists.has(name)) return statement.raw();
       return scalars.has(name) ? statement.pluck() : statement;
     };
     return [name, prepare];

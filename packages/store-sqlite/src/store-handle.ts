@@ -1,7 +1,7 @@
-import { createFinding, hasErrorCode, ThroughlineError, type Finding, type SessionEvent } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError, type Finding } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { HandleLife } from "@throughline/core/store-handle";
-import { LogWatch } from "./log-watch.ts";
+import { LogKeeper } from "./log-keeper.ts";
 import { cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { isUnreadable, recoverStore } from "./recover-store.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
@@ -13,6 +13,7 @@ import { WriteQueue, type WriteOptions } from "./write-queue.ts";
 interface Opened {
   readonly connection: Connection;
   readonly writes: WriteQueue;
+  readonly log: LogKeeper;
 }
 
 /** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
@@ -20,7 +21,6 @@ export class StoreHandle {
   readonly scene: StoreScene;
   readonly life: HandleLife;
   readonly #options: OpenOptions;
-  readonly #log: LogWatch;
   readonly #followers = new Set<() => void>();
   #opening: Promise<Opened> | null = null;
   #closing: Promise<void> | null = null;
@@ -28,7 +28,6 @@ export class StoreHandle {
   constructor(scene: StoreScene, options: OpenOptions, life: HandleLife) {
     this.scene = scene;
     this.#options = options;
-    this.#log = new LogWatch(options.path);
     this.life = life;
   }
 
@@ -90,8 +89,9 @@ export class StoreHandle {
     await stop();
     const opened = await this.#opening?.catch(() => null);
     if (opened === undefined || opened === null) return;
-    const { connection, writes } = opened;
+    const { connection, writes, log } = opened;
     await writes.drain();
+    log.stop();
     try {
       // A handle that wrote nothing has nothing to tidy up.
       if (!writes.isEnded && writes.hasWritten) {
@@ -109,10 +109,17 @@ export class StoreHandle {
   async #open(): Promise<Opened> {
     this.#opening ??= this.#patiently(() => {
       const connection = this.#connect();
-      return {
-        connection,
-        writes: new WriteQueue(this.scene, connection, (events) => this.#committed(connection, events)),
-      };
+      const log = new LogKeeper(this.scene.path, {
+        tell: (finding) => this.#tell(finding),
+        fail: (error) => writes.end(error),
+      });
+      const writes: WriteQueue = new WriteQueue(this.scene, connection, (events) => {
+        log.committed(connection);
+        if (events.length === 0) return;
+        this.life.announce(...events);
+        this.#notify();
+      });
+      return { connection, writes, log };
     }).catch((error: unknown) => {
       // What kept the file from being opened may be gone the next time.
       this.#opening = null;
@@ -150,13 +157,6 @@ export class StoreHandle {
       }
       await clock.sleep(1 + (random.uint32() % 8), signal);
     }
-  }
-
-  #committed(connection: Connection, events: readonly SessionEvent[]): void {
-    this.life.announce(...events);
-    const finding = this.#log.look(connection);
-    if (finding !== null) this.#tell(finding);
-    this.#notify();
   }
 
   #tell(finding: Finding): void {

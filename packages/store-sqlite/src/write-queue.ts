@@ -8,8 +8,11 @@ import type { StoreScene, WriteScene } from "./store-scene.ts";
 export interface WriteOptions {
   readonly durability: Durability;
   readonly signal?: AbortSignal | undefined;
-  /** True when the write refuses, if it does, before it has changed anything: it then needs no savepoint of its own. */
-  readonly isCheckedFirst?: boolean;
+  /**
+   * True for an append: it refuses, if it does, before it has changed anything, and so needs no savepoint of its own; and
+   * it keeps the connection's known sessions right, which anything else makes stale.
+   */
+  readonly isAppend?: boolean;
 }
 
 /** A write that waits for its transaction. */
@@ -39,8 +42,8 @@ const napCell = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * The writes of one handle. Those that arrive in one turn of the event loop share one IMMEDIATE transaction, each in a
- * savepoint if it may be refused after its first change, so that a refused one takes no other with it. Begin to commit is one synchronous section: no read of this
- * handle can fall into it, and no lock is held while anything waits.
+ * savepoint if it may be refused after its first change, so that a refused one takes no other with it. Begin to commit is
+ * one synchronous section: no read of this handle can fall into it, and no lock is held while anything waits.
  */
 export class WriteQueue {
   readonly #scene: StoreScene;
@@ -70,6 +73,11 @@ export class WriteQueue {
   /** True once this handle has asked for anything to be written. */
   get hasWritten(): boolean {
     return this.#hasWritten;
+  }
+
+  /** After a flush that failed elsewhere than in a commit. */
+  end(error: unknown): void {
+    this.#end ??= ended(storeError(error, this.#scene.path));
   }
 
   /** Runs the job in a transaction and resolves with what it gave once that is committed. */
@@ -119,13 +127,15 @@ export class WriteQueue {
       return true;
     }
     this.#dropAborted();
-    const { statements, setDiskSync } = this.#connection;
+    const { statements, known, setDiskSync } = this.#connection;
     const group = this.#jobs.slice(0, maxJobs);
     if (group.length === 0) return true;
     try {
       setDiskSync(group.some(({ options }) => options.durability === "disk"));
       statements.begin.run();
+      known.check(statements.dataVersion.get() ?? 0);
     } catch (error) {
+      if (this.#connection.database.inTransaction) statements.rollback.run();
       if (isBusy(error)) return false;
       for (const job of this.#jobs.splice(0, group.length)) job.reject(storeError(error, this.#scene.path));
       return true;
@@ -151,27 +161,27 @@ export class WriteQueue {
     }
     this.#jobs.splice(0, done.length);
     failure = failure === null ? this.#commit() : storeError(failure, this.#scene.path);
-    for (const { job, settle, events } of done) {
+    for (const { job, settle } of done) {
       if (failure !== null) job.reject(failure);
-      else {
-        settle();
-        if (events.length > 0) this.#committed(events);
-      }
+      else settle();
     }
+    if (failure === null) this.#committed(done.flatMap(({ events }) => events));
   }
 
   /** Runs one job. A refusal undoes the job alone; throws when the whole transaction is lost. */
   #runJob(job: Job, isOneOfMany: boolean): Done {
-    const { database, statements } = this.#connection;
+    const { database, statements, known } = this.#connection;
     const events: SessionEvent[] = [];
-    const hasSavepoint = isOneOfMany && job.options.isCheckedFirst !== true;
+    const hasSavepoint = isOneOfMany && job.options.isAppend !== true;
     if (hasSavepoint) statements.savepoint.run();
     try {
       this.#announced = events;
       const result = job.run(this.#writeScene);
+      if (job.options.isAppend !== true) known.forget();
       if (hasSavepoint) statements.release.run();
       return { job, settle: () => job.resolve(result as never), events };
     } catch (error) {
+      known.forget();
       if (!database.inTransaction) throw error;
       if (hasSavepoint) {
         statements.rollbackToSavepoint.run();
@@ -184,13 +194,14 @@ export class WriteQueue {
 
   /** Null, or why the group is not known to be committed. */
   #commit(): ThroughlineError | null {
-    const { database, statements } = this.#connection;
+    const { database, statements, known } = this.#connection;
     // A single job that was refused has taken its transaction with it.
     if (!database.inTransaction) return null;
     try {
       statements.commit.run();
       return null;
     } catch (error) {
+      known.forget();
       // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole.
       const outcome = isBusy(error) || nativeCode(error) === "SQLITE_FULL" ? "not-applied" : "unknown";
       const failure = storeError(error, this.#scene.path, outcome);

@@ -34,7 +34,9 @@ function openMeasured(): Measured {
       other.close();
       const from = statements().length;
       await work();
-      return { statements: statements().slice(from), logBytes: statSync(`${path}-wal`).size };
+      // The length of the log is asked for once in some commits, after them.
+      const ran = statements().filter((sql, index) => index >= from && !sql.startsWith("PRAGMA wal_checkpoint"));
+      return { statements: ran, logBytes: statSync(`${path}-wal`).size };
     },
   };
 }
@@ -85,7 +87,7 @@ describe("the cost of a turn", () => {
         expect(each[name].logBytes).toBeLessThanOrEqual((small?.[name].logBytes ?? 0) + 6 * 8216);
     }
     expect(small?.append.statements.filter((sql) => sql.startsWith("INSERT INTO store_records"))).toHaveLength(4);
-    expect(small?.append.statements).toHaveLength(8);
+    expect(small?.append.statements).toHaveLength(9);
     await store.close();
   });
 

@@ -6,12 +6,14 @@ export interface FaultyDriver {
   readonly driver: SqliteDriver;
   /** The next commit fails with this code of SQLite's. After SQLITE_FULL nothing was written, after the others all of it. */
   failNextCommit(code: string): void;
+  /** The same for another statement. */
+  failNext(sql: string, code: string): void;
   /** The statements run since the driver was made. */
   statements(): readonly string[];
 }
 
 export function createFaultyDriver(): FaultyDriver {
-  let failure: string | null = null;
+  let failure: { readonly sql: string; readonly code: string } | null = null;
   const statements: string[] = [];
   const counted = new Set(["run", "get", "all"]);
   const watched = <Statement extends object>(statement: Statement, sql: string): Statement =>
@@ -21,7 +23,7 @@ export function createFaultyDriver(): FaultyDriver {
         if (typeof value !== "function") return value;
         return (...values: unknown[]): unknown => {
           if (counted.has(String(name))) statements.push(sql);
-          const code = sql === "COMMIT" && name === "run" ? failure : null;
+          const code = sql === failure?.sql && counted.has(String(name)) ? failure.code : null;
           if (code !== null) failure = null;
           const isWritten = code !== "SQLITE_FULL";
           const result: unknown = isWritten ? Reflect.apply(value, target, values) : undefined;
@@ -37,5 +39,10 @@ export function createFaultyDriver(): FaultyDriver {
     database.prepare = ((sql: string) => watched(prepare(sql), sql)) as typeof database.prepare;
     return database;
   };
-  return { driver, failNextCommit: (code) => (failure = code), statements: () => statements };
+  return {
+    driver,
+    failNextCommit: (code) => (failure = { sql: "COMMIT", code }),
+    failNext: (sql, code) => (failure = { sql, code }),
+    statements: () => statements,
+  };
 }

@@ -1,0 +1,93 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { cutLog, type Connection } from "./open-connection.ts";
+import type { LogRow } from "./statements.ts";
+import { isBusy, nativeCode } from "./sqlite-errors.ts";
+import { logReaders, sizeOf } from "./store-file.ts";
+
+/** Pages of 8 KB that may wait in the log while commits come without a pause. Writing them back takes some milliseconds. */
+const mostPages = 1000;
+/** Without a commit for so long it is quiet enough to write back what there is. */
+const quietMs = 100;
+/** The log's length is asked for once in so many commits. */
+const commitsBetween = 4;
+/** A log that is longer on the disk, and cannot be begun anew, is told of. */
+const largestLogBytes = 64 * 1024 * 1024;
+
+/** What becomes of what the keeper notices. */
+export interface LogKeeperEvents {
+  tell(finding: Finding): void;
+  /** A flush failed: what the kernel kept of it cannot be known. */
+  fail(error: unknown): void;
+}
+
+/**
+ * Writes the log back into the database, so that it stays short, beside the commits and never in one: when it is quiet,
+ * or between two commits when it has grown. Says who prevents it.
+ */
+export class LogKeeper {
+  readonly #path: string;
+  readonly #events: LogKeeperEvents;
+  #commits = 0;
+  /** Grows while a reader needs the beginning of the log, so that it is not tried in vain after every commit. */
+  #nextPages = mostPages;
+  #toldBytes = largestLogBytes;
+  #quiet: NodeJS.Timeout | null = null;
+  #soon: NodeJS.Immediate | null = null;
+
+  constructor(path: string, events: LogKeeperEvents) {
+    this.#path = path;
+    this.#events = events;
+  }
+
+  /** Called after every commit. */
+  committed(connection: Connection): void {
+    // A process that has nothing else to do may end: whoever writes next finds the log as it is.
+    if (this.#quiet === null) this.#quiet = setTimeout(() => this.#writeBack(connection), quietMs).unref();
+    else this.#quiet.refresh();
+    if (++this.#commits % commitsBetween !== 0 || this.#soon !== null) return;
+    const [, pages, written] = connection.statements.logState.get() ?? [0, 0, 0];
+    if (pages - written >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
+  }
+
+  /** Ends what is planned, for the handle is closing. */
+  stop(): void {
+    if (this.#quiet !== null) clearTimeout(this.#quiet);
+    if (this.#soon !== null) clearImmediate(this.#soon);
+    this.#quiet = null;
+    this.#soon = null;
+  }
+
+  #writeBack(connection: Connection): void {
+    this.stop();
+    try {
+      const { statements } = connection;
+      const [, pages, written] = statements.writeBack.get() ?? [0, 0, 0];
+      // Others may write without a pause: then only the write lock, if it is free just now, lets the log begin anew.
+      const isWhole = pages === written || isBegunAnew(statements.beginLogAnew.get());
+      this.#nextPages = isWhole ? mostPages : pages - written + mostPages;
+      this.#look(connection);
+    } catch (error) {
+      // A full disk or a lock: everything stands in the log, and is written back another time.
+      if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") this.#events.fail(error);
+    }
+  }
+
+  /** A finding when the log is too large and cannot be cut; again when it has doubled. */
+  #look(connection: Connection): void {
+    const sizeBytes = sizeOf(`${this.#path}-wal`);
+    if (sizeBytes <= this.#toldBytes) return;
+    if (cutLog(connection)) {
+      this.#toldBytes = largestLogBytes;
+      return;
+    }
+    this.#toldBytes = sizeBytes * 2;
+    const readers = logReaders(this.#path);
+    const who = readers.length === 0 ? "a reader" : `process ${readers.join(", ")}`;
+    const message = `The log has ${sizeBytes} bytes, and ${who} keeps it from being cut.`;
+    this.#events.tell(createFinding("LOG_OVERSIZED", message, { path: `${this.#path}-wal` }));
+  }
+}
+
+function isBegunAnew(state: LogRow | undefined): boolean {
+  return state !== undefined && state[0] === 0;
+}
