@@ -11,6 +11,7 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
+import { withheldSummary } from "@throughline/core/summaries";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = sessionRef({ key: "agent:main:cli:direct:test" });
@@ -21,6 +22,17 @@ async function readAll(store: SessionStore, address = ref): Promise<StoredRecord
   const records: StoredRecord[] = [];
   for await (const page of store.read(address)) records.push(...page.records);
   return records;
+}
+
+/** A store whose disk goes away when something is redacted. */
+function failingRedact(store: SessionStore): SessionStore {
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === "redact") return () => Promise.reject(new Error("the disk is gone"));
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
 
 describe("openSession", () => {
@@ -130,8 +142,31 @@ describe("redactRecords", () => {
     ]);
     expect(after.at(-1)?.record).toMatchObject({
       customType: "throughline.note",
+      data: { kind: "summary-outdated", summaryIds: [], redactedSeqs: [1] },
+    });
+    expect(after.at(-2)?.record).toMatchObject({
       data: { kind: "summary-outdated", summaryIds: [summary!.id], redactedSeqs: [1] },
     });
+    expect(after.at(-3)?.record).toMatchObject({
+      data: { kind: "summary-superseded", summaryId: summary!.id, summary: withheldSummary },
+    });
     expect((await store.load(ref))?.head.headId).toBe(summary!.id);
+  });
+
+  it("withholds the summaries before the records are gone, and tells of a redaction without any", async () => {
+    const store = createMemoryStore();
+    await openSession(store, ref, { random });
+    const { records } = await store.append(ref, [user("the password is hunter2"), user("ok")]);
+    await redactRecords(store, ref, [records[1]!.id], { reason: "secret" });
+    expect((await readAll(store)).at(-1)?.record).toMatchObject({
+      data: { kind: "summary-outdated", summaryIds: [], redactedSeqs: [2] },
+    });
+    await store.append(ref, [{ type: "compaction", summary: "s", firstKeptEntryId: records[1]!.id, tokensBefore: 1 }]);
+    const failing = failingRedact(store);
+    await expect(redactRecords(failing, ref, [records[0]!.id], { reason: "secret" })).rejects.toThrow("disk");
+    expect((await readAll(store)).at(-1)?.record).toMatchObject({ data: { kind: "summary-outdated" } });
+    await expect(redactRecords(store, ref, ["nobody"], { reason: "secret" })).rejects.toMatchObject({
+      code: expect.any(String),
+    });
   });
 });
