@@ -34,6 +34,8 @@ export type CompactionResult =
 /** A compaction whose summary is made while the conversation goes on. */
 export interface BackgroundCompaction {
   readonly state: CompactionState;
+  /** The summary in hand; null before there is one. */
+  readonly prepared: PreparedCompaction | null;
   /** Resolves when a summary is in hand or there is nothing to do. Rejects with ABORTED after `stop`. */
   readonly ready: Promise<CompactionState>;
   /**
@@ -54,7 +56,10 @@ export class CompactionRun implements BackgroundCompaction {
   ready: Promise<CompactionState>;
   private readonly work: CompactionWork;
   private readonly stopping = new AbortController();
-  private prepared: PreparedCompaction | null = null;
+  prepared: PreparedCompaction | null = null;
+  /** Those who put it in place come one after the other. */
+  private applying: Promise<unknown> = Promise.resolve();
+  private result: CompactionResult | null = null;
   private nothing: NothingToCompact = { kind: "nothing", reason: "no-gain", messages: 0, tokens: 0 };
   private plans = 0;
 
@@ -71,12 +76,19 @@ export class CompactionRun implements BackgroundCompaction {
     if (this.state === "ready") this.step("aborted");
   }
 
-  async apply(options: ApplyOptions = {}): Promise<CompactionResult> {
+  apply(options: ApplyOptions = {}): Promise<CompactionResult> {
+    const work = this.applying.then(() => this.applyNow(options));
+    this.applying = work.catch(() => {});
+    return work;
+  }
+
+  private async applyNow(options: ApplyOptions): Promise<CompactionResult> {
     await this.ready;
+    if (this.result !== null) return this.result;
     while (this.state === "ready" && this.prepared !== null) {
       const onMoved = (): void => this.step("moved");
       const outcome = await applyCompaction(this.work.store, this.work.ref, this.prepared, { ...options, onMoved });
-      if (outcome.kind === "applied") return this.applied(this.prepared, outcome.result);
+      if (outcome.kind === "applied") return (this.result = this.applied(this.prepared, outcome.result));
       if (outcome.kind === "busy") {
         this.step("busy");
         return { kind: "busy" };

@@ -32,6 +32,15 @@ export type CompactionEvent =
       readonly summaryId: string;
       readonly as: "compaction" | "note";
     }
+  /** A redaction reached what a summary covers: it is not shown any more, */
+  | { readonly name: "summary.withheld"; readonly ref: SessionRef; readonly summaryId: string }
+  /** and this is what is left of it, made without a model. */
+  | {
+      readonly name: "summary.replaced";
+      readonly ref: SessionRef;
+      readonly summaryId: string;
+      readonly as: "compaction" | "note";
+    }
   | {
       readonly name: "retry.failed";
       readonly ref: SessionRef;

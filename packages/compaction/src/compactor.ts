@@ -74,16 +74,23 @@ export function createCompactor(options: CompactorOptions): Compactor {
   const begin = (ref: SessionRef, request: CompactionRequest): CompactionRun => {
     const key = keyOf(ref);
     const known = begun.get(key);
-    if (known?.state === "planning" || known?.state === "summarizing" || known?.state === "ready") return known;
+    if (known !== undefined && isUnderWay(known)) return known;
     const run = new CompactionRun(workOf(options, ref, request));
     begun.set(key, run);
     return run;
   };
   const compact = async (ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult> => {
     const { turn, signal } = request;
+    const options = { ...(turn === undefined ? {} : { turn }), ...(signal === undefined ? {} : { signal }) };
+    const wasBegun = isUnderWay(begun.get(keyOf(ref)));
     const run = begin(ref, request);
     await untilAborted(run.ready, signal ?? null);
-    return run.apply({ ...(turn === undefined ? {} : { turn }), ...(signal === undefined ? {} : { signal }) });
+    const result = await run.apply(options);
+    // What was begun beside the turns fits no more; what is wanted now was not planned yet.
+    if (!wasBegun || result.kind !== "superseded") return result;
+    const again = begin(ref, request);
+    await untilAborted(again.ready, signal ?? null);
+    return again.apply(options);
   };
   return {
     need: (size) => compactionNeed(size, options.settings),
@@ -102,6 +109,10 @@ export function createCompactor(options: CompactorOptions): Compactor {
       return work;
     },
   };
+}
+
+function isUnderWay(run: CompactionRun | undefined): boolean {
+  return run?.state === "planning" || run?.state === "summarizing" || run?.state === "ready";
 }
 
 function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {

@@ -22,6 +22,7 @@ import { afterFailure, retryStateAt, retrySteps, type RetryState } from "./retry
 import type { RetryOutcome, SummaryRetryOptions } from "./retry-summaries.ts";
 import {
   betterBefore,
+  mayRepeatRedacted,
   neededFromSeq,
   newestBoundaryId,
   removedMessages,
@@ -34,14 +35,14 @@ import { summaryText } from "./summary-text.ts";
 
 /** One look at the pending summaries of one session. */
 export class RetryPass {
-  private readonly options: SummaryRetryOptions;
+  private readonly options: SummaryRetryOptions & { readonly stopgap: boolean };
   private readonly ref: SessionRef;
   private readonly signal: AbortSignal | null;
   /** The session the pass began with: a reset puts another one under the key. */
   private sessionId: string | null = null;
 
   constructor(options: SummaryRetryOptions, ref: SessionRef, signal: AbortSignal | null) {
-    this.options = options;
+    this.options = { ...options, stopgap: options.stopgap ?? false };
     this.ref = ref;
     this.signal = signal;
   }
@@ -87,13 +88,16 @@ export class RetryPass {
       const { id } = summary.stored;
       const reason = retryReason(summary, records);
       // A better summary further up reaches the model through the newest one; those between are not shown.
-      const isWanted = reason !== null && (reason !== "better-before" || id === newestId);
+      const isWanted = this.options.stopgap
+        ? reason === "redacted"
+        : reason !== null && (reason !== "better-before" || id === newestId);
       // What lies before the records that were read could only be made anew in part.
       const isWhole = scan || summary.details.summarizedFromSeq >= (records[0]?.seq ?? 1);
       const isFound = isWhole && (scan || reason !== "poor");
       const retry = known[id] ?? (isFound ? newRetry(neededFromSeq(summary, records)) : null);
       return isWanted && retry !== null ? [[id, retry]] : [];
     });
+    if (this.options.stopgap) return found;
     const ids = new Set(found.map(([id]) => id));
     return [...found, ...Object.entries(known).filter(([id]) => !ids.has(id))];
   }
@@ -105,20 +109,24 @@ export class RetryPass {
       return { kind: "settled", summaryId: id };
     }
     const nowMs = this.options.clock.nowMs();
-    let state: RetryState = retryStateAt(retry, nowMs);
+    let state: RetryState = this.options.stopgap ? "due" : retryStateAt(retry, nowMs);
     if (state === "given-up") return { kind: "given-up", summaryId: id };
     if (state === "waiting") return { kind: "waiting", summaryId: id, nextAtMs: retry.nextAtMs ?? nowMs };
     state = stepFrom(retrySteps, state, "begun");
+    if (this.options.stopgap) tell(this.options.onEvent, { name: "summary.withheld", ref: this.ref, summaryId: id });
     const prose = await this.summarize(summary, records);
     if (this.signal?.aborted === true) {
       throw new ThroughlineError("ABORTED", "The retry was aborted.", { cause: this.signal.reason });
     }
-    if (prose === null) return this.failed(id, retry, state);
+    if (prose === null) {
+      return this.options.stopgap ? { kind: "settled", summaryId: id } : this.failed(id, retry, state);
+    }
     stepFrom(retrySteps, state, "passed");
     const written = await this.write(summary, prose, records);
     if (written === null) return { kind: "settled", summaryId: id };
     const { as, appended } = written;
-    tell(this.options.onEvent, { name: "retry.improved", ref: this.ref, summaryId: id, as });
+    const name = this.options.stopgap ? "summary.replaced" : "retry.improved";
+    tell(this.options.onEvent, { name, ref: this.ref, summaryId: id, as });
     return { kind: "improved", summaryId: id, as, appended };
   }
 
@@ -179,7 +187,7 @@ export class RetryPass {
     records: readonly StoredRecord[],
   ): { readonly text: string; readonly details: ExtractedDetails } {
     const { details } = summary;
-    if (retryReason(summary, records) !== "redacted") {
+    if (!mayRepeatRedacted(summary, records)) {
       return { text: prose + summary.summary.slice(proseOf(summary.summary).length), details };
     }
     const extracted = extractDetails(removedMessages(summary, records));
@@ -200,12 +208,21 @@ export class RetryPass {
     const { store, ids } = this.options;
     const { stored } = improvedSummary;
     const { text: better, details } = this.whole(improvedSummary, prose, before);
-    const isRedacted = retryReason(improvedSummary, before) === "redacted";
+    const isRedacted = mayRepeatRedacted(improvedSummary, before);
     const state = await loadExisting(store, this.ref);
     if (state.sessionId !== this.sessionId) return null;
     const records = await this.read(Math.min(stored.seq, state.head.windowSeq ?? stored.seq));
     const newestId = newestBoundaryId(records, state.head.headId);
     let entry = retryPatch(state.entry, stored.id, null);
+    if (this.options.stopgap) {
+      // It is shown at once, and a better one is due in the same commit.
+      const due = retryPatch(state.entry, stored.id, newRetry(neededFromSeq(improvedSummary, records)));
+      const stopgap = { kind: "summary-superseded", summaryId: stored.id, summary: better, needsRetry: true };
+      return {
+        as: "note",
+        appended: await store.append(this.ref, [throughlineDraft("note", stopgap)], { entry: due }),
+      };
+    }
     if (newestId === stored.id) {
       const { firstKeptEntryId, tokensBefore } = stored.record;
       const improved = { ...details, source: "model", needsRetry: false, supersedes: stored.id };

@@ -1,4 +1,5 @@
 import { isFlushMessage, throughlineKind, type StoredRecord } from "@throughline/core";
+import { withheldSummary } from "@throughline/core/summaries";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { withoutFlush } from "./plan-compaction.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
@@ -10,6 +11,8 @@ export interface ChainedSummary {
   readonly summary: string;
   /** Of the record or note that holds the text. */
   readonly writtenSeq: number;
+  /** No model wrote the text. */
+  readonly isPoor: boolean;
 }
 
 /** The compactions of ours in a log or its end, in the order of seq; one that another replaced is not among them. */
@@ -20,9 +23,12 @@ export function summaryChain(records: readonly StoredRecord[]): readonly Chained
     const { summary } = stored.record as { readonly summary?: unknown };
     if (details === null || typeof summary !== "string" || replaced.has(stored.id)) return [];
     const better = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === stored.id);
-    const text = better === undefined ? null : noteOf(better.record, "summary-superseded")?.["summary"];
-    if (better === undefined || typeof text !== "string") return [{ stored, details, summary, writtenSeq: stored.seq }];
-    return [{ stored, details, summary: text, writtenSeq: better.seq }];
+    const note = better === undefined ? null : noteOf(better.record, "summary-superseded");
+    const text = note?.["summary"];
+    if (better === undefined || typeof text !== "string") {
+      return [{ stored, details, summary, writtenSeq: stored.seq, isPoor: details.needsRetry }];
+    }
+    return [{ stored, details, summary: text, writtenSeq: better.seq, isPoor: note?.["needsRetry"] === true }];
   });
 }
 
@@ -43,14 +49,21 @@ export function retryReason(
   summary: ChainedSummary,
   records: readonly StoredRecord[],
 ): "poor" | "redacted" | "better-before" | null {
-  const { stored, details, writtenSeq } = summary;
-  const isRedacted = records.some(({ seq, record }) => {
-    const ids = seq > writtenSeq ? noteOf(record, "summary-outdated")?.["summaryIds"] : null;
+  if (isOutdatedAfter(summary.writtenSeq, summary, records)) return "redacted";
+  if (summary.isPoor) return "poor";
+  return betterBefore(summary, records).length > 0 ? "better-before" : null;
+}
+
+/** Whether the compaction's own record may repeat what was redacted, whatever took the place of its text since. */
+export function mayRepeatRedacted(summary: ChainedSummary, records: readonly StoredRecord[]): boolean {
+  return isOutdatedAfter(summary.stored.seq, summary, records);
+}
+
+function isOutdatedAfter(afterSeq: number, { stored }: ChainedSummary, records: readonly StoredRecord[]): boolean {
+  return records.some(({ seq, record }) => {
+    const ids = seq > afterSeq ? noteOf(record, "summary-outdated")?.["summaryIds"] : null;
     return Array.isArray(ids) && ids.includes(stored.id);
   });
-  if (isRedacted) return "redacted";
-  if (details.needsRetry && writtenSeq === stored.seq) return "poor";
-  return betterBefore(summary, records).length > 0 ? "better-before" : null;
 }
 
 /** Summaries further up the chain that were improved after this one was written, oldest first. */
@@ -100,7 +113,8 @@ export function summaryTextOf(records: readonly StoredRecord[], id: string | nul
   const note = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === id);
   const text = note === undefined ? null : noteOf(note.record, "summary-superseded")?.["summary"];
   const { summary } = stored.record as { readonly summary?: unknown };
-  return typeof text === "string" ? text : typeof summary === "string" ? summary : null;
+  const newest = typeof text === "string" ? text : typeof summary === "string" ? summary : null;
+  return newest === withheldSummary ? null : newest;
 }
 
 /** The lowest seq that is needed to make a summary again: of what it covers, and of the one it builds on. */

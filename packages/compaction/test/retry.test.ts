@@ -189,7 +189,8 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     await redactRecords(store, ref, [id], { reason: "a secret" });
     await store.append(ref, turns(40, 40));
     await compact([summarizer(told)]);
-    expect(await summary()).toContain("hunter2secret");
+    // What is built meanwhile does not repeat it: the summary before was out of use at once.
+    expect(await summary()).not.toContain("hunter2secret");
     expect(kinds(await retry([summarizer(told)]).run(ref))).toEqual(["improved", "improved"]);
     expect(JSON.stringify((await contextOf(store)).messages)).not.toContain("hunter2secret");
     expect(await retry([summarizer(told)]).run(ref, { scan: true })).toEqual([]);

@@ -10,6 +10,7 @@ import {
   type SessionState,
   type SessionStore,
   type StoredRecord,
+  throughlineKind,
   ThroughlineError,
 } from "@throughline/core";
 import { createHistory, type History } from "@throughline/history/incremental";
@@ -57,6 +58,10 @@ export class SessionLog {
   #tail: Promise<unknown> = Promise.resolve();
   /** Collects what is taken in, while somebody looks for something. */
   #newest: StoredRecord[] | null = null;
+  /** Somebody redacted records that are known here as they were. */
+  #isStale = false;
+  /** The newest record that was told of. */
+  #toldSeq = 0;
 
   private constructor(options: SessionLogOptions, state: SessionState) {
     this.store = options.store;
@@ -176,8 +181,12 @@ export class SessionLog {
     this.#history = createHistory(historyTarget(this.#target.api), { target: this.#target });
     this.fromSeq = records[0]?.seq ?? state.head.lastSeq + 1;
     this.#lastMainId = null;
+    this.#isStale = false;
+    if (state.sessionId !== this.sessionId) this.#toldSeq = 0;
     // What was written while it was read is taken in with the next look, together with the head it belongs to.
     for (const record of records) if (record.seq <= state.head.lastSeq) this.#take(record);
+    // These are as they are now.
+    this.#isStale = false;
     this.#accept(state);
   }
 
@@ -186,6 +195,7 @@ export class SessionLog {
     if (state.sessionId !== this.sessionId) return this.#reload();
     await this.#readFrom(this.#head.lastSeq, state.head.lastSeq);
     this.#accept(state);
+    if (this.#isStale) await this.#reload();
   }
 
   #accept(state: SessionState): void {
@@ -222,6 +232,7 @@ export class SessionLog {
     this.#head = head;
     if (entry !== undefined) this.#entry = patched(this.#entry, entry);
     this.#followHead(head.headId);
+    if (this.#isStale) await this.#reload();
   }
 
   #take(stored: StoredRecord): void {
@@ -230,6 +241,9 @@ export class SessionLog {
     this.#history.append([stored]);
     if (!stored.side) this.#lastMainId = stored.id;
     this.facts.take(stored);
+    if (isRedactionNote(stored)) this.#isStale = true;
+    if (stored.seq <= this.#toldSeq) return;
+    this.#toldSeq = stored.seq;
     this.#onRecord(stored);
   }
 }
@@ -263,6 +277,13 @@ function contentOf({ id: _id, parentId: _parentId, timestamp: _timestamp, ...con
 
 function isContent(stored: StoredRecord | undefined, text: string): boolean {
   return stored !== undefined && contentOf(stored.record) === text;
+}
+
+/** Records lose their words without the log getting longer; whoever redacts leaves this note. */
+function isRedactionNote({ record }: StoredRecord): boolean {
+  if (throughlineKind(record) !== "note") return false;
+  const { kind, redactedSeqs } = (record["data"] ?? {}) as { readonly kind?: unknown; readonly redactedSeqs?: unknown };
+  return kind === "summary-outdated" && Array.isArray(redactedSeqs);
 }
 
 function patched(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {

@@ -1,4 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
+import { outdatedSummaryIds } from "@throughline/core/summaries";
 import type { GuardChange } from "@throughline/guard";
 import { readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
@@ -44,12 +45,15 @@ export class WindowFacts {
   openCalls: ReadonlyMap<string, string> = new Map();
   /** Grows with every compaction and reset. */
   cycle = 0;
+  /** A note says that a summary may repeat what was redacted. */
+  hasOutdatedSummary = false;
   /** Grows whenever the way to the summary may have changed. */
   changes = 0;
   #changedBy: CallFacts | null = null;
 
   take(stored: StoredRecord): void {
     const { type, record } = stored;
+    if (type === "custom" && outdatedSummaryIds([stored]).size > 0) this.hasOutdatedSummary = true;
     if (type === "message") this.#takeMessage(record["message"]);
     else if (type === "custom") this.#takeCustom(stored);
     if (changesWindow(stored)) {

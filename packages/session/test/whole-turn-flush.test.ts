@@ -143,7 +143,10 @@ describe("a memory flush in a turn", () => {
     "streams no word of a reply that may be for nobody, %i characters at a time [FLU-05]",
     async (pieceLength) => {
       const script = createScriptedModel();
-      const { sessions } = scripted(script, { memoryFlush: { showInSystemPrompt: false } });
+      const { sessions } = scripted(script, {
+        memoryFlush: { showInSystemPrompt: false },
+        compaction: { background: false },
+      });
       await using session = await sessions.open(key);
       const streamed = async (...texts: readonly string[]): Promise<string> => {
         let shown = "";

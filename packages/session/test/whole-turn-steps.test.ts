@@ -60,7 +60,7 @@ describe("the order of a turn", () => {
     const script = createScriptedModel();
     const { sessions, events } = scripted(script, {
       memoryFlush: { enabled: false },
-      compaction: { preferCheckpoint: false },
+      compaction: { preferCheckpoint: false, background: false },
       checkpoint: {
         tokenThresholdPercents: [1],
         minTokensForGen: 0,
@@ -155,6 +155,7 @@ describe("a compaction that takes its time", () => {
     const script = createScriptedModel();
     const { sessions, store, events } = scripted(script, {
       memoryFlush: { enabled: false },
+      compaction: { background: false },
       summarizers: [{ summarize: () => new Promise(() => {}) }],
     });
     await using session = await sessions.open(key);

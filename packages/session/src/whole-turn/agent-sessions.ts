@@ -8,6 +8,7 @@ import { createSessions } from "../create-sessions.ts";
 import { processOwners } from "../process-owners.ts";
 import type { Session, Sessions } from "../session.ts";
 import { SessionHandle } from "../session-handle.ts";
+import { BackgroundCompactions } from "./background-compactions.ts";
 import { checkpointStep } from "./checkpoint-step.ts";
 import { checkOptions } from "./check-options.ts";
 import { closeTurn } from "./close-turn.ts";
@@ -22,6 +23,7 @@ import {
   type SessionCheckpoints,
 } from "./hand-work.ts";
 import { flushStep } from "./flush-step.ts";
+import { replaceWithheld } from "./replace-withheld.ts";
 import { SummaryRetries } from "./summary-retries.ts";
 import { systemText } from "./system-text.ts";
 import { keyOf, TurnMemory } from "./turn-memory.ts";
@@ -74,7 +76,7 @@ class OpenAgentSessions implements AgentSessions {
     const { clock = systemClock, random = systemRandom, owners = processOwners(), ids = systemRecordIds } = given;
     const estimator = given.estimator ?? createTokenEstimator();
     const owner = `${owners.self} ${random.uuid().slice(0, 8)}`;
-    this.#parts = partsOf({ ...given, clock, ids }, owner);
+    this.#parts = partsOf({ ...given, clock, ids }, owner, (ref) => this.#refresh(ref));
     this.#sessions = createSessions({ ...sessionOptions(given, this.#parts), clock, random, owners, estimator });
     const { store, summarizers, model, retry = {}, compaction = {}, breakers = null } = given;
     const { maxAttempts = defaultMaxAttempts } = retry;
@@ -97,7 +99,10 @@ class OpenAgentSessions implements AgentSessions {
 
   async open(address: string | SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<Session> {
     const session = await this.#sessions.open(address, options);
-    if (session instanceof SessionHandle) this.#open.add(session);
+    if (session instanceof SessionHandle) {
+      this.#open.add(session);
+      if (session.log.facts.hasOutdatedSummary) this.#parts.memory.markOutdated(session.ref);
+    }
     this.#retries.start();
     return session;
   }
@@ -128,7 +133,7 @@ class OpenAgentSessions implements AgentSessions {
 
   async close(): Promise<void> {
     await this.#sessions.close();
-    await this.#retries.stop();
+    await Promise.all([this.#retries.stop(), this.#parts.background?.close()]);
     await this.#parts.checkpointer.close();
   }
 
@@ -153,31 +158,46 @@ const defaultMaxAttempts = 8;
 
 type Filled = AgentSessionsOptions & Required<Pick<AgentSessionsOptions, "clock" | "ids">>;
 
-function partsOf(options: Filled, owner: string): WholeTurnParts {
+function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => Promise<void>): WholeTurnParts {
   const { store, clock, ids, model, summarizers, extractive = null, compaction = {}, checkpoint = {} } = options;
-  const { preferCheckpoint, deadlineMs, memorySearchTool = null, ...settings } = compaction;
+  const {
+    preferCheckpoint,
+    deadlineMs,
+    memorySearchTool = null,
+    background,
+    backgroundPercent,
+    ...settings
+  } = compaction;
   const { writers = [chatCheckpointWriter(model.chat, model.modelId)], deadlineMs: writeMs, ...triggers } = checkpoint;
   const { memoryFlush, tools = [], onEvent: listener = null } = options;
   const flush = memoryFlush ?? (tools.length === 0 ? null : {});
+  const compactor = createCompactor({
+    store,
+    clock,
+    ids,
+    summarizers,
+    extractive,
+    settings,
+    memorySearchTool,
+    ...(flush?.memoryFolder === undefined ? {} : { memoryFolder: flush.memoryFolder }),
+    ...(preferCheckpoint === undefined ? {} : { preferCheckpoint }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    onEvent: (event) => tell(listener, event),
+  });
+  // Without a model there is nothing to wait for, and nothing better than the conversation itself.
+  const isBeside = background !== false && summarizers.length > 0;
+  const memory = new TurnMemory();
   return {
     store,
     clock,
-    memory: new TurnMemory(),
+    memory,
+    replaceWithheld: replaceWithheld({ store, clock, ids, memory, extractive, listener }),
     listener,
     flush: flush?.enabled === false ? null : flush,
-    compactor: createCompactor({
-      store,
-      clock,
-      ids,
-      summarizers,
-      extractive,
-      settings,
-      memorySearchTool,
-      ...(flush?.memoryFolder === undefined ? {} : { memoryFolder: flush.memoryFolder }),
-      ...(preferCheckpoint === undefined ? {} : { preferCheckpoint }),
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
-      onEvent: (event) => tell(listener, event),
-    }),
+    compactor,
+    background: isBeside
+      ? new BackgroundCompactions({ compactor, percent: backgroundPercent ?? 90, listener, refresh })
+      : null,
     checkpointer: createCheckpointer({
       store,
       clock,

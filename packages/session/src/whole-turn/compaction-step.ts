@@ -1,6 +1,7 @@
 import { hasErrorCode } from "@throughline/core";
 import type { CompactSession, StepScene, TurnStep } from "../session-options.ts";
-import { askFlush } from "./flush-step.ts";
+import type { BackgroundCompactions } from "./background-compactions.ts";
+import { askFlush, isFlushDue } from "./flush-step.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
@@ -8,7 +9,7 @@ import type { WholeTurnParts } from "./whole-turn-parts.ts";
  * is still too large afterwards is not compacted again before it was smaller for once.
  */
 export function compactionStep(parts: WholeTurnParts): TurnStep {
-  const { memory, compactor } = parts;
+  const { memory, compactor, background } = parts;
   return {
     name: "compaction",
     when: "before-call",
@@ -16,9 +17,11 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
       const { ref, turnId, gauge } = scene;
       const note = memory.turn(ref, turnId);
       const { tokens, windowTokens } = gauge;
+      await parts.replaceWithheld(scene);
       const messages = windowTokens === null ? await countMessages(scene) : 0;
       if (!compactor.need({ tokens, windowTokens, messages }).due) {
         note.hasCompacted = false;
+        if (background !== null && !note.isAsked) await beside(parts, background, scene);
         return;
       }
       // Whoever was asked answers first.
@@ -27,6 +30,15 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
       }
     },
   };
+}
+
+/** Takes what was summarised beside the turns, or begins it: only when nobody has to be asked before. */
+async function beside(parts: WholeTurnParts, background: BackgroundCompactions, scene: StepScene): Promise<void> {
+  if (await background.swap(scene)) return;
+  const { flush, memory } = parts;
+  if (flush !== null && isFlushDue(parts, flush, scene)) return;
+  const note = memory.turn(scene.ref, scene.turnId);
+  note.patch = { ...note.patch, ...background.begin(scene) };
 }
 
 /** Compacts when a request turned out not to fit. A flush that was not asked yet is asked in the request that follows. */

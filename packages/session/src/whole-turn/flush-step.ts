@@ -68,6 +68,15 @@ export async function askFlush(
   return decision;
 }
 
+/** Whether the agent would be asked if a compaction came next. */
+export function isFlushDue(parts: WholeTurnParts, settings: MemoryFlushSettings, scene: StepScene): boolean {
+  const { tokens, windowTokens } = scene.gauge;
+  const entry = { ...scene.entry, ...parts.memory.turn(scene.ref, scene.turnId).patch };
+  const { triggerTokens: compactAtTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
+  const sizes = { tokens, windowTokens, compactAtTokens, isCompactionNext: true };
+  return decideFlush({ entry, ...sizes, nowMs: parts.clock.nowMs() }, settings).message !== null;
+}
+
 /** The entry with what this turn will write into it; a turn that was asked and never ended does not count as asked. */
 function entryNow({ entry, ref }: StepScene, note: TurnNote, { listener }: WholeTurnParts): SessionEntry {
   const now = { ...entry, ...note.patch };

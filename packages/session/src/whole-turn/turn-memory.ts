@@ -1,4 +1,5 @@
 import type { SessionRef, StoredRecord } from "@throughline/core";
+import { outdatedSummaryIds } from "@throughline/core/summaries";
 import type { ObservedCall } from "@throughline/memory-flush";
 import type { SessionTurnEvent } from "../session-event.ts";
 
@@ -24,6 +25,17 @@ export interface TurnNote {
 /** What the steps of a turn tell each other. Nothing of it has to survive the process: the entry keeps what does. */
 export class TurnMemory {
   readonly #turns = new Map<string, TurnNote>();
+  /** Sessions with a summary that may repeat what was redacted. */
+  readonly #outdated = new Set<string>();
+
+  /** True once after each redaction that reached a summary. */
+  takeOutdated(ref: SessionRef): boolean {
+    return this.#outdated.delete(keyOf(ref));
+  }
+
+  markOutdated(ref: SessionRef): void {
+    this.#outdated.add(keyOf(ref));
+  }
 
   /** The note of a turn; of one that was begun before anybody listened, an empty one. */
   turn(ref: SessionRef, turnId: string): TurnNote {
@@ -37,6 +49,7 @@ export class TurnMemory {
   /** Follows the events of sessions. */
   see(event: SessionTurnEvent): void {
     const { ref, turnId } = event;
+    if (event.name === "record.appended" && outdatedSummaryIds([event.record]).size > 0) this.markOutdated(ref);
     if (event.name === "turn.opened" && turnId !== null) {
       this.#turns.set(keyOf(ref), newTurn(turnId, event.resumes === null ? 1 : 0));
     } else if (event.name === "record.appended" && turnId !== null) {

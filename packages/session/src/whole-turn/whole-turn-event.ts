@@ -22,6 +22,18 @@ type FlushEvent =
   /** Thresholds that could not stay where they were; told once for each window. */
   | { readonly name: "flush.repaired"; readonly ref: SessionRef; readonly repairs: readonly ThresholdRepair[] };
 
+type BackgroundEvent =
+  /** A summary is being made while the conversation goes on; `compaction.applied` follows when it is in place. */
+  | {
+      readonly name: "compaction.begun";
+      readonly ref: SessionRef;
+      readonly turnId: string;
+      readonly tokens: number;
+      readonly triggerTokens: number;
+    }
+  /** It could not be put in place; what is due later is summarised then. */
+  | { readonly name: "compaction.left"; readonly ref: SessionRef; readonly cause: unknown };
+
 type RetryLoopEvent = {
   /** Summaries of one session could not be looked at; the others go on. */
   readonly name: "retry.error";
@@ -30,7 +42,13 @@ type RetryLoopEvent = {
 };
 
 /** Every step of a whole turn. */
-export type WholeTurnEvent = SessionTurnEvent | CompactionEvent | CheckpointEvent | FlushEvent | RetryLoopEvent;
+export type WholeTurnEvent =
+  | SessionTurnEvent
+  | CompactionEvent
+  | CheckpointEvent
+  | FlushEvent
+  | BackgroundEvent
+  | RetryLoopEvent;
 
 export type WholeTurnListener = (event: WholeTurnEvent) => void;
 

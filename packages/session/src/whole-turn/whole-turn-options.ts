@@ -16,6 +16,10 @@ export interface WholeTurnCheckpoint extends CheckpointSettings {
 interface WholeTurnCompaction extends CompactionSettings {
   /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
   readonly preferCheckpoint?: boolean;
+  /** Whether a summary may be begun beside the turns, before it is due. @default true */
+  readonly background?: boolean;
+  /** Of the size at which a compaction is due. @default 90 */
+  readonly backgroundPercent?: number;
   /** For all summarisers together. @default 180000 */
   readonly deadlineMs?: number;
   /** The tool named after a compaction for what is no longer shown. @default none */
@@ -28,7 +32,10 @@ export interface RetrySettings extends RetryLimits {
 }
 
 /** Sessions with everything around their turns. */
-export interface AgentSessionsOptions extends Omit<SessionsOptions, "compact" | "beforeClose" | "holdBack" | "onEvent"> {
+export interface AgentSessionsOptions extends Omit<
+  SessionsOptions,
+  "compact" | "beforeClose" | "holdBack" | "onEvent"
+> {
   /**
    * Who writes summaries, in this order; a chain with fallback counts as one. The conversation goes to no one else. Empty:
    * checkpoints, `extractive` and a note of what is missing remain.

@@ -2,6 +2,8 @@ import type { Checkpointer } from "@throughline/checkpoint";
 import type { Compactor } from "@throughline/compaction";
 import type { Clock, SessionStore } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
+import type { StepScene } from "../session-options.ts";
+import type { BackgroundCompactions } from "./background-compactions.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
@@ -12,6 +14,10 @@ export interface WholeTurnParts {
   readonly memory: TurnMemory;
   readonly compactor: Compactor;
   readonly checkpointer: Checkpointer;
+  /** Makes what a redaction withheld again without a model, when it was. */
+  readonly replaceWithheld: (scene: StepScene) => Promise<void>;
+  /** Null: no compaction begins before it is due. */
+  readonly background: BackgroundCompactions | null;
   /** Null: nothing is asked. */
   readonly flush: MemoryFlushSettings | null;
   readonly listener: WholeTurnListener | null;

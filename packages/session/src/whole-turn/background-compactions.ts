@@ -1,0 +1,92 @@
+import type { BackgroundCompaction, Compactor } from "@throughline/compaction";
+import type { SessionEntry, SessionRef } from "@throughline/core";
+import type { StepScene } from "../session-options.ts";
+import { keyOf } from "./turn-memory.ts";
+import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
+
+export interface BackgroundCompactionsOptions {
+  readonly compactor: Compactor;
+  /** Of the size at which a compaction is due. */
+  readonly percent: number;
+  readonly listener: WholeTurnListener | null;
+  /** Shows open sessions what was put in place between two turns. */
+  readonly refresh: (ref: SessionRef) => Promise<void>;
+}
+
+interface Run {
+  readonly cycle: number;
+  readonly work: BackgroundCompaction;
+}
+
+const field = "compactionBegun";
+
+/**
+ * Summaries that are begun before they are due, beside the turns, and put in place between two calls or two turns. One a
+ * cycle, whatever becomes of it: what is due later waits for one that is under way, and asks again only when there is none.
+ */
+export class BackgroundCompactions {
+  readonly #options: BackgroundCompactionsOptions;
+  readonly #runs = new Map<string, Run>();
+  #isClosed = false;
+
+  constructor(options: BackgroundCompactionsOptions) {
+    this.#options = options;
+  }
+
+  /** Begins one when the prompt is near the size at which it is due. The patch goes into the entry with the turn's end. */
+  begin({ ref, turnId, entry, gauge, counter, calibration }: StepScene): Readonly<Record<string, unknown>> {
+    const { compactor, percent, listener } = this.#options;
+    const { tokens, windowTokens } = gauge;
+    const cycle = entry.compactionCount ?? 0;
+    const { triggerTokens } = compactor.need({ tokens, windowTokens, messages: 0 });
+    const isNear = triggerTokens !== null && tokens !== null && tokens >= (triggerTokens * percent) / 100;
+    if (!isNear || this.#isClosed || this.#hasBegun(ref, entry, cycle)) return {};
+    tell(listener, { name: "compaction.begun", ref, turnId, tokens, triggerTokens });
+    const work = compactor.begin(ref, { counter, calibration, windowTokens, totalTokens: tokens });
+    this.#runs.set(keyOf(ref), { cycle, work });
+    void this.#betweenTurns(ref, work);
+    return { [field]: cycle };
+  }
+
+  /** Puts in place what is ready. True when the window is another one now. */
+  async swap({ ref, turn, signal, refresh }: StepScene): Promise<boolean> {
+    const run = this.#runs.get(keyOf(ref));
+    if (run === undefined || !isBetter(run.work) || turn === null) return false;
+    const result = await run.work.apply({ turn, signal });
+    if (result.kind === "compacted") await refresh();
+    return result.kind === "compacted";
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const works = [...this.#runs.values()].map(({ work }) => work);
+    for (const work of works) work.stop();
+    await Promise.allSettled(works.map(({ ready }) => ready));
+    this.#runs.clear();
+  }
+
+  #hasBegun(ref: SessionRef, entry: SessionEntry, cycle: number): boolean {
+    const run = this.#runs.get(keyOf(ref));
+    if (run !== undefined && run.cycle === cycle) return true;
+    // By another process, or before a restart: a summary that nobody lived to use is not paid for twice.
+    return entry[field] === cycle;
+  }
+
+  async #betweenTurns(ref: SessionRef, work: BackgroundCompaction): Promise<void> {
+    const { listener, refresh } = this.#options;
+    try {
+      await work.ready;
+      if (this.#isClosed || !isBetter(work)) return;
+      // A turn that is open takes it before its next call.
+      const { kind } = await work.apply();
+      if (kind === "compacted") await refresh(ref);
+    } catch (cause) {
+      if (!this.#isClosed) tell(listener, { name: "compaction.left", ref, cause });
+    }
+  }
+}
+
+/** What no model wrote waits until the window is full: until then the conversation itself says more. */
+function isBetter({ state, prepared }: BackgroundCompaction): boolean {
+  return state === "ready" && prepared?.needsRetry === false;
+}

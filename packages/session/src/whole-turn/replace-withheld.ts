@@ -1,0 +1,37 @@
+import { createSummaryRetry, tokenMeasure } from "@throughline/compaction";
+import type { Clock, RecordIds, SessionStore, Summarizer } from "@throughline/core";
+import type { StepScene } from "../session-options.ts";
+import type { TurnMemory } from "./turn-memory.ts";
+import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
+
+export interface ReplaceWithheldOptions {
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly ids: RecordIds;
+  readonly memory: TurnMemory;
+  /** Null: a note that something is withheld stays until a model writes a better one. */
+  readonly extractive: Summarizer | null;
+  readonly listener: WholeTurnListener | null;
+}
+
+/**
+ * After a redaction that reached a summary the call that comes next begins with what is left of it. No model is asked
+ * for it: that follows in the background.
+ */
+export function replaceWithheld(options: ReplaceWithheldOptions): (scene: StepScene) => Promise<void> {
+  const { store, clock, ids, memory, extractive, listener } = options;
+  return async ({ ref, counter, calibration, signal, refresh }) => {
+    if (!memory.takeOutdated(ref) || extractive === null) return;
+    const retry = createSummaryRetry({
+      store,
+      clock,
+      ids,
+      summarizers: [extractive],
+      measure: tokenMeasure(counter, calibration),
+      stopgap: true,
+      ...(listener === null ? {} : { onEvent: (event) => tell(listener, event) }),
+    });
+    const outcomes = await retry.run(ref, { scan: true, signal });
+    if (outcomes.some(({ kind }) => kind === "improved")) await refresh();
+  };
+}
