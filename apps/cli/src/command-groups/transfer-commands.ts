@@ -32,8 +32,8 @@ export const transferCommands: readonly CommandDefinition[] = [
     options: [
       {
         flags: "--from <format>",
-        description: "auto, openclaw, openclaw-sqlite, pi, claw0, goclaw or jsonl (default: auto)",
-        choices: ["auto", "openclaw", "openclaw-sqlite", "pi", "claw0", "goclaw", "jsonl"],
+        description: "auto, openclaw, openclaw-sqlite, pi, claw0, goclaw, clawcode or jsonl (default: auto)",
+        choices: ["auto", "openclaw", "openclaw-sqlite", "pi", "claw0", "goclaw", "clawcode", "jsonl"],
       },
       { flags: "--key <key>", description: "the key of a single file's session" },
       { flags: "--dry-run", description: "say what would be done, change nothing" },

@@ -5,6 +5,7 @@ import type { Conversation } from "../chat/conversation.ts";
 import { runOnce } from "../chat/run-once.ts";
 import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
+import { offerImport } from "../inherit/offer-import.ts";
 import { freeRef, labelKey } from "../new-session-key.ts";
 import { refsOf, resolveSession } from "../resolve-session.ts";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
@@ -25,6 +26,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const text = isInteractive ? null : (options.once ?? (await readInput(context)));
   if (text !== null && text.trim() === "") throw usageError("There is nothing to say: --once TEXT, or text on stdin.");
   const store = await context.openStore("write");
+  await offerImport(context, store, { canAsk: isInteractive });
   const ref = await startingRef(context, store, options.key ?? null);
   await using conversation: Conversation = await openConversation(context, store, ref);
   const whenBusy = options.whenBusy ?? null;

@@ -1,0 +1,48 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { systemRandom } from "@throughline/core/node";
+import type { ForeignPlace } from "./foreign-places.ts";
+
+/** What was decided about the sessions of a place, and how it looked then. */
+export interface InheritAnswer {
+  readonly answer: "yes" | "no";
+  readonly files: number;
+  readonly sizeBytes: number;
+  readonly newestMs: number;
+}
+
+export type InheritState = Readonly<Record<string, InheritAnswer>>;
+
+/** By path. A file that cannot be read counts as nobody having been asked: then it is asked once more. */
+export function readInheritState(path: string): InheritState {
+  try {
+    const { places } = JSON.parse(readFileSync(path, "utf8")) as { readonly places?: unknown };
+    return typeof places === "object" && places !== null ? (places as InheritState) : {};
+  } catch {
+    return {};
+  }
+}
+
+export function writeInheritState(path: string, places: InheritState): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${systemRandom.uuid()}.tmp`;
+  writeFileSync(temporary, `${JSON.stringify({ v: 1, places })}\n`, { mode: 0o600 });
+  renameSync(temporary, path);
+}
+
+export function answerFor(
+  { files, sizeBytes, newestMs }: ForeignPlace,
+  answer: InheritAnswer["answer"],
+): InheritAnswer {
+  return { answer, files, sizeBytes, newestMs };
+}
+
+/** True when nothing was added or changed there since. */
+export function isAsBefore(place: ForeignPlace, before: InheritAnswer | undefined): boolean {
+  return (
+    before !== undefined &&
+    before.files === place.files &&
+    before.sizeBytes === place.sizeBytes &&
+    before.newestMs === place.newestMs
+  );
+}

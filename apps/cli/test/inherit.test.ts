@@ -1,0 +1,201 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { objects, runHere, temporaryDirectory } from "./harness.ts";
+import type { Run, RunOptions } from "./harness.ts";
+import { runInTerminal } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
+
+let directory = temporaryDirectory();
+let home = "";
+beforeEach(() => {
+  directory = temporaryDirectory();
+  home = join(directory.path, ".throughline");
+});
+afterEach(() => directory.remove());
+
+const noKeys = { ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "", OLLAMA_HOST: "" };
+const key = "agent:main:main";
+
+/** One session as OpenClaw keeps it. */
+function openclawSession(id = "s1", sessionKey = key, text = "where are the lamps?"): string {
+  const folder = join(directory.path, ".openclaw/agents/main/sessions");
+  mkdirSync(folder, { recursive: true });
+  const header = { type: "session", version: 3, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/home/ada" };
+  const message = {
+    type: "message",
+    id: `${id}-a`,
+    parentId: null,
+    timestamp: "2026-01-01T00:00:01.000Z",
+    message: { role: "user", content: text },
+  };
+  writeFileSync(join(folder, `${id}.jsonl`), `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`);
+  const index = join(folder, "sessions.json");
+  const entries = existsSync(index) ? (JSON.parse(readFileSync(index, "utf8")) as object) : {};
+  writeFileSync(index, JSON.stringify({ ...entries, [sessionKey]: { sessionId: id, updatedAt: 1_767_225_601_000 } }));
+  return folder;
+}
+
+/** A database as GoClaw keeps it. */
+function goclawDatabase(path: string, id: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const database = new DatabaseSync(path);
+  database.exec(`
+    CREATE TABLE sessions (key TEXT PRIMARY KEY, id TEXT UNIQUE, created_at INTEGER, updated_at INTEGER, model TEXT);
+    CREATE TABLE messages (id TEXT PRIMARY KEY, session_key TEXT, parent_id TEXT, timestamp INTEGER, role TEXT, content TEXT,
+      tool_call_id TEXT, tool_name TEXT, tool_input BLOB, tool_result TEXT, tool_is_error BOOLEAN, source TEXT,
+      input_tokens INTEGER, output_tokens INTEGER, raw_json TEXT, thinking TEXT);
+    INSERT INTO sessions VALUES ('agent:main:${id}', '${id}', 1770000000, 1770000100, 'claude-x');
+    INSERT INTO messages VALUES ('m-${id}', 'agent:main:${id}', NULL, 1770000001, 'user', 'hello from ${id}', NULL, NULL, NULL,
+      NULL, 0, NULL, 0, 0, NULL, NULL);`);
+  database.close();
+}
+
+function stateOf(folder: string): readonly string[] {
+  return readdirSync(folder)
+    .toSorted()
+    .map((name) => {
+      const path = join(folder, name);
+      return `${name} ${createHash("sha256").update(readFileSync(path)).digest("hex")} ${statSync(path).mtimeMs}`;
+    });
+}
+
+function run(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  return runHere(directory.path, args, {
+    ...options,
+    environment: { ...noKeys, THROUGHLINE_HOME: home, ...options.environment },
+  });
+}
+
+function chat(args: readonly string[] = []): Terminal {
+  const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: home };
+  return runInTerminal(directory.path, ["chat", "--model", "offline", ...args], { environment, columns: 300 });
+}
+
+async function sessionKeys(): Promise<unknown[]> {
+  const { stdout } = await run(["sessions", "--json", "--quiet"]);
+  return objects(stdout).flatMap((session) => (session["kind"] === "session" ? [session["key"]] : []));
+}
+
+describe("sessions of another program at the first run", () => {
+  it("are noticed and offered on a terminal, and imported only after a yes; a no is remembered [MIG-04]", async () => {
+    const folder = openclawSession();
+    const before = stateOf(folder);
+    {
+      await using terminal = chat();
+      await terminal.waitFor("1 transcript");
+      expect(terminal.text()).toContain(folder);
+      await terminal.waitFor("[y/N] ");
+      terminal.write("\r");
+      await terminal.waitFor("Nothing was imported");
+      await terminal.waitFor("> ");
+      terminal.write("/quit\r");
+      expect(await terminal.exitCode()).toBe(0);
+    }
+    expect(await sessionKeys()).toEqual([]);
+    {
+      await using again = chat();
+      await again.waitFor("> ");
+      expect(again.text()).not.toContain("OpenClaw");
+    }
+    // Whoever never answered is asked again.
+    writeFileSync(join(home, "inherited.json"), "{");
+    {
+      await using interrupted = chat();
+      await interrupted.waitFor("[y/N] ");
+      interrupted.write("\u0003");
+      expect(await interrupted.exitCode()).not.toBe(0);
+    }
+    expect(await sessionKeys()).toEqual([]);
+    await using yes = chat();
+    await yes.waitFor("[y/N] ");
+    yes.write("y\r");
+    await yes.waitFor("Imported 1 session, 2 records");
+    await yes.waitFor("Restored: 1 previous turn");
+    expect(await sessionKeys()).toEqual([key]);
+    expect(stateOf(folder)).toEqual(before);
+  });
+
+  it("go on in the new store only, and are not imported over what was said since [MIG-06]", async () => {
+    const folder = openclawSession();
+    const before = stateOf(folder);
+    const once = ["chat", "--model", "offline", "--once"];
+    const environment = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
+    const first = await run([...once, "here we go on", "--json"], { environment });
+    expect(first.code).toBe(0);
+    expect(objects(first.stdout)[0]).toMatchObject({ key, sessionId: "s1" });
+    const second = await run([...once, "and on"], { environment });
+    expect(second.code).toBe(0);
+    expect(stateOf(folder)).toEqual(before);
+    const shown = await run(["show", key, "--role", "user", "--json", "--quiet"]);
+    const texts = objects(shown.stdout).flatMap(({ record }) =>
+      record === undefined ? [] : [(record as { message: { content: unknown } }).message.content],
+    );
+    expect(texts).toEqual(["where are the lamps?", "here we go on", "and on"]);
+  });
+
+  it("are told of in one line where nobody can be asked, and nothing is imported", async () => {
+    const folder = openclawSession();
+    const { code, stderr } = await run(["chat", "--model", "offline", "--once", "hello"]);
+    expect(code).toBe(0);
+    expect(stderr.split("\n").filter((line) => line.includes("OpenClaw"))).toEqual([
+      expect.stringContaining(`in ${folder}. \`throughline import PATH\` brings them here.`),
+    ]);
+    expect(await sessionKeys()).not.toContain(key);
+    const later = await run(["chat", "--model", "offline", "--once", "hello"]);
+    expect(later.stderr).not.toContain("OpenClaw");
+    expect(existsSync(join(home, "inherited.json"))).toBe(false);
+  });
+
+  it("are not looked for where the setting says no, and imported without a question where it says yes, under another key if wanted [MIG-08]", async () => {
+    openclawSession();
+    openclawSession("s2", "agent:main:other", "another one");
+    const no = await run(["chat", "--model", "offline", "--once", "hello"], {
+      environment: { THROUGHLINE_SESSION_INHERIT_ENABLED: "false" },
+    });
+    expect(no.stderr).not.toContain("OpenClaw");
+    const config = {
+      session: { inherit: { enabled: true, format: "jsonl", readKey: key, writeKey: "agent:main:continued" } },
+    };
+    writeFileSync(join(home, "config.json"), JSON.stringify(config));
+    const yes = await run(["chat", "--model", "offline", "--key", "agent:main:continued", "--once", "hello"]);
+    expect(yes).toMatchObject({ code: 0 });
+    expect(yes.stderr).toContain("Imported 1 session");
+    expect(await sessionKeys()).toContain("agent:main:continued");
+    expect(await sessionKeys()).not.toContain(key);
+    expect(await sessionKeys()).not.toContain("agent:main:other");
+  });
+
+  it("are found in OpenClaw's and GoClaw's databases too, below the user's directory [LAY-13, LAY-14]", async () => {
+    goclawDatabase(join(directory.path, ".openclaw/sessions.db"), "one");
+    goclawDatabase(join(directory.path, ".openclaw/goclaw/sessions.db"), "two");
+    const { stderr } = await run(["chat", "--model", "offline", "--once", "hello"], {
+      environment: { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" },
+    });
+    expect(stderr).toContain("Imported 2 sessions, 4 records");
+    expect(existsSync(join(home, "sessions.db"))).toBe(true);
+    expect(await sessionKeys()).toEqual(expect.arrayContaining(["agent:main:one", "agent:main:two"]));
+    for (const name of ["sessions.db", "goclaw/sessions.db"]) {
+      const dry = await run(["import", join(directory.path, ".openclaw", name), "--dry-run", "--json"]);
+      expect(objects(dry.stdout)[0]).toMatchObject({ sources: [{ format: "goclaw", state: "unchanged" }] });
+    }
+  });
+});
+
+describe("the store of the command line", () => {
+  it("is SQLite in the home, unless something else is said, and the documentation says so [SQL-12, CFG-05]", async () => {
+    await run(["append", "notes"], { stdin: '{"type":"note"}\n' });
+    expect(readFileSync(join(home, "sessions.db")).subarray(0, 15).toString()).toBe("SQLite format 3");
+    const reference = readFileSync(join(import.meta.dirname, "../../../docs/cli.md"), "utf8");
+    expect(reference).toContain("Default: `$THROUGHLINE_STORE`, else `sqlite:` with `sessions.db` in the home");
+    const config = join(home, "config.json");
+    writeFileSync(config, JSON.stringify({ session: { store: "jsonl", storePath: join(directory.path, "tree") } }));
+    await run(["append", "notes"], { stdin: '{"type":"note"}\n' });
+    expect(existsSync(join(directory.path, "tree/agents/main/sessions"))).toBe(true);
+    writeFileSync(config, JSON.stringify({ session: { store: "sqlite", storePath: join(directory.path, "my.db") } }));
+    await run(["append", "notes"], { stdin: '{"type":"note"}\n' });
+    expect(existsSync(join(directory.path, "my.db"))).toBe(true);
+  });
+});
