@@ -3,7 +3,7 @@ import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
 import { madeUpTexts, type ReplayRules, type TrailingAssistant } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock, UserTurn } from "./replay-turn.ts";
-import { createCallIds, createToolNames, type CallIdState } from "./tool-call-ids.ts";
+import { createCallIds, createToolNames } from "./tool-call-ids.ts";
 
 interface OpenReply {
   readonly turn: AssistantTurn;
@@ -39,7 +39,7 @@ export class TurnAssembly {
     this.rules = rules;
     this.report = report;
     this.base = base;
-    this.callIds = createCallIds(rules.callIds, base?.callIdState ?? null);
+    this.callIds = createCallIds(rules.callIds, base?.callIds.state ?? null);
     this.toolNames = createToolNames(rules.toolNames, base?.toolNames.given ?? null);
     if (base === null) return;
     this.baseCount = base.ownTurns.length;
@@ -49,8 +49,6 @@ export class TurnAssembly {
     this.lastItem = base.lastItem;
   }
 
-  private callIdState: CallIdState | null = null;
-
   takeAll(items: readonly ReplayItem[]): void {
     for (const item of items) this.take(item);
   }
@@ -58,7 +56,6 @@ export class TurnAssembly {
   /** Ends a settled beginning: nothing that follows joins its last reply. */
   settle(): void {
     this.close();
-    this.callIdState = this.callIds.state();
   }
 
   /** Ends the history. */
@@ -74,8 +71,12 @@ export class TurnAssembly {
     return { baseCount: this.baseCount, turns: this.ownTurns };
   }
 
-  changedNames(): { readonly callIds: ReadonlyMap<string, string>; readonly toolNames: ReadonlyMap<string, string> } {
-    return { callIds: this.callIds.originals, toolNames: this.toolNames.originals };
+  /** The ids when they are asked for: of a provider with ids of its own form there is one for every call. */
+  changedNames(): {
+    readonly callIds: () => ReadonlyMap<string, string>;
+    readonly toolNames: ReadonlyMap<string, string>;
+  } {
+    return { callIds: this.callIds.originals(), toolNames: this.toolNames.originals };
   }
 
   private lastTurn(): ReplayTurn | undefined {

@@ -29,8 +29,27 @@ export interface History {
   context(): WindowedContext;
   /** @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION */
   render(): Rendering<unknown>;
+  /**
+   * The same without a list of its own: after 10,000 messages as cheap as after 10.
+   *
+   * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
+   */
+  renderShared(): SharedRendering;
   /** What was done so far. */
   readonly work: HistoryWork;
+}
+
+/**
+ * A rendering that shares its beginning with those before and after it: the messages are `first`, then as many of
+ * `settled` as `settledCount` says, then `tail`. Those of `settled` stay as they are while further ones come after them;
+ * another list takes its place where the beginning changes. Repairs and changed ids are put together when they are read.
+ */
+export interface SharedRendering extends Omit<Rendering<unknown>, "messages"> {
+  /** The system prompt, where it stands among the messages. */
+  readonly first: readonly unknown[];
+  readonly settled: readonly unknown[];
+  readonly settledCount: number;
+  readonly tail: readonly unknown[];
 }
 
 /** Counts of what a history has cost. */
@@ -39,6 +58,8 @@ export interface HistoryWork {
   readonly messagesCleaned: number;
   readonly itemsPaired: number;
   readonly turnsMapped: number;
+  /** Messages put into the lists that were handed out. */
+  readonly messagesListed: number;
 }
 
 /**
@@ -73,6 +94,11 @@ export function createHistory(target: HistoryTarget, options: HistoryOptions = {
     render: () => {
       const rendering = renderings.next(window, growing);
       renderedToSeq = lastSeq;
+      return renderings.listed(rendering);
+    },
+    renderShared: () => {
+      const rendering = renderings.next(window, growing);
+      renderedToSeq = lastSeq;
       return rendering;
     },
     get work(): HistoryWork {
@@ -86,6 +112,7 @@ class GrowingRenderings {
   private readonly target: HistoryTarget;
   private readonly options: RenderOptions;
   private readonly past = { messagesCleaned: 0, itemsPaired: 0, turnsMapped: 0 };
+  private messagesListed = 0;
   private replay: { readonly key: string; readonly machine: GrowingReplay<unknown> } | null = null;
 
   constructor(target: HistoryTarget, options: RenderOptions) {
@@ -93,17 +120,52 @@ class GrowingRenderings {
     this.options = options;
   }
 
-  next(window: GrowingWindow, growing: GrowingContext): Rendering<unknown> {
-    const { mapping } = this.target;
+  next(window: GrowingWindow, growing: GrowingContext): SharedRendering {
     const machine = this.machineFor(window, growing);
     machine.append(window.messagesFrom(machine.taken));
-    const { messages, ...rest } = machine.render();
-    const { field, first } = systemOf(mapping, this.options);
-    return { system: field, messages: messages.length === 0 ? messages : [...first, ...messages], ...rest };
+    const replay = machine.render();
+    const { settled, settledCount, tail } = replay;
+    const { field, first } = systemOf(this.target.mapping, this.options);
+    const isEmpty = settledCount + tail.length === 0;
+    this.messagesListed += tail.length;
+    return {
+      system: field,
+      first: isEmpty ? [] : first,
+      settled,
+      settledCount,
+      tail,
+      get repairs() {
+        return replay.repairs;
+      },
+      get callIds() {
+        return replay.callIds;
+      },
+      toolNames: replay.toolNames,
+    };
+  }
+
+  /** With a list of its own. */
+  listed(shared: SharedRendering): Rendering<unknown> {
+    const { system, first, settled, settledCount, tail, toolNames } = shared;
+    const begun = settled.slice(0, settledCount);
+    const messages = first.length === 0 ? begun : [...first, ...begun];
+    for (const message of tail) messages.push(message);
+    this.messagesListed += messages.length;
+    return {
+      system,
+      messages,
+      get repairs() {
+        return shared.repairs;
+      },
+      get callIds() {
+        return shared.callIds;
+      },
+      toolNames,
+    };
   }
 
   work(): Omit<HistoryWork, "recordsRead"> {
-    const sum = { ...this.past };
+    const sum = { ...this.past, messagesListed: this.messagesListed };
     if (this.replay !== null) addWork(sum, this.replay.machine);
     return sum;
   }

@@ -2,17 +2,24 @@ import { TurnAssembly } from "./assemble-turns.ts";
 import { collectItems } from "./collect-items.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 import { CallPairing, continuesReply } from "./pair-calls.ts";
-import { createRepairLog, type Repair, type RepairLog } from "./repair.ts";
+import { createRepairLog, sortedRepairs, type Repair, type RepairLog } from "./repair.ts";
 import { callIdsOf, type AssistantItem, type ReplayItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
-/** What a replay gives: everything a rendering holds but the system prompt. */
-export interface Replay<Message> {
-  readonly messages: readonly Message[];
+/**
+ * A replay whose beginning is shared with the ones before and after it. What names the changes is put together when it is
+ * asked for, as it was when this was made.
+ */
+export interface SharedReplay<Message> {
   readonly repairs: readonly Repair[];
   readonly callIds: ReadonlyMap<string, string>;
   readonly toolNames: ReadonlyMap<string, string>;
+  /** Only the first `settledCount` are part of it: they stay as they are, while more may come after them. */
+  readonly settled: readonly Message[];
+  readonly settledCount: number;
+  /** After those. */
+  readonly tail: readonly Message[];
 }
 
 /**
@@ -52,7 +59,7 @@ export class GrowingReplay<Message> {
     }
   }
 
-  render(): Replay<Message> {
+  render(): SharedReplay<Message> {
     this.settleTurns();
     const { settled } = this;
     const tail = this.items.slice(settled.count);
@@ -63,10 +70,24 @@ export class GrowingReplay<Message> {
     assembly.finish();
     this.work.paired += tail.length;
     const { baseCount, turns } = assembly.turns();
-    const kept = baseCount === settled.turnCount ? settled.messages : settled.messages.slice(0, settled.lastTurnStart);
-    const messages = [...kept, ...this.mapped(turns)];
-    const repairs = this.cleanLog.sorted(settled.log, log);
-    const replay = { messages, repairs, ...assembly.changedNames() };
+    const settledCount = settled.lastTurnStart;
+    // The last settled turn may still grow by a user message, and so it is no part of what stays.
+    const messages = baseCount === settled.turnCount ? settled.messages.slice(settledCount) : [];
+    for (const message of this.mapped(turns)) messages.push(message);
+    const logs = [this.cleanLog.upToNow(), settled.log.upToNow(), log.upToNow()];
+    const names = assembly.changedNames();
+    const replay = {
+      settled: settled.messages,
+      settledCount,
+      tail: messages,
+      get repairs(): readonly Repair[] {
+        return sortedRepairs(logs);
+      },
+      get callIds(): ReadonlyMap<string, string> {
+        return names.callIds();
+      },
+      toolNames: names.toolNames,
+    };
     this.settleMore(tail);
     return replay;
   }

@@ -79,9 +79,20 @@ interface RepairEntry {
 /** Repairs with the place of their record. */
 export interface RepairLog {
   readonly report: ReportRepair;
-  /** In the order of the records, with those of further logs; of one record in the order of the logs. */
-  readonly sorted: (...further: readonly RepairLog[]) => Repair[];
+  /** What it holds now; further reports are no part of it. */
+  readonly upToNow: () => RepairSpan;
+}
+
+/** The first entries of a log that only grows. */
+export interface RepairSpan {
   readonly entries: readonly RepairEntry[];
+  readonly count: number;
+}
+
+/** The repairs of some logs in the order of the records; of one record in the order of the logs. */
+export function sortedRepairs(spans: readonly RepairSpan[]): Repair[] {
+  const all = spans.flatMap(({ entries, count }) => entries.slice(0, count));
+  return all.toSorted((one, other) => one.place - other.place).map(({ repair }) => repair);
 }
 
 export function createRepairLog(): RepairLog {
@@ -95,11 +106,7 @@ export function createRepairLog(): RepairLog {
     };
     entries.push({ place, repair });
   };
-  const sorted = (...further: readonly RepairLog[]): Repair[] => {
-    const all = [...entries, ...further.flatMap((log) => log.entries)];
-    return all.toSorted((one, other) => one.place - other.place).map(({ repair }) => repair);
-  };
-  return { report, sorted, entries };
+  return { report, upToNow: () => ({ entries, count: entries.length }) };
 }
 
 const excerptChars = 200;

@@ -3,7 +3,7 @@ import type { Context } from "./build-context.ts";
 import { collectItems } from "./collect-items.ts";
 import { summaryPrefixes } from "./message-texts.ts";
 import { CallPairing } from "./pair-calls.ts";
-import { createRepairLog, type Repair } from "./repair.ts";
+import { createRepairLog, sortedRepairs, type Repair } from "./repair.ts";
 import type { ProviderRules, ReplayRules, TrailingAssistant } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
@@ -71,12 +71,15 @@ export function renderWith<Message>(
   assembly.takeAll(items);
   assembly.finish();
   const { field, first } = systemOf(mapping, options);
-  const messages = assembly.turns().turns.flatMap(mapping.turn);
+  const names = assembly.changedNames();
+  const messages: Message[] = [];
+  for (const turn of assembly.turns().turns) for (const message of mapping.turn(turn)) messages.push(message);
   return {
     system: field,
     messages: messages.length === 0 ? messages : [...first, ...messages],
-    repairs: log.sorted(),
-    ...assembly.changedNames(),
+    repairs: sortedRepairs([log.upToNow()]),
+    callIds: names.callIds(),
+    toolNames: names.toolNames,
   };
 }
 

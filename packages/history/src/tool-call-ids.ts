@@ -4,8 +4,8 @@ import type { IdRule } from "./replay-rules.ts";
 export interface CallIds {
   /** The same id comes back where it can; otherwise one made from it, the same in every rendering of the same log. */
   next(id: string): string;
-  /** What was changed: the id in the log by the id the provider gets. */
-  readonly originals: ReadonlyMap<string, string>;
+  /** What was changed up to now, put together when it is called: the id in the log by the id the provider gets. */
+  originals(): () => ReadonlyMap<string, string>;
 }
 
 /** Gives every tool name of the log one name the provider takes, and no two the same. */
@@ -14,11 +14,14 @@ export interface ToolNames {
   readonly originals: ReadonlyMap<string, string>;
 }
 
-/** @param base the ids given before; it is not changed */
-export function createCallIds(rule: IdRule, base: CallIdState | null = null): CallIds & { state(): CallIdState } {
+/** @param base the ids given before, which may become more; it is not changed */
+export function createCallIds(
+  rule: IdRule,
+  base: CallIdState | null = null,
+): CallIds & { readonly state: CallIdState } {
   const used = new Set<string>();
   const counts = new Map<string, number>();
-  const originals = new Map(base?.originals);
+  const changed: (readonly [wireId: string, id: string])[] = [];
   const isUsed = (id: string): boolean => used.has(id) || (base?.used.has(id) ?? false);
   const next = (id: string): string => {
     const own = rule.separator === undefined ? id : (id.split(rule.separator, 1)[0] as string);
@@ -30,25 +33,24 @@ export function createCallIds(rule: IdRule, base: CallIdState | null = null): Ca
       wireId = numbered(first, count, rule);
     }
     used.add(wireId);
-    if (wireId !== id) originals.set(wireId, id);
+    if (wireId !== id) changed.push([wireId, id]);
     return wireId;
   };
-  const state = (): CallIdState => {
-    // Only grows, and only where the base is given up.
-    const all = base?.used ?? new Set<string>();
-    for (const id of used) all.add(id);
-    const allCounts = base?.counts ?? new Map<string, number>();
-    for (const [id, count] of counts) allCounts.set(id, count);
-    return { used: all, counts: allCounts, originals };
+  const originals = (): (() => ReadonlyMap<string, string>) => {
+    const before = base?.changed ?? [];
+    const count = before.length;
+    const own = changed.slice();
+    return () => new Map([...before.slice(0, count), ...own]);
   };
-  return { next, originals, state };
+  return { next, originals, state: { used, counts, changed } };
 }
 
-/** The ids given so far, to go on from. */
+/** The ids given so far, to go on from: not a copy, because there is one for every call of a long history. */
 export interface CallIdState {
-  readonly used: Set<string>;
-  readonly counts: Map<string, number>;
-  readonly originals: ReadonlyMap<string, string>;
+  readonly used: ReadonlySet<string>;
+  readonly counts: ReadonlyMap<string, number>;
+  /** Every changed id, in order. */
+  readonly changed: readonly (readonly [wireId: string, id: string])[];
 }
 
 export function createToolNames(

@@ -26,6 +26,30 @@ describe.each(targets)("a history that grows, for %s", (_name, target) => {
     );
   });
 
+  it("shares its beginning with the renderings before and after, which stay as they were", () => {
+    fc.assert(
+      fc.property(fc.oneof(randomLog, validLog), (records) => {
+        const history = createHistory(target, { system: "Be brief." });
+        const seen: (readonly [() => unknown, string])[] = [];
+        for (const [index, record] of records.entries()) {
+          history.append([record]);
+          const shared = history.renderShared();
+          const { first, settled, settledCount, tail, system } = shared;
+          const whole = (): unknown => [system, ...first, ...settled.slice(0, settledCount), ...tail];
+          const expected = target.render(buildContext(records.slice(0, index + 1)), { system: "Be brief." });
+          expect(whole()).toEqual([expected.system, ...expected.messages]);
+          seen.push([
+            () => [whole(), shared.repairs, [...shared.callIds]],
+            JSON.stringify([whole(), expected.repairs, [...expected.callIds]]),
+          ]);
+        }
+        // Looked at again after all that came later.
+        for (const [now, then] of seen) expect(JSON.stringify(now())).toBe(then);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   it("is not touched by how often it is asked", () => {
     fc.assert(
       fc.property(randomLog, fc.array(fc.boolean(), { minLength: 40, maxLength: 40 }), (records, asked) => {
@@ -55,13 +79,14 @@ function costOfNext(target: HistoryTarget, steps: number, next: (index: number) 
   history.render();
   const before = history.work;
   history.append(all.slice(sketches.length));
-  history.render();
+  history.renderShared();
   const { work } = history;
   return {
     recordsRead: work.recordsRead - before.recordsRead,
     messagesCleaned: work.messagesCleaned - before.messagesCleaned,
     itemsPaired: work.itemsPaired - before.itemsPaired,
     turnsMapped: work.turnsMapped - before.turnsMapped,
+    messagesListed: work.messagesListed - before.messagesListed,
   };
 }
 
@@ -84,6 +109,7 @@ describe("the next call", () => {
       expect(costs[2], name).toEqual(costs[0]);
       expect(costs[0]?.recordsRead, name).toBe(records);
       expect(costs[0]?.itemsPaired, name).toBeLessThanOrEqual(records * 4 + 4);
+      expect(costs[0]?.messagesListed, name).toBeLessThanOrEqual(records * 3 + 4);
     }
   });
 
