@@ -13,3 +13,4 @@ export { spawnLineage } from "./spawn-lineage.ts";
 export type { SpawnLineage } from "./spawn-lineage.ts";
 export { spawnSession } from "./spawn-session.ts";
 export type { SpawnLimits, SpawnSessionOptions } from "./spawn-session.ts";
+export { entryBlobFields, loadEntryBlobs, setBlobsAside } from "./entry-blobs.ts";

@@ -1,4 +1,5 @@
 import { normalizeDelivery } from "./delivery.ts";
+import { withoutOldBlobs } from "./entry-blobs.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 
 export interface MergeEntryOptions {
@@ -21,7 +22,7 @@ export function mergeEntry(
   patch: Readonly<Record<string, unknown>>,
   { nowMs, activity = "touch" }: MergeEntryOptions,
 ): SessionEntry {
-  const { updatedAt: claimed, ...fields } = patch;
+  const { updatedAt: claimed, ...fields } = withoutOldBlobs(entry, patch);
   const isOtherModel = typeof fields["model"] === "string" && fields["model"] !== entry.model;
   const provider = isOtherModel && !Object.hasOwn(fields, "modelProvider") ? { modelProvider: undefined } : {};
   const times = [entry.updatedAt, activity === "touch" ? claimed : undefined, activity === "touch" ? nowMs : undefined];

@@ -4,8 +4,10 @@ import {
   type RandomSource,
   type SessionEntry,
   type SessionRef,
+  type SessionState,
   type SessionStore,
 } from "@throughline/core";
+import { entryBlobFields, loadEntryBlobs } from "@throughline/core/entries";
 import { agentOfSessionsDir } from "@throughline/openclaw-format";
 import type { StoreLock } from "./store-lock.ts";
 
@@ -38,4 +40,16 @@ export function refOf(scene: CompatScene, agentId: string, key: string): Session
 /** An object that takes every key, `__proto__` too. */
 export function emptyEntries(): EntriesByKey {
   return Object.create(null) as EntriesByKey;
+}
+
+/** True when large fields stand in the entry itself. */
+export function hasBlobs(entry: SessionEntry): boolean {
+  return entryBlobFields.some((field) => Object.hasOwn(entry, field));
+}
+
+/** The entry with its large fields in it, as a program that knows nothing of where they lie expects it. */
+export async function wholeEntry(scene: CompatScene, state: SessionState): Promise<SessionEntry> {
+  if (!Object.hasOwn(state.entry, "blobsAside")) return state.entry;
+  const { blobsAside: _places, ...entry } = state.entry;
+  return { ...entry, ...(await loadEntryBlobs(scene.store, state)) } as SessionEntry;
 }

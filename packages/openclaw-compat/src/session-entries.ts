@@ -1,6 +1,6 @@
 import { loadExisting, updateEntry, type DeliveryContext, type SessionEntry } from "@throughline/core";
-import { mergeEntry, recordInbound, updateRoute, type InboundMessage } from "@throughline/core/entries";
-import { agentOf, refOf, type CompatScene } from "./compat-scene.ts";
+import { mergeEntry, recordInbound, setBlobsAside, updateRoute, type InboundMessage } from "@throughline/core/entries";
+import { agentOf, hasBlobs, refOf, wholeEntry, type CompatScene } from "./compat-scene.ts";
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */
 export interface InboundContext extends InboundMessage {
@@ -43,13 +43,13 @@ export async function updateSessionStoreEntry(
   return scene.lock.run(agentId, async () => {
     const state = await scene.store.load(ref);
     if (state === null) return null;
-    const patch = await update(state.entry);
-    if (patch === null || Object.keys(patch).length === 0) return state.entry;
+    const patch = await update(await wholeEntry(scene, state));
+    if (patch === null || Object.keys(patch).length === 0) return wholeEntry(scene, state);
     try {
-      const { entry } = await updateEntry(scene.store, ref, (current) =>
+      const patched = await updateEntry(scene.store, ref, (current) =>
         mergeEntry(current, patch, { nowMs: scene.clock.nowMs() }),
       );
-      return entry;
+      return await wholeEntry(scene, hasBlobs(patched.entry) ? await setBlobsAside(scene.store, ref) : patched);
     } finally {
       scene.cache.delete(agentId);
     }

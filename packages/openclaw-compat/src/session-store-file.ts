@@ -1,11 +1,24 @@
 import { hasErrorCode, patchEntry, type SessionEntry, type SessionState } from "@throughline/core";
-import { mergeEntry } from "@throughline/core/entries";
-import { agentOf, emptyEntries, refOf, type CompatScene, type EntriesByKey } from "./compat-scene.ts";
+import { mergeEntry, setBlobsAside } from "@throughline/core/entries";
+import {
+  agentOf,
+  emptyEntries,
+  hasBlobs,
+  refOf,
+  wholeEntry,
+  type CompatScene,
+  type EntriesByKey,
+} from "./compat-scene.ts";
 import type { LockOptions } from "./store-lock.ts";
 
 export interface LoadSessionStoreOptions {
   /** Reads the store whatever was read before. @default false */
   readonly skipCache?: boolean;
+  /**
+   * Gives `skillsSnapshot` and `systemPromptReport` too, one read for each; without, an entry says in `blobsAside` that it
+   * has them. What is given so is never cached. @default false
+   */
+  readonly withBlobs?: boolean;
 }
 
 /** Saves are tried so often when others write the same entry. */
@@ -19,15 +32,22 @@ const maxAttempts = 64;
 export async function loadSessionStore(
   scene: CompatScene,
   storePath: string,
-  { skipCache = false }: LoadSessionStoreOptions = {},
+  { skipCache = false, withBlobs = false }: LoadSessionStoreOptions = {},
 ): Promise<EntriesByKey> {
   const agentId = agentOf(storePath);
+  if (withBlobs) return loadWhole(scene, agentId);
   const nowMs = scene.clock.nowMs();
   const cached = scene.cache.get(agentId);
   if (!skipCache && cached !== undefined && nowMs - cached.loadedAtMs < scene.cacheTtlMs) return copyOf(cached.entries);
   const entries = emptyEntries();
   for (const { ref, entry } of await readStates(scene, agentId)) entries[ref.key] = entry;
   if (scene.cacheTtlMs > 0) scene.cache.set(agentId, { entries: copyOf(entries), loadedAtMs: nowMs });
+  return entries;
+}
+
+async function loadWhole(scene: CompatScene, agentId: string): Promise<EntriesByKey> {
+  const entries = emptyEntries();
+  for (const state of await readStates(scene, agentId)) entries[state.ref.key] = await wholeEntry(scene, state);
   return entries;
 }
 
@@ -85,6 +105,7 @@ async function saveChanges(
     const merged = current === null ? { ...entry } : mergeEntry(current.entry, patch, { nowMs: 0, activity: "touch" });
     try {
       await scene.store.save(ref, merged, { ifRevision: current?.revision ?? null });
+      if (hasBlobs(merged)) await setBlobsAside(scene.store, ref);
       return;
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT") || attempt >= maxAttempts) throw error;
