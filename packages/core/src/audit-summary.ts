@@ -1,3 +1,5 @@
+import { hasToolCall } from "./find-tool-call.ts";
+
 export type AuditProblem =
   | "empty"
   /** The writer declined, or asked for the conversation. */
@@ -22,8 +24,9 @@ const refusalPattern =
   /^(?:i(?:'m| am) (?:sorry|unable|not able)|sorry[,.!]|i (?:can(?:no|')t|cannot|won't|will not) (?:help|assist|comply|provide|summari[sz]e|do that)|as an ai\b|(?:please )?(?:provide|share|paste) (?:me )?(?:with )?the (?:conversation|text)|there is no (?:conversation|text) to)/i;
 /** A refusal is short; a long text that begins with an apology is one that quotes somebody. */
 const longestRefusal = 600;
-const toolCallPattern =
-  /<(?:tool_call|function_calls?|invoke)\b|<\|(?:tool|python_tag)|^\s*\{\s*"(?:name|tool|function)"\s*:[\s\S]*"(?:arguments|parameters|input)"\s*:[\s\S]*\}\s*$/;
+/** More than the longest runs that tokenizers have one token for. */
+const charactersOfToken = 40;
+const leastMost = 250;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
 
 /**
@@ -34,7 +37,10 @@ export function auditSummary(summary: string, options: AuditOptions = {}): Audit
   const text = summary.trim();
   const countText = options.countText ?? ((body: string): number => Math.ceil(body.length / 4));
   if (!/[\p{L}\p{N}]/u.test(text)) return "empty";
-  if (toolCallPattern.test(text)) return "tool-call";
+  // No text has so few tokens for its length: what is far too long is not counted, which could take longer than writing it.
+  const most = Math.min(options.replacedTokens ?? Infinity, (options.maxOutputTokens ?? Infinity) * 4);
+  if (text.length > Math.max(most, leastMost) * charactersOfToken) return "too-large";
+  if (hasToolCall(text)) return "tool-call";
   if (text.length <= longestRefusal && refusalPattern.test(text)) return "refusal";
   const tokens = countText(text);
   if (options.replacedTokens !== undefined && tokens >= options.replacedTokens) return "too-large";

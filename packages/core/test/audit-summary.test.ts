@@ -42,6 +42,51 @@ describe("the audit of a summary", () => {
     for (const text of calls) expect(auditSummary(text)).toBe("tool-call");
   });
 
+  it.each([
+    '{"name": "read", "arguments": {"path": "src/a.ts"',
+    "{'name': 'read', 'arguments': {'path': 'a'}}",
+    '{"tool": "bash", "args": {"command": "ls"}}',
+    '{"type": "function", "function": {"name": "read", "arguments": "{}"}}',
+    '{"tool_calls": [{"id": "call_1", "name": "read", "arguments": {}}]}',
+    '{"type":"tool_use","id":"toolu_1","name":"read","input":{"path":"a"}}',
+    '[{"name": "read", "parameters": {"path": "a"}}]',
+    '```json\n{"name": "read", "arguments": {"path": "a"}}\n```',
+    '```json\n{\n  "action": "read",\n  "action_input": {"path": "a"',
+    '{"arguments": {"path": "a"}, "name": "read"}',
+    '<function=read>{"path": "a"}</function>',
+    '[TOOL_CALLS] [{"name": "read", "arguments": {}}]',
+    "<|python_tag|>read.call(path='a')",
+    "<｜tool▁calls▁begin｜>read",
+    "```tool_code\nprint(default_api.read_file(path='a'))\n```",
+    "<|start|>assistant<|channel|>commentary to=functions.read <|message|>{}",
+    "Action: read_file\nAction Input: a.ts",
+    "<read_file>\n<path>src/a.ts</path>\n</read_file>",
+    '<tool_use name="read">',
+  ])("fails a call in whatever wording, alone and behind prose: %s [CMP-15]", (call) => {
+    expect(auditSummary(call)).toBe("tool-call");
+    expect(auditSummary(`${good}\n\n${call}`)).toBe("tool-call");
+    expect(auditSummary(`${good.repeat(20)}\n${call}\n`)).toBe("tool-call");
+  });
+
+  it("passes prose that speaks of calls, and gives an example of one between its words", () => {
+    const about = [
+      'The model answered `{"name": "read", "arguments": {}}` and the parser of `<tool_call>` was fixed. It is open whether it is enough.',
+      `${good}\n\nThe request that fails:\n\`\`\`json\n{"name": "read", "arguments": {"path": "a"}}\n\`\`\`\n\n${good}`,
+      'Settings: {"name": "importer", "version": "1.0"}. They are kept.',
+      `Files: package.json with {"name": "x", "scripts": {"build": "tsc"}}. ${good}`,
+      "Input: a list. Parameters: none. The function read was renamed; arguments are checked.",
+    ];
+    for (const text of about) expect(auditSummary(text)).toBeNull();
+  });
+
+  it("fails what is far too long without counting it", () => {
+    let counted = 0;
+    const countText = (text: string): number => (counted += 1) + text.length;
+    expect(auditSummary("a word ".repeat(1_500_000), { maxOutputTokens: 2000, countText })).toBe("too-large");
+    expect(auditSummary("a word ".repeat(1_500_000), { replacedTokens: 9000, countText })).toBe("too-large");
+    expect(counted).toBe(0);
+  });
+
   it("fails what ends in the middle at its limit, and what is no shorter than what it replaces [CMP-15]", () => {
     const countText = (text: string): number => text.split(" ").length;
     const cut = "They built the importer and then the";
