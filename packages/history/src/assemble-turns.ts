@@ -251,9 +251,11 @@ export class TurnAssembly {
     this.dropLastThinking(open.turn, open.last);
     if (open.calls.length === 0) return;
     const blocks: ReplayUserBlock[] = [];
-    const results = this.inOrder(open.calls).map((call) =>
-      call.site.result === null ? this.synthesize(call) : this.resultOf(call, call.site.result, blocks),
-    );
+    const results: ReplayResult[] = [];
+    for (const call of this.inOrder(open.calls)) {
+      const { result } = call.site;
+      results.push(result === null ? this.synthesize(call) : this.resultOf(call, result, blocks));
+    }
     this.ownTurns.push({ role: "user", results, blocks });
   }
 

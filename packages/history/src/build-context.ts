@@ -84,9 +84,9 @@ export function buildContextState(
 
 /** A record of a newer version on another branch cannot touch this one; a side record might, wherever it hangs. */
 function refuseNewer(records: readonly StoredRecord[], path: readonly StoredRecord[]): void {
-  const found =
-    path.find((stored) => isFromNewerVersion(stored.record)) ??
-    records.find((stored) => stored.side && isFromNewerVersion(stored.record));
+  // Only such records have versions of ours; nearly every other one is a message.
+  const isNewer = ({ type, record }: StoredRecord): boolean => type !== "message" && isFromNewerVersion(record);
+  const found = path.find(isNewer) ?? records.find((stored) => stored.side && isNewer(stored));
   if (found === undefined) return;
   const kind = throughlineKind(found.record);
   throw new ThroughlineError(

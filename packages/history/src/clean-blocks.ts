@@ -24,10 +24,13 @@ export function cleanUserBlock(
   return marker(block.type, item, report);
 }
 
+const spaceCode = 0x20;
+const deleteCode = 0x7f;
+
 /** The text with only what JSON can carry; null when it is blank. */
 export function cleanText(text: string, item: RepairedItem, report: ReportRepair): string | null {
-  // Looks at the first character as a rule; trim() would copy the text.
-  if (!/\S/.test(text)) {
+  // Nearly every text begins with a character; trim() would copy it.
+  if (!(text.charCodeAt(0) > spaceCode && text.charCodeAt(0) < deleteCode) && !/\S/.test(text)) {
     report("empty-text-removed", item, text);
     return null;
   }

@@ -101,7 +101,9 @@ class ReplyCleaner {
   private call(block: NeutralToolCall): CallSite {
     const given = wellFormed(block.arguments) as NeutralToolCall["arguments"];
     if (given !== block.arguments) this.report("lone-surrogate-replaced", this.item, null);
-    const call: NeutralToolCall = { type: "toolCall", id: block.id, name: block.name, arguments: given };
+    // Nearly every call is sent as it is.
+    const call: NeutralToolCall =
+      given === block.arguments ? block : { type: "toolCall", id: block.id, name: block.name, arguments: given };
     const signature = this.partSignature(block.signature, true);
     return { type: "callSite", call, signature, owner: this.item, result: null };
   }

@@ -1,13 +1,6 @@
 import { CallHistory } from "./call-history.ts";
 import type { ReportRepair } from "./repair.ts";
-import {
-  callIdsOf,
-  callSitesOf,
-  type AssistantItem,
-  type CallSite,
-  type ReplayItem,
-  type ResultItem,
-} from "./replay-item.ts";
+import { callIdsOf, type AssistantItem, type CallSite, type ReplayItem, type ResultItem } from "./replay-item.ts";
 
 /**
  * Gives every result to the call it answers, by occurrence and not by id alone: first among the calls it stands with;
@@ -19,6 +12,8 @@ export class CallPairing {
   private readonly report: ReportRepair;
   private readonly base: CallPairing | null;
   private readonly histories = new Map<string, CallHistory>();
+  private lastId = "";
+  private lastHistory: CallHistory | null = null;
   private strays: ResultItem[] = [];
   /** Replies by place, failed ones too: a result after the next one comes too late for what was sent. */
   private readonly replies: AssistantItem[] = [];
@@ -73,11 +68,15 @@ export class CallPairing {
   }
 
   private historyOf(id: string): CallHistory {
+    // A call is looked up several times, and its result comes next as a rule.
+    if (this.lastHistory !== null && this.lastId === id) return this.lastHistory;
     let history = this.histories.get(id);
     if (history === undefined) {
       history = new CallHistory(this.base?.histories.get(id) ?? null);
       this.histories.set(id, history);
     }
+    this.lastId = id;
+    this.lastHistory = history;
     return history;
   }
 
@@ -96,25 +95,27 @@ export class CallPairing {
 
   private takeReply(item: AssistantItem): void {
     item.kept = item.blocks;
-    const sites = callSitesOf(item);
-    for (const site of sites) site.result = null;
-    if (!item.isFailed && sites.length > 0) this.takeOutStoredTwice(item);
+    if (clearResults(item) && !item.isFailed) this.takeOutStoredTwice(item);
     if (item.kept.length === 0 && !item.isFailed) return;
     const isFurtherPart = continuesReply(item, this.lastReply);
     if (this.sawResult && !isFurtherPart) this.span++;
     if (!isFurtherPart) this.replies.push(item);
     this.sawResult = false;
     this.lastReply = item;
-    for (const site of callSitesOf(item)) this.historyOf(site.call.id).open(site, this.span);
+    for (const block of item.kept) {
+      if (block.type === "callSite") this.historyOf(block.call.id).open(block, this.span);
+    }
   }
 
   private takeOutStoredTwice(item: AssistantItem): void {
-    const kept = item.blocks.filter((block) => {
-      if (block.type !== "callSite" || !this.historyOf(block.call.id).isStoredTwice(block, this.turn)) return true;
+    let twice: Set<unknown> | null = null;
+    for (const block of item.blocks) {
+      if (block.type !== "callSite" || !this.historyOf(block.call.id).isStoredTwice(block, this.turn)) continue;
       this.report("duplicate-call", item, block.call.id);
-      return false;
-    });
-    if (kept.length === item.blocks.length) return;
+      (twice ??= new Set()).add(block);
+    }
+    if (twice === null) return;
+    const kept = item.blocks.filter((block) => twice?.has(block) !== true);
     const isOnlyThinking = kept.every((block) => block.type === "thinking");
     for (const block of isOnlyThinking ? kept : []) {
       if (block.type === "thinking") this.report("thinking-removed", item, block.thinking);
@@ -177,6 +178,17 @@ export class CallPairing {
     const next = this.replies[low];
     return next !== undefined && next.place < item.place;
   }
+}
+
+/** Forgets the results of an earlier pairing; whether there are calls. */
+function clearResults(item: AssistantItem): boolean {
+  let hasCalls = false;
+  for (const block of item.blocks) {
+    if (block.type !== "callSite") continue;
+    block.result = null;
+    hasCalls = true;
+  }
+  return hasCalls;
 }
 
 /** A call stored apart belongs to the reply before it; so do parts that bear the same reply id. */

@@ -1,4 +1,5 @@
 import type { Context } from "./build-context.ts";
+import { usualRules } from "./replay-rules.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
 import type {
   AssistantTurn,
@@ -57,26 +58,21 @@ const idCharacters = /[^a-zA-Z0-9_-]/g;
 
 export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
   rules: {
+    ...usualRules,
     apis: new Set(["anthropic-messages"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
     toolNames: { forbidden: idCharacters, maxLength: 64 },
-    imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-    fileTypes: new Set(["application/pdf"]),
     imageLinks: true,
     fileLinks: true,
-    resultsInCallOrder: false,
     resultImages: "inside-unless-error",
     mergesUsers: true,
     mergesReplies: true,
     beginsWithUser: true,
-    repliesAfterResults: false,
     emptyResults: "not-in-errors",
     systemMessages: "user",
     trailingAssistant: (modelId) => (takesPrefill(modelId) ? "keep" : "continue"),
     carryThinking: ({ signature }) => (signature !== null && signature.trim() !== "" ? { itemId: null } : null),
     bindsThinking: true,
-    signsParts: false,
-    callSignature: () => null,
     carriedBlocks: {
       user: new Set(["document", "search_result", "container_upload"]),
       result: new Set(["document", "search_result", "tool_reference"]),
@@ -124,7 +120,12 @@ function opensWithThinking(messages: readonly AnthropicMessage[]): boolean {
 function messageOf(turn: ReplayTurn): AnthropicMessage {
   if (turn.role === "system") return { role: "system", content: [{ type: "text", text: turn.text }] };
   if (turn.role === "assistant") return { role: "assistant", content: turn.blocks.map(assistantBlock) };
-  if (turn.blocks.length === 0) return { role: "user", content: turn.results.map(resultBlock) };
+  const [only] = turn.results;
+  if (turn.blocks.length === 0)
+    return {
+      role: "user",
+      content: turn.results.length === 1 && only !== undefined ? [resultBlock(only)] : turn.results.map(resultBlock),
+    };
   return { role: "user", content: [...turn.results.map(resultBlock), ...turn.blocks.map(userBlock)] };
 }
 
@@ -160,7 +161,13 @@ function userBlock(block: ReplayUserBlock): AnthropicBlock {
 
 function resultBlock(result: ReplayResult): AnthropicBlock {
   if (result.content.length > 0 && !result.isError) {
-    return { type: "tool_result", tool_use_id: result.callId, content: result.content.map(userBlock) };
+    // Texts go as they are, and nearly every result is nothing else.
+    const [only] = result.content;
+    const content =
+      result.content.length === 1 && only?.type === "text"
+        ? (result.content as [ReplayText])
+        : result.content.map(userBlock);
+    return { type: "tool_result", tool_use_id: result.callId, content };
   }
   return {
     type: "tool_result",

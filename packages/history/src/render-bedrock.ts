@@ -1,6 +1,6 @@
 import type { Context } from "./build-context.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
-import { carriesNothing } from "./replay-rules.ts";
+import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 /** A message of Amazon Bedrock's Converse, as its JSON has it: bytes are base64. The SDK wants them decoded. */
@@ -41,27 +41,19 @@ const idCharacters = /[^a-zA-Z0-9_-]/g;
 
 export const bedrockMapping: ProviderMapping<BedrockMessage> = {
   rules: {
+    ...usualRules,
     apis: new Set(["bedrock-converse-stream", "bedrock-converse"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
     toolNames: { forbidden: idCharacters, maxLength: 64 },
-    imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-    fileTypes: new Set(["application/pdf"]),
-    imageLinks: false,
-    fileLinks: false,
-    resultsInCallOrder: false,
     resultImages: "inside-unless-error",
     mergesUsers: true,
     mergesReplies: true,
     beginsWithUser: true,
-    repliesAfterResults: false,
     emptyResults: "never",
     systemMessages: "user",
     trailingAssistant: () => "continue",
     carryThinking: ({ signature }) => (signature !== null && signature.trim() !== "" ? { itemId: null } : null),
     bindsThinking: true,
-    signsParts: false,
-    callSignature: () => null,
-    carriedBlocks: carriesNothing,
   },
   turn: (turn) => [messageOf(turn)],
   system: (system) => ({ field: system, first: [] }),

@@ -1,7 +1,7 @@
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
-import { carriesNothing } from "./replay-rules.ts";
+import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 /** A content of Gemini's generateContent. */
@@ -26,20 +26,14 @@ const signatureStandIn = "skip_thought_signature_validator";
 
 export const geminiMapping: ProviderMapping<GeminiContent> = {
   rules: {
+    ...usualRules,
     apis: new Set(["google-generative-ai", "google-gemini-cli", "google-vertex"]),
     callIds: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
     toolNames: { forbidden: /[^a-zA-Z0-9_.-]/g, maxLength: 64, first: /^[a-zA-Z_]/ },
     imageTypes: new Set(["image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"]),
-    fileTypes: new Set(["application/pdf"]),
-    imageLinks: false,
-    fileLinks: false,
     resultsInCallOrder: true,
-    resultImages: "after",
-    mergesUsers: false,
     mergesReplies: true,
     beginsWithUser: true,
-    repliesAfterResults: false,
-    emptyResults: "allowed",
     systemMessages: "user",
     trailingAssistant: () => "continue",
     carryThinking: ({ signature, thinking, redacted }) =>
@@ -47,7 +41,6 @@ export const geminiMapping: ProviderMapping<GeminiContent> = {
     bindsThinking: true,
     signsParts: true,
     callSignature: (modelId) => (wantsSignatures(modelId) ? signatureStandIn : null),
-    carriedBlocks: carriesNothing,
   },
   turn: (turn) => contentsOf(turn),
   system: (system) => ({ field: system, first: [] }),

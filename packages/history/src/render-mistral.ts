@@ -1,7 +1,7 @@
 import type { Context } from "./build-context.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
-import { carriesNothing } from "./replay-rules.ts";
+import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 /** A message of Mistral's chat API. */
@@ -34,28 +34,19 @@ export interface MistralCall {
 
 export const mistralMapping: ProviderMapping<MistralMessage> = {
   rules: {
+    ...usualRules,
     apis: new Set(["mistral-conversations", "mistral-chat", "mistral"]),
     callIds: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, isExact: true },
     toolNames: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
-    imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-    fileTypes: new Set(["application/pdf"]),
     imageLinks: true,
     fileLinks: true,
-    resultsInCallOrder: false,
     resultImages: "inside",
-    mergesUsers: false,
-    mergesReplies: false,
     beginsWithUser: true,
     repliesAfterResults: true,
-    emptyResults: "allowed",
     // A system message may follow users and replies, never tool results: in tags it can stand anywhere.
     systemMessages: "user",
     trailingAssistant: () => "continue",
     carryThinking: ({ thinking, redacted }) => (!redacted && thinking.trim() !== "" ? { itemId: null } : null),
-    bindsThinking: false,
-    signsParts: false,
-    callSignature: () => null,
-    carriedBlocks: carriesNothing,
   },
   turn: (turn) => messagesOf(turn),
   system: (system) => ({ field: null, first: [{ role: "system", content: system }] }),

@@ -1,7 +1,7 @@
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
-import { carriesNothing } from "./replay-rules.ts";
+import { usualRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
 /** A message of Ollama's chat API. */
@@ -20,27 +20,14 @@ export interface OllamaMessage {
 
 export const ollamaMapping: ProviderMapping<OllamaMessage> = {
   rules: {
+    ...usualRules,
     apis: new Set(["ollama", "ollama-chat"]),
     callIds: { forbidden: /[^\x21-\x7e]/g, maxLength: 256 },
     toolNames: { forbidden: /[^a-zA-Z0-9_.-]/g, maxLength: 64 },
     imageTypes: new Set(["image/jpeg", "image/png", "image/webp"]),
     fileTypes: new Set(),
-    imageLinks: false,
-    fileLinks: false,
     resultsInCallOrder: true,
-    resultImages: "after",
-    mergesUsers: false,
-    mergesReplies: false,
-    beginsWithUser: false,
-    repliesAfterResults: false,
-    emptyResults: "allowed",
-    systemMessages: "inline",
-    trailingAssistant: () => "keep",
     carryThinking: ({ thinking, redacted }) => (!redacted && thinking.trim() !== "" ? { itemId: null } : null),
-    bindsThinking: false,
-    signsParts: false,
-    callSignature: () => null,
-    carriedBlocks: carriesNothing,
   },
   turn: (turn) => messagesOf(turn),
   system: (system) => ({ field: null, first: [{ role: "system", content: system }] }),

@@ -1,6 +1,6 @@
 import type { Context } from "./build-context.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
-import { carriesNothing } from "./replay-rules.ts";
+import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 /** A message of the Chat Completions API. */
@@ -40,28 +40,13 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
   const { systemRole = "system", reasoningContent = false } = options;
   return {
     rules: {
+      ...usualRules,
       apis: new Set(["openai-completions"]),
       callIds: { forbidden: idCharacters, maxLength: 40, separator: "|" },
       toolNames: { forbidden: idCharacters, maxLength: 64 },
-      imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-      fileTypes: new Set(["application/pdf"]),
       imageLinks: true,
-      fileLinks: false,
-      resultsInCallOrder: false,
-      resultImages: "after",
-      mergesUsers: false,
-      mergesReplies: false,
-      beginsWithUser: false,
-      repliesAfterResults: false,
-      emptyResults: "allowed",
-      systemMessages: "inline",
-      trailingAssistant: () => "keep",
       carryThinking: ({ thinking, redacted }) =>
         reasoningContent && !redacted && thinking.trim() !== "" ? { itemId: null } : null,
-      bindsThinking: false,
-      signsParts: false,
-      callSignature: () => null,
-      carriedBlocks: carriesNothing,
     },
     turn: (turn) => messagesOf(turn, systemRole),
     system: (system) => ({ field: null, first: [{ role: systemRole, content: system }] }),

@@ -3,6 +3,7 @@ import type { NeutralThinking } from "./neutral-message.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
 import { carriesNothing } from "./replay-rules.ts";
+import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 /** An input item of the Responses API. */
@@ -39,22 +40,13 @@ const idCharacters = /[^a-zA-Z0-9_-]/g;
  */
 export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
   rules: {
+    ...usualRules,
     apis: new Set(["openai-responses", "openai-codex-responses", "azure-openai-responses"]),
     callIds: { forbidden: idCharacters, maxLength: 64, separator: "|" },
     toolNames: { forbidden: idCharacters, maxLength: 64 },
-    imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-    fileTypes: new Set(["application/pdf"]),
     imageLinks: true,
     fileLinks: true,
-    resultsInCallOrder: false,
     resultImages: "inside",
-    mergesUsers: false,
-    mergesReplies: false,
-    beginsWithUser: false,
-    repliesAfterResults: false,
-    emptyResults: "allowed",
-    systemMessages: "inline",
-    trailingAssistant: () => "keep",
     carryThinking: (thinking) => {
       const item = reasoningItem(thinking);
       return item === null ? null : { itemId: item.id };

@@ -66,7 +66,3 @@ export interface ResultItem {
 export function callIdsOf(item: AssistantItem): string[] {
   return item.blocks.flatMap((block) => (block.type === "callSite" ? [block.call.id] : []));
 }
-
-export function callSitesOf(item: AssistantItem): CallSite[] {
-  return item.kept.filter((block): block is CallSite => block.type === "callSite");
-}

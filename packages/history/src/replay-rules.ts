@@ -51,6 +51,27 @@ export interface CarriedBlocks {
 /** Of a provider that takes the common blocks only. */
 export const carriesNothing: CarriedBlocks = { user: new Set(), result: new Set(), reply: new Set() };
 
+/** What holds for most providers; each states what is otherwise. */
+export const usualRules: Omit<ProviderRules, "apis" | "callIds" | "toolNames" | "carryThinking"> = {
+  imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+  fileTypes: new Set(["application/pdf"]),
+  imageLinks: false,
+  fileLinks: false,
+  resultsInCallOrder: false,
+  resultImages: "after",
+  mergesUsers: false,
+  mergesReplies: false,
+  beginsWithUser: false,
+  repliesAfterResults: false,
+  emptyResults: "allowed",
+  systemMessages: "inline",
+  trailingAssistant: () => "keep",
+  bindsThinking: false,
+  signsParts: false,
+  callSignature: () => null,
+  carriedBlocks: carriesNothing,
+};
+
 export type TrailingAssistant = "keep" | "remove" | "continue";
 
 /** A provider's rules and what the caller asks for. */
