@@ -116,7 +116,7 @@ export class AgentSessions {
     await this.takeViewChanges();
     this.#finishPurges();
     const seen = this.#folderSeen();
-    if (seen !== null && seen === this.#taken("folder")) return;
+    if (seen !== null && this.#isTaken("folder", seen)) return;
     if (this.#foreignSessions() !== null) await this.#commitIfWritable(() => this.#foreignSessions());
     // A file that nobody could be given may be given to somebody later without another change of the folder.
     if (seen !== null && seen === this.#folderSeen() && !this.#hasStrays) this.#note("folder", seen);
@@ -127,7 +127,8 @@ export class AgentSessions {
     this.index.look();
     this.log.refresh();
     if (this.log.damage.sessionIds.size > 0) await this.#commitIfWritable(() => denySuspects(this.#adoption()));
-    if (this.#stamp(this.view.look()) === this.#taken("view")) return;
+    if (this.#isTaken("view", this.#stamp(this.view.look()))) return;
+    await this.view.refresh();
     if (this.#changesOfView() !== null) await this.#commitIfWritable(() => this.#changesOfView());
     this.noteView();
   }
@@ -138,7 +139,7 @@ export class AgentSessions {
   }
 
   #note(name: "folder" | "view", seen: string): void {
-    if (this.#taken(name) === seen) return;
+    if (this.#isTaken(name, seen)) return;
     this.#notes.set(name, seen);
     this.hasNewNotes = true;
   }
@@ -148,9 +149,9 @@ export class AgentSessions {
     return `${this.log.identity} ${seen}`;
   }
 
-  /** What was taken over of a file or folder of others: by this handle, or by whoever wrote the index of this log. */
-  #taken(name: "folder" | "view"): string | null {
-    return this.#notes.get(name) ?? (this.log.isIndexed ? this.index.note(name) : undefined) ?? null;
+  /** Whether a file or folder of others was taken over as it is: by this handle, or by whoever wrote the index of this log. */
+  #isTaken(name: "folder" | "view", seen: string): boolean {
+    return this.#notes.get(name) === seen || (this.log.isIndexed && this.index.note(name) === seen);
   }
 
   /** The sessions folder as it is; null when it changed so lately that another change might not show. */
@@ -228,10 +229,8 @@ export class AgentSessions {
     };
   }
 
-  /** Rows with what is known of their transcripts, without reading any: for the view, which may lag. */
-  knownRows(): readonly SessionRow[] {
-    return [...this.log.all().values()].map((row) => this.#summaries.known(row));
-  }
+  /** The row with what is known of its transcript, without reading it: for the view, which may lag. */
+  readonly known = (row: SessionRow): SessionRow => this.#summaries.known(row);
 
   /** Brings the index to what is known here. False when that was not possible now. */
   updateIndex(seen: readonly SeenSession[]): boolean {
@@ -245,7 +244,7 @@ export class AgentSessions {
     return isWritten;
   }
 
-  /** To be called after a transcript was written: keeps what `knownRows` says up to date. */
+  /** To be called after a transcript was written: keeps what `known` says up to date. */
   remember({ file, row }: HeldSession): void {
     if (file.current !== null) this.#summaries.remember(row, file.current, file.facts);
   }
@@ -279,7 +278,11 @@ export class AgentSessions {
   }
 
   #changesOfView(): RowChange | null {
-    return this.view.foreignChanges(() => this.knownRows(), this.#context.clock.nowMs());
+    const rowOf = (key: string): SessionRow | null => {
+      const row = this.log.find(key, undefined);
+      return row === null ? null : this.known(row);
+    };
+    return this.view.foreignChanges(rowOf, this.#context.clock.nowMs());
   }
 
   #foreignSessions(): RowChange | null {

@@ -101,7 +101,8 @@ export class DerivedFiles {
       await agent.takeViewChanges();
       if (!agent.view.isWanted(() => agent.log.activeCount())) return;
       agent.log.refresh();
-      const isWritten = await agent.view.publish(agent.knownRows(), (commit) =>
+      const rows = await agent.log.allInSlices();
+      const isWritten = await agent.view.publish(rows.values(), agent.known, (commit) =>
         locks.hold(agent.place.locksFor([], ["sessions.json"], true), commit),
       );
       if (isWritten) return agent.noteView();

@@ -1,27 +1,15 @@
 import { crc32 } from "node:zlib";
-import { createFinding, type Finding, type SessionRef, type ThroughlineError } from "@throughline/core";
+import { createFinding, type ThroughlineError } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
-import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, fileError, readRange, replaceFile, withFileErrors } from "./file-work.ts";
-import type { Files } from "./files.ts";
 import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
 import { LogDamage } from "./log-damage.ts";
 import { createLog, openLog, setTailAside, type OpenLog } from "./open-log.ts";
+import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
 import type { LogPlace, SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
-import type { LineCodec } from "./stored-line.ts";
-
-export interface EntriesLogOptions {
-  readonly files: Files;
-  readonly folder: AgentFolder;
-  readonly agent: Pick<SessionRef, "namespace" | "agentId">;
-  readonly codec: LineCodec;
-  readonly index: SessionIndex;
-  readonly nowMs: () => number;
-  readonly onFinding: (finding: Finding) => void;
-}
 
 const scanChunkBytes = 1024 * 1024;
 const anchorBytes = 256;
@@ -31,10 +19,10 @@ const anchorBytes = 256;
  * index knows what the log says up to some place, only what follows is read, and the rest is asked for by session.
  */
 export class EntriesLog {
-  readonly damage: LogDamage = new LogDamage();
+  damage: LogDamage = new LogDamage();
   readonly #options: EntriesLogOptions;
   /** All sessions, or those that were asked for or changed behind what the index knows. */
-  readonly #image: RowImage = new RowImage();
+  #image: RowImage = new RowImage();
   /** Sessions that changed since the index was last brought up to date by this log or read by it. */
   readonly #unindexed: Set<string> = new Set();
   /** What the index knew then, and which index; null: nothing. */
@@ -134,6 +122,17 @@ export class EntriesLog {
     // What was read here is newer than what the index says.
     const left = (indexed ?? []).filter(({ sessionId: id }) => !known.has(id) && !this.removed.has(id));
     return [...left, ...known.values()].filter(({ origins = [] }) => origins.length > 0);
+  }
+
+  /** As `all`, with others running in between. */
+  async allInSlices(): Promise<ReadonlyMap<string, SessionRow>> {
+    const read = this.#isWhole ? null : await readLogInSlices(this.#options);
+    this.refresh();
+    if (read === null || this.#isWhole || read.identity !== this.#open?.identity) return this.all();
+    ({ image: this.#image, damage: this.damage, endBytes: this.#endBytes, lineCount: this.#lineCount } = read);
+    this.#isWhole = true;
+    this.refresh();
+    return this.all();
   }
 
   /** How many sessions are active, more or less. */

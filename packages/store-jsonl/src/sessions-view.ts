@@ -1,12 +1,12 @@
-import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { createFinding, type Finding } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, fileError, flushFolder, readWhole } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { jsonMembers } from "./json-members.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
+import { createSlices, type Slices } from "./slices.ts";
 import { parseObject } from "./stored-line.ts";
 
 export interface SessionsViewOptions {
@@ -31,8 +31,12 @@ export class SessionsView {
   #seenAs: string | null = null;
   #theirs: ReadonlyMap<string, unknown> = new Map();
   #base: ReadonlyMap<string, unknown> = new Map();
+  /** Keys whose entries are not what this store wrote. */
+  #changed: readonly string[] = [];
   #isReadable = true;
   #seenCrc: number | null = null;
+  /** Of the sessions.json that `viewBase` was written with. */
+  #baseCrc: number | null = null;
 
   constructor(options: SessionsViewOptions) {
     this.#options = options;
@@ -54,15 +58,39 @@ export class SessionsView {
     return this.#isReadable;
   }
 
+  /** Reads the file again when it is another or changed, with others running in between. */
+  async refresh(): Promise<void> {
+    const { files, folder } = this.#options;
+    for (let seenAs = this.look(); seenAs !== this.#seenAs; seenAs = this.look()) {
+      const slices = createSlices();
+      const read = readView(files, folder, seenAs);
+      for (let step = read.next(); ; step = read.next()) {
+        if (step.done === true) {
+          if (this.look() === seenAs) this.#take(seenAs, step.value);
+          break;
+        }
+        await slices.next();
+      }
+    }
+  }
+
   /** The file's entries by key. Read again only when the file is another or changed. */
   entries(): ReadonlyMap<string, unknown> {
-    const { files, folder, onFinding } = this.#options;
+    const { files, folder } = this.#options;
     const seenAs = this.look();
     if (seenAs === this.#seenAs) return this.#theirs;
+    const read = readView(files, folder, seenAs);
+    for (let step = read.next(); ; step = read.next())
+      if (step.done === true) {
+        this.#take(seenAs, step.value);
+        return this.#theirs;
+      }
+  }
+
+  #take(seenAs: string, { theirs, base, changed, crc, baseCrc }: ReadView): void {
+    const { folder, onFinding } = this.#options;
     this.#seenAs = seenAs;
-    const bytes = seenAs === "" ? null : readWhole(files, folder.sessionsJson);
-    const theirs = seenAs === "" ? new Map<string, unknown>() : readEntries(bytes);
-    this.#seenCrc = bytes === null ? null : crc32(bytes);
+    [this.#seenCrc, this.#baseCrc] = [crc, baseCrc];
     this.#isReadable = theirs !== null;
     if (theirs === null)
       onFinding(
@@ -70,9 +98,7 @@ export class SessionsView {
           path: folder.sessionsJson,
         }),
       );
-    this.#theirs = theirs ?? new Map();
-    this.#base = this.#readBase();
-    return this.#theirs;
+    [this.#theirs, this.#base, this.#changed] = [theirs ?? new Map(), base, changed];
   }
 
   /** What this store wrote last, by key. To be asked after `entries`. */
@@ -80,27 +106,14 @@ export class SessionsView {
     return this.#base;
   }
 
-  /** What this store wrote last: the newer of two where the writing was cut off and the file shows that it came so far. */
-  #readBase(): ReadonlyMap<string, unknown> {
-    const { files, folder } = this.#options;
-    const next = readWhole(files, folder.viewNext);
-    const isWritten = next !== null && crc32(next) === this.#seenCrc;
-    return readEntries(isWritten ? next : readWhole(files, folder.viewBase)) ?? new Map();
-  }
-
-  /** What the other program changed since we wrote the file; null when nothing. */
-  foreignChanges(rows: () => readonly SessionRow[], nowMs: number): RowChange | null {
+  /** What the other program changed since we wrote the file; null when nothing. `rowOf`: the active session of a key. */
+  foreignChanges(rowOf: (key: string) => SessionRow | null, nowMs: number): RowChange | null {
     const theirs = this.entries();
     if (!this.#isReadable || this.#seenAs === "") return null;
-    const byKey = new Map(
-      rows()
-        .filter((row) => !row.isArchived)
-        .map((row) => [row.key, row]),
-    );
     const changed: SessionRow[] = [];
-    for (const key of new Set([...theirs.keys(), ...this.#base.keys()])) {
-      const row = byKey.get(key);
-      if (row === undefined || isSame(theirs.get(key), this.#base.get(key))) continue;
+    for (const key of this.#changed) {
+      const row = rowOf(key);
+      if (row === null) continue;
       const merged = mergeForeign(row, fieldsOf(theirs.get(key)), fieldsOf(this.#base.get(key)), nowMs);
       if (merged !== row) changed.push(merged);
     }
@@ -118,9 +131,15 @@ export class SessionsView {
    * waits for them; under the entries lock the new files only take their names. False when another program wrote the
    * file meanwhile: then its changes come first.
    */
-  async publish(rows: readonly SessionRow[], underLock: (commit: () => boolean) => Promise<boolean>): Promise<boolean> {
+  async publish(
+    rows: Iterable<SessionRow>,
+    known: (row: SessionRow) => SessionRow,
+    underLock: (commit: () => boolean) => Promise<boolean>,
+  ): Promise<boolean> {
     const { files, folder } = this.#options;
-    const active = rows.filter((row) => !row.isArchived);
+    // Of the moment: while this pauses rows may come and go.
+    const active = [...rows].filter((row) => !row.isArchived);
+    await this.refresh();
     const theirs = this.entries();
     const seenAs = this.#seenAs;
     if (!this.#isReadable || (active.length === 0 && seenAs === "")) return true;
@@ -128,18 +147,21 @@ export class SessionsView {
     const slices = createSlices();
     const wanted = new Map<string, unknown>();
     const ours = new Set(active.map(({ key }) => key));
-    // Keys of theirs that we never wrote: sessions whose transcript does not exist yet.
+    // Keys of theirs that were never ours stay: sessions whose transcript does not exist yet, or was not met yet.
     for (const [key, entry] of theirs) if (ours.has(key) || !base.has(key)) wanted.set(key, entry);
-    for (const row of active) {
+    for (const each of active) {
       await slices.next();
+      const row = known(each);
       wanted.set(row.key, viewOf(row, fieldsOf(theirs.get(row.key))));
     }
+    const own = new Map([...wanted].filter(([key]) => ours.has(key)));
     const text = await viewText(wanted, slices);
-    if (text.crc === this.#seenCrc && seenAs !== "") {
-      if (await this.#isBase(text)) return true;
-    }
-    const view = await this.#prepare(folder.temporary("sessions.json"), text, slices);
-    const next = await this.#prepare(folder.temporary("sessions-view.json"), text, slices);
+    if (seenAs !== "" && text.crc === this.#seenCrc && text.crc === this.#baseCrc && own.size === base.size)
+      return true;
+    const ownText = own.size === wanted.size ? text : await viewText(own, slices);
+    const view = await this.#prepare(folder.temporary("sessions.json"), text.parts, slices);
+    const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
+    const next = await this.#prepare(folder.temporary("sessions-view.json"), baseParts, slices);
     const isDone = await underLock(() => {
       if (this.look() !== seenAs) return false;
       // Should the computer stop in between, the base is told from the one before by what the file holds.
@@ -153,17 +175,14 @@ export class SessionsView {
       return true;
     });
     if (!isDone) for (const path of [view, next]) files.remove(path);
-    else [this.#theirs, this.#base, this.#seenCrc] = [wanted, wanted, text.crc];
+    else {
+      [this.#theirs, this.#base, this.#seenCrc, this.#baseCrc] = [wanted, own, text.crc, text.crc];
+      this.#changed = [...wanted.keys()].filter((key) => !ours.has(key));
+    }
     return isDone;
   }
 
-  async #isBase({ crc }: ViewText): Promise<boolean> {
-    const { files, folder } = this.#options;
-    const bytes = readWhole(files, folder.viewBase);
-    return bytes !== null && crc32(bytes) === crc;
-  }
-
-  async #prepare(path: string, { parts }: ViewText, slices: Slices): Promise<string> {
+  async #prepare(path: string, parts: readonly Uint8Array[], slices: Slices): Promise<string> {
     const { files } = this.#options;
     try {
       files.remove(path);
@@ -185,23 +204,6 @@ export class SessionsView {
     }
     return path;
   }
-}
-
-interface Slices {
-  /** Lets others run once enough was done without a pause. */
-  next(): Promise<void> | undefined;
-}
-
-const sliceMs = 5;
-
-function createSlices(): Slices {
-  let startedMs = systemClock.nowMs();
-  return {
-    next() {
-      if (systemClock.nowMs() - startedMs < sliceMs) return undefined;
-      return pause().then(() => void (startedMs = systemClock.nowMs()));
-    },
-  };
 }
 
 interface ViewText {
@@ -269,9 +271,55 @@ function viewOf(row: SessionRow, written: Fields | null = null): unknown {
   return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
 }
 
-function readEntries(bytes: Uint8Array | null): ReadonlyMap<string, unknown> | null {
-  const fields = bytes === null ? null : parseObject(Buffer.from(bytes).toString());
-  return fields === null ? null : new Map(Object.entries(fields));
+interface ReadView {
+  /** Null: the file cannot be read. */
+  readonly theirs: ReadonlyMap<string, unknown> | null;
+  readonly base: ReadonlyMap<string, unknown>;
+  readonly changed: readonly string[];
+  readonly crc: number | null;
+  readonly baseCrc: number | null;
+}
+
+/** The file, and what this store wrote last: the newer of two where the writing was cut off and the file shows it. */
+function* readView(files: Files, folder: AgentFolder, seenAs: string): Generator<undefined, ReadView> {
+  const bytes = seenAs === "" ? null : readWhole(files, folder.sessionsJson);
+  const crc = bytes === null ? null : crc32(bytes);
+  yield;
+  const theirs = seenAs === "" ? new Map<string, unknown>() : yield* readEntries(bytes);
+  const [next, last] = [folder.viewNext, folder.viewBase].map((path) => splitBase(readWhole(files, path)));
+  const isWritten = next?.crc !== undefined && next.crc === crc;
+  const written = yield* readEntries((isWritten ? next : last)?.entries ?? null);
+  const base = written ?? new Map<string, unknown>();
+  const changed: string[] = [];
+  for (const key of new Set([...(theirs?.keys() ?? []), ...base.keys()])) {
+    if (!isSame(theirs?.get(key), base.get(key))) changed.push(key);
+    yield;
+  }
+  return { theirs, base, changed, crc, baseCrc: last?.crc ?? null };
+}
+
+/** A line that says which sessions.json it belongs to, and of its entries those that are ours. */
+function splitBase(bytes: Uint8Array | null): { readonly crc: number; readonly entries: Uint8Array } | null {
+  if (bytes === null) return null;
+  const end = bytes.indexOf(0x0a);
+  const crc = parseObject(Buffer.from(bytes.subarray(0, Math.max(0, end))).toString())?.["crc"];
+  // Written before there was such a line: the same bytes as sessions.json.
+  return typeof crc === "number" ? { crc, entries: bytes.subarray(end + 1) } : { crc: crc32(bytes), entries: bytes };
+}
+
+function* readEntries(bytes: Uint8Array | null): Generator<undefined, ReadonlyMap<string, unknown> | null> {
+  if (bytes === null) return null;
+  const entries = new Map<string, unknown>();
+  try {
+    for (const [key, entry] of jsonMembers(bytes)) {
+      entries.set(key, entry);
+      yield;
+    }
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  return entries;
 }
 
 function fieldsOf(value: unknown): Fields | null {

@@ -1,0 +1,69 @@
+const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
+const [quoteMark, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c] as const;
+
+/**
+ * The members of a JSON object, one at a time, so that a large one need not be parsed at once. Where a key occurs twice
+ * both are given; the later one counts.
+ * @throws {SyntaxError} where the text is not one JSON object, perhaps after some members of it
+ */
+export function* jsonMembers(bytes: Uint8Array): Generator<readonly [key: string, value: unknown]> {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = expect(bytes, 0, openBrace);
+  if (bytes[at] === closeBrace) return assertEnd(bytes, at + 1);
+  for (;;) {
+    const keyEnd = endOfText(bytes, at);
+    const key = JSON.parse(text.toString("utf8", at, keyEnd)) as unknown;
+    if (typeof key !== "string") throw new SyntaxError(`no key at byte ${at}`);
+    const start = expect(bytes, skipSpace(bytes, keyEnd), colon);
+    const end = endOfValue(bytes, start);
+    yield [key, JSON.parse(text.toString("utf8", start, end)) as unknown];
+    at = skipSpace(bytes, end);
+    if (bytes[at] === closeBrace) return assertEnd(bytes, at + 1);
+    at = expect(bytes, at, comma);
+  }
+}
+
+/** The place behind the byte, and behind white space; it may have white space in front. */
+function expect(bytes: Uint8Array, from: number, byte: number): number {
+  const at = skipSpace(bytes, from);
+  if (bytes[at] !== byte) throw new SyntaxError(`${String.fromCharCode(byte)} expected at byte ${at}`);
+  return skipSpace(bytes, at + 1);
+}
+
+function assertEnd(bytes: Uint8Array, from: number): void {
+  const at = skipSpace(bytes, from);
+  if (at < bytes.length) throw new SyntaxError(`something follows at byte ${at}`);
+}
+
+function skipSpace(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++;
+  return at;
+}
+
+/** Behind the closing quote; the end of everything when there is none. */
+function endOfText(bytes: Uint8Array, from: number): number {
+  for (let at = from + 1; at < bytes.length; at++) {
+    if (bytes[at] === backslash) at++;
+    else if (bytes[at] === quoteMark) return at + 1;
+  }
+  return bytes.length;
+}
+
+function endOfValue(bytes: Uint8Array, from: number): number {
+  const first = bytes[from];
+  if (first === quoteMark) return endOfText(bytes, from);
+  if (first !== openBrace && first !== openBracket) {
+    let at = from;
+    while (at < bytes.length && bytes[at] !== comma && bytes[at] !== closeBrace) at++;
+    return at;
+  }
+  let depth = 0;
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === quoteMark) at = endOfText(bytes, at) - 1;
+    else if (byte === openBrace || byte === openBracket) depth++;
+    else if ((byte === closeBrace || byte === closeBracket) && --depth === 0) return at + 1;
+  }
+  return bytes.length;
+}

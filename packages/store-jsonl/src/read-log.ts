@@ -1,0 +1,65 @@
+import type { Finding, SessionRef } from "@throughline/core";
+import { createLineSplitter } from "@throughline/openclaw-format";
+import type { AgentFolder } from "./agent-folder.ts";
+import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { LogDamage } from "./log-damage.ts";
+import { RowImage } from "./row-image.ts";
+import type { SessionIndex } from "./session-index.ts";
+import { decodeRowChange } from "./session-row.ts";
+import { createSlices } from "./slices.ts";
+import type { LineCodec } from "./stored-line.ts";
+
+export interface EntriesLogOptions {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  readonly agent: Pick<SessionRef, "namespace" | "agentId">;
+  readonly codec: LineCodec;
+  readonly index: SessionIndex;
+  readonly nowMs: () => number;
+  readonly onFinding: (finding: Finding) => void;
+}
+
+/** What a log adds up to, up to the end of its last whole line. */
+export interface ReadLog {
+  readonly identity: string;
+  readonly image: RowImage;
+  readonly damage: LogDamage;
+  readonly endBytes: number;
+  readonly lineCount: number;
+}
+
+const chunkBytes = 256 * 1024;
+
+/** Reads the log from its beginning, with others running in between; null when there is none. Reports nothing. */
+export async function readLogInSlices({ files, folder, codec, agent }: EntriesLogOptions): Promise<ReadLog | null> {
+  const path = folder.entriesLog;
+  const handle = openIfThere(files, path);
+  if (handle === null) return null;
+  try {
+    const { identity } = withFileErrors(path, () => files.factsOf(handle));
+    const [image, damage, slices] = [new RowImage(), new LogDamage(), createSlices()];
+    const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
+    let endBytes = 0;
+    let lineCount = 0;
+    for (let position = 0; ;) {
+      const bytes = withFileErrors(path, () => readRange(files, handle, position, position + chunkBytes));
+      if (bytes.length === 0) return { identity, image, damage, endBytes, lineCount };
+      for (const line of splitter.push(bytes)) {
+        const text = Buffer.from(line.bytes).toString();
+        const decoded = decodeRowChange(text, codec, agent);
+        endBytes = line.byteOffset + line.sizeBytes + 1;
+        lineCount++;
+        if (decoded === null) damage.add(text);
+        else {
+          image.apply(decoded.change);
+          damage.mend(decoded.change);
+        }
+        await slices.next();
+      }
+      position += bytes.length;
+    }
+  } finally {
+    files.close(handle);
+  }
+}
