@@ -1,0 +1,53 @@
+// Does one piece of work on a session and ends itself with SIGKILL at its n-th call of the store. Run by kill-steps.test.ts.
+import process from "node:process";
+import { createCheckpointer } from "@throughline/checkpoint";
+import { createCompactor, createSummaryRetry, tokenMeasure } from "@throughline/compaction";
+import type { SessionStore } from "@throughline/core";
+import { systemClock, systemRecordIds } from "@throughline/core/node";
+import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
+import { openStore } from "./process-store.ts";
+import { killedRef, summaryOf, type KilledWork } from "./kill-steps-scene.ts";
+
+const [scheme, folder, work, calls, done] = process.argv.slice(2) as [
+  "sqlite" | "jsonl",
+  string,
+  KilledWork,
+  string,
+  string,
+];
+
+function die(): never {
+  process.kill(process.pid, "SIGKILL");
+  throw new Error("it is not dead");
+}
+
+let made = 0;
+const real = openStore(scheme, folder);
+const store = new Proxy(real, {
+  get(target, name) {
+    const value: unknown = Reflect.get(target, name, target);
+    if (typeof value !== "function" || typeof name === "symbol" || name === "close") return value;
+    return (...args: unknown[]) => {
+      made += 1;
+      if (made < Number(calls)) return Reflect.apply(value, target, args) as unknown;
+      if (done === "false" || name === "read") die();
+      return Promise.resolve(Reflect.apply(value, target, args)).then(die);
+    };
+  },
+}) satisfies SessionStore;
+
+const ports = { store, clock: systemClock, ids: systemRecordIds };
+const summarizers = [{ summarize: () => Promise.resolve({ summary: summaryOf(work), source: "works", usage: null }) }];
+const model = { provider: "anthropic", modelId: "claude-sonnet-4-5" };
+const counter = await createTokenEstimator().counterFor(model, { method: "heuristic" });
+if (work === "checkpoint") {
+  const writer = { name: "works", write: () => Promise.resolve(`{"summary": ${JSON.stringify(summaryOf(work))}}`) };
+  await createCheckpointer({ ...ports, owner: `process ${process.pid}`, writers: [writer] }).make(killedRef, 6000);
+} else if (work === "compaction") {
+  const request = { counter, calibration: emptyCalibration, windowTokens: 8000 };
+  await createCompactor({ ...ports, summarizers }).compact(killedRef, request);
+} else {
+  await createSummaryRetry({ ...ports, summarizers, measure: tokenMeasure(counter, emptyCalibration) }).run(killedRef);
+}
+process.stdout.write(`${made}\n`);
+await real.close();
