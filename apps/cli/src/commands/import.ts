@@ -1,3 +1,4 @@
+import { sessionRef } from "@throughline/core";
 import { needsAttention } from "@throughline/inspect";
 import { importPaths } from "@throughline/transfer";
 import type { ImportOptions, ImportSource } from "@throughline/transfer";
@@ -31,6 +32,13 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const options = input.options as ImportCommandOptions;
   const { host, output, scope, signal } = context;
   if (options.key !== undefined && input.arguments.length > 1) throw usageError("--key takes a single PATH.");
+  // The door: a key that cannot be one, or names another agent than the one that was given, is refused.
+  if (options.key !== undefined)
+    sessionRef({
+      key: options.key,
+      namespace: scope.namespace,
+      ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}),
+    });
   const store = await context.openStore("write");
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const paths = input.arguments.map((path) => resolve(host.workingDirectory, path));
