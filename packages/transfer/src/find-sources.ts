@@ -161,12 +161,13 @@ async function* plainFile(path: string, name: string, search: Search): AsyncGene
 
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function loneFile(path: string, search: Search): Promise<TranscriptSource> {
-  const { format: detected, header, isEmpty } = await peekTranscript(path);
+  const { format: detected, header, sizeBytes } = await peekTranscript(path);
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const isStated = search.from !== "auto" && !databaseFormats.has(search.from);
   const format = isStated ? search.from : placed;
   if (format === "unknown") {
+    const isEmpty = sizeBytes === 0;
     const why = isEmpty ? "is empty" : "does not begin like a transcript";
     throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} ${why}.`, {
       details: { path },
@@ -178,6 +179,7 @@ async function loneFile(path: string, search: Search): Promise<TranscriptSource>
     kind: "transcript",
     path,
     format,
+    sizeBytes,
     agentId,
     key: header?.key ?? null,
     ...ids,

@@ -3,6 +3,7 @@ import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
 import { importTranscript } from "./import-transcript.ts";
 import type { ImportOptions, ImportSource } from "./import-types.ts";
+import { inLanes, type LaneClaim } from "./in-lanes.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Errors of the store or the caller, after which no other source would fare better. */
@@ -27,9 +28,26 @@ export async function* importPaths(
   paths: readonly string[],
   options: ImportOptions = {},
 ): AsyncGenerator<ImportSource> {
-  for await (const found of options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options)) {
-    yield found.kind === "transcript" ? await importGuarded(store, found, options) : otherResult(found);
-  }
+  const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
+  yield* inLanes(sources, {
+    width: lanes,
+    claim: claimOf,
+    run: async (found) => (found.kind === "transcript" ? importGuarded(store, found, options) : otherResult(found)),
+  });
+}
+
+/** So many transcripts are written at a time: a store that flushes once for several commits is waited for less. */
+const lanes = 16;
+/** Larger ones are read alone, so that what is in memory stays within a few batches. */
+const mostBytesBeside = 2 * 1024 * 1024;
+
+/** Transcripts that may want one key or one id keep their order: the first gets it, the second another. */
+function claimOf(found: FoundSource): LaneClaim {
+  if (found.kind !== "transcript") return { names: [], isAlone: false };
+  const { key, sessionId, sizeBytes } = found;
+  // `<key>-2` is what a second session of that key is called.
+  const names = [`id ${sessionId.toLowerCase()}`, ...(key === null ? [] : [`key ${key.replace(/-\d+$/, "")}`])];
+  return { names, isAlone: sizeBytes === null || sizeBytes > mostBytesBeside };
 }
 
 async function* sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {

@@ -28,13 +28,14 @@ export async function* indexedFolder(
   const index = await readIndex(indexPath);
   if (index.shape === null && index.findings.length > 0) yield skipped(indexPath, index.findings);
   const agentId = agentOfSessionsDir(folder);
+  const files = new FolderFiles(names);
   const taken = new Set<string>();
   for (const session of index.sessions) {
-    const fileName = fileOf(session, folder, names);
+    const fileName = fileOf(session, folder, files);
     if (fileName !== null) taken.add(fileName);
     yield* guarded(
       joinPath(folder, fileName ?? session.sessionId),
-      indexed(session, { folder, fileName, names, format, agentId }),
+      indexed(session, { folder, fileName, files, format, agentId }),
     );
   }
   if (index.shape !== null && index.findings.length > 0) yield skipped(indexPath, index.findings);
@@ -59,13 +60,36 @@ async function readIndex(path: string): Promise<SessionIndex> {
 }
 
 /** The file an entry means, among those that are there; null when none is. */
-function fileOf(session: IndexedSession, folder: string, names: readonly string[]): string | null {
+function fileOf(session: IndexedSession, folder: string, files: FolderFiles): string | null {
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
-  if (names.includes(stated.fileName)) return stated.fileName;
-  const plain = `${sessionId}.jsonl`;
+  if (files.has(stated.fileName)) return stated.fileName;
   // The index of one tutorial names no file, and pi puts the time before the id.
-  return names.find((name) => name === plain || name.endsWith(`_${plain}`)) ?? null;
+  return files.endingWith(`${sessionId}.jsonl`);
+}
+
+/** The names in a folder, found at once however many there are: an index may have a hundred thousand entries. */
+class FolderFiles {
+  readonly #names: ReadonlySet<string>;
+  /** By what follows each underscore of a name; the first name in order counts. */
+  readonly #byEnding = new Map<string, string>();
+
+  constructor(names: readonly string[]) {
+    this.#names = new Set(names);
+    for (const name of names) {
+      const endings = [name, ...[...name.matchAll(/_/g)].map(({ index }) => name.slice(index + 1))];
+      for (const ending of endings) if (!this.#byEnding.has(ending)) this.#byEnding.set(ending, name);
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+
+  /** The file of that name, or of one that ends with an underscore and it; null when there is none. */
+  endingWith(name: string): string | null {
+    return this.#byEnding.get(name) ?? null;
+  }
 }
 
 async function* indexed(
@@ -73,12 +97,12 @@ async function* indexed(
   place: {
     readonly folder: string;
     readonly fileName: string | null;
-    readonly names: readonly string[];
+    readonly files: FolderFiles;
     readonly format: "openclaw" | "claw0";
     readonly agentId: string | null;
   },
 ): AsyncGenerator<FoundSource> {
-  const { folder, fileName, names, format, agentId } = place;
+  const { folder, fileName, files, format, agentId } = place;
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
   const path = joinPath(folder, fileName ?? stated.fileName);
@@ -89,19 +113,20 @@ async function* indexed(
   else if (stated.isForeign && format === "openclaw") {
     findings.push(createFinding("SESSION_FILE_FOREIGN", `The index names ${quote(session.file)}.`, where));
   }
-  const header = fileName === null ? null : (await peekTranscript(path)).header;
+  const { header, sizeBytes } = fileName === null ? { header: null, sizeBytes: 0 } : await peekTranscript(path);
   const nameSessionId = classifySessionFile(fileName ?? "").sessionId;
   yield {
     kind: "transcript",
     path,
     format,
+    sizeBytes,
     agentId,
     key: session.key,
     sessionId,
     // One tutorial puts the key before the id; there the name says nothing.
     nameSessionId: format === "claw0" ? null : nameSessionId,
     header,
-    entry: await withSidecar(session.entry, { folder, fileName, names }),
+    entry: await withSidecar(session.entry, { folder, fileName, files }),
     own: null,
     isArchived: false,
     archivedAt: null,
@@ -116,13 +141,11 @@ async function* indexed(
  */
 async function withSidecar(
   entry: IndexedSession["entry"],
-  place: { readonly folder: string; readonly fileName: string | null; readonly names: readonly string[] },
+  place: { readonly folder: string; readonly fileName: string | null; readonly files: FolderFiles },
 ): Promise<IndexedSession["entry"]> {
   if (place.fileName === null || typeof entry["sdkSessionId"] === "string") return entry;
   const stem = place.fileName.replace(/\.jsonl$/, "");
-  const name = [`${place.fileName}.claude-sdk.json`, `${stem}.claude-sdk.json`].find((found) =>
-    place.names.includes(found),
-  );
+  const name = [`${place.fileName}.claude-sdk.json`, `${stem}.claude-sdk.json`].find((found) => place.files.has(found));
   if (name === undefined) return entry;
   const { resumeSessionId } = readJsonObject(await readSourceText(joinPath(place.folder, name))) ?? {};
   return typeof resumeSessionId === "string" && resumeSessionId !== ""
@@ -140,13 +163,14 @@ export async function* unindexed(
   if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield skipped(path);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
   if (kind !== "transcript" && !isArchived) return;
-  const { header } = await peekTranscript(path);
+  const { header, sizeBytes } = await peekTranscript(path);
   const findings = isArchived ? [] : [createFinding("SESSION_UNINDEXED", "No index names this transcript.", { path })];
   const ids = sessionIdOf(path, header, place.format === "openclaw");
   yield {
     kind: "transcript",
     path,
     ...place,
+    sizeBytes,
     ...ids,
     key: header?.key ?? null,
     header,

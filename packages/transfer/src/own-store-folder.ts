@@ -30,11 +30,12 @@ export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
     );
     yield skipped(logPath, [finding]);
   }
+  const known = new Set(names);
   const taken = new Set<string>();
   // Archived ones first: their keys may be those of sessions that are active now.
   for (const own of log.entries.toSorted((a, b) => Number(b.isArchived) - Number(a.isArchived))) {
     taken.add(own.fileName);
-    yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names, agentId }));
+    yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names: known, agentId }));
   }
   for (const name of names) {
     if (!taken.has(name))
@@ -44,19 +45,20 @@ export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
 
 async function* ownSession(
   own: OwnEntry,
-  place: { readonly folder: string; readonly names: readonly string[]; readonly agentId: string | null },
+  place: { readonly folder: string; readonly names: ReadonlySet<string>; readonly agentId: string | null },
 ): AsyncGenerator<FoundSource> {
   const { folder, names, agentId } = place;
   const { fileName } = resolveSessionFile(folder, { sessionId: own.sessionId, sessionFile: own.fileName });
   const path = joinPath(folder, fileName);
-  const isMissing = !names.includes(fileName);
-  const header = isMissing ? null : (await peekTranscript(path)).header;
+  const isMissing = !names.has(fileName);
+  const { header, sizeBytes } = isMissing ? { header: null, sizeBytes: 0 } : await peekTranscript(path);
   const ids = { sessionId: own.sessionId, nameSessionId: null };
   // A session nothing was ever appended to has no file.
   yield {
     kind: "transcript",
     path,
     format: "jsonl",
+    sizeBytes,
     agentId,
     key: own.key,
     ...ids,

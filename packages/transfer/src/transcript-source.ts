@@ -23,6 +23,8 @@ export interface TranscriptSource {
   /** Opens the bytes of its lines; null when there are none, because the index names a file that is not there. */
   readonly open: (() => Promise<SourceFile>) | null;
   readonly format: SourceFormat;
+  /** Null where the lines are read while the source is found: nothing else may be done meanwhile. */
+  readonly sizeBytes: number | null;
   /** Null when neither the place nor the key says. */
   readonly agentId: string | null;
   /** As the index states it; null: the header's, or one made of the id. */
@@ -44,7 +46,7 @@ export interface TranscriptSource {
 export interface Peek {
   readonly format: TranscriptFormat;
   readonly header: TranscriptHeader | null;
-  readonly isEmpty: boolean;
+  readonly sizeBytes: number;
 }
 
 const peekBytes = 256 * 1024;
@@ -65,7 +67,7 @@ export async function peekTranscript(path: string): Promise<Peek> {
       const { unparsed } = reader.push(line, { line: index + 1, byteOffset: 0 });
       if (unparsed === null) break;
     }
-    return { format: detectLineFormat(lines), header: reader.header, isEmpty: source.sizeBytes === 0 };
+    return { format: detectLineFormat(lines), header: reader.header, sizeBytes: source.sizeBytes };
   } finally {
     await source.close();
   }

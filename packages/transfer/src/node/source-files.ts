@@ -45,7 +45,8 @@ export async function openSource(path: string): Promise<SourceFile> {
     path,
     sizeBytes: facts.size,
     async *chunks({ fromBytes = 0, toBytes = facts.size } = {}) {
-      const buffer = new Uint8Array(chunkBytes);
+      // Most transcripts are smaller than a chunk, and there may be very many of them.
+      const buffer = new Uint8Array(Math.max(0, Math.min(chunkBytes, toBytes - fromBytes)));
       for (let at = fromBytes; at < toBytes;) {
         const wanted = Math.min(chunkBytes, toBytes - at);
         const { bytesRead } = await readBytes(handle, buffer, 0, wanted, at).catch((error: unknown) =>
