@@ -51,7 +51,7 @@ async function inParallel(count: number, workers: number, run: (index: number) =
 }
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`);
-const server = await startPostgres();
+const server = await startPostgres("disk");
 if ("unavailable" in server) throw new Error(server.unavailable);
 try {
   const client = new pg.Client({ connectionString: server.url });

@@ -1,118 +1,21 @@
-/** What an append asks beside its records: one array of texts, because each parameter of a statement costs. */
-const requestFields = {
-  namespace: "text",
-  agent_id: "text",
-  key: "text",
-  archive_id: "text",
-  lock_timeout: "text",
-  is_flushed: "boolean",
-  record_count: "integer",
-  message_count: "integer",
-  has_main: "boolean",
-  is_head_set: "boolean",
-  new_head: "text",
-  new_head_bytes: "integer",
-  is_active: "boolean",
-  window_from: "bigint",
-  has_expect: "boolean",
-  expected_head: "text",
-  turn: "text",
-  turn_fence: "double precision",
-  turn_id: "text",
-  turn_owner: "text",
-  turn_until: "double precision",
-  claimed_ms: "double precision",
-  is_refused: "boolean",
-  has_entry: "boolean",
-  for_session_id: "text",
-  for_revision: "bigint",
-  idem_key: "text",
-  digest: "bytea",
-  made_at_ms: "bigint",
-  durability: "text",
-  lease_name: "text",
-  lease_fence: "bigint",
-} as const;
+import {
+  answerFields,
+  answerNames,
+  batchFields,
+  requestFields,
+  requestOrder,
+  type RequestField,
+} from "./append-request.ts";
 
-/** The records of the batch, column by column, and what is larger than a text of the request. */
-const batchFields = {
-  ids: "text[]",
-  parents: "text[]",
-  types: "text[]",
-  sides: "boolean[]",
-  message_numbers: "integer[]",
-  ts_ms: "bigint[]",
-  bytes: "integer[]",
-  crcs: "bigint[]",
-  roles: "text[]",
-  tools: "text[]",
-  rests: "text[]",
-  codeds: "bytea[]",
-  forms: "smallint[]",
-  sources: "bytea[]",
-  rest_hashes: "bytea[]",
-  source_hashes: "bytea[]",
-  payload_hashes: "bytea[]",
-  payloads: "bytea[]",
-  given_ids: "text[]",
-  names: "text[]",
-  vals: "text[]",
-  coded_entry: "bytea",
-} as const;
-
-export type RequestField = keyof typeof requestFields;
-export type BatchField = keyof typeof batchFields;
-
-export const requestOrder: readonly RequestField[] = Object.keys(requestFields) as RequestField[];
-export const batchOrder: readonly BatchField[] = Object.keys(batchFields) as BatchField[];
-
-/** In `parents`: the head, which only the statement knows. No id begins with a control character. */
-export const headMarker = "\u0001";
-
-/** The answer: texts in this order, in one, because each column of an answer costs. */
-const answerFields = {
-  verdict: "text",
-  now_ms: "bigint",
-  session_no: "bigint",
-  session_id: "text",
-  revision: "bigint",
-  last_seq: "bigint",
-  head_id: "text",
-  prev_head_id: "text",
-  window_seq: "bigint",
-  fence: "bigint",
-  turn_id: "text",
-  turn_owner: "text",
-  lease_until_ms: "double precision",
-  updated_at_ms: "bigint",
-  first_ids: "json",
-  first_parents: "json",
-  first_sides: "json",
-  first_ts: "json",
-  first_at: "bigint",
-  first_durability: "text",
-} as const;
-
-const answerNames = Object.keys(answerFields) as (keyof typeof answerFields)[];
-
-/** Between two texts of the answer, and in place of null: no column holds control characters but those of parents. */
-const separator = "\u001f";
-const nothing = "\u0002";
-
-/** The answer as a row. */
-export function readAnswer(text: string): Readonly<Record<string, string | null>> {
-  const row: Record<string, string | null> = {};
-  for (const [index, part] of text.split(separator).entries())
-    row[answerNames[index] ?? ""] = part === nothing ? null : part;
-  return row;
+/** Columns of a row as one text; a null is nothing between two separators. */
+function joined(columns: readonly string[]): string {
+  return `concat(${columns.join(", E'\\x1f', ")})`;
 }
 
-const giveAnswer = `RETURN array_to_string(ARRAY[${answerNames.map((name) => `v_${name}::text`).join(", ")}], E'\\x1f', E'\\x02');`;
 /** Nearly all of what an append is told; the rest is for replays. */
-const giveState = `RETURN array_to_string(ARRAY[${answerNames
-  .slice(0, answerNames.indexOf("updated_at_ms") + 1)
-  .map((name) => (name === "verdict" || name === "now_ms" ? `v_${name}::text` : `s.${name}::text`))
-  .join(", ")}], E'\\x1f', E'\\x02');`;
+const stateNames = answerNames.slice(0, answerNames.indexOf("updated_at_ms") + 1);
+const giveAnswer = `RETURN ${joined(answerNames.map((name) => `v_${name}`))};`;
+const giveState = `RETURN ${joined(stateNames.map((name) => (name === "verdict" || name === "now_ms" ? `v_${name}` : `s.${name}`)))};`;
 
 /**
  * An append, whatever becomes of it, in one call: one statement and one round trip for the client, and the plans of what it
@@ -128,14 +31,37 @@ const giveState = `RETURN array_to_string(ARRAY[${answerNames
  */
 export function appendFunction(schema: string): string {
   const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
-  const fields = Object.entries(requestFields).map(
-    ([name, type], index) => `p_${name} ${type} := p_request[${index + 1}];`,
-  );
   return `
-CREATE FUNCTION ${schema}.append_1(p_request text[], ${parameters.join(", ")})
+CREATE FUNCTION ${schema}.append_1(p_path integer, p_request text[], ${parameters.join(", ")})
 RETURNS text LANGUAGE plpgsql VOLATILE AS $append$
 #variable_conflict use_column
 DECLARE
+  v_set text;
+  v_text text;
+BEGIN
+  -- Assignments and not PERFORM, which would set up a query for each.
+  v_set := set_config('lock_timeout', ${asked("lock_timeout")}, true);
+  -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
+  IF ${asked("is_flushed")} = (current_setting('synchronous_commit') = 'off') THEN
+    v_set := set_config('synchronous_commit', CASE WHEN ${asked("is_flushed")} THEN 'on' ELSE 'off' END, true);
+  END IF;
+  IF p_path = 1 THEN
+    ${directPart(schema, false)}
+  ELSIF p_path = 2 THEN
+    ${directPart(schema, true)}
+  END IF;
+  IF v_text IS NOT NULL THEN RETURN v_text; END IF;
+  ${otherwise(schema)}
+END $append$;
+`;
+}
+
+/** Everything else, and why the statement found nothing to change. A block of its own: its variables cost when it begins. */
+function otherwise(schema: string): string {
+  const fields = Object.keys(requestFields).map(
+    (name) => `p_${name} ${requestFields[name as RequestField]} := ${asked(name as RequestField)};`,
+  );
+  return `DECLARE
   ${fields.join("\n  ")}
   ${Object.entries(answerFields)
     .map(([name, type]) => `v_${name} ${type};`)
@@ -145,13 +71,7 @@ DECLARE
   v_found boolean;
   v_claim_at integer := array_position(p_names, '"updatedAt"');
 BEGIN
-  PERFORM set_config('lock_timeout', p_lock_timeout, true);
-  IF p_is_flushed THEN
-    -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
-    IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
-  ELSE
-    PERFORM set_config('synchronous_commit', 'off', true);
-  END IF;
+  IF p_joined_rests IS NOT NULL THEN p_rests := string_to_array(p_joined_rests, E'\\x1f'); END IF;
   FOR attempt IN 1..16 LOOP
     IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
       ${keyedPart(schema)}
@@ -179,8 +99,62 @@ BEGIN
     ${refusalPart(schema)}
   END LOOP;
   RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
-END $append$;
+END;
 `;
+}
+
+/**
+ * The rows of a batch of our own, behind the row that the UPDATE gave back as `u`. The parent and the length of a
+ * record that hangs on the head are known only now.
+ */
+function ownRecords(schema: string): string {
+  return `INSERT INTO ${schema}.records (session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id,
+        type, role, tool_name, rest)
+      SELECT u.session_no, u.before_seq + r.place, r.ts_ms, u.appended_at_ms, r.crc,
+        CASE WHEN r.parent_id = E'\\x01' THEN r.bytes + u.prev_head_bytes ELSE r.bytes END,
+        u.messages_before + r.message_number, r.side, r.id,
+        CASE WHEN r.parent_id = E'\\x01' THEN u.prev_head_id ELSE r.parent_id END, r.type, r.role, r.tool_name, r.rest
+      FROM u CROSS JOIN unnest(p_ids, p_parents, p_types, p_sides, p_message_numbers, p_ts_ms, p_bytes, p_crcs, p_roles,
+        p_tools, string_to_array(p_joined_rests, E'\\x1f')) WITH ORDINALITY
+        AS r (id, parent_id, type, side, message_number, ts_ms, bytes, crc, role, tool_name, rest, place)`;
+}
+
+/** Most appends: one statement, which is as much as an UPDATE and an INSERT by hand would be. */
+function directPart(schema: string, isTurned: boolean): string {
+  const now = `${schema}.store_now_ms()`;
+  const given = ["session_no", "last_seq", "prev_head_id", "prev_head_bytes", "appended_at_ms"];
+  const told = stateNames.slice(2).filter((name) => !given.includes(name));
+  const [head, turn, rules] = isTurned
+    ? [
+        `head_id = CASE WHEN ${asked("is_head_set")} THEN ${asked("new_head")} ELSE t.head_id END,
+          head_bytes = CASE WHEN ${asked("is_head_set")} THEN ${asked("new_head_bytes")} ELSE t.head_bytes END`,
+        `\n          ${turnColumns(asked)},`,
+        turnConditions("t", now, asked),
+      ]
+    : [
+        `head_id = ${asked("new_head")}, head_bytes = ${asked("new_head_bytes")}`,
+        "",
+        `(t.turn_id IS NULL OR t.lease_until_ms <= ${now})`,
+      ];
+  return `WITH u AS (
+        UPDATE ${schema}.sessions AS t SET
+          last_seq = t.last_seq + cardinality(p_ids),
+          prev_head_id = t.head_id,
+          prev_head_bytes = t.head_bytes,
+          ${head},
+          window_seq = coalesce(${asked("window_from")}, t.window_seq),${turn}
+          message_count = t.message_count + ${asked("message_count")},
+          messages_ever = t.messages_ever + ${asked("message_count")},
+          appended_at_ms = ${now},
+          updated_at_ms = greatest(t.updated_at_ms, ${now})
+        WHERE t.namespace = ${asked("namespace")} AND t.agent_id = ${asked("agent_id")} AND t.key = ${asked("key")}
+          AND t.archive_id = '' AND ${rules}
+        RETURNING ${[...given, ...told].map((name) => `t.${name}`).join(", ")},
+          t.last_seq - cardinality(p_ids) AS before_seq, t.messages_ever - ${asked("message_count")} AS messages_before
+      ), i AS (
+      ${ownRecords(schema)}
+      )
+      SELECT ${joined(["'APPLIED'", "u.appended_at_ms", ...stateNames.slice(2).map((name) => `u.${name}`)])} INTO v_text FROM u;`;
 }
 
 function refusalPart(schema: string): string {
@@ -209,14 +183,33 @@ function refusalPart(schema: string): string {
     ${giveState}`;
 }
 
-/** The rules of the contract, as conditions on the session's row. */
-function conditions(row: string, now: string): string {
-  return `(NOT p_has_expect OR ${row}.head_id IS NOT DISTINCT FROM p_expected_head)
+/** A part of the request, as the function's own parameters have it. */
+function asked(name: RequestField): string {
+  const text = `p_request[${requestOrder.indexOf(name) + 1}]`;
+  if (requestFields[name] === "text") return text;
+  return requestFields[name] === "boolean" ? `coalesce(${text}::boolean, false)` : `${text}::${requestFields[name]}`;
+}
+
+/** In the block that has the request as variables. */
+function variable(name: RequestField): string {
+  return `p_${name}`;
+}
+
+type Naming = (name: RequestField) => string;
+
+/** The rules of the contract that every append asks, as conditions on the session's row. */
+function turnConditions(row: string, now: string, of: Naming): string {
+  return `(NOT ${of("has_expect")} OR ${row}.head_id IS NOT DISTINCT FROM ${of("expected_head")})
         AND CASE
-          WHEN p_turn IS NULL THEN NOT p_has_main OR ${row}.turn_id IS NULL OR ${row}.lease_until_ms <= ${now}
-          WHEN p_turn = 'open'
-            THEN (${row}.turn_id IS NULL OR ${row}.lease_until_ms <= ${now}) AND p_turn_fence = ${row}.fence + 1
-          ELSE p_turn_fence = ${row}.fence AND ${row}.turn_id IS NOT NULL END
+          WHEN ${of("turn")} IS NULL THEN NOT ${of("is_head_set")} OR ${row}.turn_id IS NULL OR ${row}.lease_until_ms <= ${now}
+          WHEN ${of("turn")} = 'open'
+            THEN (${row}.turn_id IS NULL OR ${row}.lease_until_ms <= ${now}) AND ${of("turn_fence")} = ${row}.fence + 1
+          ELSE ${of("turn_fence")} = ${row}.fence AND ${row}.turn_id IS NOT NULL END`;
+}
+
+/** All of them. */
+function conditions(row: string, now: string): string {
+  return `${turnConditions(row, now, variable)}
         AND (p_for_session_id IS NULL OR ${row}.session_id = p_for_session_id)
         AND (p_for_revision IS NULL OR ${row}.revision = p_for_revision)
         -- A time that is not believed is replaced in the entry, which only the client can code.
@@ -265,6 +258,15 @@ function keyedPart(schema: string): string {
       END IF;`;
 }
 
+/** What a turn that is opened, renewed or closed makes of the session's row. */
+function turnColumns(of: Naming): string {
+  return `fence = CASE WHEN ${of("turn")} = 'open' THEN ${of("turn_fence")}::bigint ELSE t.fence END,
+          turn_id = CASE ${of("turn")} WHEN 'open' THEN ${of("turn_id")} WHEN 'close' THEN NULL ELSE t.turn_id END,
+          turn_owner = CASE ${of("turn")} WHEN 'open' THEN ${of("turn_owner")} WHEN 'close' THEN NULL ELSE t.turn_owner END,
+          lease_until_ms = CASE WHEN ${of("turn")} IN ('open', 'renew') THEN ${of("turn_until")}
+            WHEN ${of("turn")} = 'close' THEN NULL ELSE t.lease_until_ms END`;
+}
+
 function updatePart(schema: string, hasEntry: boolean): string {
   const entry = `,
           revision = t.revision + 1,
@@ -281,11 +283,7 @@ function updatePart(schema: string, hasEntry: boolean): string {
           head_id = CASE WHEN p_is_head_set THEN p_new_head ELSE t.head_id END,
           head_bytes = CASE WHEN p_is_head_set THEN p_new_head_bytes ELSE t.head_bytes END,
           window_seq = coalesce(p_window_from, t.window_seq),
-          fence = CASE WHEN p_turn = 'open' THEN p_turn_fence::bigint ELSE t.fence END,
-          turn_id = CASE p_turn WHEN 'open' THEN p_turn_id WHEN 'close' THEN NULL ELSE t.turn_id END,
-          turn_owner = CASE p_turn WHEN 'open' THEN p_turn_owner WHEN 'close' THEN NULL ELSE t.turn_owner END,
-          lease_until_ms = CASE WHEN p_turn IN ('open', 'renew') THEN p_turn_until
-            WHEN p_turn = 'close' THEN NULL ELSE t.lease_until_ms END,
+          ${turnColumns(variable)},
           message_count = t.message_count + p_message_count,
           messages_ever = t.messages_ever + p_message_count,
           keyed_next = t.keyed_next + CASE WHEN p_idem_key IS NULL THEN 0 ELSE 1 END,

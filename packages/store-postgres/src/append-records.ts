@@ -2,7 +2,14 @@ import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, Session
 import { patchEntry } from "@throughline/core";
 import { quote, refused, RememberedAppends, sessionNotFound, type PreparedRecord } from "@throughline/core/store";
 import { planAppend, type AppendRequest } from "@throughline/core/store-plans";
-import { batchOrder, readAnswer, requestOrder, type RequestField } from "./append-function.ts";
+import {
+  batchOrder,
+  readAnswer,
+  requestOrder,
+  type AppendPath,
+  type BatchField,
+  type RequestField,
+} from "./append-request.ts";
 import { arrayLiteral } from "./array-literal.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
@@ -83,7 +90,7 @@ async function callAppend(
   ref: SessionRef,
 ): Promise<DatabaseRow | undefined> {
   try {
-    const [row] = await scene.pool.run(scene.sql.append, values);
+    const [row] = await scene.pool.run(scene.sql.append, values, { isFrequent: true });
     const answer = row?.["answer"];
     return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {
@@ -213,8 +220,7 @@ interface AppendCall {
 function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
   const { address, request, columns, facts, lease } = call;
   const { prepared, options, durability, keyed } = request;
-  const { turn, expect, rewindTo } = options;
-  const { entry } = options;
+  const { turn, expect, rewindTo, entry } = options;
   const isSet = rewindTo !== undefined || columns.lastMainId !== null;
   const newHead = rewindTo === undefined ? columns.lastMainId : rewindTo;
   const claimed = entry?.["updatedAt"];
@@ -224,62 +230,69 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
       : entryColumns(scene.rows, { ref: call.ref, sessionId: facts.sessionId }, facts.entry).coded;
   const patch = entry === undefined || scene.rows.isCoded ? null : fieldColumns(entry);
   const claimedMs = scene.rows.isCoded ? facts?.entry?.updatedAt : claimed;
-  const fields: Record<RequestField, unknown> = {
+  const fields: AskedFields = {
     namespace: address[0],
     agent_id: address[1],
     key: address[2],
     archive_id: address[3],
+    lock_timeout: scene.lockTimeout,
     is_flushed: durability === "disk",
     record_count: prepared.length,
     message_count: columns.messages,
-    has_main: isSet,
     is_head_set: isSet,
     new_head: newHead,
     new_head_bytes: isSet ? Buffer.byteLength(JSON.stringify(newHead)) : null,
-    window_from: options.windowFromSeq ?? null,
-    has_expect: expect !== undefined,
-    expected_head: columnText(expect?.head ?? null),
-    ...turnFields(turn),
     is_active: prepared.length > 0 && claimed === undefined,
-    claimed_ms: entry === undefined ? null : wholeTime(claimedMs),
-    is_refused: isOdd(request),
-    has_entry: entry !== undefined,
-    for_session_id:
-      typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : (facts?.sessionId ?? null),
-    for_revision: facts?.revision ?? null,
-    idem_key: keyed?.key ?? null,
-    digest: keyed === null ? null : Buffer.from(keyed.digest, "hex"),
-    made_at_ms: keyed !== null && /^\d{13}_/.test(keyed.key) ? keyed.key.slice(0, 13) : null,
-    durability,
-    lease_name: lease?.name ?? null,
-    lease_fence: lease?.fence ?? null,
-    lock_timeout: scene.lockTimeout,
+    window_from: options.windowFromSeq,
+    ...(expect === undefined ? {} : { has_expect: true, expected_head: columnText(expect.head) }),
+    ...(turn === undefined ? {} : turnFields(turn)),
+    ...(isOdd(request) ? { is_refused: true } : {}),
+    ...(keyed === null ? {} : keyFields(keyed, durability)),
+    ...(entry === undefined ? {} : { has_entry: true, claimed_ms: wholeTime(claimedMs) }),
+    for_session_id: typeof entry?.["sessionId"] === "string" ? columnText(entry["sessionId"]) : facts?.sessionId,
+    for_revision: facts?.revision,
+    ...(lease === undefined ? {} : { lease_name: lease.name, lease_fence: lease.fence }),
   };
-  const batch = {
-    ...columns,
+  const others: Partial<Record<BatchField, unknown>> = {
     given_ids: givenIds(prepared),
-    names: patch?.names ?? null,
-    vals: patch?.values ?? null,
+    names: patch?.names,
+    vals: patch?.values,
     coded_entry: coded,
   };
-  const literals = batchOrder.map((name) => {
-    const value = batch[name];
+  const asked = requestOrder.map((name) => fields[name]);
+  const last = asked.findLastIndex((value) => value !== undefined && value !== null);
+  const batch = batchOrder.map((name) => {
+    const value = columns[name as keyof BatchColumns] ?? others[name] ?? null;
     return Array.isArray(value) ? arrayLiteral(value) : value;
   });
-  return [arrayLiteral(requestOrder.map((name) => fields[name])), ...literals];
+  return [pathOf(call, fields), arrayLiteral(asked.slice(0, last + 1)), ...batch];
 }
 
-function turnFields(
-  turn: AppendOptions["turn"],
-): Record<"turn" | "turn_fence" | "turn_id" | "turn_owner" | "turn_until", unknown> {
-  const opened = turn?.action === "open" ? turn : null;
+/** See `AppendPath`. What the client chooses its ids for may be taken in what a fork shares, which takes another look. */
+function pathOf({ request, columns, lease }: AppendCall, fields: AskedFields): AppendPath {
+  const { prepared, options, keyed } = request;
+  const isOwn = columns.joined_rests !== null && prepared.every(({ isIdGiven }) => !isIdGiven);
+  const isPlain = keyed === null && lease === undefined && options.entry === undefined;
+  if (!isOwn || !isPlain || fields["archive_id"] !== "" || fields["is_refused"] === true) return 0;
+  return options.turn === undefined && options.expect === undefined && fields["is_head_set"] === true ? 1 : 2;
+}
+
+type AskedFields = Partial<Record<RequestField, unknown>>;
+
+function turnFields(turn: NonNullable<AppendOptions["turn"]>): AskedFields {
+  const opened = turn.action === "open" ? turn : null;
   return {
-    turn: turn?.action ?? null,
-    turn_fence: turn?.fence ?? null,
+    turn: turn.action,
+    turn_fence: turn.fence,
     turn_id: columnText(opened?.turnId ?? null),
     turn_owner: columnText(opened?.owner ?? null),
-    turn_until: turn !== undefined && "leaseUntilMs" in turn ? turn.leaseUntilMs : null,
+    turn_until: "leaseUntilMs" in turn ? turn.leaseUntilMs : null,
   };
+}
+
+function keyFields({ key, digest }: NonNullable<AppendRequest["keyed"]>, durability: string): AskedFields {
+  const madeAtMs = /^\d{13}_/.test(key) ? key.slice(0, 13) : null;
+  return { idem_key: key, digest: Buffer.from(digest, "hex"), made_at_ms: madeAtMs, durability };
 }
 
 function givenIds(prepared: readonly PreparedRecord[]): readonly string[] | null {
@@ -312,6 +325,6 @@ export function wholeTime(claimedMs: unknown): number | null {
 
 /** The call of the function, for a schema. */
 export function appendSql(schema: string): string {
-  const batch = batchOrder.map((_name, index) => `$${index + 2}`);
-  return `SELECT ${schema}.append_1($1, ${batch.join(", ")}) AS answer`;
+  const batch = batchOrder.map((_name, index) => `$${index + 3}`);
+  return `SELECT ${schema}.append_1($1, $2, ${batch.join(", ")}) AS answer`;
 }

@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import pg from "pg";
-import { isAnswer, isPassing, storeError } from "./postgres-errors.ts";
+import { isAnswer, isPassing, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 
 /** A connection that is lent out: as much of the driver's client as the store uses. */
@@ -17,6 +18,8 @@ export interface PostgresConnection {
 /** As much of the driver's pool as the store uses: a pool shared with the rest of a program fits, and one that fails on purpose. */
 export interface PostgresPool {
   readonly waitingCount: number;
+  /** How many are there and lent to nobody; a pool that does not tell is waited for with a timer. */
+  readonly idleCount?: number;
   connect(): Promise<PostgresConnection>;
 }
 
@@ -35,6 +38,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** A read that was cut off is made again within the deadline; a write never is. */
   readonly isRead?: boolean;
+  /** A statement whose text is one of a few, and worth a name. */
+  readonly isFrequent?: boolean;
 }
 
 /** Runs one statement on a connection that is lent for a transaction. */
@@ -48,12 +53,14 @@ export type RunStatement = (text: string, values?: readonly unknown[]) => Promis
 export class ConnectionPool {
   readonly #pool: PostgresPool;
   readonly #options: PoolOptions;
-  #statements = new Map<string, string>();
+  readonly #names = new Map<string, string>();
+  #isPreparing: boolean;
   #queries = 0;
 
   constructor(pool: PostgresPool, options: PoolOptions) {
     this.#pool = pool;
     this.#options = options;
+    this.#isPreparing = options.prepare;
   }
 
   /** Statements sent so far, one round trip each. */
@@ -70,12 +77,18 @@ export class ConnectionPool {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
     for (let attempt = 0; ; attempt++) {
       const connection = await this.#borrow(deadlineMs, options.signal);
+      const isNamed = this.#isPreparing && options.isFrequent === true;
       try {
-        const rows = await this.#send(connection, text, values, deadlineMs, this.#options.prepare);
+        const rows = await this.#send(connection, text, values, deadlineMs, isNamed);
         connection.release();
         return rows;
       } catch (error) {
         connection.release(isAnswer(error) ? undefined : asError(error));
+        if (isNamed && isLostName(error)) {
+          // A pooler gave the statement to another connection than its name. It was refused before it ran.
+          this.#isPreparing = false;
+          continue;
+        }
         const mayRepeat = options.isRead === true && !isAnswer(error) && isPassing(error);
         if (!mayRepeat || !(await this.#rest(attempt, deadlineMs, options.signal)))
           throw storeError(error, isAnswer(error) ? "not-applied" : "unknown", this.place);
@@ -138,6 +151,8 @@ export class ConnectionPool {
       if (this.#pool.waitingCount >= maxWaiting)
         throw refused("STORE_OVERLOADED", `${maxWaiting} operations wait for a connection already.`, { maxWaiting });
       try {
+        // One that is there needs no timer.
+        if ((this.#pool.idleCount ?? 0) > this.#pool.waitingCount) return await this.#pool.connect();
         return await this.#wait(this.#pool.connect(), deadlineMs, signal);
       } catch (error) {
         if (ThroughlineError.isInstance(error)) throw error;
@@ -219,13 +234,19 @@ export class ConnectionPool {
     }
   }
 
+  /** Made of the text: whoever else prepared it in a connection that a pooler shares, it is the same statement. */
   #nameOf(text: string): string {
-    const known = this.#statements.get(text);
+    const known = this.#names.get(text);
     if (known !== undefined) return known;
-    const name = `throughline_${this.#statements.size + 1}`;
-    this.#statements.set(text, name);
+    const name = `throughline_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+    this.#names.set(text, name);
     return name;
   }
+}
+
+/** No statement of this name, or one already: names do not stay with connections here. */
+function isLostName(error: unknown): boolean {
+  return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
 }
 
 function asError(error: unknown): Error {

@@ -107,7 +107,7 @@ class PostgresSessionStore implements PostgresStore {
       maxWaiting: this.#options.maxWaiting ?? 1000,
       timeoutMs,
       connectTimeoutMs,
-      prepare: this.#options.prepare ?? false,
+      prepare: this.#options.prepare ?? true,
       clock: this.#clock,
       random: this.#options.random ?? systemRandom,
       place: url === undefined ? "the given pool" : describeUrl(url),
@@ -173,7 +173,7 @@ class PostgresSessionStore implements PostgresStore {
       `SELECT ${stateColumns.join(", ")} FROM ${this.#scene.schema}.sessions
        WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
       address,
-      { signal, isRead: true },
+      { signal, isRead: true, isFrequent: true },
     );
     return row === undefined ? null : stateOf(this.#scene.rows, row);
   }

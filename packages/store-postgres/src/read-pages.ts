@@ -82,7 +82,7 @@ export async function fetchPage(
       pageBytes,
       payload === "head" ? 0 : payload === "record" ? 1 : 2,
     ],
-    { signal, isRead: true },
+    { signal, isRead: true, isFrequent: true },
   );
   if (rows.length === 0) throw sessionNotFound(ref);
   return rows;
@@ -126,7 +126,7 @@ export async function readWindowPage(
      LEFT JOIN LATERAL ${scene.schema}.read_page_1($1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
      WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4`,
     [...address, pageRecords, pageBytes],
-    { signal: options.signal, isRead: true },
+    { signal: options.signal, isRead: true, isFrequent: true },
   );
   const [first] = rows;
   if (first === undefined) throw sessionNotFound(ref);

@@ -8,7 +8,7 @@ import {
   type PayloadOwner,
   type PreparedRecord,
 } from "@throughline/core/store";
-import { headMarker, type BatchField } from "./append-function.ts";
+import { headMarker, separator, type BatchField } from "./append-request.ts";
 
 /** Payloads to what is kept, and back. */
 export interface RowCoder {
@@ -101,6 +101,7 @@ export type BatchColumns = Pick<
   | "crcs"
   | "roles"
   | "tools"
+  | "joined_rests"
   | "rests"
   | "codeds"
   | "forms"
@@ -109,7 +110,12 @@ export type BatchColumns = Pick<
   | "source_hashes"
   | "payload_hashes"
   | "payloads"
-> & { readonly lastMainId: string | null; readonly messages: number; readonly totalBytes: readonly number[] };
+> & {
+  readonly joined_rests: string | null;
+  readonly lastMainId: string | null;
+  readonly messages: number;
+  readonly totalBytes: readonly number[];
+};
 
 export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: readonly PreparedRecord[]): BatchColumns {
   let lastMainId: string | null = null;
@@ -132,6 +138,8 @@ export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: read
     return values.some((value) => value !== null) ? values : null;
   };
   const payloads = items.flatMap(({ content }) => content.payloads);
+  // Lines of our own are JSON, which escapes control characters; an imported one may hold any.
+  const isOwn = items.length > 0 && items.every(({ content }) => content.rest !== null && content.form === null);
   return {
     ids: column(({ item }) => item.id),
     parents: column(({ parent }) => parent),
@@ -143,7 +151,8 @@ export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: read
     crcs: column(({ content }) => content.crc),
     roles: rare(({ role }) => role),
     tools: rare(({ toolName }) => toolName),
-    rests: rare(({ content }) => content.rest),
+    joined_rests: isOwn ? items.map(({ content }) => content.rest).join(separator) : null,
+    rests: isOwn ? null : rare(({ content }) => content.rest),
     codeds: rare(({ content }) => content.coded),
     forms: rare(({ content }) => content.form),
     sources: rare(({ content }) => content.source),

@@ -28,7 +28,10 @@ export interface PostgresStoreOptions {
   readonly connectTimeoutMs?: number;
   /** How long a statement waits for a row that another one holds, in milliseconds. @default 10,000 */
   readonly lockTimeoutMs?: number;
-  /** Named prepared statements. Not behind a pooler in transaction mode that does not know them. @default false */
+  /**
+   * Names for the few statements that are run all the time. Where a pooler turns out not to keep them with a connection,
+   * they are left off from then on; false: no names from the first statement on. @default true
+   */
   readonly prepare?: boolean;
   /** Whether watchers are told by NOTIFY, from their own connection; without, they look once in `pollMs`. @default true */
   readonly notify?: boolean;

@@ -23,8 +23,9 @@ export function createFaultyPool(inner: pg.Pool): FaultyPool {
       failing = null;
       if (outcome === "not-applied") {
         // An answer of the server: it refuses, and has undone what it began.
+        const { values } = query;
         return client.query({
-          ...query,
+          values,
           text: query.text.replace(" AS answer", ", 1 / (random() * 0)::int AS answer"),
         });
       }

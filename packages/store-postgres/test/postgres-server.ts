@@ -20,9 +20,11 @@ export type PostgresPlace = { readonly url: string; readonly dataFolder: string 
 
 type Said = Readonly<Record<string, unknown>>;
 
-/** The server, or why it cannot be brought up here. */
-export async function startPostgres(): Promise<PostgresServer | { readonly unavailable: string }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "serve-postgres.ts")], {
+/** The server, or why it cannot be brought up here. Its files lie in memory where the system has room there, or on disk. */
+export async function startPostgres(
+  place: "memory" | "disk" = "memory",
+): Promise<PostgresServer | { readonly unavailable: string }> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "serve-postgres.ts"), place], {
     stdio: ["pipe", "pipe", "pipe"],
   });
   let errors = "";

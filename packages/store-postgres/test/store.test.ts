@@ -198,7 +198,7 @@ describe.skipIf(url === "")(
         },
       };
       const schema = newSchema();
-      await using store = createPostgresStore({ pool: wiping, schema, partitions: 2 });
+      await using store = createPostgresStore({ pool: wiping, schema, partitions: 2, prepare: false });
       await store.save(ref, { sessionId: "one" }, { ifRevision: null });
       const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.now() + 60_000, fence: 1 } as const;
       await store.append(ref, [draft], { turn, durability: "process" });
@@ -217,11 +217,38 @@ describe.skipIf(url === "")(
       await inner.end();
     });
 
-    it("with prepare it names its statements, and says the same", async () => {
-      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2, prepare: true });
+    it("names its statements until a pooler loses them, and appends each turn once all the same", async () => {
+      const inner = new pg.Pool({ connectionString: url, max: 1 });
+      const names: (string | undefined)[] = [];
+      let isLosing = false;
+      const pool: PostgresPool = {
+        get waitingCount() {
+          return inner.waitingCount;
+        },
+        async connect(): Promise<PostgresConnection> {
+          const client = await inner.connect();
+          return {
+            async query(query) {
+              names.push(query.name);
+              if (isLosing) await client.query("DEALLOCATE ALL");
+              return client.query(query);
+            },
+            release: (error) => client.release(error),
+          };
+        },
+      };
+      await using store = createPostgresStore({ pool, schema: newSchema(), partitions: 2, notify: false });
       await store.save(ref, { sessionId: "one" }, { ifRevision: null });
       for (let turn = 0; turn < 3; turn++) await store.append(ref, [draft]);
-      expect((await store.load(ref))?.head.lastSeq).toBe(3);
+      const [name] = names.filter((each) => each !== undefined);
+      expect(name).toMatch(/^throughline_[0-9a-f]{32}$/);
+      expect(names.filter((each) => each === name)).toHaveLength(3);
+      isLosing = true;
+      names.length = 0;
+      for (let turn = 0; turn < 3; turn++) await store.append(ref, [draft]);
+      expect(names).toEqual([name, undefined, undefined, undefined]);
+      expect((await store.load(ref))?.head.lastSeq).toBe(6);
+      await inner.end();
     });
 
     it("a watcher is told by NOTIFY, with the session's number and nothing else", async () => {

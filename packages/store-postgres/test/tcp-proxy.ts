@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What happens to the next connection that carries an append, or to all traffic. */
+/** What happens to the next connection that carries a message to be appended, or to all traffic. */
 export type Fault =
   /** Cut before the statement reaches the server. */
   | "cut-before"
@@ -49,7 +49,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     });
     client.on("data", (chunk: Buffer) => {
       const { fault } = state;
-      if (fault !== null && chunk.includes("append_1(")) {
+      if (fault !== null && chunk.includes('"message":{"role"')) {
         state.fault = null;
         struck += 1;
         if (fault === "cut-before") return cut();

@@ -1,0 +1,124 @@
+/**
+ * What an append asks beside its records: one array of texts, because each parameter of a statement costs. Booleans
+ * that may be left out are false then.
+ */
+export const requestFields = {
+  namespace: "text",
+  agent_id: "text",
+  key: "text",
+  archive_id: "text",
+  lock_timeout: "text",
+  is_flushed: "boolean",
+  record_count: "integer",
+  message_count: "integer",
+  is_head_set: "boolean",
+  new_head: "text",
+  new_head_bytes: "integer",
+  is_active: "boolean",
+  window_from: "bigint",
+  // From here on rarely asked: nulls at the end are not sent.
+  has_expect: "boolean",
+  expected_head: "text",
+  turn: "text",
+  turn_fence: "double precision",
+  turn_id: "text",
+  turn_owner: "text",
+  turn_until: "double precision",
+  is_refused: "boolean",
+  idem_key: "text",
+  digest: "bytea",
+  made_at_ms: "bigint",
+  durability: "text",
+  has_entry: "boolean",
+  claimed_ms: "double precision",
+  for_session_id: "text",
+  for_revision: "bigint",
+  lease_name: "text",
+  lease_fence: "bigint",
+} as const;
+
+/** The records of the batch, column by column, and what is larger than a text of the request. */
+export const batchFields = {
+  ids: "text[]",
+  parents: "text[]",
+  types: "text[]",
+  sides: "boolean[]",
+  message_numbers: "integer[]",
+  ts_ms: "bigint[]",
+  bytes: "integer[]",
+  crcs: "bigint[]",
+  roles: "text[]",
+  tools: "text[]",
+  // The lines of a batch of our own in one text: an array's literal would escape each of their quotes.
+  joined_rests: "text",
+  rests: "text[]",
+  codeds: "bytea[]",
+  forms: "smallint[]",
+  sources: "bytea[]",
+  rest_hashes: "bytea[]",
+  source_hashes: "bytea[]",
+  payload_hashes: "bytea[]",
+  payloads: "bytea[]",
+  given_ids: "text[]",
+  names: "text[]",
+  vals: "text[]",
+  coded_entry: "bytea",
+} as const;
+
+export type RequestField = keyof typeof requestFields;
+export type BatchField = keyof typeof batchFields;
+
+export const requestOrder: readonly RequestField[] = Object.keys(requestFields) as RequestField[];
+export const batchOrder: readonly BatchField[] = Object.keys(batchFields) as BatchField[];
+
+/** In `parents`: the head, which only the statement knows. No id begins with a control character. */
+export const headMarker = "\u0001";
+
+/** The answer: texts in this order, in one, because each column of an answer costs. */
+export const answerFields = {
+  verdict: "text",
+  now_ms: "bigint",
+  session_no: "bigint",
+  session_id: "text",
+  revision: "bigint",
+  last_seq: "bigint",
+  head_id: "text",
+  prev_head_id: "text",
+  window_seq: "bigint",
+  fence: "bigint",
+  turn_id: "text",
+  turn_owner: "text",
+  lease_until_ms: "double precision",
+  updated_at_ms: "bigint",
+  first_ids: "json",
+  first_parents: "json",
+  first_sides: "json",
+  first_ts: "json",
+  first_at: "bigint",
+  first_durability: "text",
+} as const;
+
+export const answerNames: readonly (keyof typeof answerFields)[] = Object.keys(
+  answerFields,
+) as (keyof typeof answerFields)[];
+
+/**
+ * Between two texts of the answer, and between the lines of a batch: no column holds control characters but those of
+ * parents, and JSON escapes them. Null is nothing between two of them: no column of the answer is empty.
+ */
+export const separator = "\u001f";
+
+/**
+ * How far an append is from the plainest: 1 records of our own that move the head, nothing asked; 2 also with a turn, a
+ * head that is expected, or side records alone; 0 all others. The first two are one statement inside the function, as long
+ * as nothing speaks against them.
+ */
+export type AppendPath = 0 | 1 | 2;
+
+/** The answer as a row. */
+export function readAnswer(text: string): Readonly<Record<string, string | null>> {
+  const row: Record<string, string | null> = {};
+  for (const [index, part] of text.split(separator).entries())
+    row[answerNames[index] ?? ""] = part === "" ? null : part;
+  return row;
+}
