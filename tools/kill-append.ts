@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "./find-files.ts";
 
@@ -123,12 +124,16 @@ async function readBack(place: readonly string[]): Promise<readonly StoredLine[]
     env: environment(),
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const chunks: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-  const code = await new Promise((resolve) => child.on("close", resolve));
-  if (code !== 0) throw new Error(`show ended with ${String(code)}`);
-  const objects = Buffer.concat(chunks).toString("utf8").trim().split("\n");
-  return objects.map((line) => JSON.parse(line) as StoredLine).filter(({ kind }) => kind === "record");
+  const stored: StoredLine[] = [];
+  // Line by line, and of each only what is compared: all of it may be more than a string can hold.
+  for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
+    const { kind, seq, id, record } = JSON.parse(line) as StoredLine;
+    const [round, index] = record?.message.content.split(" ", 2) ?? [];
+    if (kind === "record") stored.push({ kind, seq, id, record: { message: { content: `${round} ${index}` } } });
+  }
+  if (child.exitCode === null) await new Promise((resolve) => child.on("close", resolve));
+  if (child.exitCode !== 0) throw new Error(`show ended with ${String(child.exitCode)}`);
+  return stored;
 }
 
 function environment(): NodeJS.ProcessEnv {
