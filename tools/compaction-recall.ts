@@ -21,10 +21,10 @@ import { storedRecords } from "../packages/history/test/stored-records.ts";
 import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/extractive.ts";
 import { createTokenEstimator, emptyCalibration } from "../packages/tokens/src/index.ts";
 
-type Kind = "paths" | "symbols" | "commands" | "quoted values" | "user constraints";
+export type Kind = "paths" | "symbols" | "commands" | "quoted values" | "user constraints";
 
 /** What is looked for, by the form it has. Independent of the forms by which the details are found. */
-const kinds: Readonly<Record<Kind, RegExp>> = {
+export const kinds: Readonly<Record<Kind, RegExp>> = {
   // Not what an import says: './x.js' is no place where a file is found.
   paths: /(?<![\w@.~/-])[~/]?(?:[\w@-][\w@.-]*\/)+[\w.-]+\.\w{1,6}\b/g,
   symbols: /\b(?:[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b/g,
@@ -39,7 +39,7 @@ const conversations: readonly string[] = ["before-compaction", "large-session"];
 const windowTokens = 200_000;
 const neutralSentence = "The conversation went on about the work in the repository.";
 
-interface CutPoint {
+export interface CutPoint {
   readonly name: string;
   /** Records up to the cut, and those until the next real compaction or the end. */
   readonly before: readonly StoredRecord[];
@@ -110,7 +110,7 @@ function texts(messages: readonly NeutralMessage[]): string {
   return messages.map((message) => textOf(message)).join("\n");
 }
 
-function textOf(message: NeutralMessage): string {
+export function textOf(message: NeutralMessage): string {
   const parts = message.content.map((block) => {
     if (block.type === "text") return block.text;
     return block.type === "toolCall" ? addressed(block.arguments) : "";
@@ -146,7 +146,7 @@ function canonical(kind: Kind, item: string): string {
 }
 
 /** Only what is said: quotes in a command belong to its language. */
-function said(message: NeutralMessage): string {
+export function said(message: NeutralMessage): string {
   return message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
 }
 
@@ -261,15 +261,20 @@ export interface RecallReport {
 
 type RowName = "details" | "summary" | "recency" | "stub" | "extractive" | "named";
 
-/** Measures at the real compactions, and at ten seeded cut points of each conversation. */
-export async function measureRecall(folder: string, seed: number): Promise<RecallReport> {
-  const counter = await createTokenEstimator().counterFor({ provider: "anthropic", modelId: "claude-sonnet-4-5" });
-  const measure = tokenMeasure(counter, emptyCalibration);
+/** The real compactions, and ten seeded cut points of each conversation. */
+export function cutPoints(folder: string, seed: number): readonly CutPoint[] {
   const random = createRandom(seed);
-  const points = conversations.flatMap((name) => {
+  return conversations.flatMap((name) => {
     const records = readRecords(folder, name);
     return [...realPoints(name, records), ...seededPoints(name, records, 10, random)];
   });
+}
+
+/** Measures at each of the cut points. */
+export async function measureRecall(folder: string, seed: number): Promise<RecallReport> {
+  const counter = await createTokenEstimator().counterFor({ provider: "anthropic", modelId: "claude-sonnet-4-5" });
+  const measure = tokenMeasure(counter, emptyCalibration);
+  const points = cutPoints(folder, seed);
   const rows = {
     details: emptyRow(),
     summary: emptyRow(),
