@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { bundleCli } from "./bundle-cli.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** What the kills left behind, over all rounds. */
@@ -31,11 +32,8 @@ export interface KillOptions {
   readonly scheme: "sqlite" | "jsonl";
 }
 
-const command = [
-  process.execPath,
-  "--conditions=@throughline/source",
-  join(repositoryRoot, "apps/cli/bin/throughline.js"),
-];
+const cliFolder = join(repositoryRoot, "apps/cli");
+let command = [process.execPath, "--conditions=@throughline/source", join(cliFolder, "bin/throughline.js")];
 const sessionKey = "agent:main:cli:direct:kill";
 
 /**
@@ -164,13 +162,20 @@ if (import.meta.main) {
       size: { type: "string", default: "200" },
       store: { type: "string", default: "sqlite" },
       seed: { type: "string" },
+      // The bundle starts in a tenth of the time, which is most of a round.
+      bundled: { type: "boolean", default: false },
     },
   });
   const scheme = values.store === "jsonl" ? "jsonl" : "sqlite";
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
   const directory = mkdtempSync(join(tmpdir(), "throughline-kill-"));
+  const bundle = join(cliFolder, `node_modules/.cache/kill-${process.pid}`);
   const startMs = performance.now();
   try {
+    if (values.bundled) {
+      await bundleCli(cliFolder, bundle);
+      command = [process.execPath, join(bundle, "main.js")];
+    }
     const figures = await killAppend({
       rounds: Number(values.rounds),
       sizeBytes: Number(values.size),
@@ -186,6 +191,6 @@ if (import.meta.main) {
     );
     process.exitCode = isFaultless(figures) ? 0 : 1;
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    for (const folder of [directory, bundle]) rmSync(folder, { recursive: true, force: true });
   }
 }

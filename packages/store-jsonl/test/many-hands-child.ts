@@ -1,7 +1,7 @@
-// A process that appends to one session, forks it, or redacts in it, again and again. Arguments: root, what, name, rounds.
+// A process that appends to one session, forks it, redacts in it, or counts in its entry, again and again. Arguments: root, what, name, rounds.
 // Says on stdout what was acknowledged, a line each.
 import { writeSync } from "node:fs";
-import { hasErrorCode, sessionRef } from "@throughline/core";
+import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 
 const [root = "", what = "", name = "", rounds = "0"] = process.argv.slice(2);
@@ -21,6 +21,8 @@ for (let round = 0; round < Number(rounds); round++) {
     const target = sessionRef({ key: `agent:main:${sessionId}` });
     const state = await store.fork?.fork(ref, target, { sessionId });
     writeSync(1, `${sessionId} ${state?.head.lastSeq}\n`);
+  } else if (what === "count") {
+    await updateEntry(store, ref, (entry) => ({ ...entry, count: Number(entry["count"] ?? 0) + 1 }));
   } else {
     const id = `secret-${round}`;
     try {

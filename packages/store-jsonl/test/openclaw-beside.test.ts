@@ -65,7 +65,7 @@ function openclawFolder(root: string): string {
 
 describe("OpenClaw and the store in one folder", () => {
   it(
-    "change sessions.json and entries in turns, and neither loses anything [C14, LCK-09]",
+    "change sessions.json and entries in turns, and neither loses anything [LCK-09]",
     { timeout: 60_000 },
     async () => {
       const root = newFolder();

@@ -71,7 +71,7 @@ describe("a write that was cut off", () => {
     }
   });
 
-  it("keeps the bytes it cuts off", async () => {
+  it("keeps the bytes it cuts off [C49]", async () => {
     const root = newFolder();
     const { from, to } = await sessionEndingIn(root, ["a", "b"]);
     const torn = readFileSync(transcriptOf(root)).subarray(from, to - 10);
@@ -130,7 +130,7 @@ describe("a write that was cut off", () => {
     }
   });
 
-  it("of another program that is only missing its line feed is ended, not cut", async () => {
+  it("of another program that is only missing its line feed is ended, not cut [C49]", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     await store.append(mainRef, [userDraft("first")]);
