@@ -1,7 +1,8 @@
 // What the session facade itself costs a turn, against JSON.stringify of the records of that turn, interleaved in one
 // process. The store takes everything and keeps nothing, the model answers at once, the counter knows the answer: what is
 // left is the facade with history and guard, which are also run alone with the same requests and taken off.
-// node --conditions=@throughline/source benchmarks/session-turn.ts [turns a round] [rounds]
+// node --conditions=@throughline/source benchmarks/session-turn.ts [turns a round] [rounds] [messages…]
+import { randomUUID } from "node:crypto";
 import process from "node:process";
 import type {
   AppendedRecord,
@@ -20,7 +21,7 @@ import { storedRecord } from "../packages/session/src/stored-record.ts";
 import type { TokenCounter } from "../packages/tokens/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 
-const [turnsARound = 50, rounds = 40] = process.argv.slice(2).map(Number);
+const [turnsARound = 50, rounds = 40, ...lengths] = process.argv.slice(2).map(Number);
 /** Of the control, which is over too soon to be measured once. */
 const repeats = 10;
 const key = "agent:main:bench:direct:turn";
@@ -160,6 +161,22 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
+/**
+ * What no facade can do without: a way to abort, a timer for the lease, an id, two calls of a model and four appends that
+ * are waited for. Everything in it is somebody else's.
+ */
+async function bareTurn(store: SessionStore, chat: ChatModel, batches: readonly RecordDraft[][]): Promise<void> {
+  const turn = new AbortController();
+  const lease = setTimeout(() => turn.abort(), 30_000);
+  const turnId = randomUUID();
+  const ref = { namespace: "", agentId: "main", key: turnId };
+  for (const [at, batch] of batches.entries()) {
+    await store.append(ref, batch, {});
+    if (at < 2) await chat.chat({ model: modelId, system: null, messages: [], signal: turn.signal });
+  }
+  clearTimeout(lease);
+}
+
 /** History and guard alone, with the records of a turn: what they cost whoever calls them. */
 async function partsAlone(history: ReturnType<typeof createHistory>, records: readonly StoredRecord[]): Promise<void> {
   for (const record of records) {
@@ -187,6 +204,8 @@ async function measure(messages: number): Promise<void> {
   const ofTurns: number[] = [];
   const ofParts: number[] = [];
   const ofJson: number[] = [];
+  const ofBare: number[] = [];
+  const [bareStore, bareChat] = [hollowStore([]), quickModel()];
   let seq = 0;
   let headId: string | null = null;
   const place = (draft: RecordDraft): StoredRecord => {
@@ -207,6 +226,11 @@ async function measure(messages: number): Promise<void> {
     startedUs = cpuMicroseconds();
     await partsAlone(history, records);
     ofParts.push((cpuMicroseconds() - startedUs) / turnsARound);
+    const drafts = records.slice(0, Math.ceil(records.length / turnsARound)).map(({ record }) => record as RecordDraft);
+    const batches = [0, 1, 2, 3].map((at) => drafts.filter((_, index) => index % 4 === at));
+    startedUs = cpuMicroseconds();
+    for (let at = 0; at < turnsARound; at++) await bareTurn(bareStore, bareChat, batches);
+    ofBare.push((cpuMicroseconds() - startedUs) / turnsARound);
     startedUs = cpuMicroseconds();
     let bytes = 0;
     for (let again = 0; again < repeats; again++)
@@ -215,12 +239,13 @@ async function measure(messages: number): Promise<void> {
     if (bytes === 0) throw new Error("a turn has records");
   }
   const [turn, parts, json] = [sum(ofTurns) / rounds, sum(ofParts) / rounds, sum(ofJson) / rounds];
-  const line = { messages, turnUs: turn, historyAndGuardUs: parts, ownUs: turn - parts, stringifyUs: json };
+  const bareUs = sum(ofBare) / rounds;
+  const line = { messages, turnUs: turn, historyAndGuardUs: parts, ownUs: turn - parts, bareUs, stringifyUs: json };
   const rounded = Object.fromEntries(Object.entries(line).map(([name, value]) => [name, Math.round(value * 10) / 10]));
   process.stdout.write(
     `${JSON.stringify({ ...rounded, ownOverStringify: Number(((turn - parts) / json).toFixed(2)) })}\n`,
   );
 }
 
-for (const messages of [1000, 10_000]) await measure(messages);
+for (const messages of lengths.length > 0 ? lengths : [1000, 10_000]) await measure(messages);
 process.exit(0);

@@ -163,7 +163,15 @@ async function ask(
     const problem = auditSummary(reply.summary, limits);
     if (problem === null) {
       const { summary: prose, source: provider, usage } = reply;
-      return { kind: "found", plan, source: rung, provider, prose: prose.trim(), checkpointId: null, usage };
+      return {
+        kind: "found",
+        plan,
+        source: rung,
+        provider,
+        prose: prose.trim().toWellFormed(),
+        checkpointId: null,
+        usage,
+      };
     }
     input.onFailed({ rung, index, problem, cause: null });
   } catch (cause) {

@@ -27,6 +27,9 @@ const longestRefusal = 600;
 /** More than the longest runs that tokenizers have one token for. */
 const charactersOfToken = 40;
 const leastMost = 250;
+/** What stands for so many tokens says more than a word. */
+const longEnough = 500;
+const fewestLetters = 8;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
 
 /**
@@ -40,6 +43,8 @@ export function auditSummary(summary: string, options: AuditOptions = {}): Audit
   // No text has so few tokens for its length: what is far too long is not counted, which could take longer than writing it.
   const most = Math.min(options.replacedTokens ?? Infinity, (options.maxOutputTokens ?? Infinity) * 4);
   if (text.length > Math.max(most, leastMost) * charactersOfToken) return "too-large";
+  const replaced = options.replacedTokens ?? 0;
+  if (replaced >= longEnough && (text.match(/[\p{L}\p{N}]/gu)?.length ?? 0) < fewestLetters) return "empty";
   if (hasToolCall(text)) return "tool-call";
   if (text.length <= longestRefusal && refusalPattern.test(text)) return "refusal";
   const tokens = countText(text);

@@ -21,6 +21,9 @@ describe("the audit of a summary", () => {
 
   it("fails what is empty, blank, or without a word [CMP-15]", () => {
     for (const text of ["", "  \n", "---", "…"]) expect(auditSummary(text)).toBe("empty");
+    for (const text of ["ok", "\ud800\u0000\u001b[2J"])
+      expect(auditSummary(text, { replacedTokens: 9000 })).toBe("empty");
+    expect(auditSummary("They met.", { replacedTokens: 100 })).toBeNull();
   });
 
   it("fails a refusal, and one that asks for the conversation [CMP-15]", () => {

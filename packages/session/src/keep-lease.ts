@@ -1,4 +1,4 @@
-import { hasErrorCode, type Clock } from "@throughline/core";
+import { hasErrorCode, ThroughlineError, type Clock } from "@throughline/core";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -12,8 +12,8 @@ export interface LeaseScene {
   readonly onLost: (cause: unknown) => void;
 }
 
-/** Made once: a reason of its own each time would be an error with a stack. */
-const stopped = "the turn is over";
+/** Made once: an error of its own each time would be a good part of what a turn costs. */
+const stopped = new ThroughlineError("ABORTED", "The turn is over.");
 
 /** Renews the lease at a third of its length until it is told to stop, or the turn is lost. */
 export function keepLease(scene: LeaseScene): () => void {

@@ -1,5 +1,5 @@
 import type { BackgroundCompaction, Compactor } from "@throughline/compaction";
-import type { SessionEntry, SessionRef } from "@throughline/core";
+import { hasErrorCode, type SessionEntry, type SessionRef } from "@throughline/core";
 import type { StepScene } from "../session-options.ts";
 import { keyOf } from "./turn-memory.ts";
 import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
@@ -52,9 +52,16 @@ export class BackgroundCompactions {
   async swap({ ref, turn, signal, refresh }: StepScene): Promise<boolean> {
     const run = this.#runs.get(keyOf(ref));
     if (run === undefined || !isBetter(run.work) || turn === null) return false;
-    const result = await run.work.apply({ turn, signal });
-    if (result.kind === "compacted") await refresh();
-    return result.kind === "compacted";
+    try {
+      const { kind } = await run.work.apply({ turn, signal });
+      if (kind === "compacted") await refresh();
+      return kind === "compacted";
+    } catch (cause) {
+      if (hasErrorCode(cause, "TURN_FENCED") || signal.aborted) throw cause;
+      // Nothing is due yet: the turn goes on without it.
+      this.#leave(ref, run.work, cause);
+      return false;
+    }
   }
 
   async close(): Promise<void> {
@@ -73,7 +80,7 @@ export class BackgroundCompactions {
   }
 
   async #betweenTurns(ref: SessionRef, work: BackgroundCompaction): Promise<void> {
-    const { listener, refresh } = this.#options;
+    const { refresh } = this.#options;
     try {
       await work.ready;
       if (this.#isClosed || !isBetter(work)) return;
@@ -81,8 +88,13 @@ export class BackgroundCompactions {
       const { kind } = await work.apply();
       if (kind === "compacted") await refresh(ref);
     } catch (cause) {
-      if (!this.#isClosed) tell(listener, { name: "compaction.left", ref, cause });
+      this.#leave(ref, work, cause);
     }
+  }
+
+  #leave(ref: SessionRef, work: BackgroundCompaction, cause: unknown): void {
+    work.stop();
+    if (!this.#isClosed) tell(this.#options.listener, { name: "compaction.left", ref, cause });
   }
 }
 
