@@ -1,7 +1,9 @@
 import type { SearchFacet, SearchHit, SearchQuery } from "@throughline/core";
-import { readSearchQuery } from "@throughline/core/store-search";
+import { readSearchQuery, type SearchScope } from "@throughline/core/store-search";
+import type { Connection } from "./open-connection.ts";
 import type { SearchIndex } from "./search-index.ts";
-import { hitOf, rankedRecords } from "./search-query.ts";
+import { countMatches, rankMatches, type MatchCounts } from "./rank-matches.ts";
+import { findNewest, hitOf, isWorthRanking, prepareSearch, rankedRecords, type RankedRecord } from "./search-query.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** When the index is filled: behind the turns, or only when somebody searches. */
@@ -16,6 +18,9 @@ const longestWaitMs = 2000;
 const betweenTurnsMs = 30;
 /** While turns come without a pause there is one batch in so long. */
 const betweenBatchesMs = 250;
+
+/** So many matches are read and ranked at a time: a few milliseconds. */
+const rankedAtOnce = 16;
 
 /** After each batch the index is merged in at most so many steps. */
 const mostMerges = 16;
@@ -43,14 +48,31 @@ export class SearchFiller implements SearchFacet {
     this.#handle.life.begin(query.signal);
     if (scope.plan.clauses.length === 0) return;
     await this.#catchUpNow(query.signal);
-    const ranked = await this.#handle.read((connection) => rankedRecords(connection, query, scope), query.signal);
-    for (const each of ranked) {
+    for (const each of await this.#ranked(query, scope)) {
       const hit = await this.#handle.read(
         (connection) => hitOf(this.#handle.scene, connection, query, scope.plan, each),
         query.signal,
       );
       if (hit !== null) yield hit;
     }
+  }
+
+  /** The records that answer a query, best first. */
+  async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
+    const { signal } = query;
+    const search = await this.#handle.read((connection) => prepareSearch(connection, query, scope), signal);
+    const newest = await this.#handle.read((connection) => findNewest(connection, search), signal);
+    if (isWorthRanking(search, newest))
+      return this.#handle.read((connection) => rankedRecords(connection, search), signal);
+    const counted: MatchCounts[] = [];
+    for (let from = 0; from < newest.length; from += rankedAtOnce) {
+      const some = newest.slice(from, from + rankedAtOnce);
+      const count = (connection: Connection): MatchCounts[] =>
+        countMatches(this.#handle.scene, connection, scope.plan, some);
+      counted.push(...(await this.#handle.read(count, signal)));
+      await othersTurn();
+    }
+    return rankMatches(counted).slice(0, scope.limit);
   }
 
   lag(): Promise<number> {
@@ -144,4 +166,8 @@ export class SearchFiller implements SearchFacet {
       if (!(await this.#handle.write(({ connection }) => this.#index.merge(connection), step))) return;
     }
   }
+}
+
+function othersTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -25,62 +25,106 @@ interface Condition {
   readonly values: readonly (string | number)[];
 }
 
-/** Of more matches the newest so many are ranked: a word that is everywhere tells records apart by their age at most. */
+/** So many of the newest matches are ranked by their text where SQLite's ranking would take too long. */
+const newestMatches = 200;
+/**
+ * With more matches than this only the newest are ranked: a word that is everywhere tells records apart by their age at
+ * most. SQLite's own ranking first counts every match of every word in the whole index.
+ */
 const mostRanked = 20_000;
 /** The best so many are looked at one by one whether the filters let them through; beyond, the database joins. */
 const mostLookedAt = 2000;
 
 const rank = "bm25(store_search, 1.0, 1.0, 0.0)";
 
-/** Ranks what fits. Words in one piece count as much as their parts; the names of tools only filter. */
-export function rankedRecords(connection: Connection, query: SearchQuery, scope: SearchScope): readonly RankedRecord[] {
-  const keyed = query.key === undefined ? null : spansOfKey(connection, query, scope);
-  if (keyed?.length === 0) return [];
-  const conditions = [...filters(query, scope), ...(keyed === null ? [] : [within(keyed)])];
-  const where = conditions.map(({ sql }) => ` AND ${sql}`).join("");
-  const values = conditions.flatMap((condition) => condition.values);
-  const match = matchText(scope);
-  return (
-    bestOf(connection, { match, where, values, limit: scope.limit }) ??
-    joined(connection, { match, where, values, limit: scope.limit })
-  );
+/** A record that fits, before anybody has ranked it. */
+export interface FoundRecord extends Omit<RankedRecord, "rank"> {
+  /** Its number: records are numbered in the order of their commits. */
+  readonly record: number;
 }
 
-interface RankedQuery {
+/** A query as the database takes it. */
+export interface RecordSearch {
   readonly match: string;
   readonly where: string;
   readonly values: readonly (string | number)[];
   readonly limit: number;
+  /** The number of the newest record there is. */
+  readonly newest: number;
+  /** So many of the newest are looked at first. */
+  readonly most: number;
+  /** True when a word has to be looked for together with others, or by its beginning: that takes long however few it finds. */
+  readonly isDear: boolean;
+}
+
+/** What to ask the database. Words in one piece count as much as their parts; the names of tools only filter. */
+export function prepareSearch(connection: Connection, query: SearchQuery, scope: SearchScope): RecordSearch {
+  const keyed = query.key === undefined ? null : spansOfKey(connection, query, scope);
+  const conditions = [...filters(query, scope), ...(keyed === null ? [] : [within(keyed)])];
+  const { clauses } = scope.plan;
+  return {
+    match: matchText(scope),
+    where: conditions.map(({ sql }) => ` AND ${sql}`).join(""),
+    values: conditions.flatMap((condition) => condition.values),
+    limit: scope.limit,
+    newest: newestRecord(connection),
+    most: Math.max(newestMatches, scope.limit),
+    isDear: clauses.some(({ words, isPrefix }) => isPrefix || words.length > 1),
+  };
+}
+
+/**
+ * The newest that fit, in one pass that ends when there are enough. Not in several over parts of the log: to find a part
+ * of it FTS5 goes through the whole list of every word.
+ */
+export function findNewest({ database }: Connection, { match, where, values, most }: RecordSearch): FoundRecord[] {
+  return database
+    .prepare<unknown[], FoundRecord>(
+      `SELECT r.record, r.session, r.seq
+       FROM store_search f CROSS JOIN store_records r ON r.record = f.rowid CROSS JOIN store_sessions s ON s.session = r.session
+       WHERE store_search MATCH ?${where} ORDER BY f.rowid DESC LIMIT ?`,
+    )
+    .all(match, ...values, most);
+}
+
+/** Whether SQLite is to rank all matches, of which these are the newest: where it is quick, it knows more of words. */
+export function isWorthRanking(search: RecordSearch, newest: readonly FoundRecord[]): boolean {
+  if (search.isDear || newest.length < search.most) return false;
+  const [first, last] = [newest.at(-1)?.record ?? 0, newest[0]?.record ?? 0];
+  return (newest.length * search.newest) / Math.max(last - first, 1) <= mostRanked;
+}
+
+/** What fits, as SQLite ranks it. */
+export function rankedRecords(connection: Connection, search: RecordSearch): readonly RankedRecord[] {
+  return bestOf(connection, search) ?? joined(connection, search);
+}
+
+function newestRecord({ database }: Connection): number {
+  return database.prepare<[], number | null>("SELECT max(record) FROM store_records").pluck().get() ?? 0;
 }
 
 /** Takes the best matches first and asks the filters of each; null when they let too few through. */
-function bestOf({ database }: Connection, { match, where, values, limit }: RankedQuery): RankedRecord[] | null {
-  const newest = database
-    .prepare<[string], number>(
-      `SELECT rowid FROM store_search WHERE store_search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ${mostRanked - 1}`,
-    )
-    .pluck();
-  const ranked = database.prepare<[string, number, number], { readonly record: number; readonly rank: number }>(
-    `SELECT rowid AS record, ${rank} AS rank FROM store_search WHERE store_search MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC LIMIT ?`,
+function bestOf({ database }: Connection, { match, where, values, limit }: RecordSearch): RankedRecord[] | null {
+  const ranked = database.prepare<[string, number], { readonly record: number; readonly rank: number }>(
+    `SELECT rowid AS record, ${rank} AS rank FROM store_search WHERE store_search MATCH ? ORDER BY rank, rowid DESC LIMIT ?`,
   );
   const place = database.prepare<unknown[], Omit<RankedRecord, "rank">>(
     `SELECT r.session, r.seq FROM store_records r JOIN store_sessions s ON s.session = r.session WHERE r.record = ?${where}`,
   );
-  const fromRecord = newest.get(match) ?? 0;
   for (let most = limit * 2; ; most *= 8) {
-    const best = ranked.all(match, fromRecord, most);
+    const best = ranked.all(match, most);
     const found: RankedRecord[] = [];
     for (const { record, rank: value } of best) {
       const at = place.get(record, ...values);
       if (at !== undefined) found.push({ ...at, rank: value });
       if (found.length === limit) return found;
     }
-    if (best.length < most && fromRecord === 0) return found;
-    if (best.length < most || most >= mostLookedAt) return null;
+    if (best.length < most) return found;
+    if (most >= mostLookedAt) return null;
   }
 }
 
-function joined({ database }: Connection, { match, where, values, limit }: RankedQuery): readonly RankedRecord[] {
+function joined({ database }: Connection, { match, where, values, limit }: RecordSearch): readonly RankedRecord[] {
   return database
     .prepare<unknown[], RankedRecord>(
       `SELECT r.session, r.seq, ${rank} AS rank
@@ -147,6 +191,7 @@ function filters(
 }
 
 function within(spans: readonly SessionSpan[]): Condition {
+  if (spans.length === 0) return { sql: "FALSE", values: [] };
   const values = spans.flatMap(({ owner, afterSeq, toSeq }) => [
     owner.session,
     afterSeq,

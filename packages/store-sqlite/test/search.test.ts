@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { SearchQuery, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { createSqliteStore } from "@throughline/store-sqlite";
+import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
@@ -115,6 +115,106 @@ describe("the full-text index", () => {
     expect(await found(store, "word", { key: refOf("b").key })).toEqual(["b/1", "b/2"]);
     await store.remove(ref, { purge: true });
     expect(await found(store, "word")).toEqual(["b/1", "b/2"]);
+  });
+
+  it("ranks by what the records say, whether SQLite counts the words or only the newest matches are looked at", async () => {
+    await using store = createSqliteStore({ path: join(testFolder(), "store.db"), searchFill: "on-demand" });
+    const ref = await createSession(store, "a");
+    const best = async (text: string, query: Partial<SearchQuery> = {}): Promise<number[]> => {
+      const seqs: number[] = [];
+      for await (const { seq, score } of store.search?.search({ text, ...query }) ?? []) {
+        expect(Number.isFinite(score)).toBe(true);
+        seqs.push(seq);
+      }
+      return seqs;
+    };
+    const filler = "some other words that say nothing about it at all";
+    await store.append(ref, [
+      say(`green tea ${filler}`),
+      say("green tea, green tea, green tea"),
+      say(`tea green ${filler}`),
+    ]);
+    // Few matches, of one word, of two and of a phrase.
+    expect((await best("green"))[0]).toBe(2);
+    expect((await best("green tea"))[0]).toBe(2);
+    expect(await best('"green tea"')).toEqual([2, 1]);
+    expect((await best("gre*"))[0]).toBe(2);
+    await store.append(
+      ref,
+      Array.from({ length: 500 }, (_, index) => say(`green tea n${index} ${filler}`)),
+    );
+    // A word: every match counts. A phrase: of many matches the newest do.
+    expect((await best("green"))[0]).toBe(2);
+    const phrase = await best('"green tea"');
+    expect(phrase).toHaveLength(20);
+    expect(Math.min(...phrase)).toBeGreaterThan(300);
+    expect(await best('"green tea"', { limit: 1000 })).toHaveLength(502);
+    expect(await best("green", { role: "nobody" })).toEqual([]);
+    expect(await best("green", { key: "agent:main:nowhere" })).toEqual([]);
+    expect(await best("green n499", { key: ref.key })).toEqual([503]);
+  });
+
+  it("answers within its bounds whatever is asked", async () => {
+    await using store = createSqliteStore({ path: join(testFolder(), "store.db"), searchFill: "on-demand" });
+    const ref = await createSession(store, "a");
+    await store.append(ref, [
+      say("plain words"),
+      say("中文分词 ☕️ packages/core/src/parseSessionKey.ts snake_case_name"),
+    ]);
+    const asked = [
+      '"',
+      '"plain words',
+      '""',
+      "NEAR(plain words, 2)",
+      "plain AND OR NOT",
+      "plain*words*",
+      "* ^plain",
+      "words:plain",
+      "{words names}:plain",
+      "-plain +words",
+      "'; DROP TABLE store_records; --",
+      "pl\0ain",
+      "\u0000",
+      "☕️",
+      "\ud800",
+      ")(",
+      "a".repeat(1000),
+    ];
+    for (const text of asked) expect(Array.isArray(await found(store, text)), JSON.stringify(text)).toBe(true);
+    await expect(found(store, "a".repeat(10_240))).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    for (const text of [
+      "中",
+      "中文",
+      "分词",
+      "parse session",
+      "parseSessionKey",
+      "SessionKey",
+      "core/src",
+      "snake_case_name",
+      "case",
+    ])
+      expect(await found(store, text), text).toEqual(["session-a/2"]);
+    expect(await found(store, "plain")).toEqual(["session-a/1"]);
+  });
+
+  it("answers from a backup that was put in the place of its store, with what was written since indexed anew", async () => {
+    const folder = testFolder();
+    const path = join(folder, "store.db");
+    const ref = refOf("a");
+    {
+      await using store = createSqliteStore({ path, searchFill: "on-demand" });
+      await createSession(store, "a");
+      await store.append(ref, [say("early word")]);
+      expect(await found(store, "word")).toHaveLength(1);
+      await store.maintenance?.backup(join(folder, "one.backup"));
+      await store.append(ref, [say("lost word")]);
+      expect(await found(store, "lost")).toHaveLength(1);
+    }
+    restoreSqliteBackup({ backupPath: join(folder, "one.backup"), path, keptAs: "kept" });
+    await using restored = createSqliteStore({ path });
+    expect([await found(restored, "lost"), await found(restored, "word")]).toEqual([[], ["session-a/1"]]);
+    await restored.append(ref, [say("other word")]);
+    expect(await found(restored, "word")).toEqual(["session-a/1", "session-a/2"]);
   });
 
   it("is not there under a codec", async () => {
