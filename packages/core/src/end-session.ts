@@ -1,0 +1,62 @@
+import { mainSessionKey } from "./build-session-key.ts";
+import { loadExisting } from "./open-session.ts";
+import type { Clock } from "./ports.ts";
+import { refused } from "./refused.ts";
+import { quote } from "./session-id.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { SessionStore } from "./session-store.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+export interface WaitForTurnOptions {
+  readonly clock: Clock;
+  /** 0 refuses at once. @default 15_000 */
+  readonly timeoutMs?: number;
+  /** Between two looks. @default 200 */
+  readonly pollIntervalMs?: number;
+  /** Told once, when there is something to wait for. */
+  readonly onWait?: (owner: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Waits until no turn of the session is open, or the lease of the open one ran out: a session is not taken from under a
+ * running agent. The time that passed decides, however the clock is set meanwhile.
+ * @throws {ThroughlineError} SESSION_BUSY when it took too long, ABORTED
+ */
+export async function waitForTurnEnd(
+  store: SessionStore,
+  ref: SessionRef,
+  { clock, timeoutMs = 15_000, pollIntervalMs = 200, onWait, signal }: WaitForTurnOptions,
+): Promise<void> {
+  const given = signal === undefined ? {} : { signal };
+  let waitedMs = 0;
+  for (;;) {
+    const turn = (await store.load(ref, given))?.head.turn ?? null;
+    if (turn === null || turn.leaseUntilMs <= clock.nowMs()) return;
+    if (waitedMs >= timeoutMs) {
+      const message = `${turn.owner} has a turn of ${quote(ref.key)} open, after ${waitedMs} ms of waiting.`;
+      throw new ThroughlineError("SESSION_BUSY", message, { outcome: "not-applied", details: { ...turn } });
+    }
+    if (waitedMs === 0) onWait?.(turn.owner);
+    const stepMs = Math.min(pollIntervalMs, timeoutMs - waitedMs);
+    await clock.sleep(stepMs, signal);
+    waitedMs += stepMs;
+  }
+}
+
+export interface EndSessionOptions extends WaitForTurnOptions {
+  /** Deletes it and every copy of its content. @default false: it is archived, and can be had back */
+  readonly purge?: boolean;
+}
+
+/**
+ * Ends a session when nothing runs in it. An agent's main session is reset, never taken away; its archived ones may be.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_PROTECTED, SESSION_BUSY, ABORTED
+ */
+export async function endSession(store: SessionStore, ref: SessionRef, options: EndSessionOptions): Promise<void> {
+  await loadExisting(store, ref);
+  if (ref.archiveId === undefined && ref.key === mainSessionKey(ref.agentId))
+    throw refused("SESSION_PROTECTED", `${quote(ref.key)} is the main session of its agent.`, { ...ref });
+  await waitForTurnEnd(store, ref, options);
+  await store.remove(ref, { purge: options.purge ?? false });
+}
