@@ -17,6 +17,7 @@ import { readReply } from "./read-reply.ts";
 import { RemedyLadder } from "./remedy-ladder.ts";
 import {
   createSizeGauge,
+  excessOf,
   guardedRequest,
   outputReserve,
   safePromptTokens,
@@ -51,6 +52,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
   readonly #signal: AbortSignal | null;
   /** The estimate rests on what the provider has measured of this model. */
   readonly #isMeasured: boolean;
+  /** An estimate over its upper bound, as long as no refusal has told the size. */
+  readonly #sureShare: number;
   #request: GuardedRequest;
   #recordIds: RecordIdsOfMessages;
   #limits: LearnedLimits;
@@ -92,7 +95,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#turn = options.turn ?? createGuardTurn();
     this.#ladder = new RemedyLadder(options.maxRetries ?? 2);
     this.#signal = options.signal ?? null;
-    this.#isMeasured = actual !== null || calibratedFactor(calibration, counter).observations > 0;
+    const { observations, factor, high } = calibratedFactor(calibration, counter);
+    this.#isMeasured = actual !== null || observations > 0;
+    this.#sureShare = factor / high;
     this.#recordIds = recordIds;
     this.#limits = limits;
     this.#window = smallerWindow(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
@@ -106,7 +111,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     if (this.#isAborted()) return "aborted";
     const size = await this.#measure();
     if (this.#isAborted()) return "aborted";
-    const kind = this.#excess(size);
+    const kind = excessOf(size, this.#window, this.#request.maxOutputTokens, this.#options.leastOutputTokens ?? 1024);
     if (kind === null) return "fits";
     this.#kind = kind;
     if (this.#attempts.length === 0) {
@@ -191,16 +196,6 @@ class CallRun<Reply> implements GuardRun<Reply> {
     if (tokens > room || tokens < room * 0.85) return highTokens;
     this.#counted = await countedBy(this.#options, this.#request);
     return this.#counted ?? highTokens;
-  }
-
-  /** What does not fit; null when everything does or nothing is known. */
-  #excess(size: number): OverflowKind | null {
-    if (this.#window === null) return null;
-    const asked = this.#request.maxOutputTokens;
-    if (size + outputReserve(this.#window, asked) <= this.#window) return null;
-    if (asked === null || size >= this.#window) return "input";
-    const least = Math.min(this.#options.leastOutputTokens ?? 1024, asked);
-    return size + least <= this.#window ? "io" : "input";
   }
 
   async #judgeReply(reply: Reply, attempt: number): Promise<GuardStep> {
@@ -317,7 +312,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   #target(): number | null {
-    return this.#window === null ? null : safePromptTokens(this.#window, this.#request.maxOutputTokens);
+    const sure = this.#gauge.correction === 1 ? this.#sureShare : 1;
+    return this.#window === null ? null : safePromptTokens(this.#window, this.#request.maxOutputTokens, sure);
   }
 
   async #compact(): Promise<Remedied | null> {

@@ -6,20 +6,37 @@ import {
   type TokenCounter,
 } from "@throughline/tokens";
 import type { GuardedRequest, GuardRequest } from "./guard-options.ts";
+import type { OverflowKind } from "./overflow.ts";
 
 /**
  * What system, tools and messages may have at most so that a full answer fits and estimates may be a little off: a
- * tenth of the window is left, or the answer and 2 % if that is more. 200,000 tokens leave 180,000.
+ * tenth of the window is left, or the answer and 2 % if that is more. 200,000 tokens leave 180,000. Of an estimate that is
+ * less sure up to 15 % more is left, so that what is cut by it need not be cut twice.
+ *
+ * @param sureShare the estimate over its upper bound
  */
-export function safePromptTokens(windowTokens: number, maxOutputTokens: number | null): number {
+export function safePromptTokens(windowTokens: number, maxOutputTokens: number | null, sureShare = 1): number {
   // A budget as large as a small window is lowered later; it must not leave a prompt of nothing.
   const output = Math.min(outputReserve(windowTokens, maxOutputTokens), windowTokens / 4);
-  return Math.floor(windowTokens - Math.max(output + windowTokens * 0.02, windowTokens * 0.1));
+  const safe = windowTokens - Math.max(output + windowTokens * 0.02, windowTokens * 0.1);
+  return Math.floor(Math.max(safe * 0.85, Math.min(safe, (windowTokens - output) * sureShare)));
 }
 
 /** What providers take the answer's budget for: a part of the window. Null when it is not sent. */
 export function outputReserve(windowTokens: number, maxOutputTokens: number | null): number {
   return maxOutputTokens === null ? 0 : Math.min(maxOutputTokens, windowTokens);
+}
+
+/** What does not fit; null when everything does or nothing is known. */
+export function excessOf(
+  promptTokens: number,
+  windowTokens: number | null,
+  maxOutputTokens: number | null,
+  leastOutputTokens: number,
+): OverflowKind | null {
+  if (windowTokens === null || promptTokens + outputReserve(windowTokens, maxOutputTokens) <= windowTokens) return null;
+  if (maxOutputTokens === null || promptTokens >= windowTokens) return "input";
+  return promptTokens + Math.min(leastOutputTokens, maxOutputTokens) <= windowTokens ? "io" : "input";
 }
 
 /** Estimates requests, the unchanged one by its last actual, and corrects by what a provider said of one. */
