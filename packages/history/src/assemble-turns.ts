@@ -34,6 +34,8 @@ export class TurnAssembly {
   /** True while the last turn is a summary in the provider's own form: a reply after it needs a user message between. */
   private isAfterSignedSummary = false;
   private lastItem: RepairedItem = { recordId: "", place: 0 };
+  /** The items of each reply; kept only where a reply at the end is to go, which has to name them all. */
+  private readonly itemsOf: WeakMap<AssistantTurn, RepairedItem[]> | null;
 
   constructor(rules: ReplayRules, report: ReportRepair, base: TurnAssembly | null = null) {
     this.rules = rules;
@@ -41,6 +43,7 @@ export class TurnAssembly {
     this.base = base;
     this.callIds = createCallIds(rules.callIds, base?.callIds.state ?? null);
     this.toolNames = createToolNames(rules.toolNames, base?.toolNames.given ?? null);
+    this.itemsOf = base?.itemsOf ?? (rules.trailingAssistant === "remove" ? new WeakMap() : null);
     if (base === null) return;
     this.baseCount = base.ownTurns.length;
     this.hasBegun = base.hasBegun;
@@ -95,6 +98,7 @@ export class TurnAssembly {
           ? { role: "assistant", blocks: [...last.blocks] }
           : last;
     this.ownTurns.push(copy);
+    if (last.role === "assistant") this.itemsOf?.set(copy as AssistantTurn, [...(this.itemsOf.get(last) ?? [])]);
     return copy;
   }
 
@@ -168,11 +172,13 @@ export class TurnAssembly {
       const turn: AssistantTurn = { role: "assistant", blocks: [] };
       this.ownTurns.push(turn);
       this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
+      this.itemsOf?.set(turn, [item]);
       this.addBlocks(this.open, item, item.kept);
     } else {
       this.report("assistant-merged", item, null, this.open.last.recordId);
       const isAnother = this.open.last.stopReason !== null && !continuesReply(item, this.open.last);
       this.open.last = item;
+      this.itemsOf?.get(this.open.turn)?.push(item);
       this.addBlocks(this.open, item, isAnother ? this.withoutBound(item) : item.kept);
     }
     this.sawResult = false;
@@ -316,7 +322,8 @@ export class TurnAssembly {
     switch (isSummary ? "continue" : wanted) {
       case "remove": {
         const text = last.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n");
-        this.report("trailing-assistant-removed", this.lastItem, text);
+        for (const item of this.itemsOf?.get(last) ?? [this.lastItem])
+          this.report("trailing-assistant-removed", item, text);
         this.ownTurns.pop();
         // Where replies are not merged, several may stand at the end.
         if (this.lastTurn()?.role === "assistant") this.finishTrailing(wanted);
