@@ -24,6 +24,10 @@ export interface FindingRule {
 }
 
 const table = {
+  BACKUP_FAILED: {
+    severity: "warning",
+    remedy: "Look at the reason; the backups made before are kept. Run `throughline verify --full`.",
+  },
   BYTE_ORDER_MARK: { severity: "info", remedy: "Nothing to do: the mark is kept and skipped." },
   BATCH_INCOMPLETE: {
     severity: "warning",
@@ -105,6 +109,10 @@ const table = {
   TOOL_CALL_UNANSWERED: { severity: "info", remedy: "Nothing to do: an error result is sent in its place." },
   TOOL_RESULT_ORPHAN: { severity: "info", remedy: "Nothing to do: the result is not sent." },
   UNKNOWN_TYPE: { severity: "info", remedy: "Nothing to do: the record is kept and left out of the context." },
+  VACUUM_DUE: {
+    severity: "warning",
+    remedy: "VACUUM (ANALYZE) the table that is named, and end the transaction that keeps autovacuum from it.",
+  },
   VERSION_MIGRATED: {
     severity: "info",
     remedy: "Nothing to do: the older version is read as version 3; the file is not touched.",
