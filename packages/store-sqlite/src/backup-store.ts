@@ -8,8 +8,8 @@ const pagesAtOnce = 256;
 
 /**
  * A consistent copy of the whole store while others write: the state of the moment it was begun. The log cannot be cut
- * until it is done.
- * @throws {ThroughlineError} EXPORT_EXISTS, ABORTED, STORE_FULL, STORE_IO
+ * until it is done. The copy is checked before it gets its name.
+ * @throws {ThroughlineError} EXPORT_EXISTS, ABORTED, STORE_FULL, STORE_IO, STORE_CORRUPT (the store is damaged)
  */
 export async function backupStore(
   { path, driver }: Pick<OpenOptions, "path" | "driver">,
@@ -33,7 +33,7 @@ export async function backupStore(
       },
     });
     database.exec("COMMIT");
-    assertOurs(part, driver);
+    assertBackup(part, driver);
     putInPlace(part, to);
     return { sizeBytes: sizeOf(to) };
   } catch (error) {

@@ -1,3 +1,4 @@
+export type { BackupPolicy } from "./backup-keeper.ts";
 export { restoreSqliteBackup } from "./backup-store.ts";
 export type { RestoreOptions } from "./backup-store.ts";
 export type { SqliteDriver } from "./open-connection.ts";

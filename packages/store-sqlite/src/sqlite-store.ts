@@ -5,6 +5,7 @@ import { createCapabilities, createHandleLife } from "@throughline/core/store-ha
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
+import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
@@ -44,6 +45,8 @@ export interface SqliteStoreOptions {
    * and a finding says so. Without a backup nothing is touched. @default true
    */
   readonly recover?: boolean;
+  /** Copies of the store made beside it by whoever writes to it, and checked. @default none but before a migration */
+  readonly backups?: BackupPolicy;
   /** When the full-text index is filled: behind the turns, or only when somebody searches. @default "background" */
   readonly searchFill?: SearchFill;
   /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
@@ -83,6 +86,7 @@ class SqliteStore implements core.SessionStore {
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
   readonly #filler: SearchFiller | null = null;
+  readonly #backups: BackupKeeper | null = null;
 
   constructor(options: SqliteStoreOptions) {
     const { path, create = true, codec, clock = systemClock } = options;
@@ -113,6 +117,11 @@ class SqliteStore implements core.SessionStore {
     this.watch = createWatch(this.#handle);
     this.fork = createFork(this.#handle);
     this.maintenance = createMaintenance(this.#handle, open);
+    if (options.backups !== undefined) {
+      const backups = new BackupKeeper(open, options.backups, clock, (finding) => this.#handle.tell(finding));
+      this.#handle.follow(() => backups.poke());
+      this.#backups = backups;
+    }
     if (search === null) return;
     const filler = new SearchFiller(this.#handle, search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());
@@ -188,7 +197,9 @@ class SqliteStore implements core.SessionStore {
   }
 
   close(): Promise<void> {
-    return this.#handle.close(async () => this.#filler?.stop());
+    return this.#handle.close(async () => {
+      await Promise.all([this.#filler?.stop(), this.#backups?.stop()]);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -203,20 +203,34 @@ export function backupsBeside(path: string): readonly string[] {
     .toSorted((one, other) => lstatSync(other).mtimeMs - lstatSync(one).mtimeMs);
 }
 
-/** Runs the work while a file says that this process is at it; false when another one is. */
-export function alone(path: string, work: () => void): boolean {
+/** The copies that were made of a store by itself, the newest first. Their names say when. */
+export function automaticBackups(path: string): readonly { readonly path: string; readonly madeAtMs: number }[] {
+  return backupsBeside(path)
+    .filter((each) => each.endsWith(".auto.backup"))
+    .map((each) => ({ path: each, madeAtMs: lstatSync(each).mtimeMs }));
+}
+
+/** Lets a file say that this process is at something, until what is given back is called; null when another one is. */
+export function claim(path: string): (() => void) | null {
   try {
     writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
   } catch (error) {
     if (nativeCode(error) !== "EEXIST") throw error;
-    if (isAlive(Number(readFileSync(path, "utf8")))) return false;
+    if (isAlive(Number(readFileSync(path, "utf8")))) return null;
     // Whoever was at it was killed; what it had begun is begun again.
     writeFileSync(path, String(process.pid));
   }
+  return () => rmSync(path, { force: true });
+}
+
+/** Runs the work while a file says that this process is at it; false when another one is. */
+export function alone(path: string, work: () => void): boolean {
+  const release = claim(path);
+  if (release === null) return false;
   try {
     work();
   } finally {
-    rmSync(path, { force: true });
+    release();
   }
   return true;
 }

@@ -110,7 +110,7 @@ export class StoreHandle {
     this.#opening ??= this.#patiently(() => {
       const connection = this.#connect();
       const log = new LogKeeper(this.scene.path, {
-        tell: (finding) => this.#tell(finding),
+        tell: (finding) => this.tell(finding),
         fail: (error) => writes.end(error),
       });
       const writes: WriteQueue = new WriteQueue(this.scene, connection, (events) => {
@@ -134,13 +134,13 @@ export class StoreHandle {
     const remote = fileSystemOf(path);
     try {
       const connection = openConnection(this.#options);
-      if (remote !== null) this.#tell(createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path }));
+      if (remote !== null) this.tell(createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path }));
       return connection;
     } catch (error) {
       const finding =
         this.#options.recover && isUnreadable(error) ? recoverStore(this.#options, clock.nowMs(), error) : null;
       if (finding === null) throw error;
-      this.#tell(finding);
+      this.tell(finding);
       return openConnection(this.#options);
     }
   }
@@ -159,7 +159,8 @@ export class StoreHandle {
     }
   }
 
-  #tell(finding: Finding): void {
+  /** Tells the listener of what was noticed about the file. */
+  tell(finding: Finding): void {
     this.life.announce({ name: "finding", ref: null, finding });
   }
 
