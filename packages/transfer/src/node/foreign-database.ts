@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
+import { builtinSqlite } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { openSource } from "./source-files.ts";
 
@@ -102,7 +103,9 @@ function wrap(path: string, database: nodeSqlite.DatabaseSync, folder: string | 
 }
 
 function connect(path: string, { isImmutable }: { readonly isImmutable: boolean }): nodeSqlite.DatabaseSync {
-  const { DatabaseSync } = sqlite();
+  const library = builtinSqlite();
+  if (library === undefined) throw unreadable(path, new Error("this Node has no node:sqlite"));
+  const { DatabaseSync } = library;
   try {
     const url = new URL(`${pathToFileURL(path).href}${isImmutable ? "?immutable=1" : ""}`);
     const database = new DatabaseSync(url, { readOnly: true, enableForeignKeyConstraints: false });
@@ -117,24 +120,6 @@ function connect(path: string, { isImmutable }: { readonly isImmutable: boolean 
     }
   } catch (error) {
     throw unreadable(path, error);
-  }
-}
-
-let loaded: typeof nodeSqlite | null = null;
-
-/** Node 22 says on stderr that SQLite is experimental; that one line is left out. */
-function sqlite(): typeof nodeSqlite {
-  if (loaded !== null) return loaded;
-  const emitWarning = process.emitWarning;
-  process.emitWarning = ((warning: string | Error, ...rest: readonly unknown[]) => {
-    const text = typeof warning === "string" ? warning : warning.message;
-    if (!text.startsWith("SQLite is an experimental feature")) Reflect.apply(emitWarning, process, [warning, ...rest]);
-  }) as typeof process.emitWarning;
-  try {
-    loaded = process.getBuiltinModule("node:sqlite");
-    return loaded;
-  } finally {
-    process.emitWarning = emitWarning;
   }
 }
 
