@@ -2,11 +2,14 @@
 // node --conditions=@throughline/source benchmarks/sqlite-append.ts [rounds] [turns]
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { crc32 } from "node:zlib";
 import type { AppendOptions, SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import { schemaSteps } from "../packages/store-sqlite/src/schema.ts";
 
 interface RawDatabase {
   pragma(text: string): unknown;
@@ -28,11 +31,67 @@ const messages: readonly { readonly role: string; readonly content: string }[] =
   { role: "assistant", content: "a".repeat(500) },
 ];
 
-/** The same columns without any rule: what SQLite itself takes for four rows made durable. */
-function createControl(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): { turn(): void; close(): void } {
+interface Control {
+  turn(): void;
+  close(): void;
+}
+
+function openRaw(path: string, synchronous: "FULL" | "NORMAL"): RawDatabase {
   const database = new Database(path);
   for (const setting of ["page_size = 8192", "journal_mode = WAL", `synchronous = ${synchronous}`])
     database.pragma(setting);
+  return database;
+}
+
+function lineOf(seq: number, message: object): string {
+  const [id, parentId] = [idOf(seq), seq === 1 ? null : idOf(seq - 1)];
+  return JSON.stringify({ type: "message", id, parentId, timestamp: "2026-01-02T03:04:05.006Z", message });
+}
+
+function idOf(seq: number): string {
+  return `${1_700_000_000_000 + seq}_00000000`;
+}
+
+/**
+ * The rows a turn of the store writes, in its own schema with its own indexes: four records with their columns and
+ * checksums, and the session's row. No rule, no queue, no promise: what SQLite and the driver take for them.
+ */
+function createControl(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): Control {
+  const database = openRaw(path, synchronous);
+  for (const { sql } of schemaSteps) database.exec(sql);
+  database.exec(
+    `INSERT INTO store_sessions (namespace, agent_id, key, archived, session_id, revision, last_seq, fence, message_count, created_at_ms,
+       updated_at_ms, updated_slot, ids_to_seq, keyed_next, keyed_rows, keyed_sweep_at, keyed_horizon_ms)
+     VALUES ('', 'main', 'agent:main:raw', 0, 'raw', 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 5120, -1)`,
+  );
+  const [begin, commit] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
+  const insert = database.prepare(
+    `INSERT INTO store_records (session, seq, id, parent_id, type, side, ts_ms, stored_at_ms, bytes, crc, role, tool_name, text)
+     VALUES (1, ?, ?, ?, 'message', 0, ?, ?, ?, ?, ?, NULL, ?)`,
+  );
+  const update = database.prepare(
+    "UPDATE store_sessions SET last_seq = ?, head_id = ?, message_count = ?, updated_at_ms = ? WHERE session = 1",
+  );
+  let seq = 0;
+  return {
+    turn() {
+      begin.run();
+      for (const message of messages) {
+        const text = lineOf(++seq, message);
+        const parentId = seq === 1 ? null : idOf(seq - 1);
+        const nowMs = 1_700_000_000_000 + seq;
+        insert.run(seq, idOf(seq), parentId, nowMs, nowMs, Buffer.byteLength(text), crc32(text), message.role, text);
+      }
+      update.run(seq, idOf(seq), seq, 1_700_000_000_000 + seq);
+      commit.run();
+    },
+    close: () => database.close(),
+  };
+}
+
+/** Only the texts, in a table of their own with one index: less than any store of sessions could write. */
+function createBareControl(path: string): Control {
+  const database = openRaw(path, "FULL");
   database.exec(
     "CREATE TABLE records (record INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (session, seq)) STRICT",
   );
@@ -42,17 +101,7 @@ function createControl(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): {
   return {
     turn() {
       begin.run();
-      for (const message of messages)
-        insert.run(
-          ++seq,
-          JSON.stringify({
-            type: "message",
-            id: `${1_700_000_000_000 + seq}_00000000`,
-            parentId: null,
-            timestamp: "2026-01-02T03:04:05.006Z",
-            message,
-          }),
-        );
+      for (const message of messages) insert.run(++seq, lineOf(seq, message));
       commit.run();
     },
     close: () => database.close(),
@@ -92,12 +141,13 @@ function spread(values: readonly number[]): string {
 }
 
 /** Turns are taken in small blocks, one contestant after the other, so that a slow moment of the disk meets all of them. */
-const blockTurns = 20;
+const blockTurns = 50;
 
 const controls = {
   first: createControl(join(folder, "first.db")),
   second: createControl(join(folder, "second.db")),
   relaxed: createControl(join(folder, "relaxed.db"), "NORMAL"),
+  bare: createBareControl(join(folder, "bare.db")),
 };
 // The index has a benchmark of its own.
 const store = createSqliteStore({ path: join(folder, "store.db"), searchFill: "on-demand" });
@@ -109,6 +159,7 @@ async function repeat(count: number, work: (index: number) => unknown): Promise<
 }
 
 const contestants: Readonly<Record<string, (count: number) => Promise<void>>> = {
+  "four texts": (count) => repeat(count, () => controls.bare.turn()),
   raw: (count) => repeat(count, () => controls.first.turn()),
   store: (count) => repeat(count, () => turn(store, refOf(0))),
   "raw again": (count) => repeat(count, () => controls.second.turn()),
@@ -129,15 +180,20 @@ for (let round = 0; round < rounds; round++) {
       means[name] = (means[name] ?? 0) + (await meanMicroseconds(turns, () => work(blockTurns)));
     }
   }
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
   const many = await meanMicroseconds(turns * 4, async () => {
     await Promise.all(Array.from({ length: 64 }, (_, index) => repeat(turns / 16, () => turn(store, refOf(index)))));
   });
+  delay.disable();
+  note("64 sessions at once, longest stall, ms", delay.max / 1e6);
   const serial = means["store"] ?? 0;
   const raw = ((means["raw"] ?? 0) + (means["raw again"] ?? 0)) / 2;
   for (const [name, mean] of Object.entries(means)) note(`${name}, us a turn`, mean);
   note("64 sessions at once, us a turn", many);
   note("raw again / raw", (means["raw again"] ?? 0) / (means["raw"] ?? 1));
   note("STORE / RAW", serial / raw);
+  note("store / four texts", serial / (means["four texts"] ?? 1));
   note("process / raw NORMAL", (means["store, process"] ?? 0) / (means["raw, NORMAL"] ?? 1));
   note("with entry and key / without", (means["store, entry and key"] ?? 0) / serial);
   note("with given ids / without", (means["store, given ids"] ?? 0) / serial);
@@ -147,4 +203,7 @@ await store.close();
 for (const control of Object.values(controls)) control.close();
 rmSync(folder, { recursive: true });
 process.stdout.write(`${rounds} rounds of ${turns} turns, 4 records each; min / median / max\n`);
+const totalOf = (name: string): number => (columns[`${name}, us a turn`] ?? []).reduce((sum, each) => sum + each, 0);
+const ofAll = (totalOf("store") * 2) / (totalOf("raw") + totalOf("raw again"));
+process.stdout.write(`${"STORE / RAW, mean of all turns".padEnd(42)} ${ofAll.toFixed(2)}\n`);
 for (const [name, values] of Object.entries(columns)) process.stdout.write(`${name.padEnd(42)} ${spread(values)}\n`);
