@@ -203,6 +203,7 @@ export class EntriesLog {
     this.all();
     this.#isAhead = true;
     this.#image.apply(change);
+    this.damage.mend(change);
   }
 
   /** Writes the log anew with the rows as they are now, so that nothing of what is gone stays in it. Under the entries lock. */
