@@ -64,19 +64,32 @@ export function checkpointPatch(state: CheckpointState): Readonly<Record<string,
   return { [field]: state };
 }
 
-/** The phase a state is in at a time. */
+/** The phase a state is in at a time. A clock that was set back makes no wait and no claim longer than the longest there is. */
 export function phaseAt(state: CheckpointState, nowMs: number): CheckpointPhase {
-  if (state.running !== null && state.running.untilMs > nowMs) return "running";
-  return state.running !== null || state.notBeforeMs > nowMs ? "backing-off" : "idle";
+  if (isClaimed(state, nowMs)) return "running";
+  return state.running !== null || waitMsAt(state, nowMs) > 0 ? "backing-off" : "idle";
+}
+
+/** Whether a process is believed to make one. */
+export function isClaimed({ running }: CheckpointState, nowMs: number): boolean {
+  return running !== null && running.untilMs > nowMs && running.untilMs - nowMs <= longestClaimMs;
+}
+
+/** How long no writer is asked. */
+export function waitMsAt({ notBeforeMs }: CheckpointState, nowMs: number): number {
+  const waitMs = notBeforeMs - nowMs;
+  return waitMs > maxDelayMs ? 0 : Math.max(0, waitMs);
 }
 
 /** A process that is gone leaves its checkpoint behind: it counts as failed, and its threshold may fire again. */
 export function afterExpiry(state: CheckpointState, nowMs: number): CheckpointState {
-  return state.running === null || state.running.untilMs > nowMs ? state : afterFailure(state, nowMs);
+  return state.running === null || isClaimed(state, nowMs) ? state : afterFailure(state, nowMs);
 }
 
 const firstDelayMs = 60_000;
 const maxDelayMs = 3_600_000;
+/** A day and what an append may take: deadlines are no longer. */
+const longestClaimMs = 86_460_000;
 
 /** What is kept when no writer gave one: each wait is twice the one before. */
 export function afterFailure(state: CheckpointState, nowMs: number): CheckpointState {

@@ -1,5 +1,5 @@
 import type { SessionEntry } from "@throughline/core";
-import { countUserMessages, phaseAt, readCheckpointState } from "./checkpoint-state.ts";
+import { countUserMessages, isClaimed, phaseAt, readCheckpointState, waitMsAt } from "./checkpoint-state.ts";
 import type { CheckpointPhase } from "./checkpoint-steps.ts";
 
 /** For people: where the checkpoints of a session stand. */
@@ -21,7 +21,8 @@ export interface CheckpointStatus {
 /** Reads it from an entry. */
 export function checkpointStatus(entry: SessionEntry, nowMs: number): CheckpointStatus {
   const state = readCheckpointState(entry);
-  const { lastId, failures, notBeforeMs, countedMessages, running } = state;
+  const { lastId, failures, countedMessages, running } = state;
+  const waitMs = waitMsAt(state, nowMs);
   const userMessages = countUserMessages(entry);
   return {
     phase: phaseAt(state, nowMs),
@@ -29,7 +30,7 @@ export function checkpointStatus(entry: SessionEntry, nowMs: number): Checkpoint
     userMessages,
     userMessagesSince: Math.max(0, userMessages - countedMessages),
     failures,
-    retryInMs: notBeforeMs > nowMs ? notBeforeMs - nowMs : null,
-    running: running === null || running.untilMs <= nowMs ? null : { owner: running.owner, untilMs: running.untilMs },
+    retryInMs: waitMs > 0 ? waitMs : null,
+    running: running === null || !isClaimed(state, nowMs) ? null : { owner: running.owner, untilMs: running.untilMs },
   };
 }

@@ -19,6 +19,7 @@ import {
   checkpointPatch,
   countPatch,
   countUserMessages,
+  isClaimed,
   phaseAt,
   readCheckpointState,
   type CheckpointState,
@@ -69,7 +70,7 @@ class StoreCheckpointer implements Checkpointer {
     const state = readCheckpointState(entry);
     const { due, percent } = checkpointTrigger(state, measured(entry, state, size), settings);
     const step = checkpointSteps[phaseAt(state, nowMs)][due === null ? "not-due" : "due"];
-    const isExpired = state.running !== null && state.running.untilMs <= nowMs;
+    const isExpired = state.running !== null && !isClaimed(state, nowMs);
     if (step?.starts !== true || due === null) {
       if (isExpired) void this.start(ref, () => this.expire(ref));
       return null;
@@ -152,7 +153,7 @@ class StoreCheckpointer implements Checkpointer {
   ): Promise<NoCheckpointReason | null> {
     let refusal: NoCheckpointReason | null = null;
     await this.change(ref, (now, entry) => {
-      const held = now.running !== null && now.running.untilMs > this.options.clock.nowMs();
+      const held = isClaimed(now, this.options.clock.nowMs());
       const claimed = held ? null : claim(now, entry);
       refusal = held ? "in-the-making" : claimed === null ? "not-due" : null;
       return claimed === null ? now : { ...claimed, running };

@@ -32,6 +32,10 @@ describe("the phases of SPEC.md", () => {
     expect(phaseAt({ ...freshCheckpointState, running }, 499)).toBe("running");
     expect(phaseAt({ ...freshCheckpointState, running }, 500)).toBe("backing-off");
     expect(phaseAt({ ...freshCheckpointState, notBeforeMs: 500 }, 499)).toBe("backing-off");
+    // A clock that was set back by days.
+    const nextWeekMs = 7 * 86_400_000;
+    expect(phaseAt({ ...freshCheckpointState, notBeforeMs: nextWeekMs }, 0)).toBe("idle");
+    expect(phaseAt({ ...freshCheckpointState, running: { ...running, untilMs: nextWeekMs } }, 0)).toBe("backing-off");
     const failed = afterFailure({ ...freshCheckpointState, running }, 1000);
     expect(failed).toMatchObject({ failures: 1, notBeforeMs: 61_000, running: null });
     expect(afterFailure(failed, 1000).notBeforeMs).toBe(121_000);

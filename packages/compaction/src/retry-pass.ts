@@ -13,6 +13,7 @@ import {
 } from "@throughline/core";
 import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
 import type { ExtractedDetails } from "./compaction-details.ts";
+import type { TokenMeasure } from "./compaction-work.ts";
 import { tell } from "./compaction-event.ts";
 import { stepFrom } from "./compaction-steps.ts";
 import { extractDetails } from "./extract-details.ts";
@@ -40,10 +41,12 @@ export class RetryPass {
   private readonly signal: AbortSignal | null;
   /** The session the pass began with: a reset puts another one under the key. */
   private sessionId: string | null = null;
+  private measure: TokenMeasure;
 
   constructor(options: SummaryRetryOptions, ref: SessionRef, signal: AbortSignal | null) {
     this.options = { ...options, stopgap: options.stopgap ?? false };
     this.ref = ref;
+    this.measure = options.measure;
     this.signal = signal;
   }
 
@@ -54,6 +57,7 @@ export class RetryPass {
     for (;;) {
       const state = await loadExisting(this.options.store, this.ref);
       this.sessionId ??= state.sessionId;
+      this.measure = this.options.measureFor?.(state.entry) ?? this.options.measure;
       if (state.sessionId !== this.sessionId) return outcomes;
       const known = readRetries(state.entry);
       const fromSeq = scan ? 1 : Math.min(...Object.values(known).map((retry) => retry.fromSeq));
@@ -109,7 +113,7 @@ export class RetryPass {
       return { kind: "settled", summaryId: id };
     }
     const nowMs = this.options.clock.nowMs();
-    let state: RetryState = this.options.stopgap ? "due" : retryStateAt(retry, nowMs);
+    let state: RetryState = this.options.stopgap ? "due" : retryStateAt(retry, nowMs, this.options);
     if (state === "given-up") return { kind: "given-up", summaryId: id };
     if (state === "waiting") return { kind: "waiting", summaryId: id, nextAtMs: retry.nextAtMs ?? nowMs };
     state = stepFrom(retrySteps, state, "begun");
@@ -150,7 +154,8 @@ export class RetryPass {
 
   /** Null when no summariser gave one that passes. */
   private async summarize(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<string | null> {
-    const { measure, clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000 } = this.options;
+    const { measure } = this;
+    const { clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000 } = this.options;
     const removed = removedMessages(summary, records);
     if (removed.length === 0) return null;
     const { previousSummaryId } = summary.details;
@@ -191,7 +196,7 @@ export class RetryPass {
       return { text: prose + summary.summary.slice(proseOf(summary.summary).length), details };
     }
     const extracted = extractDetails(removedMessages(summary, records));
-    const { countText } = this.options.measure;
+    const { countText } = this.measure;
     const text = summaryText({ prose, details: extracted, maxDetailTokens: 350, countText });
     return { text, details: { ...details, ...extracted } };
   }

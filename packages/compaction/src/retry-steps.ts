@@ -45,17 +45,27 @@ export interface RetryLimits {
   readonly maxDelayMs?: number;
 }
 
-/** The state of a pending retry at a time. Running and improved ones are not kept: the log tells. */
-export function retryStateAt(retry: PendingRetry, nowMs: number): "due" | "waiting" | "given-up" {
+/**
+ * The state of a pending retry at a time. Running and improved ones are not kept: the log tells. A clock that was set back
+ * makes no wait longer than the longest there is.
+ */
+export function retryStateAt(
+  retry: PendingRetry,
+  nowMs: number,
+  { maxDelayMs = longestDelayMs }: RetryLimits = {},
+): "due" | "waiting" | "given-up" {
   if (retry.nextAtMs === null) return "given-up";
-  return retry.nextAtMs <= nowMs ? "due" : "waiting";
+  const waitMs = retry.nextAtMs - nowMs;
+  return waitMs > 0 && waitMs <= maxDelayMs ? "waiting" : "due";
 }
+
+const longestDelayMs = 3_600_000;
 
 /** What is kept after a failed attempt. */
 export function afterFailure(retry: PendingRetry, nowMs: number, limits: RetryLimits): PendingRetry {
   const attempts = retry.attempts + 1;
   if (attempts >= (limits.maxAttempts ?? 8)) return { ...retry, attempts, nextAtMs: null };
-  const delayMs = Math.min((limits.firstDelayMs ?? 60_000) * 2 ** (attempts - 1), limits.maxDelayMs ?? 3_600_000);
+  const delayMs = Math.min((limits.firstDelayMs ?? 60_000) * 2 ** (attempts - 1), limits.maxDelayMs ?? longestDelayMs);
   return { ...retry, attempts, nextAtMs: nowMs + delayMs };
 }
 

@@ -3,6 +3,7 @@ import {
   type AppendResult,
   type Clock,
   type RecordIds,
+  type SessionEntry,
   type SessionRef,
   type SessionStore,
   type Summarizer,
@@ -21,6 +22,8 @@ export interface SummaryRetryOptions extends RetryLimits {
   /** The same chain that compaction asks. */
   readonly summarizers: readonly Summarizer[];
   readonly measure: TokenMeasure;
+  /** How the tokens of a session are counted, by what its entry keeps of the tokenizer. @default `measure` */
+  readonly measureFor?: (entry: SessionEntry) => TokenMeasure;
   /** @default none: no other process works on these sessions */
   readonly lease?: RetryLease;
   /** Of one summary, in tokens. @default 2000 */

@@ -11,7 +11,7 @@ import {
   runRetryLoop,
   tokenMeasure,
 } from "@throughline/compaction";
-import type { RetryOutcome, SummaryRetry, SummaryRetryOptions } from "@throughline/compaction";
+import type { RetryOutcome, SummaryRetry, SummaryRetryOptions, TokenMeasure } from "@throughline/compaction";
 import { emptyCalibration } from "@throughline/tokens";
 import { HandClock } from "./hand-clock.ts";
 import {
@@ -194,6 +194,20 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(kinds(await retry([summarizer(told)]).run(ref))).toEqual(["improved", "improved"]);
     expect(JSON.stringify((await contextOf(store)).messages)).not.toContain("hunter2secret");
     expect(await retry([summarizer(told)]).run(ref, { scan: true })).toEqual([]);
+  });
+
+  it("are counted by what the session has learned of its tokenizer", async () => {
+    await begin(store, turns(40));
+    await compact();
+    const measured: string[] = [];
+    const measureFor = ({ sessionId }: { sessionId: string }): TokenMeasure => {
+      measured.push(sessionId);
+      // Every text has more tokens than everything it could replace.
+      return { countMessage: () => 1, countText: (text) => (text === "" ? 0 : 1_000_000) };
+    };
+    const model = summarizer(better);
+    expect(kinds(await retry([model], { measureFor }).run(ref))).toEqual(["failed"]);
+    expect(new Set(measured)).toEqual(new Set([(await store.load(ref))?.sessionId]));
   });
 
   it("stay with their session: after a reset the new one gets none of the old", async () => {

@@ -50,5 +50,7 @@ describe("the states of SPEC.md", () => {
     expect(waits).toEqual([1100, 1200, 1300, 1300, null]);
     expect([1099, 1100].map((nowMs) => retryStateAt({ ...retry, nextAtMs: 1100 }, nowMs))).toEqual(["waiting", "due"]);
     expect(retryStateAt(retry, 1e15)).toBe("given-up");
+    // A clock that was set back by more than the longest wait.
+    expect(retryStateAt({ ...retry, nextAtMs: 86_400_000 }, 1000)).toBe("due");
   });
 });

@@ -202,4 +202,15 @@ describe("a compaction that is begun before it is due", () => {
     expect(slow.asked()).toBe(0);
     await sessions.close();
   });
+
+  it("settings that the window does not leave as they are, are said once for each window [CFG-08]", async () => {
+    const script = createScriptedModel();
+    const { sessions, events } = scripted(script, { compaction: { reserveTokens: 30_000 } });
+    await using session = await sessions.open(key);
+    await talk(session, script, 1, 3);
+    expect(events.filter(({ name }) => name === "compaction.repaired")).toMatchObject([
+      { repairs: [{ key: "reserveTokens", given: 30_000, used: 5000 }] },
+    ]);
+    await sessions.close();
+  });
 });

@@ -79,8 +79,7 @@ class OpenAgentSessions implements AgentSessions {
     this.#parts = partsOf({ ...given, clock, ids }, owner, (ref) => this.#refresh(ref));
     this.#sessions = createSessions({ ...sessionOptions(given, this.#parts), clock, random, owners, estimator });
     const { store, summarizers, model, retry = {}, compaction = {}, breakers = null } = given;
-    const { maxAttempts = defaultMaxAttempts } = retry;
-    this.#hand = new HandWork({ parts: this.#parts, estimator, breakers, maxAttempts });
+    this.#hand = new HandWork({ parts: this.#parts, estimator, breakers, limits: retry });
     this.#retries = new SummaryRetries({
       store,
       clock,
@@ -153,9 +152,6 @@ class OpenAgentSessions implements AgentSessions {
   }
 }
 
-/** The retry's own default. */
-const defaultMaxAttempts = 8;
-
 type Filled = AgentSessionsOptions & Required<Pick<AgentSessionsOptions, "clock" | "ids">>;
 
 function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => Promise<void>): WholeTurnParts {
@@ -195,6 +191,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     listener,
     flush: flush?.enabled === false ? null : flush,
     compactor,
+    compaction: settings,
     background: isBeside
       ? new BackgroundCompactions({ compactor, percent: backgroundPercent ?? 90, listener, refresh })
       : null,

@@ -1,5 +1,5 @@
 import { checkpointStatus, type CheckpointStatus } from "@throughline/checkpoint";
-import { readRetries } from "@throughline/compaction";
+import { readRetries, type RetryLimits } from "@throughline/compaction";
 import type { SessionEntry } from "@throughline/core";
 import { readFlushState, type FlushPhase } from "@throughline/memory-flush";
 import type { Gauge } from "@throughline/tokens";
@@ -70,10 +70,16 @@ export interface AgentSessionStatus {
 }
 
 /** The pending retries of an entry, those that come first before the others. */
-export function retryStatus(entry: SessionEntry, nowMs: number, maxAttempts: number): readonly RetryStatus[] {
+export function retryStatus(
+  entry: SessionEntry,
+  nowMs: number,
+  { maxAttempts = 8, maxDelayMs = 3_600_000 }: RetryLimits,
+): readonly RetryStatus[] {
   return Object.entries(readRetries(entry))
     .map(([summaryId, { attempts, nextAtMs }]): RetryStatus => {
-      const retryInMs = nextAtMs === null ? null : Math.max(0, nextAtMs - nowMs);
+      const waitMs = nextAtMs === null ? null : Math.max(0, nextAtMs - nowMs);
+      // A clock that was set back makes no wait longer.
+      const retryInMs = waitMs !== null && waitMs > maxDelayMs ? 0 : waitMs;
       const state = retryInMs === null ? "given-up" : retryInMs === 0 ? "due" : "waiting";
       return { summaryId, state, attempts, maxAttempts, nextAtMs, retryInMs };
     })
@@ -83,17 +89,13 @@ export function retryStatus(entry: SessionEntry, nowMs: number, maxAttempts: num
 /** What an entry says of everything but the turn, the gauge and the summarisers. */
 export function entryStatus(
   entry: SessionEntry,
-  {
-    nowMs,
-    maxAttempts,
-    isFlushOn,
-  }: { readonly nowMs: number; readonly maxAttempts: number; readonly isFlushOn: boolean },
+  { nowMs, limits, isFlushOn }: { readonly nowMs: number; readonly limits: RetryLimits; readonly isFlushOn: boolean },
 ): Pick<AgentSessionStatus, "checkpoint" | "flush" | "retries"> {
   const { phase, askedPercent, flushActioned, flushWrote } = readFlushState(entry);
   return {
     checkpoint: checkpointStatus(entry, nowMs),
     flush: { isOn: isFlushOn, phase, askedPercent, flushActioned, flushWrote },
-    retries: retryStatus(entry, nowMs, maxAttempts),
+    retries: retryStatus(entry, nowMs, limits),
   };
 }
 

@@ -1,7 +1,9 @@
+import { settingsForWindow } from "@throughline/compaction";
 import { hasErrorCode } from "@throughline/core";
 import type { CompactSession, StepScene, TurnStep } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import { askFlush, isFlushDue } from "./flush-step.ts";
+import { tell } from "./whole-turn-event.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
@@ -10,6 +12,7 @@ import type { WholeTurnParts } from "./whole-turn-parts.ts";
  */
 export function compactionStep(parts: WholeTurnParts): TurnStep {
   const { memory, compactor, background } = parts;
+  const told = new Set<number>();
   return {
     name: "compaction",
     when: "before-call",
@@ -18,6 +21,7 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
       const note = memory.turn(ref, turnId);
       const { tokens, windowTokens } = gauge;
       await parts.replaceWithheld(scene);
+      tellRepairs(parts, scene, told);
       const messages = windowTokens === null ? await countMessages(scene) : 0;
       if (!compactor.need({ tokens, windowTokens, messages }).due) {
         note.hasCompacted = false;
@@ -30,6 +34,15 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
       }
     },
   };
+}
+
+/** A reserve that is under its floor, or more than a window has room for, is another one; once for each window it is said. */
+function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: StepScene, told: Set<number>): void {
+  const windowTokens = gauge.windowTokens ?? 0;
+  if (told.has(windowTokens)) return;
+  told.add(windowTokens);
+  const { repairs } = settingsForWindow(compaction, windowTokens);
+  if (repairs.length > 0) tell(listener, { name: "compaction.repaired", ref, repairs });
 }
 
 /** Takes what was summarised beside the turns, or begins it: only when nobody has to be asked before. */

@@ -4,7 +4,13 @@ import {
   type CheckpointStatus,
   type ListedCheckpoint,
 } from "@throughline/checkpoint";
-import type { CompactionPlan, CompactionRequest, CompactionResult, NothingToCompact } from "@throughline/compaction";
+import type {
+  CompactionPlan,
+  CompactionRequest,
+  CompactionResult,
+  NothingToCompact,
+  RetryLimits,
+} from "@throughline/compaction";
 import type { RecordDraft, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/summaries";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
@@ -66,7 +72,7 @@ interface HandWorkOptions {
   readonly parts: WholeTurnParts;
   readonly estimator: TokenEstimator;
   readonly breakers: SummarizerStates | null;
-  readonly maxAttempts: number;
+  readonly limits: RetryLimits;
 }
 
 /** What is done with a session by hand, between its turns. */
@@ -133,8 +139,8 @@ export class HandWork {
   }
 
   #entryStatus({ entry }: Session, nowMs: number): ReturnType<typeof entryStatus> {
-    const { parts, maxAttempts } = this.#options;
-    return entryStatus(entry, { nowMs, maxAttempts, isFlushOn: parts.flush !== null });
+    const { parts, limits } = this.#options;
+    return entryStatus(entry, { nowMs, limits, isFlushOn: parts.flush !== null });
   }
 
   /** Null while a turn is open: no summariser is asked for nothing. */

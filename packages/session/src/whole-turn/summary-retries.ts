@@ -9,6 +9,7 @@ import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@th
 import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { SessionModel } from "../session-options.ts";
 import type { RetrySettings } from "./whole-turn-options.ts";
+import { readLearning } from "../session-learning.ts";
 import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface SummaryRetriesOptions {
@@ -63,6 +64,7 @@ export class SummaryRetries {
       ids,
       summarizers,
       measure: tokenMeasure(counter, emptyCalibration),
+      measureFor: (entry) => tokenMeasure(counter, readLearning(entry).calibration),
       lease: createEntryLease({ store, clock, owner }),
       ...(maxSummaryTokens === undefined ? {} : { maxSummaryTokens }),
       ...(listener === null ? {} : { onEvent: (event) => tell(listener, event) }),

@@ -1,5 +1,5 @@
 import type { CheckpointEvent } from "@throughline/checkpoint";
-import type { CompactionEvent } from "@throughline/compaction";
+import type { CompactionEvent, SettingRepair } from "@throughline/compaction";
 import type { SessionRef } from "@throughline/core";
 import type { FlushObservation, ThresholdRepair } from "@throughline/memory-flush";
 import type { SessionTurnEvent } from "../session-event.ts";
@@ -31,6 +31,8 @@ type BackgroundEvent =
       readonly tokens: number;
       readonly triggerTokens: number;
     }
+  /** Settings that the window did not leave as they were given; told once for each window. */
+  | { readonly name: "compaction.repaired"; readonly ref: SessionRef; readonly repairs: readonly SettingRepair[] }
   /** It could not be put in place; what is due later is summarised then. */
   | { readonly name: "compaction.left"; readonly ref: SessionRef; readonly cause: unknown };
 

@@ -1,5 +1,5 @@
 import type { Checkpointer } from "@throughline/checkpoint";
-import type { Compactor } from "@throughline/compaction";
+import type { CompactionSettings, Compactor } from "@throughline/compaction";
 import type { Clock, SessionStore } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
 import type { StepScene } from "../session-options.ts";
@@ -13,6 +13,7 @@ export interface WholeTurnParts {
   readonly clock: Clock;
   readonly memory: TurnMemory;
   readonly compactor: Compactor;
+  readonly compaction: CompactionSettings;
   readonly checkpointer: Checkpointer;
   /** Makes what a redaction withheld again without a model, when it was. */
   readonly replaceWithheld: (scene: StepScene) => Promise<void>;
