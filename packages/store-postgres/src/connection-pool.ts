@@ -124,6 +124,24 @@ export class ConnectionPool {
     }
   }
 
+  /** Reads of one moment, on one connection. Each statement has the deadline for itself: a store is longer than one. */
+  async snapshot<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result> {
+    const deadline = (): number => this.#options.clock.nowMs() + this.#options.timeoutMs;
+    const connection = await this.#borrow(deadline(), undefined);
+    try {
+      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, deadline());
+      await run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+      const result = await work(run);
+      await run("COMMIT");
+      connection.release();
+      return result;
+    } catch (error) {
+      // Nothing was written; the server forgets the snapshot with the connection.
+      connection.release(asError(error));
+      throw isAnswer(error) || nativeCode(error) !== "" ? storeError(error, "not-applied", this.place) : error;
+    }
+  }
+
   async #undo(connection: PostgresConnection, deadlineMs: number): Promise<boolean> {
     try {
       await this.#send(connection, "ROLLBACK", [], deadlineMs);

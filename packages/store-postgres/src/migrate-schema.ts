@@ -26,21 +26,21 @@ export async function migrateSchema(
 ): Promise<void> {
   const newest = steps.at(-1)?.version ?? 0;
   const before = await place.pool.transaction((run) => readVersion(place, run));
-  assertKnown(place, before, newest);
+  assertKnown(place, before, steps);
   if (before !== null && before.version >= newest) return;
-  for (const step of steps) await place.pool.transaction((run) => applyStep(place, run, step, { newest, options }));
+  for (const step of steps) await place.pool.transaction((run) => applyStep(place, run, step, { steps, options }));
 }
 
 async function applyStep(
   place: MigrationPlace,
   run: RunStatement,
   step: SchemaStep,
-  { newest, options }: { readonly newest: number; readonly options: SchemaOptions },
+  { steps, options }: { readonly steps: readonly SchemaStep[]; readonly options: SchemaOptions },
 ): Promise<void> {
   await run("SELECT pg_advisory_xact_lock($1)", [lockNumber]);
   // Another node may have been faster while this one waited for the lock.
   const found = await readVersion(place, run);
-  assertKnown(place, found, newest);
+  assertKnown(place, found, steps);
   if (found !== null && found.version >= step.version) return;
   if (found === null) {
     const [existing] = await run("SELECT FROM pg_namespace WHERE nspname = $1", [place.schemaName]);
@@ -59,6 +59,8 @@ export interface SchemaVersion {
   readonly version: number;
   /** Programs that know this step, or a later one, can work with it. */
   readonly oldestProgram: number;
+  /** Of the steps that were applied, as they were then worded. */
+  readonly checksums: ReadonlyMap<number, string>;
 }
 
 export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
@@ -71,16 +73,38 @@ export async function readVersion(place: MigrationPlace, run: RunStatement): Pro
   const rows = await run(`SELECT name, value FROM ${place.schema}.store_info`);
   const values = new Map(rows.map((row) => [String(row["name"]), String(row["value"])]));
   const version = Number(values.get("version"));
-  return { version, oldestProgram: Number(values.get("oldest_program") ?? version) };
+  const checksums = new Map<number, string>();
+  for (const [name, value] of values)
+    if (name.startsWith("checksum_")) checksums.set(Number(name.slice("checksum_".length)), value);
+  return { version, oldestProgram: Number(values.get("oldest_program") ?? version), checksums };
 }
 
-/** A newer schema is used as long as it still serves this program. */
-export function assertKnown({ schemaName }: MigrationPlace, found: SchemaVersion | null, newest: number): void {
-  if (found === null || newest >= found.oldestProgram) return;
+/**
+ * A newer schema is used as long as it still serves this program, and one whose steps are worded as this program words
+ * them: a step that was changed after it was applied would leave two kinds of databases at one version.
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED
+ */
+export function assertKnown(
+  { schemaName }: MigrationPlace,
+  found: SchemaVersion | null,
+  steps: readonly SchemaStep[],
+): void {
+  if (found === null) return;
+  const newest = steps.at(-1)?.version ?? 0;
+  const { version, oldestProgram, checksums } = found;
+  const details = { schema: schemaName, version, oldestProgram, newest };
+  if (newest < oldestProgram)
+    throw refused(
+      "STORE_VERSION_UNSUPPORTED",
+      `The schema ${schemaName} is at version ${version} and serves programs from ${oldestProgram} on; this build knows ${newest}.`,
+      details,
+    );
+  const changed = steps.find((step) => checksums.has(step.version) && checksums.get(step.version) !== checksum(step));
+  if (changed === undefined) return;
   throw refused(
     "STORE_VERSION_UNSUPPORTED",
-    `The schema ${schemaName} is at version ${found.version} and serves programs from ${found.oldestProgram} on; this build knows ${newest}.`,
-    { schema: schemaName, ...found, newest },
+    `Step ${changed.version} of the schema ${schemaName} was applied in other words than this build has for it.`,
+    { ...details, step: changed.version, applied: checksums.get(changed.version), known: checksum(changed) },
   );
 }
 

@@ -32,7 +32,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
         found: found?.version ?? null,
         newest,
       });
-    assertKnown(place, found, newest);
+    assertKnown(place, found, schemaSteps);
   }
   await assertCodec(place, options.codecName);
 }

@@ -8,6 +8,7 @@ import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.t
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
 import { forkSession } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
+import { createMaintenance } from "./maintenance-facet.ts";
 import { openSchema } from "./open-schema.ts";
 import { readRecords, readWindowPage } from "./read-pages.ts";
 import { redactRecords } from "./redact-records.ts";
@@ -37,6 +38,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly fork: core.ForkFacet;
   readonly watch: core.WatchFacet;
   readonly search?: core.SearchFacet;
+  readonly maintenance: core.MaintenanceFacet;
   readonly #signals: SessionSignals | null;
   readonly #options: PostgresStoreOptions;
   readonly #life: HandleLife;
@@ -59,7 +61,7 @@ class PostgresSessionStore implements PostgresStore {
       persistent: true,
       writers: "many-hosts",
       // Under a codec there are no words to find.
-      facets: { fork: true, watch: true, search: options.codec === undefined },
+      facets: { fork: true, watch: true, maintenance: true, search: options.codec === undefined },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
     });
@@ -84,6 +86,7 @@ class PostgresSessionStore implements PostgresStore {
     };
     this.watch = { watch: (ref, each) => this.#watch(ref, each, pollMs) };
     if (this.capabilities.search) this.search = createSearch(this.#scene, begin);
+    this.maintenance = createMaintenance(this.#scene, begin, this.search);
   }
 
   async *#watch(ref: core.SessionRef, options: WatchOptions, pollMs: number): AsyncGenerator<core.RecordPage> {

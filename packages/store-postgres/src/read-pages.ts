@@ -26,6 +26,19 @@ export async function* readRecords<Payload extends ReadPayload>(
   options: ReadOptions<Payload>,
   check: () => void,
 ): AsyncGenerator<RecordPage<Payload>> {
+  for await (const rows of readRows(scene, ref, options, check)) {
+    const page = pageOf(scene, ref, rows, options.payload ?? ("record" as Payload));
+    if (page !== null) yield page;
+  }
+}
+
+/** The same, as the rows lie. */
+export async function* readRows(
+  scene: StoreScene,
+  ref: SessionRef,
+  options: ReadOptions<ReadPayload>,
+  check: () => void = () => undefined,
+): AsyncGenerator<readonly DatabaseRow[]> {
   const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity, order = "ascending" } = options;
   if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
     throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
@@ -38,23 +51,18 @@ export async function* readRecords<Payload extends ReadPayload>(
   for (;;) {
     check();
     const rows = await fetchPage(scene, ref, position, options, false);
-    const page = pageOf(scene, ref, rows, options.payload ?? ("record" as Payload));
-    if (page === null) return;
-    yield page;
-    const lastSeq = page.records.at(-1)?.seq ?? 0;
-    const left = position.left - page.records.length;
+    const [first] = rows;
+    if (first === undefined || first["seq"] === null) return;
+    yield rows;
+    const lastSeq = Number(rows.at(-1)?.["seq"]);
+    const left = position.left - rows.length;
     const isEnd =
       order === "ascending"
-        ? lastSeq >= Math.min(page.lastSeq, position.beforeSeq - 1)
+        ? lastSeq >= Math.min(Number(first["session_last_seq"]), position.beforeSeq - 1)
         : lastSeq <= position.afterSeq + 1;
     if (left <= 0 || isEnd) return;
-    const sessionNo = textOrNull(rows[0]?.["session_no"]);
-    position = {
-      ...position,
-      sessionNo,
-      left,
-      ...(order === "ascending" ? { afterSeq: lastSeq } : { beforeSeq: lastSeq }),
-    };
+    const next = order === "ascending" ? { afterSeq: lastSeq } : { beforeSeq: lastSeq };
+    position = { ...position, sessionNo: textOrNull(first["session_no"]), left, ...next };
   }
 }
 

@@ -64,6 +64,9 @@ export interface PostgresStore extends core.SessionStore {
   ): Promise<core.AppendResult>;
   /** Jobs that one node does at a time. */
   readonly leases: JobLeases;
+  readonly fork: core.ForkFacet;
+  readonly watch: core.WatchFacet;
+  readonly maintenance: core.MaintenanceFacet;
   /** The state and the records from the window's boundary on; one round trip while they fit a page. */
   readWindow(ref: core.SessionRef, options?: { readonly signal?: AbortSignal }): Promise<core.RecordWindow>;
 }

@@ -1,0 +1,37 @@
+import type { MaintenanceFacet, SearchFacet } from "@throughline/core";
+import { createFinding } from "@throughline/core";
+import { backupStore } from "./backup-store.ts";
+import type { StoreScene } from "./store-scene.ts";
+import { verifyStore } from "./verify-store.ts";
+
+/**
+ * What only the store knows to check, and what can be made anew. `repair` makes the search index
+ * again; a record that is damaged stays as it is, because only a backup has another copy of it. Pages, replicas and the
+ * server's own files are the server's: `pg_amcheck`, `pg_basebackup`.
+ */
+export function createMaintenance(
+  scene: StoreScene,
+  begin: (signal?: AbortSignal) => Promise<void>,
+  search: SearchFacet | undefined,
+): MaintenanceFacet {
+  return {
+    async *verify(options = {}) {
+      await begin(options.signal);
+      yield* verifyStore(scene, options);
+    },
+    async *repair({ signal } = {}) {
+      await begin(signal);
+      yield* verifyStore(scene, { full: true, ...(signal === undefined ? {} : { signal }) });
+      if (search?.rebuild === undefined) return;
+      await search.rebuild(signal === undefined ? {} : { signal });
+      yield createFinding("INDEX_REBUILT", "The search index was made again from the records.", {
+        path: scene.pool.place,
+        repaired: true,
+      });
+    },
+    async backup(path, { signal } = {}) {
+      await begin(signal);
+      return backupStore(scene, path, signal);
+    },
+  };
+}

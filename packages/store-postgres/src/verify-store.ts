@@ -1,0 +1,148 @@
+import { crc32 } from "node:zlib";
+import { createFinding, hasErrorCode, type Finding, type FindingPlace, type SessionRef } from "@throughline/core";
+import { readRows } from "./read-pages.ts";
+import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+export interface VerifyOptions {
+  readonly full?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** So many sessions are looked at in one statement. */
+const sliceSessions = 200;
+
+/** A table is named when so many of its rows are dead, and a fifth of it: autovacuum comes at a fifth by itself. */
+const deadRows = 50_000;
+
+/** Transaction numbers begin again at two thousand million; autovacuum should have come at two hundred. */
+const oldestTransactions = 1_000_000_000;
+
+/**
+ * Quick: that every session has all of its records, and what the server itself says of the tables. Full: also every entry,
+ * and the checksum and the JSON of every record, shared ones in each session that has them. Changes nothing; damage to one
+ * session does not hide the others.
+ */
+export async function* verifyStore(
+  scene: StoreScene,
+  { full = false, signal }: VerifyOptions,
+): AsyncGenerator<Finding> {
+  yield* await tableFindings(scene, signal);
+  for (let after = "0"; ;) {
+    signal?.throwIfAborted();
+    const sessions = await sessionsAfter(scene, after, signal);
+    for (const row of sessions) {
+      yield* countFindings(scene, row);
+      if (full) yield* verifySession(scene, refOf(row), signal);
+    }
+    const last = sessions.at(-1);
+    if (last === undefined) return;
+    after = String(last["session_no"]);
+  }
+}
+
+function sessionsAfter(
+  scene: StoreScene,
+  after: string,
+  signal: AbortSignal | undefined,
+): Promise<readonly DatabaseRow[]> {
+  const { schema } = scene;
+  return scene.pool.run(
+    `SELECT s.*, (SELECT count(*) FROM ${schema}.records r
+         WHERE r.session_no = s.session_no AND r.seq > s.from_seq AND r.seq <= s.last_seq) AS held,
+       (SELECT count(*) FROM unnest(s.base_nos, s.base_to_seqs) WITH ORDINALITY AS b (no, to_seq, place)
+         CROSS JOIN LATERAL (SELECT count(*) AS held FROM ${schema}.records r WHERE r.session_no = b.no AND r.seq <= b.to_seq
+           AND r.seq > coalesce(s.base_to_seqs[b.place - 1], 0)) r
+         WHERE r.held < b.to_seq - coalesce(s.base_to_seqs[b.place - 1], 0)) AS broken_bases
+     FROM (SELECT t.session_no, t.namespace, t.agent_id, t.key, t.archive_id, t.last_seq, t.base_nos, t.base_to_seqs,
+         coalesce(t.base_to_seqs[cardinality(t.base_to_seqs)], 0) AS from_seq
+       FROM ${schema}.sessions t WHERE t.session_no > $1 ORDER BY t.session_no LIMIT ${sliceSessions}) s
+     ORDER BY s.session_no`,
+    [after],
+    { signal, isRead: true },
+  );
+}
+
+function* countFindings(scene: StoreScene, row: DatabaseRow): Generator<Finding> {
+  const place = placeOf(scene, refOf(row));
+  const expected = Number(row["last_seq"]) - Number(row["from_seq"]);
+  if (Number(row["held"]) !== expected)
+    yield createFinding("RECORD_MISSING", `${place.key} has ${row["held"]} of its ${expected} own records.`, place);
+  if (Number(row["broken_bases"]) > 0)
+    yield createFinding("RECORD_MISSING", `${place.key} shares records that are not all there.`, place);
+}
+
+/** What the server says: indexes that were never finished, and tables that VACUUM does not keep up with. */
+async function tableFindings(scene: StoreScene, signal: AbortSignal | undefined): Promise<Finding[]> {
+  const [name, path] = [scene.schema.replaceAll('"', ""), scene.pool.place];
+  const asked = { signal, isRead: true };
+  const broken = await scene.pool.run(
+    `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND NOT (i.indisvalid AND i.indisready)`,
+    [name],
+    asked,
+  );
+  const unkept = await scene.pool.run(
+    `SELECT c.relname AS name, s.n_dead_tup AS dead, s.n_live_tup AS live, age(c.relfrozenxid) AS age
+     FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
+     WHERE s.schemaname = $1 AND ((s.n_dead_tup > $2 AND s.n_dead_tup * 5 > s.n_live_tup) OR age(c.relfrozenxid) > $3)`,
+    [name, deadRows, oldestTransactions],
+    asked,
+  );
+  return [
+    ...broken.map((row) =>
+      createFinding("STORE_DAMAGED", `The index ${row["name"]} is not valid: REINDEX it.`, { path }),
+    ),
+    ...unkept.map((row) =>
+      createFinding(
+        "VACUUM_DUE",
+        `${row["name"]} has ${row["dead"]} dead rows beside ${row["live"]}, and its oldest is ${row["age"]} transactions old.`,
+        { path },
+      ),
+    ),
+  ];
+}
+
+async function* verifySession(
+  scene: StoreScene,
+  ref: SessionRef,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  const place = placeOf(scene, ref);
+  try {
+    await scene.load(ref);
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) throw error;
+    yield createFinding("STORE_DAMAGED", `The entry of ${place.key}: ${error.message}`, place);
+  }
+  try {
+    for await (const rows of readRows(scene, ref, { payload: "source", ...(signal === undefined ? {} : { signal }) }))
+      for (const row of rows) yield* recordFindings(scene, ref, row);
+  } catch (error) {
+    // Purged or renamed meanwhile.
+    if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
+  }
+}
+
+function* recordFindings(scene: StoreScene, ref: SessionRef, row: DatabaseRow): Generator<Finding> {
+  const place = { ...placeOf(scene, ref), recordId: String(row["id"]) };
+  const what = `Record ${row["seq"]} of ${place.key}`;
+  const text = row["rest"] ?? row["coded"] ?? row["rest_payload"];
+  const source = row["source"] ?? row["source_payload"];
+  const kept = typeof text === "string" || text instanceof Uint8Array ? crc32(text) : null;
+  const sum = kept !== null && source instanceof Uint8Array ? crc32(source, kept) : kept;
+  if (sum !== null && sum !== Number(row["crc"]))
+    yield createFinding("CHECKSUM_MISMATCH", `${what} does not fit its checksum.`, place);
+  try {
+    const { record, id, type, parentId } = recordOf(scene.rows, ref, row, "source");
+    if (record.id !== id || record.type !== type || record.parentId !== parentId)
+      yield createFinding("STORE_DAMAGED", `${what} says another id, type or parent than its row.`, place);
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) throw error;
+    yield createFinding("STORE_DAMAGED", `${what} cannot be read: ${error.message}`, place);
+  }
+}
+
+function placeOf({ pool }: StoreScene, { key }: SessionRef): FindingPlace & { readonly key: string } {
+  return { path: pool.place, key };
+}

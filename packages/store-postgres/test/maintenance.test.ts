@@ -1,0 +1,172 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Finding, SessionRef, SessionStore } from "@throughline/core";
+import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
+import { describe, expect, inject, it } from "vitest";
+import { newSchema, withClient } from "./store-under-test.ts";
+
+const place = inject("postgres");
+const url = "unavailable" in place ? "" : place.url;
+
+function refOf(name: string): SessionRef {
+  return { namespace: "", agentId: "main", key: `agent:main:${name}` };
+}
+
+const line = String.raw`{"type":"message","id":"x","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z","n":1.0,"e":"\u00e9\ud800\u0000"}`;
+const meaning = { type: "custom", id: "y", parentId: "x", timestamp: "2026-01-02T03:04:05.006Z" };
+
+/** A session with every kind of record there is, a fork of it, an archived one, a turn, a key and large payloads. */
+async function fill(store: PostgresStore): Promise<readonly SessionRef[]> {
+  const [one, fork] = [refOf("one"), refOf("fork")];
+  await store.save(one, { sessionId: "one", label: "it's \\ \u00e9 \u0000 \ud800" }, { ifRevision: null });
+  await store.append(one, [{ source: line }, { source: Uint8Array.of(0, 0xff), record: meaning }], {
+    idempotencyKey: "k'",
+  });
+  await store.append(one, [
+    { type: "message", message: { role: "user", content: "quoted ' \\ \" \n \u2028 words" } },
+    { type: "message", message: { role: "toolResult", toolName: "t", content: "large ".repeat(60_000) } },
+    { type: "checkpoint", checkpoint: { summary: "s" } },
+  ]);
+  await store.fork.fork(one, fork, { sessionId: "fork" });
+  await store.append(fork, [{ type: "message", message: { role: "user", content: "in the fork" } }], {
+    turn: { action: "open", turnId: "t", owner: "o", leaseUntilMs: 4e12, fence: 1 },
+    windowFromSeq: 2,
+  });
+  return [one, fork];
+}
+
+async function contentOf(store: SessionStore, refs: readonly SessionRef[]): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const ref of refs) {
+    found.push(await store.load(ref));
+    for await (const { records } of store.read(ref, { payload: "source" })) found.push(...records);
+  }
+  return found;
+}
+
+async function codesOf(findings: AsyncIterable<Finding>): Promise<string[]> {
+  const codes: string[] = [];
+  for await (const { code, severity, key } of findings) if (severity === "error") codes.push(`${code} ${String(key)}`);
+  return codes;
+}
+
+describe.skipIf(url === "")(
+  `checking and copying${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  () => {
+    const damages: readonly (readonly [string, string, boolean, readonly string[]])[] = [
+      [
+        "a record that is gone",
+        "DELETE FROM records WHERE seq = 3",
+        false,
+        ["RECORD_MISSING one", "RECORD_MISSING fork"],
+      ],
+      [
+        "a letter that changed",
+        "UPDATE records SET rest = replace(rest, 'words', 'wards') WHERE seq = 3",
+        true,
+        ["CHECKSUM_MISMATCH one", "CHECKSUM_MISMATCH fork"],
+      ],
+      [
+        "bytes of a source that changed",
+        "UPDATE records SET source = '\\x01' WHERE seq = 2",
+        true,
+        ["CHECKSUM_MISMATCH one", "CHECKSUM_MISMATCH fork"],
+      ],
+      ["a payload that is gone", "DELETE FROM payloads", true, ["STORE_DAMAGED one", "STORE_DAMAGED fork"]],
+      [
+        "text that is no JSON any more",
+        "UPDATE records SET rest = 'x', crc = 2363233923 WHERE seq = 3",
+        true,
+        ["STORE_DAMAGED one", "STORE_DAMAGED fork"],
+      ],
+      [
+        "an entry that is no JSON any more",
+        "UPDATE sessions SET entry_values[2] = 'x' WHERE session_id = 'fork'",
+        true,
+        ["STORE_DAMAGED fork"],
+      ],
+    ];
+
+    it.each(damages)("%s is found, in every session that has it", async (_name, damage, isOnlyFull, wanted) => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2 });
+      await fill(store);
+      expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual([]);
+      await withClient(url, async (client) => {
+        await client.query(`SET search_path = "${schema}"`);
+        expect((await client.query(damage)).rowCount).toBe(1);
+      });
+      const keyed = wanted.map((each) => each.replace(/ (\w+)$/, " agent:main:$1"));
+      if (isOnlyFull) expect(await codesOf(store.maintenance.verify())).toEqual([]);
+      expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual(keyed);
+    });
+
+    it("a backup made beside a writer is of one moment, nobody else's to read, and makes the same store again", async () => {
+      const schema = newSchema();
+      const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
+      await using store = createPostgresStore({ url, schema, partitions: 3 });
+      const refs = await fill(store);
+      const before = await contentOf(store, refs);
+      const busy = refOf("busy");
+      await store.save(busy, { sessionId: "busy" }, { ifRevision: null });
+      let isOver = false;
+      const writing = (async (): Promise<void> => {
+        for (let turn = 0; !isOver; turn++)
+          await store.append(
+            busy,
+            [1, 2].map(() => ({ type: "message", message: { role: "user", content: `${turn}` } })),
+          );
+      })();
+      const path = join(folder, "store.sql");
+      const { sizeBytes } = await store.maintenance.backup(path);
+      isOver = true;
+      await writing;
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+      expect((await stat(path)).size).toBe(sizeBytes);
+      const name = `copy_${schema}`;
+      await withClient(url, (client) => client.query(`CREATE DATABASE ${name}`));
+      const copyUrl = new URL(url);
+      copyUrl.pathname = `/${name}`;
+      const script = await readFile(path, "utf8");
+      await withClient(copyUrl.href, (client) => client.query(script));
+      const copy = createPostgresStore({ url: copyUrl.href, schema });
+      expect(await contentOf(copy, refs)).toEqual(before);
+      // Both records of a turn, or neither.
+      expect(((await copy.load(busy))?.head.lastSeq ?? 1) % 2).toBe(0);
+      expect(await codesOf(copy.maintenance.verify({ full: true }))).toEqual([]);
+      // What comes after goes on where the copy stands, and is found.
+      await copy.save(refOf("new"), { sessionId: "new" }, { ifRevision: null });
+      await copy.append(refOf("new"), [{ type: "message", message: { role: "user", content: "after the copy" } }]);
+      expect(
+        (
+          await copy.append(refOf("one"), [{ source: line }, { source: Uint8Array.of(0, 0xff), record: meaning }], {
+            idempotencyKey: "k'",
+          })
+        ).replayed,
+      ).toBe(true);
+      const hits: string[] = [];
+      for await (const hit of copy.search?.search({ text: "copy" }) ?? []) hits.push(hit.sessionId);
+      expect(hits).toEqual(["new"]);
+      await copy.close();
+      await withClient(url, (client) => client.query(`DROP DATABASE ${name}`));
+      await rm(folder, { recursive: true });
+    });
+
+    it("a step that was changed after it was applied is refused, with its number, by whoever may migrate or not", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2 });
+      await store.list();
+      await withClient(url, (client) =>
+        client.query(`UPDATE "${schema}".store_info SET value = 'other' WHERE name = 'checksum_1'`),
+      );
+      for (const migrate of [true, false]) {
+        await using later = createPostgresStore({ url, schema, migrate });
+        await expect(later.list()).rejects.toMatchObject({
+          code: "STORE_VERSION_UNSUPPORTED",
+          details: { step: 1, applied: "other" },
+        });
+      }
+    });
+  },
+);
