@@ -82,7 +82,26 @@ function envelopeText(envelope: LineEnvelope): string {
   return text.includes(marker) ? text.replaceAll(marker, escapedMarker) : text;
 }
 
+const count = "(0|[1-9]\\d{0,14})";
+/** What most lines carry. Digits like these are what `attachEnvelope` writes, and need not be written again to be compared. */
+const plainEnvelope = new RegExp(
+  `^\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}$`,
+);
+
+function parsePlain(json: string): LineEnvelope | null {
+  const [, seq, index, size, at, crc] = plainEnvelope.exec(json) ?? [];
+  if (seq === undefined) return null;
+  return {
+    seq: Number(seq),
+    ...(index === undefined ? {} : { batch: [Number(index), Number(size)] as const }),
+    ...(at === undefined ? {} : { at: Number(at) }),
+    ...(crc === undefined ? {} : { crc: Number(crc) }),
+  };
+}
+
 function parseEnvelope(json: string): LineEnvelope | null {
+  const plain = parsePlain(json);
+  if (plain !== null) return plain;
   let value: unknown;
   try {
     value = JSON.parse(json);

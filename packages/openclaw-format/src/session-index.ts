@@ -50,7 +50,8 @@ export function readSessionIndex(text: string, options: { readonly path?: string
   return { shape, sessions, unreadableKeys, findings };
 }
 
-function readIndexed(
+/** One member of an index; null when it names no session. */
+export function readIndexed(
   name: string,
   fields: JsonFields,
 ): { readonly shape: SessionIndexShape; readonly session: IndexedSession } | null {

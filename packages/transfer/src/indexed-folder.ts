@@ -1,15 +1,14 @@
-import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import {
   agentOfSessionsDir,
   classifySessionFile,
   joinPath,
-  readSessionIndex,
   resolveSessionFile,
   type IndexedSession,
-  type SessionIndex,
   type TranscriptFormat,
 } from "@throughline/openclaw-format";
+import { openIndex } from "./open-index.ts";
 import { readJsonObject } from "./database-session.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { listSourceNames, openSource, readSourceText } from "./node/source-files.ts";
@@ -25,12 +24,12 @@ export async function* indexedFolder(
     .filter((entry) => !entry.isDirectory)
     .map((entry) => entry.name);
   const indexPath = joinPath(indexFolder, "sessions.json");
-  const index = await readIndex(indexPath);
-  if (index.shape === null && index.findings.length > 0) yield skipped(indexPath, index.findings);
+  const index = await openIndex(indexPath);
+  if (index.isUnreadable) yield skipped(indexPath, index.findings);
   const agentId = agentOfSessionsDir(folder);
   const files = new FolderFiles(names);
   const taken = new Set<string>();
-  for (const session of index.sessions) {
+  for await (const session of index.sessions()) {
     const fileName = fileOf(session, folder, files);
     if (fileName !== null) taken.add(fileName);
     yield* guarded(
@@ -38,25 +37,10 @@ export async function* indexedFolder(
       indexed(session, { folder, fileName, files, format, agentId }),
     );
   }
-  if (index.shape !== null && index.findings.length > 0) yield skipped(indexPath, index.findings);
+  if (!index.isUnreadable && index.findings.length > 0) yield skipped(indexPath, index.findings);
   for (const name of names)
     if (!taken.has(name))
       yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
-}
-
-async function readIndex(path: string): Promise<SessionIndex> {
-  try {
-    return readSessionIndex(await readSourceText(path), { path });
-  } catch (error) {
-    if (!ThroughlineError.isInstance(error)) throw error;
-    const isMissing = error.code === "FILE_NOT_FOUND";
-    return {
-      shape: null,
-      sessions: [],
-      unreadableKeys: [],
-      findings: isMissing ? [] : [createFinding("INDEX_UNREADABLE", error.message, { path })],
-    };
-  }
 }
 
 /** The file an entry means, among those that are there; null when none is. */
@@ -72,14 +56,10 @@ function fileOf(session: IndexedSession, folder: string, files: FolderFiles): st
 class FolderFiles {
   readonly #names: ReadonlySet<string>;
   /** By what follows each underscore of a name; the first name in order counts. */
-  readonly #byEnding = new Map<string, string>();
+  #byEnding: ReadonlyMap<string, string> | null = null;
 
   constructor(names: readonly string[]) {
     this.#names = new Set(names);
-    for (const name of names) {
-      const endings = [name, ...[...name.matchAll(/_/g)].map(({ index }) => name.slice(index + 1))];
-      for (const ending of endings) if (!this.#byEnding.has(ending)) this.#byEnding.set(ending, name);
-    }
   }
 
   has(name: string): boolean {
@@ -88,7 +68,17 @@ class FolderFiles {
 
   /** The file of that name, or of one that ends with an underscore and it; null when there is none. */
   endingWith(name: string): string | null {
+    this.#byEnding ??= this.#endings();
     return this.#byEnding.get(name) ?? null;
+  }
+
+  #endings(): ReadonlyMap<string, string> {
+    const found = new Map<string, string>();
+    for (const name of this.#names) {
+      const endings = [name, ...[...name.matchAll(/_/g)].map(({ index }) => name.slice(index + 1))];
+      for (const ending of endings) if (!found.has(ending)) found.set(ending, name);
+    }
+    return found;
   }
 }
 

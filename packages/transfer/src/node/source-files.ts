@@ -118,7 +118,9 @@ function throwFileError(path: string, cause: unknown): never {
   const code = codes[systemCode] ?? "FILE_UNREADABLE";
   const why =
     code === "FILE_NOT_FOUND"
-      ? "does not exist"
+      ? path.includes("\uFFFD")
+        ? "does not exist, or has a name that is not UTF-8"
+        : "does not exist"
       : code === "PATH_UNSAFE"
         ? "is a symbolic link"
         : `cannot be read (${systemCode})`;
