@@ -1,6 +1,7 @@
 // Cuts the power of a file system under a writing SQLite store, again and again, and looks for what was acknowledged.
 // node --conditions=@throughline/source tools/power-cut.ts [--rounds 200] [--size 200] [--durability disk]   (root, Linux, loop devices)
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +17,12 @@ export interface PowerCutFigures {
   readonly acknowledged: number;
   /** Of the acknowledged ones, how many are in the store with the seq and id that was said. */
   readonly found: number;
+  /**
+   * Said while the power was being cut, and how many of them are there. A flush that overlaps the cut may be told success
+   * by the kernel although its journal was just then given up; when the power fails nobody is left to be told.
+   */
+  readonly overlapping: number;
+  readonly overlappingFound: number;
   readonly recordCount: number;
   readonly findings: readonly Finding[];
 }
@@ -25,20 +32,26 @@ const ref = { namespace: "", agentId: "main", key: "agent:main:killed" };
 const writerPath = join(repositoryRoot, "packages/store-sqlite/test/append-until-killed.ts");
 
 /** FS_IOC_SHUTDOWN without flushing the journal: whatever was not made durable is gone, as when the power fails. */
-const shutdownProgram =
-  "import fcntl,os,struct,sys; fcntl.ioctl(os.open(sys.argv[1],os.O_RDONLY),0x8004587d,struct.pack('I',2))";
+const shutdownProgram = [
+  "import fcntl,os,struct,sys",
+  "disk=os.open(sys.argv[1],os.O_RDONLY)",
+  "print('ready',flush=True)",
+  "sys.stdin.readline()",
+  "fcntl.ioctl(disk,0x8004587d,struct.pack('I',2))",
+].join("\n");
 
 /** A file system of its own in a file, mounted. */
 interface LoopDisk {
   readonly path: string;
   mount(): void;
   unmount(): void;
-  cutPower(): void;
+  /** Gets ready at once; the cut itself, when it is called for, is one system call. */
+  prepareCut(): Promise<() => Promise<void>>;
   dispose(): void;
 }
 
 /** Null, with the reason on stderr, where the system does not allow it. */
-export function createLoopDisk(): LoopDisk | null {
+export async function createLoopDisk(): Promise<LoopDisk | null> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return unavailable("it needs Linux and root");
   const folder = mkdtempSync(join(tmpdir(), "throughline-power-"));
   const [image, path] = [join(folder, "disk.img"), join(folder, "disk")];
@@ -48,7 +61,16 @@ export function createLoopDisk(): LoopDisk | null {
     path,
     mount: () => run("mount", "-o", "loop", image, path),
     unmount: () => run("umount", path),
-    cutPower: () => run("python3", "-c", shutdownProgram, path),
+    prepareCut: async () => {
+      const cutter = spawn("python3", ["-c", shutdownProgram, path], { stdio: ["pipe", "pipe", "inherit"] });
+      await once(cutter.stdout, "data");
+      const closed = once(cutter, "close");
+      return async () => {
+        cutter.stdin.end("\n");
+        const [code] = await closed;
+        if (code !== 0) throw new Error("the power could not be cut");
+      };
+    },
     dispose: () => {
       try {
         disk.unmount();
@@ -64,7 +86,9 @@ export function createLoopDisk(): LoopDisk | null {
     truncateSync(image, imageBytes);
     run("mkfs.ext4", "-q", "-F", image);
     disk.mount();
-    disk.cutPower();
+    await (
+      await disk.prepareCut()
+    )();
     disk.unmount();
     return disk;
   } catch (error) {
@@ -84,10 +108,13 @@ export async function powerCuts(
   { rounds, writerArgs }: { readonly rounds: number; readonly writerArgs: readonly string[] },
 ): Promise<PowerCutFigures> {
   const acknowledged: string[] = [];
+  const overlapping: string[] = [];
   const path = join(disk.path, "store.db");
   for (let round = 0; round < rounds; round++) {
     disk.mount();
-    acknowledged.push(...(await writeUntilCut(disk, [path, ...writerArgs])));
+    const said = await writeUntilCut(disk, [path, ...writerArgs]);
+    acknowledged.push(...said.before);
+    overlapping.push(...said.during);
     disk.unmount();
   }
   disk.mount();
@@ -99,31 +126,53 @@ export async function powerCuts(
     for await (const { records } of store.read(ref)) for (const { seq, id } of records) said.add(`${seq}:${id}`);
   }
   disk.unmount();
-  const found = acknowledged.filter((each) => said.has(each)).length;
-  return { rounds, acknowledged: acknowledged.length, found, recordCount: said.size, findings };
+  const foundOf = (records: readonly string[]): number => records.filter((each) => said.has(each)).length;
+  return {
+    rounds,
+    acknowledged: acknowledged.length,
+    found: foundOf(acknowledged),
+    overlapping: overlapping.length,
+    overlappingFound: foundOf(overlapping),
+    recordCount: said.size,
+    findings,
+  };
+}
+
+interface Said {
+  readonly before: readonly string[];
+  readonly during: readonly string[];
 }
 
 /** One life of the writer: the power goes a random moment after its first word. */
-function writeUntilCut(disk: LoopDisk, writerArgs: readonly string[]): Promise<string[]> {
+async function writeUntilCut(disk: LoopDisk, writerArgs: readonly string[]): Promise<Said> {
+  const cutPower = await disk.prepareCut();
   const args = ["--conditions=@throughline/source", writerPath, ...writerArgs];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
   let text = "";
   let isCut = false;
+  let lengthAtCut = 0;
+  let cut: Promise<void> = Promise.resolve();
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-    // What was said before the cut counts; a flush that fails afterwards is not acknowledged.
     text += chunk;
     if (isCut) return;
     isCut = true;
     setTimeout(() => {
-      disk.cutPower();
-      child.kill("SIGKILL");
+      lengthAtCut = text.length;
+      const kill = (): void => void child.kill("SIGKILL");
+      cut = cutPower();
+      cut.then(kill, kill);
     }, Math.random() * 60);
   });
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", () => {
       const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-      if (isCut) resolve(whole.split(/\s/).filter((each) => each !== ""));
+      // A line that was half read when the cut began was said before it.
+      const split = lengthAtCut === 0 ? 0 : whole.indexOf("\n", lengthAtCut - 1) + 1 || whole.length;
+      const words = (part: string): string[] => part.split(/\s/).filter((each) => each !== "");
+      const said = { before: words(whole.slice(0, split)), during: words(whole.slice(split)) };
+      // Whoever cuts has the disk open until he is done.
+      if (isCut) cut.then(() => resolve(said), reject);
       else reject(new Error("the writer ended before it had written anything"));
     });
   });
@@ -138,7 +187,7 @@ if (import.meta.main) {
       durability: { type: "string", default: "disk" },
     },
   });
-  const disk = existsSync(writerPath) ? createLoopDisk() : unavailable("the writer is missing");
+  const disk = existsSync(writerPath) ? await createLoopDisk() : unavailable("the writer is missing");
   if (disk !== null) {
     const startedMs = performance.now();
     try {
@@ -146,10 +195,10 @@ if (import.meta.main) {
         rounds: Number(values.rounds),
         writerArgs: [values.size, values.durability],
       });
-      const { rounds, acknowledged, found, recordCount, findings } = figures;
+      const { rounds, acknowledged, found, overlapping, overlappingFound, recordCount, findings } = figures;
       process.stdout.write(
         `power cut under the sqlite store, ${rounds} rounds, records of ${values.size} bytes, ${values.durability}: ${acknowledged} acknowledged, ${found} found, ` +
-          `${acknowledged - found} lost, ${recordCount} in the store, ${findings.length} findings, ${((performance.now() - startedMs) / 1000).toFixed(1)} s\n`,
+          `${acknowledged - found} lost; ${overlapping} more said while the power was being cut, ${overlapping - overlappingFound} of them lost; ${recordCount} in the store, ${findings.length} findings, ${((performance.now() - startedMs) / 1000).toFixed(1)} s\n`,
       );
       process.exitCode = acknowledged > 0 && found === acknowledged && findings.length === 0 ? 0 : 1;
     } finally {
