@@ -45,8 +45,7 @@ export class LogKeeper {
     if (this.#quiet === null) this.#quiet = setTimeout(() => this.#writeBack(connection), quietMs).unref();
     else this.#quiet.refresh();
     if (++this.#commits % commitsBetween !== 0 || this.#soon !== null) return;
-    const [, pages, written] = connection.statements.logState.get() ?? [0, 0, 0];
-    if (pages - written >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
+    if (waitingPages(connection) >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
   }
 
   /** Ends what is planned, for the handle is closing. */
@@ -85,6 +84,17 @@ export class LogKeeper {
     const who = readers.length === 0 ? "a reader" : `process ${readers.join(", ")}`;
     const message = `The log has ${sizeBytes} bytes, and ${who} keeps it from being cut.`;
     this.#events.tell(createFinding("LOG_OVERSIZED", message, { path: `${this.#path}-wal` }));
+  }
+}
+
+/** Pages of the log that do not stand in the database yet. */
+function waitingPages({ statements }: Connection): number {
+  try {
+    const [, pages, written] = statements.logState.get() ?? [0, 0, 0];
+    return pages - written;
+  } catch {
+    // The commit before it stands, whatever keeps the log from being looked at; it is looked at again.
+    return 0;
   }
 }
 
