@@ -65,6 +65,23 @@ function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
+/** The least any rendering does: a message and a list for each record, nothing looked at and nothing repaired. */
+function leastMessages(records: readonly StoredRecord[]): readonly object[] {
+  const messages: object[] = [];
+  for (const { record } of records) {
+    const { role, content, toolCallId } = record["message"] as Readonly<Record<string, unknown>>;
+    const blocks: object[] = [];
+    for (const block of content as readonly Readonly<Record<string, unknown>>[]) {
+      if (block["type"] !== "toolCall") blocks.push(block);
+      else blocks.push({ type: "tool_use", id: block["id"], name: block["name"], input: block["arguments"] });
+    }
+    const isResult = role === "toolResult";
+    const result = { type: "tool_result", tool_use_id: toolCallId, content: blocks };
+    messages.push(isResult ? { role: "user", content: [result] } : { role, content: blocks });
+  }
+  return messages;
+}
+
 const lines = sessionLines(messageCount);
 const times = new Map<string, number[]>();
 const measure = (name: string, work: () => unknown): void => {
@@ -75,6 +92,7 @@ for (let round = 0; round < rounds + 2; round++) {
   if (round === 2) times.clear();
   measure("JSON.parse of the lines", () => lines.map((line) => JSON.parse(line) as unknown));
   measure("parse and context", () => buildContext(lines.map(stored)));
+  measure("parse and the least that a rendering does", () => leastMessages(lines.map(stored)));
   for (const target of historyTargets.values()) {
     measure(`parse, context and ${target.name}`, () => target.render(buildContext(lines.map(stored))));
   }

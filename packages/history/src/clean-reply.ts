@@ -30,11 +30,18 @@ export function cleanReply(
   };
   if (isFailed) report("failed-turn-dropped", item, spoken(message));
   const cleaner = new ReplyCleaner(message, item, rules, isFailed ? () => undefined : report);
-  const blocks = message.content.map((block) => cleaner.clean(block));
-  item.blocks = blocks.includes(null) ? blocks.filter((block) => block !== null) : (blocks as AssistantItemBlock[]);
-  item.kept = item.blocks;
+  const blocks: AssistantItemBlock[] = [];
+  let saysMore = false;
+  for (const given of message.content) {
+    const block = cleaner.clean(given);
+    if (block === null) continue;
+    blocks.push(block);
+    saysMore ||= block.type !== "thinking";
+  }
+  item.blocks = blocks;
+  item.kept = blocks;
   // A reply that holds nothing but thinking is no message to any provider.
-  if (isFailed || item.blocks.some((block) => block.type !== "thinking")) return item;
+  if (isFailed || saysMore) return item;
   report("empty-message-removed", item, "assistant");
   return null;
 }

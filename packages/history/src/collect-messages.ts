@@ -42,7 +42,7 @@ export function collectMessages(source: MessageSource): CollectedMessages {
       continue;
     }
     const isKept = boundary !== null && at < boundary.at;
-    const edit = edits.get(stored.id);
+    const edit = edits.size === 0 ? undefined : edits.get(stored.id);
     const outcome = contribution(stored, edit, isKept || change.affects(stored), findings);
     change.note(stored, edit);
     if (outcome === null) continue;
@@ -85,7 +85,7 @@ export class PrefixChange {
 
   note(stored: StoredRecord, edit: RecordEdit | undefined): void {
     if (edit !== undefined) this.changedAt(edit.seq);
-    if (throughlineKind(stored.record) !== "redaction") return;
+    if (stored.type !== "custom" || throughlineKind(stored.record) !== "redaction") return;
     // A tombstone has the place of what it replaced; when that was is only known by the clock.
     const atMs = (stored.record["data"] as { redactedAtMs?: unknown } | undefined)?.redactedAtMs;
     if (typeof atMs === "number") this.beforeMs = Math.max(this.beforeMs, atMs);

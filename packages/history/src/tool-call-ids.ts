@@ -22,17 +22,21 @@ export function createCallIds(
   const used = new Set<string>();
   const counts = new Map<string, number>();
   const changed: (readonly [wireId: string, id: string])[] = [];
-  const isUsed = (id: string): boolean => used.has(id) || (base?.used.has(id) ?? false);
+  const isNew = (id: string): boolean => {
+    if (base?.used.has(id) === true) return false;
+    const { size } = used;
+    return used.add(id).size > size;
+  };
   const next = (id: string): string => {
     const own = rule.separator === undefined ? id : (id.split(rule.separator, 1)[0] as string);
     const first = isAllowed(own, rule) ? own : encode(own, rule);
     let wireId = first;
-    while (isUsed(wireId)) {
+    // One look-up for an id that is new, which nearly every one is.
+    while (!isNew(wireId)) {
       const count = (counts.get(first) ?? base?.counts.get(first) ?? 1) + 1;
       counts.set(first, count);
       wireId = numbered(first, count, rule);
     }
-    used.add(wireId);
     if (wireId !== id) changed.push([wireId, id]);
     return wireId;
   };
@@ -99,9 +103,17 @@ function encode(id: string, rule: IdRule): string {
 
 /** Letters and digits alone, out of 64 bits. */
 function exact(id: string, length: number): string {
-  const high = fnv1a(id, 0x811c9dc5);
-  const low = fnv1a(id, 0x01234567);
-  return ((BigInt(high) << 32n) | BigInt(low)).toString(36).padStart(length, "0").slice(-length);
+  let high = fnv1a(id, 0x811c9dc5);
+  let low = fnv1a(id, 0x01234567);
+  let digits = "";
+  // Long division of both halves: with a BigInt it takes ten times as long, for every call of a history.
+  while (digits.length < length) {
+    const rest = (high % 36) * 2 ** 32 + low;
+    high = Math.floor(high / 36);
+    low = Math.floor(rest / 36);
+    digits = (rest % 36).toString(36) + digits;
+  }
+  return digits;
 }
 
 function fnv1a(text: string, start: number): number {
