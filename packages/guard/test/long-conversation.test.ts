@@ -34,7 +34,7 @@ describe("a long conversation", () => {
     "that was recorded fits a window of %d tokens too",
     async (windowTokens) => {
       const messages = recordedMessages(join(corpus ?? "", "pi", "large-session.jsonl"));
-      const found = await replayConversation(messages, windowTokens, 5);
+      const found = await replayConversation(messages, windowTokens, 3);
       expect(found).toMatchObject({ refused: 0, raised: 0 });
       expect(found.mostCalls).toBeLessThanOrEqual(1);
       expect(found.calls).toBeGreaterThan(50);
