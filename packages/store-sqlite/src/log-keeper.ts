@@ -6,8 +6,10 @@ import { logReaders, sizeOf } from "./store-file.ts";
 
 /** Pages of 8 KB that may wait in the log while commits come without a pause. Writing them back takes some milliseconds. */
 const mostPages = 1000;
-/** Without a commit for so long it is quiet enough to write back what there is. */
+/** Without a commit for so long it is quiet enough to write back what there is, */
 const quietMs = 100;
+/** if it is worth two flushes: half a megabyte. */
+const fewestPages = 64;
 /** The log's length is asked for once in so many commits. */
 const commitsBetween = 4;
 /** A log that is longer on the disk, and cannot be begun anew, is told of. */
@@ -42,7 +44,7 @@ export class LogKeeper {
   /** Called after every commit. */
   committed(connection: Connection): void {
     // A process that has nothing else to do may end: whoever writes next finds the log as it is.
-    if (this.#quiet === null) this.#quiet = setTimeout(() => this.#writeBack(connection), quietMs).unref();
+    if (this.#quiet === null) this.#quiet = setTimeout(() => this.#tidy(connection), quietMs).unref();
     else this.#quiet.refresh();
     if (++this.#commits % commitsBetween !== 0 || this.#soon !== null) return;
     if (waitingPages(connection) >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
@@ -54,6 +56,11 @@ export class LogKeeper {
     if (this.#soon !== null) clearImmediate(this.#soon);
     this.#quiet = null;
     this.#soon = null;
+  }
+
+  #tidy(connection: Connection): void {
+    if (waitingPages(connection) >= fewestPages) this.#writeBack(connection);
+    else this.stop();
   }
 
   #writeBack(connection: Connection): void {

@@ -10,6 +10,9 @@ import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
 const pageBytes = 8192 + 24;
 
+/** Enough for the log to be worth writing back. */
+const large = "x".repeat(700_000);
+
 describe("the log", () => {
   it("is written back beside the commits, never in one, and stays short while turns come without a pause", async () => {
     const path = join(testFolder(), "store.db");
@@ -38,7 +41,7 @@ describe("the log", () => {
     const path = join(testFolder(), "store.db");
     await using store = createSqliteStore({ path, searchFill: "on-demand" });
     const ref = await createSession(store, "a");
-    await store.append(ref, [say("one")]);
+    await store.append(ref, [say(large)]);
     const other = new Database(path, { readonly: true });
     const state = (): unknown => other.prepare("PRAGMA wal_checkpoint(NOOP)").raw().get();
     for (let tries = 0; tries < 50; tries++) {
@@ -58,10 +61,10 @@ describe("the log", () => {
     await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
     const ref = await createSession(store, "a");
     failNext("PRAGMA wal_checkpoint(PASSIVE)", "SQLITE_FULL");
-    await store.append(ref, [say("one")]);
+    await store.append(ref, [say(large)]);
     await wait(250);
     await store.append(ref, [say("two")]);
-    expect(await textsOf(store, ref)).toEqual(["one", "two"]);
+    expect(await textsOf(store, ref)).toEqual([large, "two"]);
   });
 
   it("whose flush fails when it is written back ends the handle, and a store opened again has everything", async () => {
@@ -70,12 +73,12 @@ describe("the log", () => {
     const store = createSqliteStore({ path, driver, searchFill: "on-demand" });
     const ref = await createSession(store, "a");
     failNext("PRAGMA wal_checkpoint(PASSIVE)", "SQLITE_IOERR_FSYNC");
-    await store.append(ref, [say("one")]);
+    await store.append(ref, [say(large)]);
     await wait(250);
     await expect(store.append(ref, [say("two")])).rejects.toMatchObject({ code: "STORE_IO", outcome: "not-applied" });
     await store.close();
     await using again = createSqliteStore({ path });
-    expect(await textsOf(again, ref)).toEqual(["one"]);
+    expect(await textsOf(again, ref)).toEqual([large]);
   });
 });
 
