@@ -40,7 +40,7 @@ export interface BackgroundCompaction {
   readonly ready: Promise<CompactionState>;
   /**
    * Swaps exactly what was summarised for the summary; what came since stays. Waits until it is ready. `busy` while a
-   * turn is open whose fence is not given.
+   * turn is open whose fence is not given. Called again it tells of the same compaction.
    */
   apply(options?: ApplyOptions): Promise<CompactionResult>;
   /** Ends the work; nothing is written, and `apply` rejects with ABORTED. */

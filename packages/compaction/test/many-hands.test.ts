@@ -64,28 +64,29 @@ describe("any order of turns, compactions in the background and at once, failure
         const summarizers = [summarizer(good)];
         const retry = createSummaryRetry({ store, clock, ids: systemRecordIds, summarizers, measure });
         let run: BackgroundCompaction | null = null;
-        let counted = 0;
+        // Whoever puts in place what is in place already is told of the same compaction again.
+        const counted = new Set<string>();
         for (const [index, name] of actions.entries()) {
           if (name === "turns") await store.append(ref, turns(6, 100 * (index + 1)));
           if (name === "begin") run = compactor.begin(ref, request(4000));
           if (name === "stop") run?.stop();
           if (name === "apply" && run !== null) {
-            const outcome = await run.apply().catch(() => ({ kind: "stopped" }));
-            if (outcome.kind === "compacted") counted++;
+            const outcome = await run.apply().catch(() => ({ kind: "stopped" }) as const);
+            if (outcome.kind === "compacted") counted.add(outcome.recordId);
             run = null;
           }
           if (name === "retry") await retry.run(ref);
           if (name.startsWith("compact")) {
             const result = await (name === "compact" ? compactor : bad)
               .compact(ref, request(4000))
-              .catch(() => ({ kind: "stopped" }));
-            if (result.kind === "compacted") counted++;
+              .catch(() => ({ kind: "stopped" }) as const);
+            if (result.kind === "compacted") counted.add(result.recordId);
           }
         }
         await run?.ready.catch(() => {});
         const records = await allRecords(store);
         const { entry, head } = await loadExisting(store, ref);
-        expect(entry.compactionCount ?? 0).toBe(counted);
+        expect(entry.compactionCount ?? 0).toBe(counted.size);
         const context = buildContext(records, { headId: head.headId });
         const fromWindow = buildContext(records.slice((head.windowSeq ?? 1) - 1), { headId: head.headId });
         expect(fromWindow.messages).toEqual(context.messages);

@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatDelta, ChatReply, ToolDefinition } from "@throughline/core";
+import type { AssistantMessage, ChatDelta, ChatReply, Clock, ToolDefinition } from "@throughline/core";
 import {
   applyChanges,
   guardCall,
@@ -17,6 +17,7 @@ import {
   type ContextEstimate,
   type TokenCounter,
 } from "@throughline/tokens";
+import { answerInTime } from "./answer-in-time.ts";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";
 import { HeldDeltas, type HoldBack } from "./held-deltas.ts";
@@ -42,6 +43,7 @@ export interface CallScene {
   /** Makes the window smaller and gives what is to be sent then; null when nothing was compacted. */
   readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
   readonly onDelta: ((delta: ChatDelta) => void) | null;
   readonly holdBack: HoldBack | null;
   readonly emit: Emit | null;
@@ -134,24 +136,28 @@ class ModelCall {
   }
 
   async #ask(request: GuardedRequest, attempt: number, keep: (partial: unknown) => void): Promise<ChatReply> {
-    const { signal, emit, model, step } = this.#scene;
+    const { signal, emit, model, step, clock } = this.#scene;
     const index = this.#calls.push(this.#facts(request, attempt)) - 1;
     emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
     this.#partial = null;
     const { onDelta, end } = this.#listener();
+    let isOver = false;
     try {
-      const reply = await model.chat.chat({
+      const answer = model.chat.chat({
         ...this.#chatRequest(request),
-        ...(onDelta === null ? {} : { onDelta }),
+        // Words of a model that was left are for nobody.
+        ...(onDelta === null ? {} : { onDelta: (delta) => void (isOver || onDelta(delta)) }),
         onPartial: (partial) => {
           this.#partial = partial;
           keep(partial);
         },
       });
+      const reply = await answerInTime(answer, signal, clock);
       end();
       this.#finish(index, "answered", readUsage(reply.usage) ?? readUsage(reply.message.usage));
       return reply;
     } catch (error) {
+      isOver = true;
       this.#finish(index, signal.aborted ? "aborted" : "failed", readUsage(this.#received()?.usage));
       throw error;
     }

@@ -116,6 +116,7 @@ export class TurnRun {
       summaryId: this.#options.summaryId,
       compact: settings.compact === null ? null : (request) => this.#compact(request, prefix),
       signal,
+      clock: this.#options.clock,
       onDelta,
       holdBack: settings.holdBack,
       emit,

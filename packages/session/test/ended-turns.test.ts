@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ChatDelta, ChatModel } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, echoTool, key, outline } from "./session-fixture.ts";
@@ -135,6 +136,33 @@ describe("turns that end otherwise", () => {
     expect(outline(await records()).at(-1)).toBe("turn:aborted");
     expect((await running).outcome).toBe("aborted");
     await expect(session.runTurn("More")).rejects.toMatchObject({ code: "INPUT_INVALID" });
+  });
+
+  it("a model that pays no heed to an abort is left: the turn ends, and its later words are for nobody", async () => {
+    const words = Promise.withResolvers<void>();
+    let asked = 0;
+    const chat: ChatModel = {
+      provider: "anthropic",
+      api: "anthropic",
+      chat: async ({ onDelta }) => {
+        asked += 1;
+        await words.promise;
+        onDelta?.({ type: "text", text: "Too late." });
+        throw new Error("and an error");
+      },
+    };
+    const { sessions, records } = createFixture({
+      model: { chat, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
+    });
+    await using session = await sessions.open(key);
+    const shown: string[] = [];
+    const onDelta = (delta: ChatDelta): void => void shown.push(delta.type);
+    const turn = await session.runTurn("Hi", { signal: AbortSignal.timeout(20), onDelta });
+    expect([turn.outcome, asked]).toEqual(["aborted", 1]);
+    words.resolve();
+    await tick();
+    expect(shown).toEqual([]);
+    expect(outline(await records()).at(-1)).toBe("turn:aborted");
   });
 
   it("a turn that is aborted before it begins leaves nothing", async () => {
