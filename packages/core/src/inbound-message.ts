@@ -27,10 +27,13 @@ export interface InboundMessage {
 
 /** The fields of an entry that a message states: its origin, and what group it came from. */
 export function inboundFields(message: InboundMessage, entry: SessionEntry | null): Readonly<Record<string, unknown>> {
-  const chatType = message.chatType?.toLowerCase() === "dm" ? "direct" : message.chatType;
+  const written: unknown = message.chatType;
+  const chatType = typeof written === "string" && written.toLowerCase() === "dm" ? "direct" : message.chatType;
   const { label, provider, surface, from, to, accountId, threadId } = message;
   const stated: SessionOrigin = statedFields({ label, provider, surface, chatType, from, to, accountId, threadId });
-  const origin = { ...entry?.origin, ...stated };
+  const known: unknown = entry?.origin;
+  // Another program may have written a text there, which would come apart into its letters.
+  const origin = { ...(typeof known === "object" && !Array.isArray(known) ? known : {}), ...stated };
   const { groupId, subject, groupChannel, space, channel } = message;
   const isGroup = chatType === "group" || chatType === "channel";
   const group = isGroup ? statedFields({ groupId, subject, groupChannel, space }) : {};

@@ -56,7 +56,7 @@ export type {
 } from "./record.ts";
 export { redactRecords } from "./redact-records.ts";
 export { patchEntry } from "./session-entry.ts";
-export type { DeliveryContext, SessionEntry, SessionOrigin } from "./session-entry.ts";
+export type { DeliveryContext, QueueMode, SessionEntry, SessionOrigin } from "./session-entry.ts";
 export type { SessionEvent, SessionEventListener } from "./session-event.ts";
 export { sessionRef } from "./session-ref.ts";
 export type { SessionAddress, SessionRef } from "./session-ref.ts";

@@ -79,10 +79,15 @@ export async function resetSession(
       {
         ...options.keep?.(entry),
         sessionId,
-        previousSessionIds: [...(entry.previousSessionIds ?? []), entry.sessionId],
+        previousSessionIds: [...earlierIds(entry["previousSessionIds"]), entry.sessionId],
       },
     ),
   );
+}
+
+/** What another program may have written there is no list of ids. */
+function earlierIds(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((id) => typeof id === "string") : [];
 }
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */

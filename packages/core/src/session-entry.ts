@@ -17,20 +17,49 @@ export interface SessionOrigin extends DeliveryContext {
   readonly from?: string;
 }
 
+/** How what arrives during a turn is treated. Of a mode that is not listed only the word is known; it is kept. */
+export type QueueMode =
+  | "steer"
+  | "followup"
+  | "collect"
+  | "steer-backlog"
+  | "steer+backlog"
+  | "queue"
+  | "interrupt"
+  | (string & {});
+
 /**
  * What is kept of a session besides its records. Primary data: some of it exists nowhere else. The named fields are
- * OpenClaw's; every other field is kept as it came.
+ * OpenClaw's and ClawCode's; every other field is kept as it came. Any program may have written them: the types say what a
+ * field means, and whoever acts on one looks first whether it is that.
  */
 export interface SessionEntry {
   readonly sessionId: string;
   /** UTC milliseconds. */
   readonly updatedAt?: number;
   readonly sessionFile?: string;
+  /** The key of the session that spawned this one. */
   readonly spawnedBy?: string;
+  /** Generations below a session that nobody spawned. */
+  readonly spawnDepth?: number;
+  /** The conversation a thread or topic belongs to. */
+  readonly parentSessionKey?: string;
+  /** Of the Claude Agent SDK's own session. */
+  readonly sdkSessionId?: string;
+  /** By provider, where programs kept it before there was one field. */
+  readonly cliSessionIds?: Readonly<Record<string, string>>;
+  readonly claudeCliSessionId?: string;
   readonly label?: string;
   readonly displayName?: string;
+  /** `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
   readonly chatType?: string;
+  readonly groupId?: string;
+  readonly subject?: string;
+  readonly groupChannel?: string;
+  readonly space?: string;
   readonly sendPolicy?: "allow" | "deny";
+  readonly groupActivation?: "mention" | "always";
+  readonly groupActivationNeedsSystemIntro?: boolean;
   readonly channel?: string;
   readonly lastChannel?: string;
   readonly lastTo?: string;
@@ -38,8 +67,27 @@ export interface SessionEntry {
   readonly lastThreadId?: string | number;
   readonly deliveryContext?: DeliveryContext;
   readonly origin?: SessionOrigin;
+  readonly providerOverride?: string;
+  readonly modelOverride?: string;
+  readonly authProfileOverride?: string;
+  readonly authProfileOverrideSource?: "auto" | "user";
+  readonly authProfileOverrideCompactionCount?: number;
   readonly modelProvider?: string;
   readonly model?: string;
+  readonly execHost?: string;
+  readonly execSecurity?: string;
+  readonly execAsk?: string;
+  readonly execNode?: string;
+  readonly thinkingLevel?: string;
+  readonly verboseLevel?: string;
+  readonly reasoningLevel?: string;
+  readonly elevatedLevel?: string;
+  readonly responseUsage?: "on" | "off" | "tokens" | "full";
+  readonly ttsAuto?: string;
+  readonly queueMode?: QueueMode;
+  readonly queueDebounceMs?: number;
+  readonly queueCap?: number;
+  readonly queueDrop?: "old" | "new" | "summarize";
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly totalTokens?: number;
@@ -48,6 +96,13 @@ export interface SessionEntry {
   /** The model's window. */
   readonly contextTokens?: number;
   readonly compactionCount?: number;
+  /** When memory was last flushed, and how many compactions there had been. Whether one is due is not decided by these. */
+  readonly memoryFlushAt?: number;
+  readonly memoryFlushCompactionCount?: number;
+  readonly systemSent?: boolean;
+  readonly abortedLastRun?: boolean;
+  readonly lastHeartbeatText?: string;
+  readonly lastHeartbeatSentAt?: number;
   readonly previousSessionIds?: readonly string[];
   readonly [field: string]: unknown;
 }

@@ -59,7 +59,7 @@ export async function appendAssistantMessageToSessionTranscript(
     if (expectedSessionId !== undefined && state.sessionId !== expectedSessionId) {
       return { ok: false, code: "session-rebound", reason: `the session is ${state.sessionId} by now` };
     }
-    const sessionFile = resolveSessionFile(resolveSessionsDir({ stateDir: scene.stateDir, agentId }), state.entry).path;
+    const sessionFile = fileOf(scene, agentId, state);
     const stored = await storedReply(scene, state, blocks);
     if (stored !== null) return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
     try {
@@ -85,6 +85,13 @@ export async function appendAssistantMessageToSessionTranscript(
     }
     await scene.clock.sleep(pollIntervalMs, signal);
   }
+}
+
+/** Where the file is, as OpenClaw would say; what another program wrote that is no path says nothing. */
+function fileOf({ stateDir }: CompatScene, agentId: string, { sessionId, entry }: SessionState): string {
+  const stated: unknown = entry.sessionFile;
+  const file = typeof stated === "string" ? { sessionFile: stated } : {};
+  return resolveSessionFile(resolveSessionsDir({ stateDir, agentId }), { sessionId, ...file }).path;
 }
 
 function blocksOf({

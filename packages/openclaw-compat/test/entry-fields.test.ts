@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { keptOnReset } from "@throughline/core/entries";
 import { compatFixture, key, storeKinds, storePath, type StoreKind } from "./compat-fixture.ts";
 
 /** Every documented field of an entry, by row of the document, with a value of its kind. */
@@ -132,4 +133,12 @@ describe.each(storeKinds)("an entry with every documented field, over %s", (kind
     const expected = { ...entry, verboseLevel: "off", updatedAt: patched?.updatedAt };
     expect(JSON.stringify(loaded)).toBe(JSON.stringify(expected));
   });
+
+  it.each(["steer", "followup", "collect", "steer-backlog", "steer+backlog", "queue", "interrupt", "a mode of later"])(
+    "keeps the queue mode %s through a patch and a reset [C53]",
+    async (queueMode) => {
+      await expectSurvival(kind, { queueMode });
+      expect(keptOnReset({ sessionId: "s", queueMode })).toEqual({ queueMode });
+    },
+  );
 });
