@@ -11,7 +11,7 @@ const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes
 describe("a power cut", () => {
   it(
     "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (context) => {
       const result = await exploreCrashes(lifeOfSessions(), { cutEveryBytes: 24, recoverEvery: 200 });
       expect(result.problems.slice(0, 3)).toEqual([]);
@@ -24,7 +24,7 @@ describe("a power cut", () => {
 describe("a disk that fails once", () => {
   it(
     "at any call is reported as what it is, and what is acknowledged afterwards survives a power cut",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       const calls = await countFallible(lifeOfSessions());
       expect(calls).toBeGreaterThan(100);
