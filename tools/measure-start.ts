@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -56,15 +56,23 @@ async function fillStore(home: string, count: number): Promise<void> {
 }
 
 const { values } = parseArgs({
-  options: { runs: { type: "string", default: "15" }, sessions: { type: "string", default: "1000" } },
+  options: {
+    runs: { type: "string", default: "15" },
+    sessions: { type: "string", default: "1000" },
+    // A folder that stays: filling a store of 100,000 sessions takes longer than measuring it.
+    home: { type: "string" },
+    "fill-only": { type: "boolean", default: false },
+  },
 });
-const directory = mkdtempSync(join(tmpdir(), "throughline-start-"));
+const directory = values.home ?? mkdtempSync(join(tmpdir(), "throughline-start-"));
+mkdirSync(directory, { recursive: true });
 try {
   const bundle = join(cliFolder, "dist");
   await bundleCli(cliFolder, bundle);
   const bare = join(directory, "bare.mjs");
   writeFileSync(bare, "");
-  await fillStore(directory, Number(values.sessions));
+  if (!existsSync(join(directory, "sessions.db"))) await fillStore(directory, Number(values.sessions));
+  if (values["fill-only"]) process.exit(0);
   const bin = join(cliFolder, "bin/throughline.js");
   const source = "--conditions=@throughline/source";
   const starts: readonly Start[] = [
@@ -89,5 +97,5 @@ try {
     );
   }
 } finally {
-  rmSync(directory, { recursive: true, force: true });
+  if (values.home === undefined) rmSync(directory, { recursive: true, force: true });
 }

@@ -6,6 +6,7 @@ import {
   estimateContext,
   gaugeOf,
   lastActual,
+  readCalibration,
 } from "@throughline/tokens";
 import type { ContextBreakdown, EstimateSource, ModelName } from "@throughline/tokens";
 import { percentOf } from "./session-row.ts";
@@ -32,6 +33,8 @@ export interface ContextSizeOptions {
   /** @default the context's own model */
   readonly model: ModelName | null;
   readonly windowTokens: number | null;
+  /** What the session has learned of the model's tokenizer, as its entry keeps it. @default nothing */
+  readonly learned?: unknown;
   /** Told when the vocabulary of the model cannot be loaded. */
   readonly onFallback: (vocabulary: string) => void;
 }
@@ -46,7 +49,7 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   const model = options.model ?? ownModel(context);
   const counter = await createTokenEstimator({ onFallback: options.onFallback }).counterFor(model);
   const actual = lastActual(messages, model);
-  const calibration = emptyCalibration;
+  const calibration = readCalibration(options.learned) ?? emptyCalibration;
   const estimate = estimateContext({ messages }, { counter, calibration, actual });
   const { tokens, source, lowTokens, highTokens, windowTokens } = gaugeOf(estimate, options);
   // A count includes the system prompt and the tools of that call, which are in no log; an estimate knows of none.

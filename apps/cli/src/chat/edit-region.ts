@@ -13,6 +13,8 @@ export interface EditRegion {
   /** A line above the region. */
   hint(buffer: EditBuffer, text: string): void;
   clearScreen(buffer: EditBuffer): void;
+  /** Another prompt from the next drawing on; null for the usual one. */
+  setPrompt(prompt: string | null): void;
 }
 
 /** Rows of the screen that stay free of it, so that nothing above is ever pushed out and drawn again. */
@@ -25,9 +27,10 @@ export function createEditRegion(
   if (!canMoveCursor) return plainRegion(stdout, prompt);
   let shown: EditLayout | null = null;
   let shownColumns = 0;
+  let promptNow = prompt;
   const columnsNow = (): number => stdout.columns ?? 80;
   const layoutOf = (buffer: EditBuffer, mostRows: number): EditLayout =>
-    layoutEdit(buffer, { prompt, columns: columnsNow(), mostRows });
+    layoutEdit(buffer, { prompt: promptNow, columns: columnsNow(), mostRows });
   /** To the first row of what is shown, and away with it. After a change of width the terminal has broken the rows anew. */
   const erase = (): string => {
     if (shown === null) return "";
@@ -69,6 +72,7 @@ export function createEditRegion(
       shown = null;
       draw(buffer);
     },
+    setPrompt: (text) => (promptNow = text ?? prompt),
   };
 }
 
@@ -110,5 +114,7 @@ function plainRegion(stdout: Host["stdout"], prompt: string): EditRegion {
       draw(buffer, buffer);
     },
     clearScreen: () => {},
+    // What cannot move its cursor cannot search either.
+    setPrompt: () => {},
   };
 }

@@ -7,6 +7,13 @@ export interface InputHistory {
   /** One step back; `current` comes again at the end of the way forward. Null at the oldest. */
   older(current: string): string | null;
   newer(): string | null;
+  /** The newest line with this text in it that is older than `before` (the number of a line); null when there is none. */
+  find(text: string, before?: number): FoundLine | null;
+}
+
+interface FoundLine {
+  readonly text: string;
+  readonly number: number;
 }
 
 const mostKept = 1000;
@@ -36,6 +43,15 @@ export function createInputHistory(path: string | null): InputHistory {
       if (at === 0) return null;
       at -= 1;
       return lines[at] ?? null;
+    },
+    find: (text, before = lines.length) => {
+      if (text === "") return null;
+      const wanted = text.toLowerCase();
+      for (let number = Math.min(before, lines.length) - 1; number >= 0; number--) {
+        const line = lines[number] ?? "";
+        if (line.toLowerCase().includes(wanted)) return { text: line, number };
+      }
+      return null;
     },
     newer: () => {
       if (at >= lines.length) return null;

@@ -3,6 +3,7 @@ import type { ReadStream } from "node:tty";
 import type { Host } from "../host.ts";
 import { emptyBuffer, insertText } from "./edit-buffer.ts";
 import type { EditBuffer } from "./edit-buffer.ts";
+import { OpenSearch } from "./history-search.ts";
 import { applyKey } from "./edit-keys.ts";
 import type { Key } from "./edit-keys.ts";
 import { createEditRegion } from "./edit-region.ts";
@@ -47,6 +48,7 @@ export function createLineEditor(
   const region = createEditRegion(stdout, options);
   let buffer: EditBuffer = emptyBuffer;
   let paste: string | null = null;
+  let search: { readonly open: OpenSearch; readonly before: EditBuffer } | null = null;
   let waiting: ((submission: Submission) => void) | null = null;
   const queue: Submission[] = [];
   let interrupt: (() => void) | null = null;
@@ -93,7 +95,31 @@ export function createLineEditor(
       region.draw(buffer, buffer);
     }
   };
+  const showSearch = (): void => {
+    region.setPrompt(search?.open.prompt ?? null);
+    const text = search?.open.text ?? buffer.text;
+    change(search === null ? buffer : { text, caret: text.length });
+  };
+  /** True when the key was for the search; the others end it and mean what they always mean. */
+  const searched = (character: string | undefined, key: Key): boolean => {
+    if (search === null) {
+      if (key.ctrl !== true || key.name !== "r" || !canMoveCursor || waiting === null) return false;
+      search = { open: new OpenSearch(history), before: buffer };
+      showSearch();
+      return true;
+    }
+    const { before } = search;
+    const step = search.open.press(character, key);
+    if (step.kind === "search") search = { open: step.search, before };
+    else {
+      search = null;
+      buffer = step.kind === "left" || step.text === "" ? before : { text: step.text, caret: step.text.length };
+    }
+    showSearch();
+    return step.kind !== "taken";
+  };
   const onKey = (character: string | undefined, key: Key): void => {
+    if (paste === null && key.name !== "paste-start" && searched(character, key)) return;
     if (key.name === "paste-start") paste = "";
     else if (key.name === "paste-end") {
       change(insertText(buffer, cleanPaste(paste ?? "")));

@@ -32,7 +32,7 @@ const help: ReplCommand = {
     for (const { usage, help: text } of replCommands)
       await output.line({ text: usage.padEnd(24), style: "cyan" }, text);
     await output.line(
-      "Alt+Enter, Ctrl+J or a \\ at the end makes a new line. Ctrl+C cancels a turn; twice, it leaves.",
+      "Alt+Enter, Ctrl+J or a \\ at the end makes a new line. Ctrl+R finds an earlier one. Ctrl+C cancels a turn; twice, it leaves.",
     );
   },
 };

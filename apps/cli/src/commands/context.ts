@@ -36,6 +36,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const size = await measureContext(built, {
     model: target,
     windowTokens,
+    learned: (state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined)?.calibration,
     onFallback: (vocabulary) =>
       output.note(`The vocabulary ${vocabulary} cannot be loaded; tokens are estimated roughly.`),
   });

@@ -3,7 +3,6 @@ import { sessionSettings } from "@throughline/config";
 import type { SessionSettings } from "@throughline/config";
 import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
-import { importPaths } from "@throughline/transfer";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
@@ -87,6 +86,8 @@ async function importAll(
   { inherit, state, statePath }: Scene,
 ): Promise<void> {
   const { host, output, scope, signal } = context;
+  // Most starts import nothing.
+  const { importPaths } = await import("@throughline/transfer");
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const [counts, refused] = [{ imported: 0, grown: 0, records: 0 }, [] as string[]];
   const { readKey, writeKey } = inherit;
