@@ -80,14 +80,20 @@ export function resolveSessionFile(
   sessionsDir: string,
   entry: { readonly sessionId: string; readonly sessionFile?: string | null },
 ): ResolvedSessionFile {
-  const stated = entry.sessionFile ?? "";
+  // An entry comes from a file of another program: what it calls a path need not be text.
+  const stated: unknown = entry.sessionFile ?? "";
+  if (typeof stated !== "string") return { ...named(sessionsDir, entry.sessionId), isForeign: true };
   const name = stated.split(/[/\\]/).at(-1) ?? "";
   if (isPlainFileName(name) && transcriptNamePattern.test(name)) {
     const path = joinPath(sessionsDir, name);
     return { path, fileName: name, isForeign: stated !== name && normalized(stated) !== normalized(path) };
   }
-  const fileName = transcriptFileName(entry.sessionId);
-  return { path: joinPath(sessionsDir, fileName), fileName, isForeign: stated !== "" };
+  return { ...named(sessionsDir, entry.sessionId), isForeign: stated !== "" };
+}
+
+function named(sessionsDir: string, sessionId: string): Omit<ResolvedSessionFile, "isForeign"> {
+  const fileName = transcriptFileName(sessionId);
+  return { path: joinPath(sessionsDir, fileName), fileName };
 }
 
 /** True for a name that is one file of its directory and nothing else, on every system. */

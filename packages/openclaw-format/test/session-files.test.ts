@@ -218,6 +218,8 @@ describe("paths", () => {
     });
     expect(at(`${dir}/${id}.jsonl`)).toMatchObject({ isForeign: false });
     expect(at(`${id}.jsonl`)).toMatchObject({ path: `${dir}/${id}.jsonl`, isForeign: false });
+    for (const noText of [7, true, ["x"], { path: "x" }])
+      expect(at(noText as unknown as string)).toMatchObject({ path: `${dir}/${id}.jsonl`, isForeign: true });
     for (const other of ["sessions.json", `${dir}/sessions.json`, `${id}.jsonl.lock`, ".env"]) {
       expect(at(other)).toMatchObject({ path: `${dir}/${id}.jsonl`, isForeign: true });
     }

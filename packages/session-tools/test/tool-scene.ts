@@ -24,7 +24,7 @@ export interface ToolScene extends AsyncDisposable {
   say(key: string, text: string, role?: string): Promise<void>;
 }
 
-export interface ToolAnswer {
+interface ToolAnswer {
   readonly text: string;
   readonly isError: boolean;
   readonly reason: unknown;

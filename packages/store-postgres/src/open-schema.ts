@@ -38,11 +38,13 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
 }
 
 const oldestServer = 140_000;
+const largestExact = Number.MAX_SAFE_INTEGER;
 
 async function assertServer({ pool }: MigrationPlace): Promise<void> {
   const [row] = await pool.run(
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
-       current_setting('default_transaction_isolation') AS isolation, current_setting('fsync', true) AS fsync`,
+       current_setting('default_transaction_isolation') AS isolation, current_setting('fsync', true) AS fsync,
+       ${largestExact}::double precision::text AS digits`,
     [],
     { isRead: true },
   );
@@ -58,6 +60,9 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
       `The default isolation is ${String(row["isolation"])}.`,
       "ALTER ROLE … SET default_transaction_isolation = 'read committed'.",
     );
+  // A lease would end seconds early or late.
+  if (Number(row["digits"]) !== largestExact)
+    throw unsupported("The server rounds numbers it gives out.", "ALTER ROLE … SET extra_float_digits = 1.");
   if (row["fsync"] === "off")
     throw unsupported("The server runs with fsync off.", "Turn it on: no level of durability holds without.");
 }

@@ -45,29 +45,32 @@ describe.skipIf(url === "")(
       await withClient(url, (client) => client.query(`DROP DATABASE ${name}`));
     });
 
-    it.each([
-      "TimeZone=Pacific/Chatham",
-      "DateStyle=German",
-      "bytea_output=escape",
+    it.each(["TimeZone=Pacific/Chatham", "DateStyle=German", "bytea_output=escape", "standard_conforming_strings=off"])(
+      "a server that is set to %s keeps and gives back the same",
+      async (option) => {
+        const schema = newSchema();
+        await using store = createPostgresStore({ url: withOption(option), schema, partitions: 2 });
+        await using plain = createPostgresStore({ url, schema });
+        await store.save(ref, { sessionId: "one", label: "a\\b'c" }, { ifRevision: null });
+        const large = { ...draft, note: "large \\ ".repeat(50_000) };
+        const source = Uint8Array.of(0, 0x5c, 0xff);
+        const record = { type: "custom", id: "y", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" };
+        const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: 4_000_000_000_123, fence: 1 } as const;
+        await store.append(ref, [draft, large, { source, record }], { turn, idempotencyKey: "k" });
+        const read = async (from: typeof store): Promise<unknown> => {
+          const found: unknown[] = [await from.load(ref)];
+          for await (const { records } of from.read(ref, { payload: "source" })) found.push(...records);
+          return found;
+        };
+        expect(await read(store)).toEqual(await read(plain));
+        expect((await store.load(ref))?.head.turn?.leaseUntilMs).toBe(4_000_000_000_123);
+      },
+    );
 
-      "standard_conforming_strings=off",
-    ])("a server that is set to %s keeps and gives back the same", async (option) => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url: withOption(option), schema, partitions: 2 });
-      await using plain = createPostgresStore({ url, schema });
-      await store.save(ref, { sessionId: "one", label: "a\\b'c" }, { ifRevision: null });
-      const large = { ...draft, note: "large \\ ".repeat(50_000) };
-      const source = Uint8Array.of(0, 0x5c, 0xff);
-      const record = { type: "custom", id: "y", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" };
-      const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: 4_000_000_000_123, fence: 1 } as const;
-      await store.append(ref, [draft, large, { source, record }], { turn, idempotencyKey: "k" });
-      const read = async (from: typeof store): Promise<unknown> => {
-        const found: unknown[] = [await from.load(ref)];
-        for await (const { records } of from.read(ref, { payload: "source" })) found.push(...records);
-        return found;
-      };
-      expect(await read(store)).toEqual(await read(plain));
-      expect((await store.load(ref))?.head.turn?.leaseUntilMs).toBe(4_000_000_000_123);
+    it("a server that rounds the numbers it gives out is refused, for a lease would end at another time", async () => {
+      await using store = createPostgresStore({ url: withOption("extra_float_digits=-3"), schema: newSchema() });
+      const { code, message } = await errorOf(store.list());
+      expect([code, message.includes("extra_float_digits")]).toEqual(["STORE_UNSUPPORTED", true]);
     });
 
     it("a replica, which cannot be written, is said to be one, and read all the same", async () => {

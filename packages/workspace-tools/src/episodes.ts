@@ -2,7 +2,7 @@ import type { SessionRef, StoredRecord } from "@throughline/core";
 import { searchText } from "@throughline/core/store-search";
 
 /** What one record says. */
-export interface EpisodePart {
+interface EpisodePart {
   readonly seq: number;
   readonly id: string;
   readonly role: string | null;

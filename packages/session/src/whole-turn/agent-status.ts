@@ -70,7 +70,7 @@ export interface AgentSessionStatus {
 }
 
 /** The pending retries of an entry, those that come first before the others. */
-export function retryStatus(
+function retryStatus(
   entry: SessionEntry,
   nowMs: number,
   { maxAttempts = 8, maxDelayMs = 3_600_000 }: RetryLimits,
