@@ -1,6 +1,7 @@
 // Cuts the power of a file system under a writing SQLite store, again and again, and looks for what was acknowledged.
-// node --conditions=@throughline/source tools/power-cut.ts [--rounds 200] [--size 200] [--durability disk]   (root, Linux, loop devices)
-import { execFileSync, spawn } from "node:child_process";
+// node --conditions=@throughline/source tools/power-cut.ts [--rounds 200] [--size 200] [--durability disk] [--control]
+// With --control SQLite alone is written to, which says what the kernel itself gives away. (root, Linux, loop devices)
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,9 +28,11 @@ export interface PowerCutFigures {
   readonly findings: readonly Finding[];
 }
 
+const sourceCondition = ["--conditions=@throughline/source"];
 const imageBytes = 256 * 1024 * 1024;
 const ref = { namespace: "", agentId: "main", key: "agent:main:killed" };
 const writerPath = join(repositoryRoot, "packages/store-sqlite/test/append-until-killed.ts");
+const controlPath = join(repositoryRoot, "packages/store-sqlite/test/append-raw-until-killed.ts");
 
 /** FS_IOC_SHUTDOWN without flushing the journal: whatever was not made durable is gone, as when the power fails. */
 const shutdownProgram = [
@@ -105,14 +108,18 @@ function unavailable(why: string): null {
 /** Writes until the power is cut, mounts again, and reads everything back once at the end. */
 export async function powerCuts(
   disk: LoopDisk,
-  { rounds, writerArgs }: { readonly rounds: number; readonly writerArgs: readonly string[] },
+  {
+    rounds,
+    writerArgs,
+    isControl = false,
+  }: { readonly rounds: number; readonly writerArgs: readonly string[]; readonly isControl?: boolean },
 ): Promise<PowerCutFigures> {
   const acknowledged: string[] = [];
   const overlapping: string[] = [];
   const path = join(disk.path, "store.db");
   for (let round = 0; round < rounds; round++) {
     disk.mount();
-    const said = await writeUntilCut(disk, [path, ...writerArgs]);
+    const said = await writeUntilCut(disk, [isControl ? controlPath : writerPath, path, ...writerArgs]);
     acknowledged.push(...said.before);
     overlapping.push(...said.during);
     disk.unmount();
@@ -120,7 +127,10 @@ export async function powerCuts(
   disk.mount();
   const findings: Finding[] = [];
   const said = new Set<string>();
-  {
+  if (isControl) {
+    const read = spawnSync(process.execPath, [...sourceCondition, controlPath, path, "read"], { encoding: "utf8" });
+    for (const each of read.stdout.split("\n").filter((line) => line !== "")) said.add(each);
+  } else {
     await using store = createSqliteStore({ path, create: false, recover: false });
     for await (const finding of store.maintenance?.verify({ full: true }) ?? []) findings.push(finding);
     for await (const { records } of store.read(ref)) for (const { seq, id } of records) said.add(`${seq}:${id}`);
@@ -146,8 +156,7 @@ interface Said {
 /** One life of the writer: the power goes a random moment after its first word. */
 async function writeUntilCut(disk: LoopDisk, writerArgs: readonly string[]): Promise<Said> {
   const cutPower = await disk.prepareCut();
-  const args = ["--conditions=@throughline/source", writerPath, ...writerArgs];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, [...sourceCondition, ...writerArgs], { stdio: ["ignore", "pipe", "ignore"] });
   let text = "";
   let isCut = false;
   let lengthAtCut = 0;
@@ -185,6 +194,7 @@ if (import.meta.main) {
       size: { type: "string", default: "200" },
       // With "process" something is lost: that is how one sees that the power is really cut.
       durability: { type: "string", default: "disk" },
+      control: { type: "boolean", default: false },
     },
   });
   const disk = existsSync(writerPath) ? await createLoopDisk() : unavailable("the writer is missing");
@@ -194,10 +204,11 @@ if (import.meta.main) {
       const figures = await powerCuts(disk, {
         rounds: Number(values.rounds),
         writerArgs: [values.size, values.durability],
+        isControl: values.control,
       });
       const { rounds, acknowledged, found, overlapping, overlappingFound, recordCount, findings } = figures;
       process.stdout.write(
-        `power cut under the sqlite store, ${rounds} rounds, records of ${values.size} bytes, ${values.durability}: ${acknowledged} acknowledged, ${found} found, ` +
+        `power cut under ${values.control ? "SQLite alone" : "the sqlite store"}, ${rounds} rounds, records of ${values.size} bytes, ${values.durability}: ${acknowledged} acknowledged, ${found} found, ` +
           `${acknowledged - found} lost; ${overlapping} more said while the power was being cut, ${overlapping - overlappingFound} of them lost; ${recordCount} in the store, ${findings.length} findings, ${((performance.now() - startedMs) / 1000).toFixed(1)} s\n`,
       );
       process.exitCode = acknowledged > 0 && found === acknowledged && findings.length === 0 ? 0 : 1;
