@@ -119,6 +119,33 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["chat", "--model", attack, "--once", "x"],
   ],
   explain: [["explain", "evil"]],
+  compact: [
+    ["compact", evilKey, "--dry-run"],
+    ["compact", evilKey, "--model", attack],
+    ["compact", `x${attack}`],
+  ],
+  checkpoint: [
+    ["checkpoint", evilKey, "--model", "offline"],
+    ["checkpoint", `x${attack}`],
+  ],
+  checkpoints: [
+    ["checkpoints", evilKey],
+    ["checkpoints", `x${attack}`],
+  ],
+  memory: [
+    ["memory", "search", "mark"],
+    ["memory", "search", attack],
+    ["memory", attack],
+  ],
+  policy: [
+    ["policy", evilKey],
+    ["policy", evilKey, "--channel", attack],
+    ["policy", `x${attack}`],
+  ],
+  prune: [
+    ["prune", "--keep", "0"],
+    ["prune", "--older-than", attack],
+  ],
   new: [
     ["new", attack],
     ["new", "--key", attack],
