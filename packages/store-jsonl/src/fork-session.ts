@@ -58,14 +58,22 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
   // Beside what was set aside of the origin: it goes when that is redacted or purged.
   const temporary = `${agent.folder.torn}/${origin.sessionId}.jsonl.fork-${nowMs}-${random.uint32().toString(36)}`;
   const owner = { ref: targetRef, sessionId };
-  await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
+  const isSameFile = (row: SessionRow): boolean =>
+    files.facts(agent.folder.session(agent.fileNameOf(row)))?.identity === identity;
+  try {
+    await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
+  } catch (error) {
+    // Redacted meanwhile: the lines were looked for where they stood in the file before it.
+    if (isSameFile(held.row)) throw error;
+    return null;
+  }
   const ids = [origin.sessionId, sessionId];
   try {
     return await locks.hold(agent.place.locksFor(ids, [origin.fileName, row.fileName], true), () => {
       agent.log.refreshHeld();
       const now = agent.log.row(origin.sessionId);
       if (now === null || now.isArchived !== origin.isArchived || now.key !== origin.key) return null;
-      if (files.facts(agent.folder.session(agent.fileNameOf(now)))?.identity !== identity) return null;
+      if (!isSameFile(now)) return null;
       assertFree(scene, target);
       commit(scene, temporary, row);
       return row;
