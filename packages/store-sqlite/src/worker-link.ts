@@ -21,6 +21,9 @@ interface Waiting {
 const sourceUrl = new URL("./worker-thread.ts", import.meta.url);
 const threadUrl = import.meta.url.endsWith(".ts") ? sourceUrl : new URL(sourceUrl.href.replace(/\.ts$/, ".js"));
 
+/** So long a closed store's thread may take to end. */
+const patienceMs = 5000;
+
 /** The messages to and from the thread: each request waits for its reply. */
 class WorkerPort {
   readonly #worker: Worker;
@@ -62,8 +65,19 @@ class WorkerPort {
     this.#worker.postMessage({ kind: "abort", id } satisfies WorkerRequest);
   }
 
-  async terminate(): Promise<void> {
-    await this.#worker.terminate();
+  /**
+   * The thread ends by itself once its store is closed: stopped from here, it may be stopped inside the database's code,
+   * which takes the process with it. Only one that does not end is stopped.
+   */
+  async ended(): Promise<void> {
+    if (this.#failure !== null) return;
+    this.#worker.ref();
+    let timer: NodeJS.Timeout | null = null;
+    await new Promise<void>((resolve) => {
+      this.#worker.once("exit", () => resolve());
+      timer = setTimeout(() => void this.#worker.terminate(), patienceMs);
+    });
+    if (timer !== null) clearTimeout(timer);
   }
 
   #settle(id: number): Waiting | undefined {
@@ -113,7 +127,7 @@ export function createWorkerLink(options: object, onEvent: (event: SessionEvent)
     },
     end: async () => {
       await call("close", []);
-      await port.terminate();
+      await port.ended();
     },
   };
 }

@@ -52,6 +52,8 @@ port?.on("message", (request: WorkerRequest) => {
     (value) => {
       if (request.kind === "call") signals.delete(request.id);
       if (request.kind !== "abort") send({ kind: "result", id: request.id, value });
+      // Nothing is left to be done, and the thread ends.
+      if (request.kind === "call" && request.method === "close") port?.close();
     },
     (error: unknown) => send({ kind: "error", id: request.id, error: sentError(error) }),
   );
