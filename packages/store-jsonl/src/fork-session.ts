@@ -1,7 +1,8 @@
 import type { SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { afterCommit, flushFolder, withFileErrors } from "./file-work.ts";
+import { afterCommit, flushFolder, openIfThere, withFileErrors } from "./file-work.ts";
+import type { FileFacts } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { locateSession } from "./session-access.ts";
@@ -43,7 +44,7 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
   const { agent, context } = scene;
   const { files, clock, locks, random } = context;
   const held = agent.holdExisting(origin, true);
-  const identity = held.file.facts?.identity;
+  const { identity, modifiedNs } = held.file.facts ?? {};
   const { sessionId, ref: targetRef } = target;
   const nowMs = clock.nowMs();
   const atSeq = Math.min(target.atSeq, held.transcript.head.lastSeq);
@@ -58,27 +59,30 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
   // Beside what was set aside of the origin: it goes when that is redacted or purged.
   const temporary = `${agent.folder.torn}/${origin.sessionId}.jsonl.fork-${nowMs}-${random.uint32().toString(36)}`;
   const owner = { ref: targetRef, sessionId };
-  const isSameFile = (row: SessionRow): boolean =>
-    files.facts(agent.folder.session(agent.fileNameOf(row)))?.identity === identity;
-  try {
-    await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
-  } catch (error) {
-    // Redacted meanwhile: the lines were looked for where they stood in the file before it.
-    if (isSameFile(held.row)) throw error;
-    return null;
-  }
+  const factsOf = (row: SessionRow): FileFacts | null => files.facts(agent.folder.session(agent.fileNameOf(row)));
+  // While it is open no other file gets its number, so that the same number means the same file.
+  const pin = openIfThere(files, held.path);
   const ids = [origin.sessionId, sessionId];
   try {
+    try {
+      await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
+    } catch (error) {
+      // Redacted meanwhile: the lines were looked for where they stood in the file before it.
+      const now = factsOf(held.row);
+      if (now?.identity === identity && now?.modifiedNs === modifiedNs) throw error;
+      return null;
+    }
     return await locks.hold(agent.place.locksFor(ids, [origin.fileName, row.fileName], true), () => {
       agent.log.refreshHeld();
       const now = agent.log.row(origin.sessionId);
       if (now === null || now.isArchived !== origin.isArchived || now.key !== origin.key) return null;
-      if (!isSameFile(now)) return null;
+      if (factsOf(now)?.identity !== identity) return null;
       assertFree(scene, target);
       commit(scene, temporary, row);
       return row;
     });
   } finally {
+    if (pin !== null) files.close(pin);
     files.remove(temporary);
   }
 }
