@@ -104,8 +104,8 @@ export class ConnectionPool {
     try {
       const run: RunStatement = (text, values = []) => this.#send(connection, text, values, deadlineMs);
       const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
-      await run("BEGIN ISOLATION LEVEL READ COMMITTED");
-      await run("SELECT set_config('lock_timeout', $1, true)", [`${lockMs}ms`]);
+      // One message, and one round trip: without parameters the driver sends both statements together.
+      await run(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${lockMs}`);
       const result = await work(run);
       step = "commit";
       await run("COMMIT");

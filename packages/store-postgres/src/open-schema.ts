@@ -1,3 +1,4 @@
+import { ThroughlineError } from "@throughline/core";
 import { refused, quote } from "@throughline/core/store";
 import { assertKnown, migrateSchema, readVersion, type MigrationPlace } from "./migrate-schema.ts";
 import { rowSecurity } from "./row-security.ts";
@@ -49,11 +50,14 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
     { isRead: true },
   );
   const unsupported = (what: string, remedy: string): Error =>
-    refused("STORE_UNSUPPORTED", `${what} ${remedy}`, { ...row });
+    new ThroughlineError("STORE_UNSUPPORTED", what, { outcome: "not-applied", details: { ...row }, remedy });
   if (Number(row?.["version"]) < oldestServer)
-    throw unsupported("The server is older than PostgreSQL 14.", "Upgrade it.");
+    throw unsupported("The server is older than PostgreSQL 14.", "Upgrade the server; 14 to 18 will do.");
   if (row?.["encoding"] !== "UTF8")
-    throw unsupported(`The database is in ${String(row?.["encoding"])}.`, "Create it with ENCODING 'UTF8'.");
+    throw unsupported(
+      `The database is in ${String(row?.["encoding"])}.`,
+      "Use a database that was made with ENCODING 'UTF8'.",
+    );
   // A stricter level fixes the moment that is seen before the session's row was waited for.
   if (row["isolation"] !== "read committed")
     throw unsupported(

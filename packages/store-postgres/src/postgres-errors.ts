@@ -12,17 +12,54 @@ export function constraintOf(error: unknown): string {
   return typeof constraint === "string" ? constraint : "";
 }
 
+interface Meaning {
+  readonly pattern: RegExp;
+  readonly code: ErrorCode;
+  readonly says: string;
+  /** Where the code's own speaks of files. */
+  readonly remedy?: string;
+}
+
+const grants = "Grant the role what the README of the PostgreSQL store lists, and have the schema made by its owner.";
+
 /** Tables of native codes; the first that fits counts. */
-const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
-  [/^(55P03|40P01|40001)$/, "STORE_LOCKED", "Another writer kept the rows until the deadline."],
-  [/^(53100|53200|54000|ENOSPC)$/, "STORE_FULL", "The database server has no room left."],
-  [/^53/, "STORE_OVERLOADED", "The database server takes no more connections."],
-  [/^(25006|42501)$/, "STORE_READ_ONLY", "The database cannot be written by this user, or at this server."],
-  [/^(28|3D000|3F000|42P01|42883)/, "STORE_NOT_FOUND", "The database, its schema or its user is not there."],
-  [/^XX00[12]$/, "STORE_CORRUPT", "The database says that it is damaged."],
-  [/^58/, "STORE_IO", "The operating system of the database server refused an operation."],
-  [/^(08|57P|57014|E[A-Z]+$)/, "STORE_UNREACHABLE", "The database server cannot be reached, or broke off."],
+const meanings: readonly Meaning[] = [
+  { pattern: /^(55P03|40P01|40001)$/, code: "STORE_LOCKED", says: "Another writer kept the rows until the deadline." },
+  {
+    pattern: /^(53100|ENOSPC)$/,
+    code: "STORE_FULL",
+    says: "The database server's disk is full.",
+    remedy: "Free some space on the server, or give it a larger disk; what was acknowledged is intact.",
+  },
+  {
+    pattern: /^(53200|54000)$/,
+    code: "STORE_FULL",
+    says: "The statement is more than the database server can hold.",
+    remedy: "Append less at a time, or give the server more memory.",
+  },
+  { pattern: /^53/, code: "STORE_OVERLOADED", says: "The database server takes no more connections." },
+  {
+    pattern: /^25006$/,
+    code: "STORE_READ_ONLY",
+    says: "The database can only be read here.",
+    remedy: "Use the URL of the primary; a replica serves lists, searches and exports.",
+  },
+  { pattern: /^42501$/, code: "STORE_READ_ONLY", says: "The user is not allowed to do that.", remedy: grants },
+  {
+    pattern: /^(28|3D000|3F000|42P01|42883)/,
+    code: "STORE_NOT_FOUND",
+    says: "The database, its schema or its user is not there.",
+  },
+  { pattern: /^XX00[12]$/, code: "STORE_CORRUPT", says: "The database says that it is damaged." },
+  { pattern: /^58/, code: "STORE_IO", says: "The operating system of the database server refused an operation." },
+  {
+    pattern: /^(08|57P|57014|25P0[34]|E[A-Z]+$)/,
+    code: "STORE_UNREACHABLE",
+    says: "The database server cannot be reached, or broke off.",
+  },
 ];
+
+const brokeOff: Meaning = { pattern: /^$/, code: "STORE_UNREACHABLE", says: "The connection broke off." };
 
 /** True when a server that answered so has undone the statement: everything but the ends of servers and connections. */
 export function isAnswer(error: unknown): boolean {
@@ -47,9 +84,10 @@ export function storeError(error: unknown, outcome: WriteOutcome, place: string)
   const details = { place, nativeCode: native };
   const text = error instanceof Error ? error.message : String(error);
   const meaning =
-    meanings.find(([pattern]) => pattern.test(native)) ??
-    (native === "" && isPassing(error) ? (["", "STORE_UNREACHABLE", "The connection broke off."] as const) : undefined);
+    meanings.find(({ pattern }) => pattern.test(native)) ?? (native === "" && isPassing(error) ? brokeOff : undefined);
   if (meaning === undefined)
     return new ThroughlineError("INTERNAL", `The PostgreSQL store failed: ${text}`, { outcome, details, cause: error });
-  return new ThroughlineError(meaning[1], `${meaning[2]} (${place}: ${text})`, { outcome, details, cause: error });
+  const { code, says, remedy } = meaning;
+  const given = { outcome, details, cause: error, ...(remedy === undefined ? {} : { remedy }) };
+  return new ThroughlineError(code, `${says} (${place}: ${text})`, given);
 }

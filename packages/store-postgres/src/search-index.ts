@@ -57,12 +57,24 @@ function behind({ schema }: StoreScene): string {
     WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > ${from}`;
 }
 
+/**
+ * Indexes what is missing; not at a replica, where nothing can be written and the primary's index is there to be searched.
+ * Up to which minute nothing is missing is remembered for all, so it is only moved on by who sees
+ * all: a role that row security shows some of the sessions knows nothing of the others'.
+ */
 async function catchUp(scene: StoreScene, check: () => Promise<void>): Promise<void> {
-  const [now] = await scene.pool.run(`SELECT ${scene.schema}.store_now_ms() / 60000 AS slot`, [], { isRead: true });
+  const { schema, pool } = scene;
+  const sql = `SELECT n.*, b.* FROM (
+      SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
+        current_setting('transaction_read_only') = 'on' AS is_replica
+      FROM ${schema}.search_state
+    ) n LEFT JOIN LATERAL (${behind(scene)} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
+  let first: DatabaseRow | undefined;
   for (;;) {
-    const sessions = await scene.pool.run(`${behind(scene)} ORDER BY s.appended_slot LIMIT ${sliceSessions}`, [], {
-      isRead: true,
-    });
+    const rows = await pool.run(sql, [`${schema}.sessions`], { isRead: true });
+    first ??= rows[0];
+    if (first?.["is_replica"] === true) return;
+    const sessions = rows.filter(({ session_no: number }) => number !== null);
     if (sessions.length === 0) break;
     for (const session of sessions) {
       for (let indexed = Number(session["indexed_seq"]); indexed < Number(session["last_seq"]);) {
@@ -71,10 +83,11 @@ async function catchUp(scene: StoreScene, check: () => Promise<void>): Promise<v
       }
     }
   }
-  await scene.pool.run(
-    `UPDATE ${scene.schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`,
-    [Number(now?.["slot"]) - openSlots],
-  );
+  const slot = Number(first?.["slot"]);
+  if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
+  await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
+    slot,
+  ]);
 }
 
 /** Gives the seq up to which the session is indexed now. */

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import { copyRecords, readWindow, ThroughlineError } from "@throughline/core";
+import { copyRecords, ThroughlineError } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createPostgresStore, type PostgresConnection, type PostgresPool } from "@throughline/store-postgres";
@@ -27,56 +27,9 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   return ThroughlineError.isInstance(error) ? error.code : String(error);
 }
 
-/** A pool that counts the server's own "ready" messages: one for every round trip, whoever made it. */
-function countingPool(): { readonly pool: PostgresPool; readonly trips: () => number; end(): Promise<void> } {
-  const inner = new pg.Pool({ connectionString: url, max: 2 });
-  let trips = 0;
-  inner.on("connect", (client) => {
-    (client as unknown as { connection: { on(event: string, run: () => void): void } }).connection.on(
-      "readyForQuery",
-      () => {
-        trips += 1;
-      },
-    );
-  });
-  return { pool: inner, trips: () => trips, end: () => inner.end() };
-}
-
 describe.skipIf(url === "")(
   `the PostgreSQL store${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    it("append, load, save, a window and a page are one round trip each, whatever they hold", async () => {
-      const { pool, trips, end } = countingPool();
-      await using store = createPostgresStore({ pool, schema: newSchema(), partitions: 2, notify: false });
-      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
-      const count = async (work: () => Promise<unknown>): Promise<number> => {
-        const before = trips();
-        await work();
-        // The driver answers before the server has said that it is ready again.
-        await sleep(10);
-        return trips() - before;
-      };
-      const readAll = async (): Promise<void> => {
-        for await (const _page of store.read(ref));
-      };
-      for (const records of [1, 400]) {
-        const drafts = Array.from({ length: records }, () => draft);
-        expect(await count(() => store.append(ref, drafts))).toBe(1);
-        expect(
-          await count(() => store.append(ref, [draft], { idempotencyKey: `k${records}`, entry: { label: "x" } })),
-        ).toBe(1);
-        expect(await count(() => store.append(ref, [draft], { idempotencyKey: `k${records}` }))).toBe(1);
-        expect(await count(() => codeOf(store.append(ref, [draft], { expect: { head: "x" } })))).toBe(1);
-        expect(await count(() => readWindow(store, ref))).toBe(1);
-        expect(await count(readAll)).toBe(1);
-        expect(await count(() => store.load(ref))).toBe(1);
-        expect(
-          await count(async () => store.save(ref, { sessionId: "one" }, { ifRevision: records === 1 ? 2 : 4 })),
-        ).toBe(1);
-      }
-      await end();
-    });
-
     it("a window is the state and the records from the boundary on, over pages too", async () => {
       await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2, limits: { pageRecords: 3 } });
       await store.save(ref, { sessionId: "one", label: "x" }, { ifRevision: null });

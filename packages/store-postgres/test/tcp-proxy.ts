@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { WireTraffic } from "./wire-traffic.ts";
 
 /** What happens to the next connection that carries a message to be appended, or to all traffic. */
 export type Fault =
@@ -21,6 +22,10 @@ export interface TcpProxy {
   delayMs: number;
   /** How often a fault struck. */
   readonly struck: () => number;
+  /** What went through so far. */
+  readonly traffic: WireTraffic;
+  /** Changes what the server says before the client has it. */
+  rewrite: ((chunk: Buffer) => Buffer) | null;
   cutAll(): void;
   close(): Promise<void>;
 }
@@ -29,10 +34,12 @@ export interface TcpProxy {
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let struck = 0;
-  const state = { fault: null as Fault, delayMs: 0 };
+  const state = { fault: null as Fault, delayMs: 0, rewrite: null as TcpProxy["rewrite"] };
+  const traffic = new WireTraffic();
   const server: Server = createServer((client) => {
     const upstream = connect(targetPort, "127.0.0.1");
     let isDeaf = false;
+    const heard = traffic.connection();
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.setNoDelay(true);
@@ -48,6 +55,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       if (!isDeaf) client.destroy();
     });
     client.on("data", (chunk: Buffer) => {
+      heard.client(chunk);
       const { fault } = state;
       if (fault !== null && chunk.includes('"message":{"role"')) {
         state.fault = null;
@@ -72,7 +80,9 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       later(() => upstream.write(chunk));
     });
     upstream.on("data", (chunk: Buffer) => {
-      if (!isDeaf) later(() => client.write(chunk));
+      heard.server(chunk);
+      const told = state.rewrite === null ? chunk : state.rewrite(chunk);
+      if (!isDeaf) later(() => client.write(told));
     });
   });
   const later = (run: () => void): void => {
@@ -100,6 +110,13 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       state.delayMs = delayMs;
     },
     struck: () => struck,
+    traffic,
+    get rewrite() {
+      return state.rewrite;
+    },
+    set rewrite(rewrite) {
+      state.rewrite = rewrite;
+    },
     cutAll() {
       for (const socket of sockets) socket.destroy();
     },

@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readWindow, ThroughlineError, type SearchFacet, type SessionRef } from "@throughline/core";
+import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { publicMethods } from "./public-methods.ts";
+import { newSchema } from "./store-under-test.ts";
+import { startProxy, type TcpProxy } from "./tcp-proxy.ts";
+
+const place = inject("postgres");
+const url = "unavailable" in place ? "" : place.url;
+const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:one" };
+const draft = { type: "message", message: { role: "user", content: "Hello" } };
+
+/** A call, and how many times it goes to the server and back. Several rows of one method differ after the comma. */
+type Row = readonly [name: string, trips: number, call: (scene: Scene) => Promise<unknown>];
+
+interface Scene {
+  readonly store: PostgresStore;
+  readonly folder: string;
+  lease: JobLease | null;
+}
+
+const refused = (work: Promise<unknown>): Promise<void> =>
+  work.then(
+    () => expect.unreachable("was not refused"),
+    (error: unknown) => expect(ThroughlineError.isInstance(error)).toBe(true),
+  );
+
+async function through(pages: AsyncIterable<unknown>): Promise<number> {
+  let count = 0;
+  for await (const _each of pages) count += 1;
+  return count;
+}
+
+const leased = ({ lease }: Scene): JobLease => lease ?? expect.unreachable("no lease");
+const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
+const other: SessionRef = { ...ref, key: "agent:main:other" };
+const until = { leaseUntilMs: 4_000_000_000_000 };
+
+/** In this order: each finds what the ones before it left. */
+const rows: readonly Row[] = [
+  ["save, a new session", 1, ({ store }) => store.save(ref, { sessionId: "one" }, { ifRevision: null })],
+  ["append", 1, ({ store }) => store.append(ref, [draft, draft])],
+  [
+    "append, of 400 records",
+    1,
+    ({ store }) =>
+      store.append(
+        ref,
+        Array.from({ length: 400 }, () => draft),
+      ),
+  ],
+  [
+    "append, with key, window and patch",
+    1,
+    ({ store }) => store.append(ref, [draft], { idempotencyKey: "k", entry: { label: "x" }, windowFromSeq: 2 }),
+  ],
+  ["append, again with its key", 1, ({ store }) => store.append(ref, [draft], { idempotencyKey: "k" })],
+  ["append, refused", 1, ({ store }) => refused(store.append(ref, [draft], { expect: { head: "none" } }))],
+  [
+    "append, a turn that begins",
+    1,
+    ({ store }) =>
+      store.append(ref, [draft], { turn: { action: "open", turnId: "t", owner: "o", fence: 1, ...until } }),
+  ],
+  [
+    "append, a turn that is renewed",
+    1,
+    ({ store }) => store.append(ref, [], { turn: { action: "renew", fence: 1, ...until } }),
+  ],
+  ["append, a turn that ends", 1, ({ store }) => store.append(ref, [draft], { turn: { action: "close", fence: 1 } })],
+  [
+    "leases.acquire",
+    1,
+    async (scene) => {
+      scene.lease = await scene.store.leases.acquire("job", { owner: "me", leaseMs: 60_000 });
+    },
+  ],
+  ["leases.acquire, held by another", 1, ({ store }) => store.leases.acquire("job", { owner: "you", leaseMs: 1 })],
+  ["leases.renew", 1, (scene) => scene.store.leases.renew(leased(scene), 60_000)],
+  ["append, under a lease", 1, (scene) => scene.store.append(ref, [draft], { lease: leased(scene) })],
+  ["leases.release", 1, (scene) => scene.store.leases.release(leased(scene))],
+  ["load", 1, ({ store }) => store.load(ref)],
+  ["save", 1, ({ store }) => store.save(ref, { sessionId: "one" }, { ifRevision: 2 })],
+  ["readWindow", 1, ({ store }) => store.readWindow(ref)],
+  ["readWindow, core's", 1, ({ store }) => readWindow(store, ref)],
+  ["read", 1, ({ store }) => through(store.read(ref))],
+  ["read, the newest", 1, ({ store }) => through(store.read(ref, { order: "descending", limit: 3 }))],
+  ["list", 1, ({ store }) => store.list()],
+  ["list, all filters", 1, ({ store }) => store.list({ agentId: "main", keyPrefix: "agent", sinceMs: 1, limit: 1 })],
+  // Who is behind; the records, and their index in a transaction of three; who is behind, and that it is noted; the hits.
+  ["search.search, first", 10, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
+  ["search.search", 2, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
+  ["search.lag", 1, async ({ store }) => expect(await searchOf(store).lag()).toBe(0)],
+  [
+    "watch.watch, a page",
+    1,
+    async ({ store }) => {
+      for await (const _page of store.watch.watch(ref, { afterSeq: 0, signal: new AbortController().signal })) break;
+    },
+  ],
+  // From here on transactions: BEGIN, what they do, COMMIT. None of them stands between a user and a reply.
+  ["fork.fork", 8, ({ store }) => store.fork.fork(ref, other, { sessionId: "fork" })],
+  ["move", 5, ({ store }) => store.move(other, { kind: "archive" })],
+  [
+    "redact, after a load",
+    9,
+    async ({ store }) => {
+      const { headId } = (await store.load(ref))?.head ?? { headId: null };
+      return store.redact(ref, [String(headId)], { reason: "test" });
+    },
+  ],
+  ["remove", 4, ({ store }) => store.remove(ref)],
+  ["remove, for good", 11, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
+  // A slice of sessions each, whatever they hold.
+  ["maintenance.verify", 4, ({ store }) => through(store.maintenance.verify())],
+  ["maintenance.repair", 20, ({ store }) => through(store.maintenance.repair())],
+  ["maintenance.backup", 36, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["search.rebuild", 14, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
+  ["close", 0, ({ store }) => store.close()],
+];
+
+describe.skipIf(url === "")(
+  `round trips over the wire${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  () => {
+    let proxy: TcpProxy;
+    const scene: { store?: PostgresStore; folder: string; lease: JobLease | null } = { folder: "", lease: null };
+
+    beforeAll(async () => {
+      const { port } = new URL(url);
+      proxy = await startProxy(Number(port));
+      scene.folder = await mkdtemp(join(tmpdir(), "throughline-trips-"));
+      const through = new URL(url);
+      through.port = String(proxy.port);
+      scene.store = createPostgresStore({
+        url: through.href,
+        schema: newSchema(),
+        partitions: 2,
+        notify: false,
+        // Behind one connection every call goes the same way, and none pays for a second greeting.
+        maxConnections: 1,
+      });
+      await scene.store.list();
+    });
+
+    afterAll(async () => {
+      await scene.store?.close();
+      await proxy.close();
+      await rm(scene.folder, { recursive: true });
+    });
+
+    it("every method of a store stands in the table", () => {
+      const store = scene.store ?? expect.unreachable("no store");
+      const named = new Set(rows.map(([name]) => name.split(",")[0]));
+      expect([...named].toSorted()).toEqual(publicMethods(store));
+    });
+
+    it.each(rows)("%s: %i", async (_name, trips, call) => {
+      const store = scene.store ?? expect.unreachable("no store");
+      const { traffic } = proxy;
+      const asked = (): readonly number[] => [traffic.flights, traffic.said("Q", "S"), traffic.said("<Z")];
+      const before = asked();
+      const given = { ...scene, store };
+      await call(given);
+      scene.lease = given.lease;
+      // The client's own end of the connection is heard after the call: what closing says is no question.
+      const [flights = 0, questions = 0, answers = 0] = asked().map((count, index) => count - (before[index] ?? 0));
+      expect({ flights, questions, answers }).toEqual({ flights: trips, questions: trips, answers: trips });
+    });
+  },
+);
