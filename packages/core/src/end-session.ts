@@ -1,7 +1,8 @@
 import { mainSessionKey } from "./build-session-key.ts";
-import { loadExisting } from "./open-session.ts";
+import { loadExisting, updateEntry } from "./open-session.ts";
 import type { Clock } from "./ports.ts";
 import { refused } from "./refused.ts";
+import type { SessionEntry } from "./session-entry.ts";
 import { quote } from "./session-id.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionStore } from "./session-store.ts";
@@ -49,14 +50,38 @@ export interface EndSessionOptions extends WaitForTurnOptions {
   readonly purge?: boolean;
 }
 
+const archivedAtField = "archivedAtMs";
+
+/** Notes in the entry that it is being archived: an archive takes no writes, and retention asks how long it has been one. */
+export async function noteArchiving(store: SessionStore, ref: SessionRef, clock: Clock): Promise<void> {
+  await updateEntry(store, ref, (entry) => ({ ...entry, [archivedAtField]: clock.nowMs() }));
+}
+
+/** When a session was archived; null when nobody noted it. */
+export function archivedAtMs(entry: SessionEntry): number | null {
+  const value = entry[archivedAtField];
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
+}
+
 /**
- * Ends a session when nothing runs in it. An agent's main session is reset, never taken away; its archived ones may be.
+ * An agent's main session is reset, never taken away; its archived ones may be.
+ * @throws {ThroughlineError} SESSION_PROTECTED
+ */
+export function assertMayEnd(ref: SessionRef): void {
+  if (ref.archiveId === undefined && ref.key === mainSessionKey(ref.agentId))
+    throw refused("SESSION_PROTECTED", `${quote(ref.key)} is the main session of its agent.`, { ...ref });
+}
+
+/**
+ * Ends a session when nothing runs in it, and notes when.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_PROTECTED, SESSION_BUSY, ABORTED
  */
 export async function endSession(store: SessionStore, ref: SessionRef, options: EndSessionOptions): Promise<void> {
-  await loadExisting(store, ref);
-  if (ref.archiveId === undefined && ref.key === mainSessionKey(ref.agentId))
-    throw refused("SESSION_PROTECTED", `${quote(ref.key)} is the main session of its agent.`, { ...ref });
+  const { archived } = await loadExisting(store, ref);
+  assertMayEnd(ref);
   await waitForTurnEnd(store, ref, options);
-  await store.remove(ref, { purge: options.purge ?? false });
+  const { purge = false } = options;
+  if (archived && !purge) return;
+  if (!purge) await noteArchiving(store, ref, options.clock);
+  await store.remove(ref, { purge });
 }

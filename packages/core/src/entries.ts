@@ -14,5 +14,5 @@ export type { SpawnLineage } from "./spawn-lineage.ts";
 export { spawnSession } from "./spawn-session.ts";
 export type { SpawnLimits, SpawnSessionOptions } from "./spawn-session.ts";
 export { entryBlobFields, loadEntryBlobs, setBlobsAside } from "./entry-blobs.ts";
-export { endSession, waitForTurnEnd } from "./end-session.ts";
+export { archivedAtMs, assertMayEnd, endSession, noteArchiving, waitForTurnEnd } from "./end-session.ts";
 export type { EndSessionOptions, WaitForTurnOptions } from "./end-session.ts";

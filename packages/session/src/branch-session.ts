@@ -1,5 +1,4 @@
 import {
-  forkByCopy,
   sessionRef,
   updateEntry,
   type RandomSource,
@@ -7,6 +6,7 @@ import {
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
+import { forkSession } from "@throughline/core/entries";
 import { readTurnMark } from "./turn-mark.ts";
 
 export interface BranchOptions {
@@ -26,12 +26,8 @@ export async function branchSession(options: BranchOptions): Promise<SessionRef>
   const sessionId = random.uuid();
   const state = await store.load(ref);
   const atSeq = beforeTurnId === null ? (state?.head.lastSeq ?? 0) : await seqBefore(options, beforeTurnId);
-  if (store.fork === undefined) {
-    const signal = options.signal === undefined ? {} : { signal: options.signal };
-    await forkByCopy({ store, ref }, { store, ref: target }, { sessionId, atSeq, ...signal });
-  } else {
-    await store.fork.fork(ref, target, { atSeq, sessionId });
-  }
+  const given = options.signal === undefined ? {} : { signal: options.signal };
+  await forkSession(store, ref, target, { sessionId, atSeq, ...given });
   const kept = branchEntry(state?.entry ?? { sessionId });
   await updateEntry(store, target, (entry) => ({ ...kept, ...entry }));
   return target;

@@ -1,14 +1,12 @@
 import { hasErrorCode, resetSession, ThroughlineError } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
-import { mainSessionKey } from "@throughline/core/keys";
-import { keptOnReset } from "@throughline/core/entries";
-import { systemRandom } from "@throughline/core/node";
-import { archiveSession, noteArchiving } from "../archive-session.ts";
+import { endSession, keptOnReset, noteArchiving } from "@throughline/core/entries";
+import { systemClock, systemRandom } from "@throughline/core/node";
 import { createSession } from "../new-session-key.ts";
 import { listSessions, resolveSession } from "../resolve-session.ts";
 import { sessionLabel } from "../session-row.ts";
 import { ageText } from "../time-text.ts";
-import { waitForTurn } from "../wait-for-turn.ts";
+import { patience, waitForTurn } from "../wait-for-turn.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
 import type { ReplScene } from "./repl-commands.ts";
 
@@ -89,13 +87,7 @@ export async function deleteSession({ context, conversation }: ReplScene, text: 
     });
     return;
   }
-  if (state.ref.key === mainSessionKey(state.ref.agentId))
-    throw new ThroughlineError(
-      "SESSION_PROTECTED",
-      `${state.ref.key} is the main session of agent ${state.ref.agentId}.`,
-    );
-  await waitForTurn(store, state.ref, context);
-  await archiveSession(store, state.ref);
+  await endSession(store, state.ref, patience(context));
   await output.line(`Archived ${state.ref.key}; throughline restore --archive ${state.sessionId} brings it back.`);
 }
 
@@ -109,7 +101,7 @@ export async function resetCurrent({ context, conversation }: ReplScene): Promis
     return;
   }
   await waitForTurn(store, ref, context);
-  await noteArchiving(store, ref);
+  await noteArchiving(store, ref, systemClock);
   const fresh = await resetSession(store, ref, { random: systemRandom, keep: keptOnReset });
   await conversation.switchTo(ref);
   await output.line(`Reset. The new id is ${fresh.sessionId}; the old session is archived as ${old.sessionId}.`);

@@ -1,29 +1,22 @@
-import { loadExisting, ThroughlineError } from "@throughline/core";
-import { mainSessionKey } from "@throughline/core/keys";
-import { archiveSession } from "../archive-session.ts";
+import { loadExisting } from "@throughline/core";
+import { assertMayEnd, endSession } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { showSession } from "../show-session.ts";
-import { waitForTurn } from "../wait-for-turn.ts";
+import { patience } from "../wait-for-turn.ts";
 
 /** Archives a session; with `--purge` deletes it. The main session of an agent is reset, never deleted. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const isPurge = input.options["purge"] === true;
   const { output, scope, signal } = context;
   const store = await context.openStore("write");
-  const { ref, sessionId, head, archived } = await resolveSession(store, input.arguments[0] ?? "", scope, {
+  const { ref, sessionId, head } = await resolveSession(store, input.arguments[0] ?? "", scope, {
     isExact: true,
     signal,
   });
-  if (!archived && ref.key === mainSessionKey(ref.agentId))
-    throw new ThroughlineError("SESSION_PROTECTED", `${ref.key} is the main session of agent ${ref.agentId}.`, {
-      outcome: "not-applied",
-      details: { ...ref },
-    });
+  assertMayEnd(ref);
   if (isPurge) await context.confirm(`Delete the ${head.lastSeq} records of ${ref.key} (${sessionId}) for good?`);
-  await waitForTurn(store, ref, context);
-  if (isPurge) await store.remove(ref, { purge: true });
-  else if (!archived) await archiveSession(store, ref);
+  await endSession(store, ref, { ...patience(context), purge: isPurge });
   if (!isPurge) {
     await showSession(context, await loadExisting(store, { ...ref, archiveId: sessionId }), "archived");
     output.note(`It can be had back: throughline restore --archive ${sessionId}`);

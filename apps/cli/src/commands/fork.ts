@@ -1,5 +1,5 @@
-import { forkByCopy, hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
-import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
+import { forkSession } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { findRecord } from "../find-record.ts";
@@ -27,26 +27,15 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       ? await freeRef(store, { namespace, agentId, key: `${key}-fork` }, signal)
       : sessionRef({ key: options.key, namespace, agentId });
   const label = options.label ?? sessionLabel(origin.entry);
-  const state = await forkSession(store, origin.ref, target, at?.seq ?? null, signal);
+  const state = await forkSession(store, origin.ref, target, {
+    sessionId: systemRandom.uuid(),
+    signal,
+    ...(at === null ? {} : { atSeq: at.seq }),
+  }).catch((error: unknown) => {
+    throw hasErrorCode(error, "REVISION_CONFLICT") ? sessionExists(target) : error;
+  });
   const named = label === null ? state : await updateEntry(store, target, (entry) => ({ ...entry, label }));
   if (store.fork === undefined) output.note("This store shares no records between sessions; they were copied.");
   await showSession(context, named, `fork of ${key}`);
   return 0;
-}
-
-async function forkSession(
-  store: SessionStore,
-  origin: SessionRef,
-  target: SessionRef,
-  atSeq: number | null,
-  signal: AbortSignal,
-): Promise<SessionState> {
-  const sessionId = systemRandom.uuid();
-  const until = atSeq === null ? {} : { atSeq };
-  try {
-    if (store.fork !== undefined) return await store.fork.fork(origin, target, { ...until, sessionId });
-    return await forkByCopy({ store, ref: origin }, { store, ref: target }, { ...until, sessionId, signal });
-  } catch (error) {
-    throw hasErrorCode(error, "REVISION_CONFLICT") ? sessionExists(target) : error;
-  }
 }

@@ -1,10 +1,10 @@
 import { hasErrorCode } from "@throughline/core";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { archivedAtMs, endSession } from "@throughline/core/entries";
 import { mainSessionKey } from "@throughline/core/keys";
 import { systemClock } from "@throughline/core/node";
 import { planRetention } from "@throughline/policy";
 import type { RetainedSession, RetentionPlan, RetentionStep } from "@throughline/policy";
-import { archivedAtMs, archiveSession } from "../archive-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -118,11 +118,12 @@ async function act(store: SessionStore, session: Retained, step: RetentionStep, 
     const now = await store.load(session.ref, { signal });
     const isSame = now?.sessionId === session.sessionId && now.updatedAtMs === session.updatedAtMs;
     if (now === null || !isSame || isInUse(now, systemClock.nowMs())) return "skipped";
-    if (step.action === "archive") await archiveSession(store, session.ref);
-    else await store.remove(session.ref, { purge: true });
+    const purge = step.action !== "archive";
+    await endSession(store, session.ref, { clock: systemClock, timeoutMs: 0, purge, signal });
     return "done";
   } catch (error) {
-    if (hasErrorCode(error, "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "REVISION_CONFLICT")) return "skipped";
+    if (hasErrorCode(error, "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "SESSION_BUSY", "REVISION_CONFLICT"))
+      return "skipped";
     throw error;
   }
 }

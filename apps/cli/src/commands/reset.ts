@@ -1,7 +1,6 @@
 import { resetSession, ThroughlineError } from "@throughline/core";
-import { keptOnReset } from "@throughline/core/entries";
-import { systemRandom } from "@throughline/core/node";
-import { noteArchiving } from "../archive-session.ts";
+import { keptOnReset, noteArchiving } from "@throughline/core/entries";
+import { systemClock, systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { showSession } from "../show-session.ts";
@@ -26,7 +25,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (options.purge === true)
     await context.confirm(`Reset ${old.ref.key} and delete its ${old.head.lastSeq} records for good?`);
   await waitForTurn(store, old.ref, context);
-  await noteArchiving(store, old.ref);
+  await noteArchiving(store, old.ref, systemClock);
   const state = await resetSession(store, old.ref, {
     random: systemRandom,
     ...(options.bare === true ? {} : { keep: keptOnReset }),
