@@ -1,6 +1,16 @@
 import type { RowChange } from "./session-row.ts";
 import { parseObject } from "./stored-line.ts";
 
+/**
+ * A line without the zeros in front of it: what a power cut leaves of lines whose size arrived and whose bytes did not,
+ * line feeds included. The line behind them is whole.
+ */
+export function withoutZeros(line: string): string {
+  let from = 0;
+  while (line.charCodeAt(from) === 0) from++;
+  return from === 0 ? line : line.slice(from);
+}
+
 /** Lines of the entries log that cannot be read any more, and which sessions they were about. */
 export class LogDamage {
   /** A line is missing that nobody can say anything of. */
@@ -8,7 +18,7 @@ export class LogDamage {
   /** Sessions whose newest line may be the one that is broken. */
   readonly sessionIds: Set<string> = new Set();
 
-  /** A line of a newer version is whole: it only is not understood here. */
+  /** A line of a newer version is whole: it only is not understood here. Of one of zeros alone: an empty text. */
   add(line: string): void {
     if (parseObject(line) !== null) return;
     this.isThere = true;

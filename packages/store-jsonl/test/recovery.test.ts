@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
@@ -112,6 +112,35 @@ describe("a line of the entries log that cannot be read", () => {
     expect(await entryOf(store)).toMatchObject({ label: "main", totalTokens: 7 });
     expect(findings.map(({ code, key }) => [code, key])).toContainEqual(["ENTRY_UNREADABLE", "agent:main:other"]);
     await store.close();
+  });
+
+  it("does not take the whole line behind it along when only zeros are left of it", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    const own = join(root, "agents/main/throughline");
+    rmSync(join(own, "index.db"), { force: true });
+    const path = join(own, "entries.log");
+    const store = createJsonlStore({ root, sessionsJson: false });
+    const state = await store.load(other);
+    await store.save(other, { sessionId: "s2", label: "x" }, { ifRevision: state?.revision ?? null });
+    const beforeBytes = statSync(path).size;
+    await store.save(other, { sessionId: "s2", label: "y" }, { ifRevision: (state?.revision ?? 0) + 1 });
+    const lostBytes = statSync(path).size;
+    await store.save(sessionRef({ key: "agent:main:new" }), { sessionId: "s4", label: "new" }, { ifRevision: null });
+    await store.close();
+    rmSync(join(own, "index.db"), { force: true });
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0, beforeBytes, lostBytes));
+    const again = opened(root);
+    const kept = await entryOf(again.store, sessionRef({ key: "agent:main:new" }));
+    expect(kept).toMatchObject({ label: "new" });
+    expect(kept).not.toHaveProperty("sendPolicy");
+    expect(await entryOf(again.store, other)).toMatchObject({ label: "x" });
+    expect(again.findings).toMatchObject([{ code: "ENTRY_UNREADABLE" }]);
+    const found: Finding[] = [];
+    for await (const finding of again.store.maintenance?.verify({}) ?? []) found.push(finding);
+    expect(found).toMatchObject([{ code: "ENTRY_UNREADABLE", line: again.findings[0]?.line }]);
+    await again.store.close();
   });
 
   it("changes nothing in a folder of another program that has none", async () => {
