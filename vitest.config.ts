@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import type { ViteUserConfig } from "vitest/config";
@@ -25,6 +26,8 @@ const config: ViteUserConfig = defineConfig({
     },
   },
   test: {
+    // On two cores the default is one file at a time, and most files wait for processes, disks and servers.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: ["default", "./tools/closing-line-reporter.ts"],
     projects: projectFolders().map((folder) => ({
       extends: true as const,
