@@ -50,6 +50,7 @@ function give(
   if (from.ids_to_seq < toSeq)
     storeSession(statements, { ...to, ids_to_seq: Math.min(to.ids_to_seq, from.ids_to_seq) });
   statements.giveIds.run(to.session, from.session, afterSeq, toSeq);
+  statements.giveChildren.run(to.session, from.session, afterSeq, toSeq);
   statements.giveRecords.run(to.session, from.session, afterSeq, toSeq);
 }
 

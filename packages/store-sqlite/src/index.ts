@@ -2,6 +2,6 @@ export type { BackupPolicy } from "./backup-keeper.ts";
 export { restoreSqliteBackup } from "./backup-store.ts";
 export type { RestoreOptions } from "./backup-store.ts";
 export type { SqliteDriver } from "./open-connection.ts";
-export type { SearchFill } from "./search-facet.ts";
+export type { SearchFill } from "./index-filler.ts";
 export { createSqliteStore } from "./sqlite-store.ts";
 export type { SqliteStoreOptions } from "./sqlite-store.ts";

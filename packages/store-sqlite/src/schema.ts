@@ -1,4 +1,5 @@
 import { schemaOne } from "./schema-one.ts";
+import { schemaThree } from "./schema-three.ts";
 import { schemaTwo } from "./schema-two.ts";
 
 /** "Tlne": says in the file's header that it is a store of ours. */
@@ -14,4 +15,5 @@ export interface SchemaStep {
 export const schemaSteps: readonly SchemaStep[] = [
   { version: 1, sql: schemaOne },
   { version: 2, sql: schemaTwo },
+  { version: 3, sql: schemaThree },
 ];

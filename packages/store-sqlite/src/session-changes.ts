@@ -1,5 +1,6 @@
 import type { MoveAction, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { assertIdsFree, planMove, planRemove, planSave, type SessionFrame } from "@throughline/core/store-plans";
+import { settleChildren } from "./child-index.ts";
 import { firstSweepAt } from "./keyed-appends.ts";
 import { dropPayloads } from "./record-rows.ts";
 import {
@@ -69,6 +70,7 @@ export function removeSession(scene: WriteScene, ref: SessionRef, isPurge: boole
     statements.deleteSession.run(row.session);
     dropPayloads(statements, payloads);
     scene.search?.settle(scene.connection);
+    settleChildren(statements);
   }
   scene.announce(...plan.events);
 }

@@ -6,13 +6,14 @@ import { prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
+import { IndexFiller, type SearchFill } from "./index-filler.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
 import { redactSession } from "./redact-session.ts";
-import { SearchFiller, type SearchFill } from "./search-facet.ts";
+import { StoreSearch } from "./search-facet.ts";
 import { SearchIndex } from "./search-index.ts";
 import { moveSession, removeSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
@@ -47,7 +48,7 @@ export interface SqliteStoreOptions {
   readonly recover?: boolean;
   /** Copies of the store made beside it by whoever writes to it, and checked. @default none but before a migration */
   readonly backups?: BackupPolicy;
-  /** When the full-text index is filled: behind the turns, or only when somebody searches. @default "background" */
+  /** When the indexes of words and of children are filled: behind the turns, or only when somebody searches. @default "background" */
   readonly searchFill?: SearchFill;
   /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
   readonly driver?: SqliteDriver;
@@ -85,7 +86,7 @@ class SqliteStore implements core.SessionStore {
   readonly maintenance: core.MaintenanceFacet;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
-  readonly #filler: SearchFiller | null = null;
+  readonly #filler: IndexFiller;
   readonly #backups: BackupKeeper | null = null;
 
   constructor(options: SqliteStoreOptions) {
@@ -122,11 +123,10 @@ class SqliteStore implements core.SessionStore {
       this.#handle.follow(() => backups.poke());
       this.#backups = backups;
     }
-    if (search === null) return;
-    const filler = new SearchFiller(this.#handle, search, options.searchFill ?? "background");
+    const filler = new IndexFiller(this.#handle, search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());
     this.#filler = filler;
-    this.search = filler;
+    if (search !== null) this.search = new StoreSearch(this.#handle, search, filler);
   }
 
   async append(
@@ -198,7 +198,7 @@ class SqliteStore implements core.SessionStore {
 
   close(): Promise<void> {
     return this.#handle.close(async () => {
-      await Promise.all([this.#filler?.stop(), this.#backups?.stop()]);
+      await Promise.all([this.#filler.stop(), this.#backups?.stop()]);
     });
   }
 

@@ -136,6 +136,15 @@ export interface Statements {
   readonly setOrigin: Statement<[origin: Session | null, seq: number | null, Session]>;
   readonly giveRecords: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
   readonly giveIds: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
+  readonly giveChildren: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
+  /** The number up to which children are entered. */
+  readonly childrenEntered: Statement<[], number>;
+  /** The number that ends the next slice of records after one; null when there are none. */
+  readonly endOfSlice: Statement<[afterRecord: number, rows: number], number | null>;
+  readonly enterChildren: Statement<[afterRecord: number, toRecord: number]>;
+  readonly setChildrenEntered: Statement<[toRecord: number]>;
+  readonly clearChildren: Statement<[]>;
+  readonly newestRecord: Statement<[], number | null>;
   /** Every session that sees a record. */
   readonly sharersOf: Statement<[Session, seq: number], SessionRow>;
   readonly countMessages: Statement<[Session, afterSeq: number, toSeq: number], number>;
@@ -262,6 +271,14 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   setOrigin: "UPDATE store_sessions SET origin = ?, origin_seq = ? WHERE session = ?",
   giveRecords: "UPDATE store_records SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
   giveIds: "UPDATE store_record_ids SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
+  giveChildren: "UPDATE store_children SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
+  childrenEntered: "SELECT entered_to FROM store_children_state WHERE one = 1",
+  endOfSlice: "SELECT max(record) FROM (SELECT record FROM store_records WHERE record > ? ORDER BY record LIMIT ?)",
+  enterChildren: `INSERT OR IGNORE INTO store_children (session, parent_id, seq)
+    SELECT session, parent_id, seq FROM store_records WHERE record > ? AND record <= ? AND parent_id IS NOT NULL`,
+  setChildrenEntered: "UPDATE store_children_state SET entered_to = ? WHERE one = 1",
+  clearChildren: "DELETE FROM store_children",
+  newestRecord: "SELECT max(record) FROM store_records",
   sharersOf: `WITH RECURSIVE sharer (session) AS (
       SELECT ?
       UNION
@@ -284,7 +301,14 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
 };
 
 const lists: ReadonlySet<string> = new Set(["logState", "writeBack", "beginLogAnew"]);
-const scalars: ReadonlySet<string> = new Set(["dataVersion", "findPayload", "countMessages"]);
+const scalars: ReadonlySet<string> = new Set([
+  "dataVersion",
+  "findPayload",
+  "countMessages",
+  "childrenEntered",
+  "endOfSlice",
+  "newestRecord",
+]);
 
 /** Everything an operation needs, each prepared once a connection and when it is first needed: a reader needs few of them. */
 export function prepareStatements(database: Database.Database): Statements {

@@ -9,11 +9,11 @@ import type { SchemaStep } from "../src/schema.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
-const next: SchemaStep = { version: 3, sql: "CREATE TABLE two (a TEXT) STRICT; INSERT INTO two VALUES ('new');" };
-const failing: SchemaStep = { version: 4, sql: "CREATE TABLE three (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);" };
+const next: SchemaStep = { version: 4, sql: "CREATE TABLE two (a TEXT) STRICT; INSERT INTO two VALUES ('new');" };
+const failing: SchemaStep = { version: 5, sql: "CREATE TABLE three (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);" };
 
 /** A store with one record, closed. */
-async function storeOfVersionOne(): Promise<string> {
+async function storeOfToday(): Promise<string> {
   const path = join(testFolder(), "store.db");
   const store = createSqliteStore({ path });
   await store.append(await createSession(store, "a"), [say("kept")]);
@@ -30,43 +30,43 @@ function tablesOf(database: Database.Database): unknown[] {
 
 describe("schema migrations", () => {
   it("copy the database first, then run each step in a transaction of its own, and go on after a failure [SQL-14]", async () => {
-    const path = await storeOfVersionOne();
+    const path = await storeOfToday();
     const database = new Database(path);
     expect(() => migrateSchema(database, path, [...schemaSteps, next, failing])).toThrow(/nowhere/);
     expect([tablesOf(database), database.pragma("user_version", { simple: true }), database.inTransaction]).toEqual([
       ["two"],
-      3,
+      4,
       false,
     ]);
-    const backup = new Database(`${path}.v2.backup`, { readonly: true });
+    const backup = new Database(`${path}.v3.backup`, { readonly: true });
     expect([
       tablesOf(backup),
       backup.prepare("SELECT count(*) FROM store_records").pluck().get(),
       backup.pragma("user_version", { simple: true }),
-    ]).toEqual([[], 1, 2]);
+    ]).toEqual([[], 1, 3]);
     backup.close();
-    expect(statSync(`${path}.v2.backup`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${path}.v3.backup`).mode & 0o777).toBe(0o600);
     migrateSchema(database, path, [...schemaSteps, next, { ...failing, sql: "CREATE TABLE three (a TEXT) STRICT" }]);
-    expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 4]);
+    expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 5]);
     database.close();
-    expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v2.backup", "store.db.v3.backup"]);
+    expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v3.backup", "store.db.v4.backup"]);
     // The build that knows one step finds the newer version in the file's header, and says so.
     await using older = createSqliteStore({ path });
     await expect(older.list()).rejects.toMatchObject({ code: "STORE_VERSION_UNSUPPORTED" });
   });
 
   it("copy nothing when there is nothing to do, and nothing of an empty database", async () => {
-    const path = await storeOfVersionOne();
+    const path = await storeOfToday();
     const before = readFileSync(path);
     const database = new Database(path);
     migrateSchema(database, path, schemaSteps);
     database.close();
     expect(readFileSync(path).equals(before)).toBe(true);
-    expect(existsSync(`${path}.v2.backup`)).toBe(false);
+    expect(existsSync(`${path}.v3.backup`)).toBe(false);
   });
 
   it("are refused when a step that ran differs from the one this build has [SQL-14]", async () => {
-    const path = await storeOfVersionOne();
+    const path = await storeOfToday();
     const database = new Database(path);
     const changed = schemaSteps.map((step) => ({ ...step, sql: `${step.sql} ` }));
     expect(() => migrateSchema(database, path, [...changed, next])).toThrow(

@@ -1,0 +1,152 @@
+import { areChildrenBehind, clearChildren, enterChildren } from "./child-index.ts";
+import type { SearchIndex } from "./search-index.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+/** When the indexes behind the log are filled: behind the turns, or only when somebody searches. */
+export type SearchFill = "background" | "on-demand";
+
+/** After the last write of a burst it is quiet for so long before the indexes are filled. */
+const quietMs = 200;
+/** A burst that does not end is not waited for longer. */
+const longestWaitMs = 2000;
+
+/** Without a turn for so long it is quiet enough for one batch. */
+const betweenTurnsMs = 30;
+/** While turns come without a pause there is one batch in so long. */
+const betweenBatchesMs = 250;
+
+/** After each batch the full-text index is merged in at most so many steps. */
+const mostMerges = 16;
+
+/** Keeps what is found by words and by parents behind the log by as little as turns allow. */
+export class IndexFiller {
+  readonly #handle: StoreHandle;
+  /** Null under a codec: there only children are entered. */
+  readonly #words: SearchIndex | null;
+  readonly #fill: SearchFill;
+  #timer: NodeJS.Timeout | null = null;
+  #waitingSinceMs = 0;
+  #lastWriteMs = 0;
+  #isStopping = false;
+  #wake: () => void = () => undefined;
+  #filling: Promise<void> | null = null;
+
+  constructor(handle: StoreHandle, words: SearchIndex | null, fill: SearchFill) {
+    this.#handle = handle;
+    this.#words = words;
+    this.#fill = fill;
+  }
+
+  /** Called after every commit of a turn. */
+  poke(): void {
+    const nowMs = this.#handle.scene.clock.nowMs();
+    this.#lastWriteMs = nowMs;
+    if (this.#fill === "on-demand" || this.#filling !== null) return;
+    if (this.#timer === null) this.#waitingSinceMs = nowMs;
+    else if (nowMs - this.#waitingSinceMs >= longestWaitMs) return;
+    else clearTimeout(this.#timer);
+    // A process that has nothing else to do may end: the next one goes on.
+    this.#timer = setTimeout(() => this.#fillBehind(), quietMs).unref();
+  }
+
+  /** Ends what is under way, for the handle is closing. */
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#isStopping = true;
+    this.#wake();
+    await this.#filling;
+  }
+
+  /** Indexes the words of everything that is there now. */
+  async catchUp(signal: AbortSignal | undefined): Promise<void> {
+    const newest = await this.#handle.read(({ statements }) => statements.newestRecord.get() ?? 0, signal);
+    for (let toRecord: number | null = 0; toRecord !== null && toRecord < newest;)
+      toRecord = await this.#fillBatch(signal);
+  }
+
+  /** Makes both indexes anew from the records. */
+  async rebuild(options: { readonly signal?: AbortSignal }): Promise<void> {
+    await this.#handle.write(
+      ({ connection }) => {
+        this.#words?.clear(connection);
+        clearChildren(connection.statements);
+      },
+      { durability: "process", ...options },
+    );
+    await this.catchUp(options.signal);
+    // Words come in smaller batches: with the last of them there is nothing left but children, if anything.
+    while ((await this.#fillBatch(options.signal)) === Infinity);
+  }
+
+  #fillBehind(): void {
+    this.#timer = null;
+    // What fails here fails again for whoever searches, and is told to him.
+    this.#filling = this.#fillWhenQuiet().then(
+      () => this.#filled(),
+      () => this.#filled(),
+    );
+  }
+
+  #filled(): void {
+    this.#filling = null;
+  }
+
+  /** Fills in what there is, batch by batch, each when no turn was written for a moment, or has been for long. */
+  async #fillWhenQuiet(): Promise<void> {
+    const { clock } = this.#handle.scene;
+    for (;;) {
+      const startedMs = clock.nowMs();
+      const isBusy = (): boolean =>
+        clock.nowMs() - this.#lastWriteMs < betweenTurnsMs && clock.nowMs() - startedMs < betweenBatchesMs;
+      while (isBusy() && !this.#isStopping) await this.#rest();
+      if (this.#isStopping || !(await this.#isBehind())) return;
+      await this.#fillBatch(undefined);
+    }
+  }
+
+  #isBehind(): Promise<boolean> {
+    return this.#handle.read(
+      (connection) =>
+        areChildrenBehind(connection.statements) || (this.#words !== null && this.#words.lag(connection) > 0),
+    );
+  }
+
+  /** A process that has nothing else to do may end meanwhile; closing does not wait for it. */
+  #rest(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, betweenTurnsMs).unref();
+    });
+  }
+
+  /**
+   * A few milliseconds of what is not entered yet. Gives the number up to which words stand: infinite when only children
+   * were to be entered, null when there was nothing at all.
+   */
+  async #fillBatch(signal: AbortSignal | undefined): Promise<number | null> {
+    const words = this.#words;
+    const batch = words === null ? null : await this.#handle.read((connection) => words.nextBatch(connection), signal);
+    const areBehind = (): Promise<boolean> =>
+      this.#handle.read(({ statements }) => areChildrenBehind(statements), signal);
+    if (batch === null && !(await areBehind())) return null;
+    const isWritten = await this.#handle.write(
+      ({ connection }) => {
+        enterChildren(connection.statements);
+        return batch === null || words === null || words.writeBatch(connection, batch);
+      },
+      { durability: "process", signal },
+    );
+    if (words !== null) await this.#merge(words, signal);
+    if (batch === null) return Infinity;
+    return isWritten ? batch.toRecord : 0;
+  }
+
+  /** Keeps the full-text index in few parts, so that searching it stays fast, in steps as short as those of filling it. */
+  async #merge(words: SearchIndex, signal: AbortSignal | undefined): Promise<void> {
+    const step = { durability: "process", signal } as const;
+    for (let steps = 0; steps < mostMerges; steps++) {
+      if (!(await this.#handle.write(({ connection }) => words.merge(connection), step))) return;
+    }
+  }
+}
