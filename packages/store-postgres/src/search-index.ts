@@ -49,12 +49,18 @@ export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) =>
   };
 }
 
-/** Sessions with records that are not indexed. What a fork shares is indexed with the session that wrote it. */
+/**
+ * Sessions with records that are not indexed. What a fork shares is indexed with the session that wrote it.
+ *
+ * The position is looked up row by row: a join would be planned for a third of all sessions, because how many are newer than
+ * the slot is known only when it runs, and would read all positions for the few that are.
+ */
 function behind({ schema }: StoreScene): string {
-  const from = "coalesce(p.indexed_seq, s.base_to_seqs[cardinality(s.base_to_seqs)], 0)";
-  return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, ${from} AS indexed_seq
-    FROM ${schema}.sessions s LEFT JOIN ${schema}.search_positions p ON p.session_no = s.session_no
-    WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > ${from}`;
+  return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
+    FROM ${schema}.sessions s CROSS JOIN LATERAL (SELECT coalesce(
+      (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no),
+      s.base_to_seqs[cardinality(s.base_to_seqs)], 0) AS indexed_seq) p
+    WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > p.indexed_seq`;
 }
 
 /**
