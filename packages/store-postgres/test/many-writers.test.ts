@@ -86,7 +86,7 @@ describe.skipIf(url === "")(
       isFull ? 600_000 : 60_000,
     );
 
-    it("a node killed in the middle of a checkpoint: another takes over and finishes it, once", async () => {
+    it("a node killed while it holds a lease: another takes the job over and finishes it, once", async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema });
       await store.save(refOf(0), { sessionId: "job" }, { ifRevision: null });
