@@ -1,4 +1,5 @@
 import { refused } from "@throughline/core/store";
+import { checkPages } from "./check-pages.ts";
 import { assertOurs, defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { storeError } from "./sqlite-errors.ts";
 import { createPrivateFile, databasePath, isThere, putInPlace, removeFile, replaceFile, sizeOf } from "./store-file.ts";
@@ -33,7 +34,9 @@ export async function backupStore(
       },
     });
     database.exec("COMMIT");
-    assertBackup(part, driver);
+    assertOurs(part, driver);
+    const [wrong] = await checkPages({ path: part, mostAnswers: 1, references: false }, driver, signal);
+    if (wrong !== undefined) throw refused("STORE_CORRUPT", `The store is damaged: ${wrong}`, { path });
     putInPlace(part, to);
     return { sizeBytes: sizeOf(to) };
   } catch (error) {

@@ -7,7 +7,7 @@ import { verifyStore } from "./verify-store.ts";
 
 export function createMaintenance(handle: StoreHandle, options: OpenOptions): MaintenanceFacet {
   return {
-    verify: (asked = {}) => verifyStore(handle, asked),
+    verify: (asked = {}) => verifyStore(handle, options.driver, asked),
     repair: ({ signal } = {}) => repairStore(handle, options, signal),
     backup: async (path, { signal } = {}) => {
       // Opening says what is wrong with the store in words of its own.

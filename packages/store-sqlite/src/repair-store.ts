@@ -21,7 +21,8 @@ export async function* repairStore(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
   let isDamaged = false;
-  for await (const finding of verifyStore(handle, { full: true, ...(signal === undefined ? {} : { signal }) })) {
+  const asked = { full: true, ...(signal === undefined ? {} : { signal }) };
+  for await (const finding of verifyStore(handle, options.driver, asked)) {
     isDamaged ||= finding.severity === "error";
     yield finding;
   }

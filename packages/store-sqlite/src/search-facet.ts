@@ -4,8 +4,17 @@ import type { IndexFiller } from "./index-filler.ts";
 import type { Connection } from "./open-connection.ts";
 import type { SearchIndex } from "./search-index.ts";
 import { countMatches, rankMatches, type MatchCounts } from "./rank-matches.ts";
-import { findNewest, hitOf, isWorthRanking, prepareSearch, rankedRecords, type RankedRecord } from "./search-query.ts";
+import {
+  findNewest,
+  hitOf,
+  isWorthRanking,
+  prepareSearch,
+  rankedRecords,
+  type FoundRecord,
+  type RankedRecord,
+} from "./search-query.ts";
 import type { StoreHandle } from "./store-handle.ts";
+import { WideSearch, withoutWideBeginnings } from "./wide-search.ts";
 
 /** So many matches are read and ranked at a time: a few milliseconds. */
 const rankedAtOnce = 16;
@@ -39,19 +48,44 @@ export class StoreSearch implements SearchFacet {
   /** The records that answer a query, best first. */
   async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
     const { signal } = query;
+    const narrow = await this.#handle.read((connection) => withoutWideBeginnings(connection, scope), signal);
+    if (narrow !== null) return rankMatches(await this.#lookThrough(query, scope, narrow)).slice(0, scope.limit);
     const search = await this.#handle.read((connection) => prepareSearch(connection, query, scope), signal);
     const newest = await this.#handle.read((connection) => findNewest(connection, search), signal);
     if (isWorthRanking(search, newest))
       return this.#handle.read((connection) => rankedRecords(connection, search), signal);
+    return rankMatches(await this.#count(query, scope, newest, Infinity)).slice(0, scope.limit);
+  }
+
+  /** What the texts of records say of a query, a few at a time, until so many fit. */
+  async #count(
+    { signal }: SearchQuery,
+    { plan }: SearchScope,
+    found: readonly FoundRecord[],
+    most: number,
+  ): Promise<MatchCounts[]> {
     const counted: MatchCounts[] = [];
-    for (let from = 0; from < newest.length; from += rankedAtOnce) {
-      const some = newest.slice(from, from + rankedAtOnce);
-      const count = (connection: Connection): MatchCounts[] =>
-        countMatches(this.#handle.scene, connection, scope.plan, some);
+    for (let from = 0; from < found.length && counted.length < most; from += rankedAtOnce) {
+      const some = found.slice(from, from + rankedAtOnce);
+      const count = (connection: Connection): MatchCounts[] => countMatches(this.#handle.scene, connection, plan, some);
       counted.push(...(await this.#handle.read(count, signal)));
       await othersTurn();
     }
-    return rankMatches(counted).slice(0, scope.limit);
+    return counted;
+  }
+
+  /** The newest matches of a query with a beginning that is too common to be looked up, by their texts. */
+  async #lookThrough(query: SearchQuery, scope: SearchScope, narrow: SearchScope): Promise<MatchCounts[]> {
+    const { signal } = query;
+    const search = await this.#handle.read((connection) => new WideSearch(connection, query, narrow), signal);
+    const counted: MatchCounts[] = [];
+    while (counted.length < search.most) {
+      const found = await this.#handle.read((connection) => search.next(connection), signal);
+      if (found === null) break;
+      counted.push(...(await this.#count(query, scope, found, search.most - counted.length)));
+      await othersTurn();
+    }
+    return counted;
   }
 
   lag(): Promise<number> {

@@ -2,7 +2,8 @@ import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace } from "@throughline/core";
 import { placeOf, storedEntry } from "./session-rows.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
-import type { Connection } from "./open-connection.ts";
+import { checkPages } from "./check-pages.ts";
+import type { Connection, SqliteDriver } from "./open-connection.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
@@ -23,12 +24,13 @@ const sliceRows = 200;
  */
 export async function* verifyStore(
   handle: StoreHandle,
+  driver: SqliteDriver,
   { full = false, signal }: VerifyOptions,
 ): AsyncGenerator<Finding> {
   const { scene } = handle;
   const remote = fileSystemOf(scene.path);
   if (remote !== null) yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: scene.path });
-  if (full) yield* await handle.read((connection) => pageFindings(scene, connection), signal);
+  if (full) yield* await pageFindings(handle, driver, signal);
   for (let after = 0; ;) {
     const sessions = await handle.read(({ database }) => sessionsAfter(database, after), signal);
     for (const session of sessions) yield* verifySession(handle, session, { full, signal });
@@ -47,14 +49,12 @@ function sessionsAfter(database: Connection["database"], after: Session): Sessio
     .all(after);
 }
 
-/** What SQLite says of the pages and the references between the tables. */
-function pageFindings({ path }: StoreScene, { database }: Connection): Finding[] {
-  const answers = database.pragma("quick_check(20)") as { readonly quick_check: string }[];
-  const orphans = database.pragma("foreign_key_check") as { readonly table: string }[];
-  return [
-    ...answers.map((each) => each.quick_check).filter((text) => text !== "ok"),
-    ...[...new Set(orphans.map(({ table }) => table))].map((table) => `${table} holds rows of sessions that are gone`),
-  ].map((text) => createFinding("STORE_DAMAGED", `${path}: ${text}`, { path }));
+async function pageFindings(handle: StoreHandle, driver: SqliteDriver, signal?: AbortSignal): Promise<Finding[]> {
+  const { path } = handle.scene;
+  // Opening says what is wrong with the store in words of its own.
+  await handle.read(() => undefined, signal);
+  const wrong = await checkPages({ path, mostAnswers: 20, references: true }, driver, signal);
+  return wrong.map((text) => createFinding("STORE_DAMAGED", `${path}: ${text}`, { path }));
 }
 
 async function* verifySession(

@@ -1,6 +1,7 @@
 import { ThroughlineError, type SessionEvent } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { Worker } from "node:worker_threads";
+import { threadUrl } from "./thread-url.ts";
 import { receivedError, type WorkerMethod, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";
 
 /** Calls into the thread of a store. */
@@ -17,9 +18,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The file beside this one, in the form in which this one runs. */
-const sourceUrl = new URL("./worker-thread.ts", import.meta.url);
-const threadUrl = import.meta.url.endsWith(".ts") ? sourceUrl : new URL(sourceUrl.href.replace(/\.ts$/, ".js"));
+const storeUrl = threadUrl(new URL("./worker-thread.ts", import.meta.url));
 
 /** So long a closed store's thread may take to end. */
 const patienceMs = 5000;
@@ -31,7 +30,7 @@ class WorkerPort {
   #failure: ThroughlineError | null = null;
 
   constructor(options: object, onEvent: (event: SessionEvent) => void) {
-    this.#worker = new Worker(threadUrl, { workerData: options });
+    this.#worker = new Worker(storeUrl, { workerData: options });
     // It keeps the process running only while something is asked of it.
     this.#worker.unref();
     this.#worker.on("message", (reply: WorkerReply) => {

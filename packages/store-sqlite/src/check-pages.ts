@@ -1,0 +1,82 @@
+import type Database from "better-sqlite3";
+import { Worker } from "node:worker_threads";
+import { refused } from "@throughline/core/store";
+import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
+import { storeError } from "./sqlite-errors.ts";
+import { sizeOf } from "./store-file.ts";
+import { threadUrl } from "./thread-url.ts";
+
+/** What the thread that checks is given. */
+export interface CheckOrder {
+  readonly path: string;
+  readonly mostAnswers: number;
+  /** Whether references between the tables are followed too. */
+  readonly references: boolean;
+}
+
+/** What it gives back: what is wrong, or why it could not be found out. */
+export type CheckAnswer =
+  | { readonly wrong: readonly string[] }
+  | { readonly failure: { readonly code: string; readonly message: string } };
+
+/** A smaller file is checked at once: that takes less than a thread takes to begin. */
+const smallBytes = 8 * 1024 * 1024;
+
+const checkUrl = threadUrl(new URL("./check-thread.ts", import.meta.url));
+
+/**
+ * What SQLite finds wrong with the pages of a file and the references between its tables. It reads the whole file in one
+ * go, so that a large one is read in a thread of its own; a driver of the caller's cannot be sent there.
+ * @throws {ThroughlineError} ABORTED, STORE_CORRUPT and what else opening a database throws
+ */
+export async function checkPages(
+  order: CheckOrder,
+  driver: SqliteDriver,
+  signal?: AbortSignal,
+): Promise<readonly string[]> {
+  const { path } = order;
+  if (driver === defaultDriver && sizeOf(path) > smallBytes) return checkInThread(order, signal);
+  try {
+    return checkNow(order, driver);
+  } catch (error) {
+    throw storeError(error, path);
+  }
+}
+
+/** The check itself. */
+export function checkNow({ path, mostAnswers, references }: CheckOrder, driver: SqliteDriver): string[] {
+  const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
+  try {
+    const answers = database.pragma(`quick_check(${mostAnswers})`) as { readonly quick_check: string }[];
+    return [
+      ...answers.map((each) => each.quick_check).filter((text) => text !== "ok"),
+      ...(references ? strayTables(database) : []).map((table) => `${table} holds rows of sessions that are gone`),
+    ];
+  } finally {
+    database.close();
+  }
+}
+
+function strayTables(database: Database.Database): readonly string[] {
+  const rows = database.pragma("foreign_key_check") as { readonly table: string }[];
+  return [...new Set(rows.map(({ table }) => table))];
+}
+
+/** Whoever loses patience is told at once; the thread ends by itself, for stopping it inside the database's code would end the process. */
+function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Promise<readonly string[]> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(refused("ABORTED", "The check was aborted.", {}, signal?.reason));
+    if (signal?.aborted === true) return aborted();
+    signal?.addEventListener("abort", aborted, { once: true });
+    const thread = new Worker(checkUrl, { workerData: order });
+    thread.once("message", (answer: CheckAnswer) => {
+      if ("wrong" in answer) resolve(answer.wrong);
+      else reject(storeError(answer.failure, order.path));
+    });
+    thread.once("error", (error) => reject(storeError(error, order.path)));
+    thread.once("exit", (code) => {
+      signal?.removeEventListener("abort", aborted);
+      reject(storeError(new Error(`the thread that checks ended with ${code}`), order.path));
+    });
+  });
+}
