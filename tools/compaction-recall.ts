@@ -141,7 +141,7 @@ function found(kind: Kind, messages: readonly NeutralMessage[]): ReadonlySet<str
 }
 
 /** A path goes by its last two names: the same file is written from many folders. */
-function canonical(kind: Kind, item: string): string {
+export function canonical(kind: Kind, item: string): string {
   return kind === "paths" ? item.split("/").slice(-2).join("/") : item.trim();
 }
 

@@ -1,6 +1,6 @@
 // Search recall: of what the assistant names after a cut and had been named before it, how often `memory_search` finds the
 // place when it is asked with what the user said next, or with the command that failed. The question never holds what is
-// looked for. THROUGHLINE_CORPUS=<folder> node --conditions=@throughline/source tools/search-recall.ts [--seed 7] [--index]
+// looked for. A file is known by its last two names, as in compaction-recall. THROUGHLINE_CORPUS=<folder> node --conditions=@throughline/source tools/search-recall.ts [--seed 7] [--index]
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,15 +13,13 @@ import type { NeutralMessage } from "../packages/history/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createMemorySearchTool, type MemoryHit } from "../packages/workspace-tools/src/index.ts";
-import { cutPoints, kinds, said, textOf, type CutPoint, type Kind } from "./compaction-recall.ts";
+import { canonical, cutPoints, kinds, said, textOf, type CutPoint, type Kind } from "./compaction-recall.ts";
 
 /** What the user said, or the command that failed, and what was needed from then on until the next of these. */
 interface Occasion {
   readonly kind: "user" | "command";
   readonly question: string;
   readonly needed: Set<string>;
-  /** The first after the cut. */
-  readonly isFirst: boolean;
 }
 
 /** How many were looked for, and how many of them found. */
@@ -31,12 +29,17 @@ export interface SearchTally {
 }
 
 export interface SearchRecall {
-  /** Of the next user message after each cut: a place with something of what was needed is among the best five. */
+  /**
+   * Of the first occasion after each cut that needed something, a user message or a command that failed: a place with
+   * some of it is among the best five.
+   */
   readonly next: SearchTally;
-  /** The same of every user message. */
+  /** The same of every user message behind every cut. */
   readonly user: SearchTally;
   /** Of every command that failed. */
   readonly command: SearchTally;
+  /** Of both, each once, after the nearest cut: a message behind twenty cuts is one. */
+  readonly once: SearchTally;
   /** Of every single thing that was needed: a place that holds it is among the best five. */
   readonly things: SearchTally;
   /** Of the same: it can be read in the answer itself. */
@@ -53,25 +56,33 @@ export async function measureSearch(folder: string, seed: number, withIndex: boo
     next: { asked: 0, found: 0 },
     user: { asked: 0, found: 0 },
     command: { asked: 0, found: 0 },
+    once: { asked: 0, found: 0 },
     things: { asked: 0, found: 0 },
     shown: { asked: 0, found: 0 },
     newest: { asked: 0, found: 0 },
   };
+  const nearest = new Map<string, boolean>();
   const place = mkdtempSync(join(tmpdir(), "search-recall-"));
   try {
     for (const [index, point] of cutPoints(folder, seed).entries()) {
       await using store = withIndex
         ? createSqliteStore({ path: join(place, `${index}.db`) })
         : (createMemoryStore() as SessionStore);
-      await measurePoint(store, place, point, recall);
+      await measurePoint(store, place, point, { recall, nearest });
     }
+    for (const isFound of nearest.values()) count(recall.once, isFound);
   } finally {
     rmSync(place, { recursive: true, force: true });
   }
   return recall;
 }
 
-async function measurePoint(store: SessionStore, root: string, point: CutPoint, recall: SearchRecall): Promise<void> {
+async function measurePoint(
+  store: SessionStore,
+  root: string,
+  point: CutPoint,
+  { recall, nearest }: { readonly recall: SearchRecall; readonly nearest: Map<string, boolean> },
+): Promise<void> {
   const ref = sessionRef({ key: "agent:main:main" });
   await store.save(ref, { sessionId: "s" }, { ifRevision: null });
   for (let from = 0; from < point.before.length; from += 200) {
@@ -81,8 +92,8 @@ async function measurePoint(store: SessionStore, root: string, point: CutPoint, 
   await store.append(ref, [], { entry: {}, windowFromSeq: point.before.length + 1 });
   const texts = point.before.map(({ record }) => searchText(record)?.text ?? "");
   const tool = createMemorySearchTool({ root, store });
-  for (const { kind, question, needed, isFirst } of occasionsOf(point, texts.join("\n"))) {
-    if (needed.size === 0) continue;
+  const occasions = occasionsOf(point, texts.join("\n")).filter(({ needed }) => needed.size > 0);
+  for (const [index, { kind, question, needed }] of occasions.entries()) {
     const answer = await tool.run({ query: question }, { ref, callId: "c", signal: new AbortController().signal });
     if (typeof answer === "string") throw new Error("A result with details was expected.");
     const { hits } = answer.details as { readonly hits: readonly MemoryHit[] };
@@ -92,7 +103,9 @@ async function measurePoint(store: SessionStore, root: string, point: CutPoint, 
     const newest = texts.slice(-size).join("\n");
     const isFound = [...needed].some((thing) => held.includes(thing));
     count(recall[kind], isFound);
-    if (isFirst && kind === "user") count(recall.next, isFound);
+    if (index === 0) count(recall.next, isFound);
+    // Cuts come in their order, so that the last one to tell is the nearest.
+    nearest.set(`${point.name.split(",")[0]} ${question} ${[...needed].join(" ")}`, isFound);
     count(recall.newest, size > 0 && [...needed].some((thing) => newest.includes(thing)));
     for (const thing of needed) {
       count(recall.things, held.includes(thing));
@@ -123,7 +136,7 @@ function occasionsOf(point: CutPoint, before: string): readonly Occasion[] {
     const question = message.role === "user" ? text.trim() : (failed ?? "");
     if (question !== "") {
       const kind = message.role === "user" ? "user" : "command";
-      occasions.push({ kind, question, needed: new Set(), isFirst: occasions.length === 0 });
+      occasions.push({ kind, question, needed: new Set() });
     }
     shown += `${text}\n`;
   }
@@ -146,7 +159,7 @@ function addNeeded(
   for (const kind of looked) {
     const body = kind === "quoted values" ? said(message) : textOf(message);
     for (const match of body.matchAll(kinds[kind])) {
-      const thing = (match[1] ?? match[2] ?? match[0]).trim();
+      const thing = canonical(kind, match[1] ?? match[2] ?? match[0]);
       if (seen.has(thing)) continue;
       seen.add(thing);
       const isNeeded = before.includes(thing) && !shown.includes(thing) && occasion?.question.includes(thing) === false;
@@ -166,9 +179,10 @@ if (import.meta.main) {
   } else {
     const recall = await measureSearch(folder, Number(flags.seed), flags.index);
     const rows: readonly (readonly [string, SearchTally])[] = [
-      ["asked with the next user message after the cut, place in the top 5", recall.next],
+      ["asked with what came first after the cut, place in the top 5", recall.next],
       ["asked with any later user message", recall.user],
       ["asked with a command that failed", recall.command],
+      ["both, each once", recall.once],
       ["each thing by itself: its place in the top 5", recall.things],
       ["each thing by itself: to be read in the answer", recall.shown],
       ["control: as many of the newest records", recall.newest],

@@ -5,7 +5,8 @@ import type { Episode } from "./episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";
 import { namedThings } from "./named-things.ts";
 import { fuseOrders, type PassageScorer } from "./passage-scorer.ts";
-import { rankPassages } from "./rank-passages.ts";
+import { rankPassages, type RankablePassage } from "./rank-passages.ts";
+import { withoutCopies } from "./without-copies.ts";
 import { splitPassages } from "./split-passages.ts";
 import { optionalCount, textArgument } from "./tool-arguments.ts";
 import { ToolRefusal } from "./tool-refusal.ts";
@@ -126,22 +127,36 @@ interface Search {
   readonly signal: AbortSignal;
 }
 
-type Found = ({ readonly file: MemoryPassage } | { readonly episode: Episode }) & { readonly text: string };
+type Found = ({ readonly file: MemoryPassage } | { readonly episode: Episode }) & RankablePassage;
+
+/** What a tool put out says what an exchange is about by its bulk only. */
+const outputWeight = 0.5;
+const outputRoles: ReadonlySet<string | null> = new Set(["toolResult", "bashExecution"]);
 
 async function search(asked: Search): Promise<AgentToolResult> {
   const { folder, options, query, limit, signal } = asked;
   const limits = { files: 500, fileBytes: 1_048_576, totalBytes: 16_777_216, ...options.fileLimits };
   const files = await readMemoryFiles(folder, options.places ?? ["MEMORY.md", "memory"], limits, signal);
   const transcripts = await transcriptsFor(asked);
+  // The newest first, which is what decides between two that answer equally well.
+  const episodes = transcripts.episodes.toSorted((one, other) => (other.tsMs ?? 0) - (one.tsMs ?? 0));
   const all: readonly Found[] = [
     ...files.passages.map((file) => ({ file, text: `${file.path}\n${file.text}` })),
-    ...transcripts.episodes.map((episode) => ({ episode, text: episode.text })),
+    ...episodes.map((episode) => ({ episode, text: episode.text, pieces: piecesOf(episode) })),
   ];
   const notes = [...files.notes, ...transcripts.notes];
-  const best = (await inOrder(all, asked, notes)).slice(0, limit);
+  const { kept: best, leftOut } = withoutCopies(await inOrder(all, asked, notes), limit, (found) =>
+    "file" in found ? found.file.text : found.text,
+  );
   const hits = hitsOf(best, query);
   const searched = { files: files.fileCount, records: transcripts.recordCount };
-  return { content: answer(hits, searched, notes), details: { hits, searched, isWhole: notes.length === 0 } };
+  const isWhole = notes.length === 0;
+  if (leftOut > 0) notes.push(`places that say the same as one above and are not shown: ${leftOut}`);
+  return { content: answer(hits, searched, notes), details: { hits, searched, isWhole } };
+}
+
+function piecesOf({ parts }: Episode): NonNullable<RankablePassage["pieces"]> {
+  return parts.map(({ role, text }) => ({ text, weight: outputRoles.has(role) ? outputWeight : 1 }));
 }
 
 async function transcriptsFor({ options, query, ref, signal }: Search): ReturnType<typeof findEpisodes> {
@@ -162,10 +177,8 @@ async function inOrder(
   const byWords = rankPassages(all, query).map(({ passage }) => passage);
   const { scorer } = options;
   if (scorer === undefined || all.length === 0) return byWords;
-  const chosen = [...new Set([...byWords.slice(0, mostScored / 2), ...all.toReversed(), ...byWords])].slice(
-    0,
-    mostScored,
-  );
+  const newest = [...all.filter((found) => "episode" in found), ...all];
+  const chosen = [...new Set([...byWords.slice(0, mostScored / 2), ...newest, ...byWords])].slice(0, mostScored);
   try {
     const scores = await scorer.score(
       query,

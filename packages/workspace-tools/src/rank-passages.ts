@@ -1,5 +1,12 @@
 import { searchIndexText } from "@throughline/core/store-search";
 
+/** What can be found. */
+export interface RankablePassage {
+  readonly text: string;
+  /** Its pieces, where not all of them count alike; without them `text` is one. @default text, of weight 1 */
+  readonly pieces?: readonly { readonly text: string; readonly weight: number }[];
+}
+
 /** A passage and how well it answers. */
 export interface RankedPassage<Passage> {
   readonly passage: Passage;
@@ -15,56 +22,106 @@ const mostQueryWords = 64;
 const saturation = 1.2;
 const lengthWeight = 0.75;
 
+/** What two words of the question count for where they follow each other, over what a word as rare counts. */
+const pairWeight = 0.5;
+
 /**
  * Passages that have words in common with a question, best first, by BM25: rare words count more than common ones, and a
- * passage need not hold them all. Identifiers and paths count in their parts, and once more as a whole.
+ * passage need not hold them all. Identifiers and paths count in their parts, and once more as a whole; words that follow
+ * each other as in the question count beyond that, which tells `agent-session.ts` from a text about sessions of agents.
+ * Passages that answer equally well stay in the order in which they were given.
  */
-export function rankPassages<Passage extends { readonly text: string }>(
+export function rankPassages<Passage extends RankablePassage>(
   passages: readonly Passage[],
   query: string,
 ): readonly RankedPassage<Passage>[] {
-  const asked = new Set(wordsOf(query.slice(0, mostQueryLength)));
-  const counted = passages.map((passage) => countWords(passage, asked));
+  const question = readQuestion(query.slice(0, mostQueryLength));
+  const counted = passages.map((passage) => countWords(passage, question));
   const averageLength = counted.reduce((sum, { length }) => sum + length, 0) / Math.max(1, counted.length);
-  const weights = weigh(asked, counted);
+  const weights = new Map(
+    [...weigh(counted.map(({ counts }) => counts))]
+      .toSorted(([, one], [, other]) => other - one)
+      .slice(0, mostQueryWords),
+  );
+  const pairWeights = weigh(counted.map(({ pairs }) => pairs));
   return counted
-    .map(({ passage, counts, length }) => {
+    .map(({ passage, counts, pairs, length }) => {
       const norm = saturation * (1 - lengthWeight + (lengthWeight * length) / Math.max(1, averageLength));
       let score = 0;
       for (const [word, count] of counts)
         score += ((weights.get(word) ?? 0) * count * (saturation + 1)) / (count + norm);
+      for (const pair of pairs.keys()) score += pairWeight * (pairWeights.get(pair) ?? 0);
       return { passage, score };
     })
     .filter(({ score }) => score > 0)
     .toSorted((one, other) => other.score - one.score);
 }
 
+interface Question {
+  readonly words: ReadonlySet<string>;
+  /** What follows each word in the question. */
+  readonly followers: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+function readQuestion(query: string): Question {
+  const { words, names } = searchIndexText(query);
+  const inOrder = split(words);
+  const followers = new Map<string, Set<string>>();
+  for (const [index, word] of inOrder.slice(1).entries()) {
+    const before = inOrder[index] ?? "";
+    const known = followers.get(before) ?? new Set();
+    followers.set(before, known.add(word));
+  }
+  return { words: new Set([...inOrder, ...split(names)]), followers };
+}
+
 interface CountedPassage<Passage> {
   readonly passage: Passage;
   /** Of the asked words only. */
   readonly counts: ReadonlyMap<string, number>;
+  /** Of words that follow each other in the question too. */
+  readonly pairs: ReadonlyMap<string, number>;
   readonly length: number;
 }
 
-function countWords<Passage extends { readonly text: string }>(
+function countWords<Passage extends RankablePassage>(
   passage: Passage,
-  asked: ReadonlySet<string>,
+  { words: asked, followers }: Question,
 ): CountedPassage<Passage> {
-  const words = wordsOf(passage.text);
   const counts = new Map<string, number>();
-  for (const word of words) if (asked.has(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
-  return { passage, counts, length: words.length };
+  const pairs = new Map<string, number>();
+  let length = 0;
+  for (const { text, weight } of passage.pieces ?? [{ text: passage.text, weight: 1 }]) {
+    const { words, names } = searchIndexText(text);
+    const inOrder = split(words);
+    const whole = split(names);
+    length += inOrder.length + whole.length;
+    let before = "";
+    for (const word of inOrder) {
+      if (asked.has(word)) {
+        add(counts, word, weight);
+        if (followers.get(before)?.has(word) === true) add(pairs, `${before} ${word}`, weight);
+      }
+      before = word;
+    }
+    for (const name of whole) if (asked.has(name)) add(counts, name, weight);
+  }
+  return { passage, counts, pairs, length };
 }
 
-function weigh(asked: ReadonlySet<string>, counted: readonly CountedPassage<unknown>[]): ReadonlyMap<string, number> {
-  const weights = [...asked].map((word) => {
-    const holders = counted.filter(({ counts }) => counts.has(word)).length;
-    return [word, Math.log(1 + (counted.length - holders + 0.5) / (holders + 0.5))] as const;
-  });
-  return new Map(weights.toSorted(([, one], [, other]) => other - one).slice(0, mostQueryWords));
+function add(counts: Map<string, number>, key: string, weight: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + weight);
 }
 
-function wordsOf(text: string): readonly string[] {
-  const { words, names } = searchIndexText(text);
-  return [...words.split(" "), ...names.split(" ")].filter((word) => word !== "");
+/** The fewer hold it, the more it tells. */
+function weigh(held: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
+  const holders = new Map<string, number>();
+  for (const each of held) for (const key of each.keys()) add(holders, key, 1);
+  return new Map(
+    [...holders].map(([key, count]) => [key, Math.log(1 + (held.length - count + 0.5) / (count + 0.5))] as const),
+  );
+}
+
+function split(words: string): readonly string[] {
+  return words === "" ? [] : words.split(" ");
 }

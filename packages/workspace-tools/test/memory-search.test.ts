@@ -223,6 +223,25 @@ describe.each(stores)("memory_search in transcripts of %s", (_, open) => {
     expect((await ask({ root, store }, "kiwi", { ref })).hits).toEqual([]);
   });
 
+  it("takes the newest of two that answer equally well", async () => {
+    await using store = await open();
+    const ref = await talk(store, "agent:main:main", ["heron", "alpha", "heron", "beta"]);
+    const { hits } = await ask({ root: await workspace({}), store }, "what of the heron module?", { ref });
+    expect(hits.map((hit) => hit.kind === "session" && hit.firstSeq).slice(0, 2)).toEqual([9, 1]);
+  });
+
+  it("an exchange that two sessions share is shown once, and that there is more is said", async () => {
+    await using store = await open();
+    const ref = await talk(store, "agent:main:main", ["alpha"]);
+    await talk(store, "agent:main:chat:direct:ann", ["okapi", "gnu"]);
+    await talk(store, "agent:main:chat:direct:bob", ["okapi", "emu"]);
+    const options = { root: await workspace({}), store, sessions: "agent" } as const;
+    const { hits, content, isWhole } = await ask(options, "the okapi module", { ref });
+    expect(hits.filter((hit) => hit.kind === "session" && hit.names.includes("src/okapi.ts"))).toHaveLength(1);
+    expect(content).toContain("places that say the same as one above and are not shown: 1");
+    expect(isWhole).toBe(true);
+  });
+
   it("reaches the agent's other sessions only when told, and another agent's never", async () => {
     await using store = await open();
     const root = await workspace({});
