@@ -1,6 +1,7 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
+import { rowSecurity, rowSecurityName } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
 import type { StoreScene } from "./store-scene.ts";
 
@@ -18,7 +19,7 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
  * The store as a script of SQL, of one moment, while others write: `psql -v ON_ERROR_STOP=1 -f` makes it again in an empty
  * database, under the same schema. The search index is not in it; it is made by the next search. Nothing that exists is
  * overwritten, and what broke off leaves no file.
- * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, ABORTED
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits, ABORTED
  */
 export async function backupStore(
   scene: StoreScene,
@@ -26,39 +27,74 @@ export async function backupStore(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly sizeBytes: number }> {
   if (existsSync(path)) throw refused("EXPORT_EXISTS", `${path} exists already.`, { path });
-  const part = `${path}.part`;
-  const file = opened(part);
+  const part = openPart(path);
   try {
     await scene.pool.snapshot(async (run) => {
+      // A role that sees some of the sessions is refused: what it took for a backup would be a part of one.
+      await run("SET LOCAL row_security = off");
       const write = (text: string): void => {
-        signal?.throwIfAborted();
-        writeSync(file, text);
+        if (signal?.aborted === true)
+          throw refused("ABORTED", "The signal was aborted before the backup was done.", {}, signal.reason);
+        part.write(text);
       };
-      await writeSchema(scene, run, write);
-      for (const [table, rows] of tables) await writeTable(scene, run, write, table, rows);
+      const isSecured = await writeSchema(scene, run, write);
+      const secured = isSecured ? [["agent_roles", 1000] as const] : [];
+      for (const [table, rows] of [...tables, ...secured]) await writeTable(scene, run, write, table, rows);
       const [number] = await run(`SELECT last_value AS value FROM ${scene.schema}.session_numbers`);
       write(`SELECT setval('${scene.schema}.session_numbers', ${Number(number?.["value"])});\nCOMMIT;\n`);
     });
-    fsyncSync(file);
-    closeSync(file);
-    renameSync(part, path);
-    return { sizeBytes: statSync(path).size };
+    return { sizeBytes: part.finish() };
   } catch (error) {
-    rmSync(part, { force: true });
+    part.discard();
     throw error;
   }
 }
 
-function opened(part: string): number {
+interface PartFile {
+  /** All of the text, also where the system takes it in pieces. */
+  write(text: string): void;
+  /** The file under its own name, on the disk; gives its size. */
+  finish(): number;
+  discard(): void;
+}
+
+/** @throws {ThroughlineError} STORE_IO, STORE_FULL: of this machine's disk, not the server's */
+function openPart(path: string): PartFile {
+  const part = `${path}.part`;
+  // Whatever an earlier try left is not to be mixed with this one; nobody else is to read it.
+  const file = onDisk(part, () => openSync(part, "wx", 0o600));
+  return {
+    write(text) {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length;) at += onDisk(part, () => writeSync(file, bytes, at));
+    },
+    finish: () =>
+      onDisk(part, () => {
+        fsyncSync(file);
+        renameSync(part, path);
+        const { size } = fstatSync(file);
+        closeSync(file);
+        return size;
+      }),
+    discard() {
+      closeSync(file);
+      rmSync(part, { force: true });
+    },
+  };
+}
+
+function onDisk<Result>(path: string, work: () => Result): Result {
   try {
-    // Whatever an earlier try left is not to be mixed with this one; nobody else is to read it.
-    return openSync(part, "wx", 0o600);
+    return work();
   } catch (cause) {
-    throw refused("STORE_IO", `${part} cannot be made.`, { path: part }, cause);
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const isFull = code === "ENOSPC" || code === "EDQUOT";
+    throw refused(isFull ? "STORE_FULL" : "STORE_IO", `${path} cannot be written: ${message}`, { path }, cause);
   }
 }
 
-async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (text: string) => void): Promise<void> {
+/** Gives whether rows are secured by role: a copy keeps that, or it would show everything to everyone. */
+async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (text: string) => void): Promise<boolean> {
   const [counted] = await run("SELECT count(*) AS partitions FROM pg_inherits WHERE inhparent = $1::regclass", [
     `${schema}.records`,
   ]);
@@ -72,7 +108,10 @@ async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (te
   );
   for (const step of schemaSteps.filter((each) => each.version <= version))
     write(`${step.sql(schema, { partitions: Number(counted?.["partitions"]) })}\n`);
+  const isSecured = values.has(`'${rowSecurityName}'`);
+  if (isSecured) write(`${rowSecurity(schema)}\n`);
   for (const [name, value] of values) write(`INSERT INTO ${schema}.store_info VALUES (${name}, ${value});\n`);
+  return isSecured;
 }
 
 /** Every column that is not made of others, as the server writes it. */

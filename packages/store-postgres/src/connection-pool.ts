@@ -138,7 +138,7 @@ export class ConnectionPool {
     } catch (error) {
       // Nothing was written; the server forgets the snapshot with the connection.
       connection.release(asError(error));
-      throw isAnswer(error) || nativeCode(error) !== "" ? storeError(error, "not-applied", this.place) : error;
+      throw storeError(error, "not-applied", this.place);
     }
   }
 

@@ -37,7 +37,7 @@ async function applyStep(
   step: SchemaStep,
   { steps, options }: { readonly steps: readonly SchemaStep[]; readonly options: SchemaOptions },
 ): Promise<void> {
-  await run("SELECT pg_advisory_xact_lock($1)", [lockNumber]);
+  await takeMigrationLock(run);
   // Another node may have been faster while this one waited for the lock.
   const found = await readVersion(place, run);
   assertKnown(place, found, steps);
@@ -52,6 +52,11 @@ async function applyStep(
   await setInfo(place, run, "version", String(step.version));
   await setInfo(place, run, "oldest_program", String(step.oldestProgram));
   await setInfo(place, run, `checksum_${step.version}`, checksum(step));
+}
+
+/** Until the transaction ends, nobody else changes the schema. */
+export async function takeMigrationLock(run: RunStatement): Promise<void> {
+  await run("SELECT pg_advisory_xact_lock($1)", [lockNumber]);
 }
 
 /** What the schema says of itself; null when it is not there. */

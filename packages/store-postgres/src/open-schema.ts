@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused, quote } from "@throughline/core/store";
 import { assertKnown, migrateSchema, readVersion, type MigrationPlace } from "./migrate-schema.ts";
-import { rowSecurity } from "./row-security.ts";
+import { applyRowSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
 
 export interface OpenOptions {
@@ -24,7 +24,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
       `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
       [options.codecName ?? ""],
     );
-    if (options.rowSecurity) await place.pool.transaction((run) => run(rowSecurity(place.schema)));
+    if (options.rowSecurity) await applyRowSecurity(place);
   } else {
     const found = await place.pool.transaction((run) => readVersion(place, run));
     if (found === null || found.version < newest)

@@ -82,18 +82,25 @@ async function catchUp(scene: StoreScene, check: () => Promise<void>): Promise<v
     if (first?.["is_replica"] === true) return;
     const sessions = rows.filter(({ session_no: number }) => number !== null);
     if (sessions.length === 0) break;
-    for (const session of sessions) {
-      for (let indexed = Number(session["indexed_seq"]); indexed < Number(session["last_seq"]);) {
-        await check();
-        indexed = await indexSlice(scene, session, indexed);
-      }
-    }
+    for (const session of sessions) await indexSession(scene, session, check);
   }
   const slot = Number(first?.["slot"]);
   if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
   await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
     slot,
   ]);
+}
+
+/** What the session has behind its `indexed_seq`. */
+export async function indexSession(
+  scene: StoreScene,
+  session: DatabaseRow,
+  check: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  for (let indexed = Number(session["indexed_seq"]); indexed < Number(session["last_seq"]);) {
+    await check();
+    indexed = await indexSlice(scene, session, indexed);
+  }
 }
 
 /** Gives the seq up to which the session is indexed now. */

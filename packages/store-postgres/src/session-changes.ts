@@ -6,6 +6,7 @@ import type { RunStatement } from "./connection-pool.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, entryOf, frameOf, stateOf, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
+import { indexSession } from "./search-index.ts";
 import type { StoreScene } from "./store-scene.ts";
 
 const columns = stateColumns.join(", ");
@@ -94,42 +95,63 @@ async function moveRow(
 
 /** Archives, or deletes for good: what forks share stays until the last of them is purged too. */
 export async function removeSession(scene: StoreScene, ref: SessionRef, options: RemoveOptions): Promise<void> {
-  const events = await scene.pool.transaction(async (run) => {
-    const row = await lockSession(scene, run, ref, ", base_nos");
-    const plan = planRemove(frameOf(row), options);
-    if (plan.frame === null) await purge(scene, run, row);
-    else await writeMove(scene, run, row, plan.frame);
-    return plan.events;
-  });
-  scene.announce(...events);
+  for (;;) {
+    const removed = await scene.pool.transaction(async (run) => {
+      const row = await lockSession(scene, run, ref, ", base_nos, base_to_seqs");
+      const plan = planRemove(frameOf(row), options);
+      const unindexed = plan.frame === null ? await purge(scene, run, row) : null;
+      if (plan.frame !== null) await writeMove(scene, run, row, plan.frame);
+      return { events: plan.events, unindexed };
+    });
+    if (removed.unindexed === null) return scene.announce(...removed.events);
+    await indexSession(scene, removed.unindexed);
+  }
 }
 
-async function purge(scene: StoreScene, run: RunStatement, row: DatabaseRow): Promise<void> {
+/**
+ * Nothing is deleted, and the session given back, while forks share records of it that are not indexed: they are indexed
+ * with the session they were written in, and that will be gone.
+ */
+async function purge(scene: StoreScene, run: RunStatement, row: DatabaseRow): Promise<DatabaseRow | null> {
   const { schema } = scene;
   const sessionNo = String(row["session_no"]);
   const bases = (row["base_nos"] ?? []) as readonly string[];
+  const { toSeq, indexedSeq } = await sharedUntil(scene, run, sessionNo);
+  const begunAt = Number(((row["base_to_seqs"] ?? []) as readonly string[]).at(-1) ?? 0);
+  if (!scene.rows.isCoded && toSeq > Math.max(indexedSeq, begunAt))
+    return { ...row, indexed_seq: Math.max(indexedSeq, begunAt) };
   await run(`DELETE FROM ${schema}.sessions WHERE session_no = $1`, [sessionNo]);
   await run(`DELETE FROM ${schema}.keyed_appends WHERE session_no = $1`, [sessionNo]);
   await run(`DELETE FROM ${schema}.search_positions WHERE session_no = $1`, [sessionNo]);
-  for (const each of [sessionNo, ...bases]) await purgeNumber(scene, run, each, each === sessionNo);
+  await deleteBehind(scene, run, sessionNo, toSeq);
+  for (const base of bases) {
+    const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1`, [base]);
+    // Unless the session these records began in is still there.
+    if (owner === undefined) await deleteBehind(scene, run, base, (await sharedUntil(scene, run, base)).toSeq);
+  }
+  return null;
 }
 
-/** Deletes the records of a number behind the last one that a fork shares; all of them where none does. */
-async function purgeNumber(scene: StoreScene, run: RunStatement, sessionNo: string, isOwn: boolean): Promise<void> {
-  const { schema } = scene;
-  if (!isOwn) {
-    const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1`, [sessionNo]);
-    // The session these records began in is still there.
-    if (owner !== undefined) return;
-  }
+/** Up to where forks share the records of a number, and up to where those are indexed. */
+async function sharedUntil(
+  { schema }: StoreScene,
+  run: RunStatement,
+  sessionNo: string,
+): Promise<{ readonly toSeq: number; readonly indexedSeq: number }> {
   const [shared] = await run(
-    `SELECT max(b.to_seq) AS to_seq FROM (
+    `SELECT max(b.to_seq) AS to_seq, (SELECT p.indexed_seq FROM ${schema}.search_positions p WHERE p.session_no = $1) AS indexed_seq
+     FROM (
        SELECT base_nos, base_to_seqs FROM ${schema}.sessions WHERE base_nos @> ARRAY[$1::bigint] FOR SHARE
      ) s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
      WHERE b.no = $1`,
     [sessionNo],
   );
-  const toSeq = shared?.["to_seq"] ?? "0";
+  return { toSeq: Number(shared?.["to_seq"] ?? 0), indexedSeq: Number(shared?.["indexed_seq"] ?? 0) };
+}
+
+/** Deletes the records of a number behind the last one that a fork shares. */
+async function deleteBehind(scene: StoreScene, run: RunStatement, sessionNo: string, toSeq: number): Promise<void> {
+  const { schema } = scene;
   await run(`DELETE FROM ${schema}.records WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
   await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
   await run(

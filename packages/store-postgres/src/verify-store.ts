@@ -72,7 +72,7 @@ function* countFindings(scene: StoreScene, row: DatabaseRow): Generator<Finding>
     yield createFinding("RECORD_MISSING", `${place.key} shares records that are not all there.`, place);
 }
 
-/** What the server says: indexes that were never finished, and tables that VACUUM does not keep up with. */
+/** What the server says: indexes that were never finished, and tables with rows of their own (a partitioned one has none) that VACUUM does not keep up with. */
 async function tableFindings(scene: StoreScene, signal: AbortSignal | undefined): Promise<Finding[]> {
   const [name, path] = [scene.schema.replaceAll('"', ""), scene.pool.place];
   const asked = { signal, isRead: true };
@@ -85,7 +85,7 @@ async function tableFindings(scene: StoreScene, signal: AbortSignal | undefined)
   const unkept = await scene.pool.run(
     `SELECT c.relname AS name, s.n_dead_tup AS dead, s.n_live_tup AS live, age(c.relfrozenxid) AS age
      FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
-     WHERE s.schemaname = $1 AND ((s.n_dead_tup > $2 AND s.n_dead_tup * 5 > s.n_live_tup) OR age(c.relfrozenxid) > $3)`,
+     WHERE s.schemaname = $1 AND c.relkind = 'r' AND ((s.n_dead_tup > $2 AND s.n_dead_tup * 5 > s.n_live_tup) OR age(c.relfrozenxid) > $3)`,
     [name, deadRows, oldestTransactions],
     asked,
   );

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Finding, SessionRef, SessionStore } from "@throughline/core";
@@ -151,6 +151,50 @@ describe.skipIf(url === "")(
       await copy.close();
       await withClient(url, (client) => client.query(`DROP DATABASE ${name}`));
       await rm(folder, { recursive: true });
+    });
+
+    it("a backup that breaks off leaves no file and holds none open, whatever broke it", async () => {
+      const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
+      const path = join(folder, "store.sql");
+      const openFiles = async (): Promise<string[]> => {
+        const names = await readdir("/proc/self/fd").catch(() => []);
+        const targets = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => "")));
+        return targets.filter((target) => target.startsWith(folder));
+      };
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2, timeoutMs: 2000 });
+      await fill(store);
+      const controller = new AbortController();
+      const aborted = store.maintenance.backup(path, { signal: controller.signal });
+      setImmediate(() => controller.abort());
+      await expect(aborted).rejects.toMatchObject({ code: "ABORTED" });
+      // The server ends what reads, in the middle of it: where it waits for a table that another one holds.
+      await withClient(url, async (client) => {
+        await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
+        const ended = expect(store.maintenance.backup(path)).rejects.toMatchObject({
+          code: "STORE_UNREACHABLE",
+          outcome: "not-applied",
+        });
+        const terminate = `SELECT pg_terminate_backend(pid) FROM pg_locks
+          WHERE NOT granted AND relation = '"${schema}".payloads'::regclass`;
+        while ((await client.query(terminate)).rowCount === 0) await client.query("SELECT pg_sleep(0.01)");
+        await ended;
+      });
+      expect([await readdir(folder), await openFiles()]).toEqual([[], []]);
+      await expect(store.maintenance.backup(join(folder, "none", "store.sql"))).rejects.toMatchObject({
+        code: "STORE_IO",
+      });
+      expect((await store.maintenance.backup(path)).sizeBytes).toBe((await stat(path)).size);
+      expect(await openFiles()).toEqual([]);
+      await rm(folder, { recursive: true });
+    });
+
+    it("a store in order has no findings, and its partitioned table is none", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await fill(store);
+      const findings: Finding[] = [];
+      for await (const finding of store.maintenance.verify({ full: true })) findings.push(finding);
+      expect(findings).toEqual([]);
     });
 
     it("a step that was changed after it was applied is refused, with its number, by whoever may migrate or not", async () => {

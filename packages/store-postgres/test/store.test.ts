@@ -70,6 +70,17 @@ describe.skipIf(url === "")(
       expect(await payloads()).toBe(0);
     });
 
+    it("what forks share of a purged session is found, also when nobody had searched before", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      await store.append(ref, [draft, { type: "message", message: { role: "user", content: "needle" } }, draft]);
+      await store.fork.fork(ref, { ...ref, key: "agent:main:fork" }, { sessionId: "fork", atSeq: 2 });
+      await store.remove(ref, { purge: true });
+      const found: string[] = [];
+      for await (const hit of store.search?.search({ text: "needle" }) ?? []) found.push(`${hit.sessionId} ${hit.seq}`);
+      expect(found).toEqual(["fork 2"]);
+    });
+
     it("a session copied here from another store and back has the same seq, ids and lines", async () => {
       await using here = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
       await using there = createMemoryStore();
