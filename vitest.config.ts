@@ -40,8 +40,10 @@ const config: ViteUserConfig = defineConfig({
         globalSetup: [join(root, folder, "test/global-setup.ts")].filter((path) => existsSync(path)),
         // Tests that start their own processes need the same condition to find sources.
         env: { NODE_OPTIONS: "--conditions=@throughline/source" },
-        testTimeout: 30_000,
-        hookTimeout: 60_000,
+        // Against a test that hangs, not against one that is slow: the slowest takes 20 s on a quiet machine.
+        testTimeout: 180_000,
+        hookTimeout: 180_000,
+        expect: { poll: { timeout: 60_000 } },
       },
     })),
   },

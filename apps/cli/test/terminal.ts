@@ -44,7 +44,7 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
     text,
     write: (keys) => child.write(keys),
     resize: (columns, rows) => child.resize(columns, rows),
-    waitFor: async (wanted, timeoutMs = 8000) => {
+    waitFor: async (wanted, timeoutMs = 60_000) => {
       const untilMs = Date.now() + timeoutMs;
       for (;;) {
         const rest = text().slice(seen);
