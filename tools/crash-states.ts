@@ -6,30 +6,38 @@ import { countFallible, liveWithFault } from "../packages/store-jsonl/test/fault
 
 /**
  * The full size of the JSONL store's crash suite: every state a power cut may leave at any moment of a life of sessions,
- * writes torn at every byte, recoveries crashed again, and every call of it failing once. `--part 2/3` does the second
- * third of it: all parts together are the whole.
- * node --conditions=@throughline/source tools/crash-states.ts [--cut 1] [--recover 20] [--part 1/1]
+ * writes torn at every byte, with one store for the whole life and with one for each step, recoveries crashed again, and
+ * every call of it failing once. `--part 2/3` does the second third of it: all parts together are the whole.
+ * node --conditions=@throughline/source tools/crash-states.ts [--cut 1] [--recover 20] [--recovered 40] [--part 1/1]
  */
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       cut: { type: "string", default: "1" },
       recover: { type: "string", default: "20" },
+      recovered: { type: "string", default: "40" },
       part: { type: "string", default: "1/1" },
     },
   });
   const [number = 1, count = 1] = values.part.split("/").map(Number);
   const part = { index: number - 1, count };
   const startMs = performance.now();
-  const { states, moments, problems } = await exploreCrashes(lifeOfSessions(), {
-    cutEveryBytes: Number(values.cut),
-    recoverEvery: Number(values.recover),
-    part,
-  });
   const seconds = (): string => ((performance.now() - startMs) / 1000).toFixed(0);
-  process.stdout.write(
-    `power cuts: ${moments} moments, ${states} states, ${problems.length} problems, ${seconds()} s\n`,
-  );
+  const problems: string[] = [];
+  for (const isReopened of [false, true]) {
+    const result = await exploreCrashes(lifeOfSessions(), {
+      cutEveryBytes: Number(values.cut),
+      recoverEvery: Number(values.recover),
+      statesPerRecovery: Number(values.recovered),
+      isReopened,
+      part,
+    });
+    problems.push(...result.problems);
+    process.stdout.write(
+      `power cuts, ${isReopened ? "a store for each step" : "one store"}: ${result.moments} moments, ` +
+        `${result.states} states, ${result.problems.length} problems, ${seconds()} s\n`,
+    );
+  }
   const calls = await countFallible(lifeOfSessions());
   const faults: string[] = [];
   let lives = 0;

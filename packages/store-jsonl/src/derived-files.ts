@@ -3,7 +3,6 @@ import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
-const delayMs = 1000;
 /** Another program may write sessions.json as often as it likes; the next change of ours tries again. */
 const maxAttempts = 5;
 
@@ -48,7 +47,7 @@ export class DerivedFiles {
   schedule(agent: AgentSessions, patchedSessionId: string | null): void {
     const { patched } = this.#waitingOf(agent);
     if (patchedSessionId !== null) patched.add(patchedSessionId);
-    this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
+    this.#timer ??= setTimeout(() => void this.flush(), this.#context.derivedDelayMs).unref();
   }
 
   /** Never rejects. */

@@ -27,6 +27,8 @@ export interface JsonlStoreOptions {
   readonly limits?: Partial<core.StoreLimits>;
   /** How long a write waits for another process. @default 10,000 */
   readonly lockTimeoutMs?: number;
+  /** How long `sessions.json`, the entries log and the index may lag behind what was appended. @default 1000 */
+  readonly derivedDelayMs?: number;
   /** How processes exclude one another. @default `kernelLocks` */
   readonly locks?: LockPort;
   /** Whether `index.db` is kept, which makes lists flat. @default true with `kernelLocks`: SQLite's log is for one host */
@@ -45,6 +47,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
     onEvent,
     files = nodeFiles,
     lockTimeoutMs = 10_000,
+    derivedDelayMs = 1000,
     locks = kernelLocks,
     index = locks.isKernels,
   } = options;
@@ -53,6 +56,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
     files,
     locks: createSessionLocks({ files, port: locks, random, timeoutMs: lockTimeoutMs }),
     keepsIndex: index,
+    derivedDelayMs,
     codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
     clock,
     ids,

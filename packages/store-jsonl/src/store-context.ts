@@ -12,6 +12,8 @@ export interface StoreContext {
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly random: RandomSource;
+  /** How long what is derived may lag behind. */
+  readonly derivedDelayMs: number;
   readonly limits: StoreLimits;
   readonly keepsIndex: boolean;
   /** Null: while there are not too many sessions. */

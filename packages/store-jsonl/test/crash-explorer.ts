@@ -1,4 +1,5 @@
-import type { SessionEvent, SessionStore } from "@throughline/core";
+import { createHash } from "node:crypto";
+import type { SessionStore } from "@throughline/core";
 import { createJsonlStore, type JsonlStoreOptions, type LockPort } from "@throughline/store-jsonl";
 import { crashStates, imageDigest, type CrashOptions } from "./crash-states.ts";
 import { createSimulatedDisk, type DiskImage, type DiskMoment, type SimulatedDisk } from "./simulated-disk.ts";
@@ -18,8 +19,12 @@ export interface Step {
 export interface Exploration extends CrashOptions {
   /** Of every so many states also the recovery is crashed. 0: of none. */
   readonly recoverEvery: number;
-  /** Only every so manyth state is opened. @default 1 */
-  readonly openEvery?: number;
+  /** Each step is run by a store of its own, as a command line does, which writes what is derived when it is closed. */
+  readonly isReopened?: boolean;
+  /** Of each moment at most so many states are opened, spread evenly over its cuts. @default all */
+  readonly statesPerMoment?: number;
+  /** The same of each moment of a recovery. @default all */
+  readonly statesPerRecovery?: number;
   /** Only every so manyth moment is looked at, from this one on, so that runs can share the work. @default all */
   readonly part?: { readonly index: number; readonly count: number };
 }
@@ -41,13 +46,18 @@ interface SessionObservation {
 }
 
 const createdAtMs = 1_767_323_045_006;
-let stores = 0;
 const probeText = "after the crash";
 
-/** A store on a simulated disk, with everything else fixed. */
-export function simulatedStore(disk: SimulatedDisk, options: Partial<JsonlStoreOptions> = {}): SessionStore {
+/**
+ * A store on a simulated disk, with everything else fixed: the same disk gives the same answers, and the same work the
+ * same bytes. Stores that write to one disk after each other are called differently, or their ids would meet.
+ */
+export function simulatedStore(
+  disk: SimulatedDisk,
+  { called = "r", ...options }: Partial<JsonlStoreOptions> & { readonly called?: string } = {},
+): SessionStore {
   let count = 0;
-  const storeId = ++stores;
+  let drawn = Buffer.from(called).readUInt8(0) << 16;
   let nowMs = createdAtMs;
   const locks: LockPort = {
     name: "simulated",
@@ -66,8 +76,11 @@ export function simulatedStore(disk: SimulatedDisk, options: Partial<JsonlStoreO
     files: disk.files,
     locks,
     clock,
-    ids: { next: () => `r${storeId}-${++count}` },
+    ids: { next: () => `${called}-${++count}` },
+    random: { uint32: () => ++drawn, uuid: () => `${called}-${++drawn}` },
     sessionsJson: true,
+    // By the clock on the wall a slow machine would see other moments than a fast one, and ten times as many states.
+    derivedDelayMs: 2 ** 31 - 1,
     ...options,
   } as JsonlStoreOptions);
 }
@@ -75,25 +88,39 @@ export function simulatedStore(disk: SimulatedDisk, options: Partial<JsonlStoreO
 /** Runs steps on a simulated disk and opens the store in every state that a power cut could leave at any moment of it. */
 export async function exploreCrashes(steps: readonly Step[], options: Exploration): Promise<ExplorationResult> {
   const disk = createSimulatedDisk();
-  const store = simulatedStore(disk);
+  let store = simulatedStore(disk);
   const check = new CrashCheck(options);
   let allowed: readonly Observation[] = [[]];
   let isSafe = true;
-  for (const step of steps) {
+  for (const [index, step] of steps.entries()) {
     const moments: DiskMoment[] = [];
     disk.onChange = () => void moments.push(disk.moment());
+    if (options.isReopened === true) store = simulatedStore(disk, { called: `r${index}` });
     await step.run(store);
+    if (options.isReopened === true) await store.close();
     disk.onChange = () => undefined;
     const after = await observe(disk.image());
     const mixed = step.isParallel === true || !isSafe ? between(allowed[0] ?? [], after) : [];
     const during = [...allowed, ...mixed, after];
-    for (const moment of moments) await check.moment(step.name, moment, during);
+    const duringTexts = during.map(textOf);
+    for (const moment of moments) await check.moment(step.name, moment, duringTexts);
     isSafe = step.isVolatile !== true;
     allowed = isSafe ? [after] : during;
-    await check.moment(`${step.name}, acknowledged`, disk.moment(), allowed);
+    await check.moment(`${step.name}, acknowledged`, disk.moment(), allowed.map(textOf));
   }
   await store.close();
   return check.result();
+}
+
+/** What may be found in the states of a moment; the digest tells whether two moments allow the same. */
+interface Expectation {
+  readonly name: string;
+  readonly allowed: readonly string[];
+  readonly digest: string;
+}
+
+function expectation(name: string, allowed: readonly string[]): Expectation {
+  return { name, allowed, digest: createHash("sha1").update(allowed.join("\n")).digest("base64") };
 }
 
 class CrashCheck {
@@ -103,7 +130,7 @@ class CrashCheck {
   #states = 0;
   #moments = 0;
   #next = 0;
-  #met = 0;
+  #recoverable = 0;
 
   constructor(options: Exploration) {
     this.#options = options;
@@ -113,38 +140,52 @@ class CrashCheck {
     return { states: this.#states, moments: this.#moments, problems: this.#problems };
   }
 
-  async moment(name: string, moment: DiskMoment, allowed: readonly Observation[]): Promise<void> {
+  async moment(name: string, moment: DiskMoment, allowed: readonly string[]): Promise<void> {
     const { index, count } = this.#options.part ?? { index: 0, count: 1 };
     if (this.#next++ % count !== index) return;
     this.#moments++;
-    for (const image of crashStates(moment, this.#options)) await this.#state(name, image, allowed, true);
+    const expected = expectation(name, allowed);
+    const states = this.#newStates(moment, this.#options.cutEveryBytes, expected, this.#options.statesPerMoment);
+    for (const image of states) await this.#state(image, expected, true);
   }
 
-  async #state(name: string, image: DiskImage, allowed: readonly Observation[], mayCrashAgain: boolean): Promise<void> {
-    const texts = allowed.map((one) => JSON.stringify(one));
-    const key = `${imageDigest(image)} ${texts.join(" ").length} ${texts.length}`;
-    if (this.#seen.has(key)) return;
-    this.#seen.add(key);
-    this.#met++;
-    const { openEvery = 1, recoverEvery } = this.#options;
-    if (this.#met % openEvery !== 0) return;
+  #newStates(moment: DiskMoment, cutEveryBytes: number, expected: Expectation, atMost = Infinity): DiskImage[] {
+    const found = new Map<string, DiskImage>();
+    for (const image of crashStates(moment, { cutEveryBytes })) {
+      const key = `${imageDigest(image)} ${expected.digest}`;
+      if (!this.#seen.has(key)) found.set(key, image);
+    }
+    const count = Math.min(atMost, found.size);
+    const places = new Set(Array.from({ length: count }, (_, index) => Math.floor((index * found.size) / count)));
+    return [...found].flatMap(([key, image], place) => {
+      if (!places.has(place)) return [];
+      this.#seen.add(key);
+      return [image];
+    });
+  }
+
+  async #state(image: DiskImage, { name, allowed }: Expectation, mayCrashAgain: boolean): Promise<void> {
+    const { recoverEvery, statesPerRecovery } = this.#options;
     this.#states++;
     const disk = createSimulatedDisk(image);
     const moments: DiskMoment[] = [];
-    const crashesAgain = mayCrashAgain && recoverEvery > 0 && this.#states % recoverEvery === 0;
+    const crashesAgain = mayCrashAgain && recoverEvery > 0 && ++this.#recoverable % recoverEvery === 0;
     if (crashesAgain) disk.onChange = () => void moments.push(disk.moment());
     let acknowledgedAt = 0;
     try {
-      const [found, probed] = await recover(disk, () => (acknowledgedAt = moments.length));
-      if (!texts.includes(JSON.stringify(found)))
-        return this.#fail(name, `found ${JSON.stringify(found)}\n  allowed ${texts.join("\n  or ")}`, image);
-      const reopened = JSON.stringify(await observe(disk.image()));
-      if (reopened !== JSON.stringify(probed)) return this.#fail(name, `after the probe: ${reopened}`, image);
-      for (const [index, moment] of moments.entries())
-        for (const again of crashStates(moment, { cutEveryBytes: 997 }))
-          await (index < acknowledgedAt
-            ? this.#state(`${name}, while recovering`, again, [...allowed, found, probed], false)
-            : this.#state(`${name}, recovered`, again, [probed], false));
+      const onAcknowledged = (): void => void (acknowledgedAt = moments.length);
+      const [found, probed] = await recover(disk, mayCrashAgain ? "once" : "twice", onAcknowledged);
+      if (!allowed.includes(found))
+        return this.#fail(name, `found ${found}\n  allowed ${allowed.join("\n  or ")}`, image);
+      const reopened = await observedText(disk.image());
+      if (reopened !== probed) return this.#fail(name, `after the probe: ${reopened}`, image);
+      const recovering = expectation(`${name}, while recovering`, [...allowed, found, probed]);
+      const recovered = expectation(`${name}, recovered`, [probed]);
+      for (const [index, moment] of moments.entries()) {
+        const expected = index < acknowledgedAt ? recovering : recovered;
+        for (const again of this.#newStates(moment, 997, expected, statesPerRecovery))
+          await this.#state(again, expected, false);
+      }
     } catch (error) {
       this.#fail(name, error instanceof Error ? `${error.message}\n${error.stack}` : String(error), image);
     }
@@ -157,9 +198,12 @@ class CrashCheck {
 }
 
 /** Opens the store, and appends to its first active session: what is there before and after. */
-async function recover(disk: SimulatedDisk, onAcknowledged: () => void): Promise<readonly [Observation, Observation]> {
-  const events: SessionEvent[] = [];
-  const store = simulatedStore(disk, { onEvent: (event) => void events.push(event) });
+async function recover(
+  disk: SimulatedDisk,
+  called: string,
+  onAcknowledged: () => void,
+): Promise<readonly [string, string]> {
+  const store = simulatedStore(disk, { called, onEvent: () => undefined });
   const found = await observeStore(store);
   const { sessions } = await store.list({ limit: 1 });
   const [first] = sessions;
@@ -172,16 +216,36 @@ async function recover(disk: SimulatedDisk, onAcknowledged: () => void): Promise
   const after = probed.find(({ sessionId }) => sessionId === first?.sessionId);
   if (first !== undefined && after?.records.length !== (before?.records.length ?? 0) + 1)
     throw new Error(`the probe is not there: ${JSON.stringify(after)}`);
-  return [found, probed];
+  return [textOf(found), textOf(probed)];
 }
 
+/** What a store that opens the image shows. */
 export async function observe(image: DiskImage): Promise<Observation> {
-  const store = simulatedStore(createSimulatedDisk(image));
+  return JSON.parse(await observedText(image)) as Observation;
+}
+
+const observed = new Map<string, string>();
+const observedAtMost = 4096;
+
+/** The same as one text. One image always shows the same, so each is opened once. */
+export async function observedText(image: DiskImage): Promise<string> {
+  const digest = imageDigest(image);
+  const known = observed.get(digest);
+  if (known !== undefined) return known;
+  const store = simulatedStore(createSimulatedDisk(image), { called: "observer" });
   try {
-    return await observeStore(store);
+    const text = textOf(await observeStore(store));
+    if (observed.size >= observedAtMost) observed.clear();
+    observed.set(digest, text);
+    return text;
   } finally {
     await store.close();
   }
+}
+
+/** One text for each observation. */
+export function textOf(observation: Observation): string {
+  return JSON.stringify(observation);
 }
 
 /** Everything a caller can see, but for activity times. @throws {Error} when the sequence has a gap */

@@ -42,13 +42,17 @@ const extremes = ["least", "most", "sizes"] as const;
 
 /** One text for each image. */
 export function imageDigest(image: DiskImage): string {
-  const hash = createHash("sha1");
-  for (const path of [...image.keys()].toSorted()) {
-    const bytes = image.get(path);
-    hash.update(`${path}\0${bytes?.length ?? "folder"}\0`);
-    if (bytes) hash.update(bytes);
-  }
-  return hash.digest("hex");
+  const files = [...image].map(([path, bytes]) => `${path}\0${bytes === null ? "folder" : digestOf(bytes)}`);
+  return createHash("sha1").update(files.toSorted().join("\0")).digest("base64");
+}
+
+/** Most files are the same in most images of a moment. Content is never changed in place. */
+const digests = new WeakMap<Uint8Array, string>();
+
+function digestOf(bytes: Uint8Array): string {
+  const known = digests.get(bytes) ?? createHash("sha1").update(bytes).digest("base64");
+  digests.set(bytes, known);
+  return known;
 }
 
 const maxSubsets = 5;

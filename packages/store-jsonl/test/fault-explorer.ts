@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { crashStates } from "./crash-states.ts";
-import { observe, simulatedStore, type Observation, type Step } from "./crash-explorer.ts";
+import { observe, observedText, simulatedStore, textOf, type Observation, type Step } from "./crash-explorer.ts";
 import { createSimulatedDisk, systemError, type SimulatedDisk } from "./simulated-disk.ts";
 
 /** A call that fails: the how manyth of all that can, and how. */
@@ -34,36 +34,37 @@ export async function countFallible(steps: readonly Step[]): Promise<number> {
 
 /**
  * Lives through the steps with one call failing, each step that fails being done again. Says what is wrong: an error
- * that is none of ours, a "not-applied" that was, an acknowledged change that a power cut right afterwards undoes.
+ * that is none of ours, a "not-applied" that was, an acknowledged change that a power cut right afterwards undoes. The
+ * steps before the failure are those of every life; what a power cut makes of them is the crash explorer's.
  */
 export async function liveWithFault(steps: readonly Step[], fault: Fault): Promise<readonly string[]> {
   const disk = createSimulatedDisk();
   const installed = install(disk, fault);
   const store = simulatedStore(disk);
   const problems: string[] = [];
-  let before: Observation = [];
+  let image = disk.image();
   const doubtful = new Set<string>();
   for (const step of steps) {
     const outcome = await attempt(step, store);
     const name = `${fault.code} at call ${fault.place} (${installed.failed() ?? "not yet"}), ${step.name}`;
     if (outcome !== "done") {
-      const after = await observe(disk.image());
+      const [before, after] = [await observedText(image), await observedText(disk.image())];
       if (outcome !== "not-applied" && outcome !== "unknown") problems.push(`${name}: ${outcome}`);
-      else if (outcome === "not-applied" && step.isParallel !== true && !isSame(after, before))
-        problems.push(`${name}: not applied, but ${JSON.stringify(after)}\n  instead of ${JSON.stringify(before)}`);
-      if (isSame(after, before)) {
+      else if (outcome === "not-applied" && step.isParallel !== true && after !== before)
+        problems.push(`${name}: not applied, but ${after}\n  instead of ${before}`);
+      if (after === before) {
         const again = await attempt(step, store);
         if (again !== "done") problems.push(`${name}, again: ${again}`);
       } else {
         for (const file of step.files) doubtful.add(file);
-        before = after;
+        image = disk.image();
         continue;
       }
     }
-    before = await observe(disk.image());
+    image = disk.image();
     for (const file of step.files) if (step.isVolatile !== true) doubtful.delete(file);
     if (step.isVolatile === true) doubtful.add("s1");
-    problems.push(...(await lostInPowerCut(name, disk, before, doubtful)));
+    if (installed.failed() !== null) problems.push(...(await lostInPowerCut(name, disk, doubtful)));
   }
   await store.close();
   return problems;
@@ -73,15 +74,14 @@ export async function liveWithFault(steps: readonly Step[], fault: Fault): Promi
 async function lostInPowerCut(
   name: string,
   disk: SimulatedDisk,
-  wanted: Observation,
   doubtful: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   if (doubtful.has("entries")) return [];
-  const certain = (all: Observation): Observation => all.filter(({ sessionId }) => !doubtful.has(sessionId));
+  const certain = (all: Observation): string => textOf(all.filter(({ sessionId }) => !doubtful.has(sessionId)));
+  const wanted = certain(await observe(disk.image()));
   for (const image of crashStates(disk.moment(), { cutEveryBytes: 100_000 })) {
     const found = await observe(image);
-    if (!isSame(certain(found), certain(wanted)))
-      return [`${name}, power cut: ${JSON.stringify(found)}\n  instead of ${JSON.stringify(wanted)}`];
+    if (certain(found) !== wanted) return [`${name}, power cut: ${textOf(found)}\n  instead of ${wanted}`];
   }
   return [];
 }
@@ -115,8 +115,4 @@ function install(disk: SimulatedDisk, fault: Fault | null): { calls(): number; f
     return isFull ? 7 : undefined;
   };
   return { calls: () => calls, failed: () => failed };
-}
-
-function isSame(one: Observation, other: Observation): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
