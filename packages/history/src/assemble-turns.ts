@@ -1,8 +1,11 @@
+import { sentThinking } from "./clean-reply.ts";
+import { stepResults } from "./collect-steps.ts";
+import type { NeutralToolCall } from "./neutral-message.ts";
 import { continuesReply } from "./pair-calls.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
-import type { AssistantItem, CallSite, ReplayItem, ResultItem, SystemItem, UserItem } from "./replay-item.ts";
+import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem, SystemItem, UserItem } from "./replay-item.ts";
 import { madeUpTexts, type ReplayRules, type TrailingAssistant } from "./replay-rules.ts";
-import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock, UserTurn } from "./replay-turn.ts";
+import type { AssistantTurn, ReplayCall, ReplayResult, ReplayTurn, ReplayUserBlock, UserTurn } from "./replay-turn.ts";
 import { createCallIds, createToolNames } from "./tool-call-ids.ts";
 
 interface OpenReply {
@@ -106,6 +109,7 @@ export class TurnAssembly {
     if (item.kind === "user") this.takeUser(item);
     else if (item.kind === "system") this.takeSystem(item);
     else if (item.kind === "result") this.takeResult(item);
+    else if (item.kind === "step") this.takeStep(item);
     else if (!item.isFailed && item.kept.length > 0) this.takeReply(item);
   }
 
@@ -167,8 +171,7 @@ export class TurnAssembly {
   private takeReply(item: AssistantItem): void {
     if (this.open !== null && !this.belongsToOpen(item)) this.close();
     if (this.open === null) {
-      const isFirst = !this.hasBegun || this.isAfterSignedSummary;
-      if (isFirst && !item.isSummary && this.rules.beginsWithUser) this.addBootstrap(item);
+      if (!item.isSummary) this.begin(item);
       const turn: AssistantTurn = { role: "assistant", blocks: [] };
       this.ownTurns.push(turn);
       this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
@@ -186,6 +189,38 @@ export class TurnAssembly {
     this.isAfterSummary = false;
     this.isAfterSignedSummary = item.isSummary;
     this.lastItem = item;
+  }
+
+  /** A reply that is closed with the results of its calls: the same as taking each, with nothing to look for. */
+  private takeStep(step: StepItem): void {
+    this.close();
+    this.begin(step);
+    const { content } = step.reply;
+    const blocks = content.slice() as AssistantTurn["blocks"];
+    let isFirstCall = true;
+    for (let at = 0; at < content.length; at++) {
+      const block = content[at] as (typeof content)[number];
+      if (block.type === "thinking") blocks[at] = sentThinking(block, null);
+      if (block.type !== "toolCall") continue;
+      blocks[at] = this.sentCall(step, block, null, isFirstCall);
+      isFirstCall = false;
+    }
+    const turn: AssistantTurn = { role: "assistant", blocks };
+    this.ownTurns.push(turn);
+    this.itemsOf?.set(turn, [step]);
+    if (!isFirstCall) {
+      const results = stepResults(step, blocks, this.rules.resultsInCallOrder);
+      this.ownTurns.push({ role: "user", results, blocks: [] });
+    }
+    this.hasBegun = true;
+    this.isAfterSummary = false;
+    this.isAfterSignedSummary = false;
+    this.lastItem = step;
+  }
+
+  /** Before a reply that nothing stands before. */
+  private begin(reply: RepairedItem): void {
+    if ((!this.hasBegun || this.isAfterSignedSummary) && this.rules.beginsWithUser) this.addBootstrap(reply);
   }
 
   /** A reply after one that had ended was written with something between that is not in the log: thinking bound to it goes. */
@@ -222,20 +257,24 @@ export class TurnAssembly {
   }
 
   private addCall(open: OpenReply, site: CallSite): void {
-    const { owner, call } = site;
+    const sent = this.sentCall(site.owner, site.call, site.signature, open.calls.length === 0);
+    open.calls.push({ site, id: sent.id, name: sent.name });
+    if (site.result !== null) open.lastResultPlace = Math.max(open.lastResultPlace, site.result.place);
+    open.turn.blocks.push(sent);
+  }
+
+  private sentCall(owner: RepairedItem, call: NeutralToolCall, own: string | null, isFirst: boolean): ReplayCall {
     const id = this.callIds.next(call.id);
     if (id !== call.id) this.report("call-id-changed", owner, call.id, id);
     const name = this.toolNames.of(call.name);
     if (name !== call.name) this.report("tool-name-changed", owner, call.name, name);
-    let { signature } = site;
+    let signature = own;
     // The first call of a step is the one that providers want signed.
-    if (signature === null && open.calls.length === 0 && this.rules.callSignature !== null) {
+    if (signature === null && isFirst && this.rules.callSignature !== null) {
       signature = this.rules.callSignature;
       this.report("signature-replaced", owner, null, signature);
     }
-    open.calls.push({ site, id, name });
-    if (site.result !== null) open.lastResultPlace = Math.max(open.lastResultPlace, site.result.place);
-    open.turn.blocks.push({ type: "toolCall", id, name, arguments: call.arguments, signature });
+    return { type: "toolCall", id, name, arguments: call.arguments, signature };
   }
 
   /** Whether a reply is a further part of the one before. Two in a row must become one where roles alternate. */

@@ -61,14 +61,17 @@ export function buildContextState(
   fromCheckpoint: boolean = false,
 ): ContextState {
   const { indexes, findings } = walkIndexes(records, headId);
-  const path = indexes.map((index) => records[index] as StoredRecord);
+  const isWhole = indexes.length === records.length && indexes.every((index, at) => index === at);
+  const path = isWhole ? records : indexes.map((index) => records[index] as StoredRecord);
   refuseNewer(records, path);
   const written = findBoundary(path, records, findings);
   const boundary = fromCheckpoint ? findCheckpoint(path, records, written) : written;
   const edits = collectEdits(path, findings);
   const collected = collectMessages({ records, path, boundary, edits, findings });
   const omitted = new OmittedRanges();
-  addFates(omitted, records, indexes, collected.fates);
+  // In the order of the log; what is not on the path lies on another branch.
+  const fates = isWhole ? collected.fates : fatesOf(records, indexes, collected.fates);
+  for (let at = 0; at < records.length; at++) omitted.add((records[at] as StoredRecord).seq, fates[at]);
   const context: Context = {
     headId: path.at(-1)?.id ?? null,
     messages: collected.messages,
@@ -131,18 +134,6 @@ export function modelOf({ type, record }: StoredRecord): Context["model"] {
   if (message?.["role"] !== "assistant") return null;
   const { provider, model } = message;
   return typeof provider === "string" && typeof model === "string" ? { provider, modelId: model } : null;
-}
-
-/** In the order of the log; what is not on the path lies on another branch. */
-function addFates(
-  omitted: OmittedRanges,
-  records: readonly StoredRecord[],
-  indexes: readonly number[],
-  pathFates: readonly RecordFate[],
-): void {
-  const isWhole = indexes.length === records.length && indexes.every((index, at) => index === at);
-  const fates = isWhole ? pathFates : fatesOf(records, indexes, pathFates);
-  for (let at = 0; at < records.length; at++) omitted.add((records[at] as StoredRecord).seq, fates[at]);
 }
 
 function fatesOf(

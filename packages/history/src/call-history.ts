@@ -31,6 +31,14 @@ export class CallHistory {
     this.first = base.first;
   }
 
+  /** A call that has its result already, before all others. */
+  begin(site: CallSite, turn: number): void {
+    this.resultCount++;
+    this.isStoredTwice(site, turn);
+    this.open(site, -1);
+    this.openSite = null;
+  }
+
   /**
    * Some writers store a call in its reply and once more as a record of its own. A provider that uses an id again in
    * one turn differs from that in what it asks, or in that both calls have a result.

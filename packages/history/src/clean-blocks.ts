@@ -27,14 +27,23 @@ export function cleanUserBlock(
 const spaceCode = 0x20;
 const deleteCode = 0x7f;
 
+function isBlankText(text: string): boolean {
+  // Nearly every text begins with a character; trim() would copy it.
+  return !(text.charCodeAt(0) > spaceCode && text.charCodeAt(0) < deleteCode) && !/\S/.test(text);
+}
+
+/** Whether a text says something and JSON can carry all of it. */
+export function isCleanText(text: string): boolean {
+  return !isBlankText(text) && text.isWellFormed();
+}
+
 /** The text with only what JSON can carry; null when it is blank. */
 export function cleanText(text: string, item: RepairedItem, report: ReportRepair): string | null {
-  // Nearly every text begins with a character; trim() would copy it.
-  if (!(text.charCodeAt(0) > spaceCode && text.charCodeAt(0) < deleteCode) && !/\S/.test(text)) {
+  if (isCleanText(text)) return text;
+  if (isBlankText(text)) {
     report("empty-text-removed", item, text);
     return null;
   }
-  if (text.isWellFormed()) return text;
   report("lone-surrogate-replaced", item, null);
   return text.toWellFormed();
 }
@@ -143,7 +152,8 @@ export function wellFormed(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-function hasLoneSurrogate(value: unknown): boolean {
+/** Whether JSON cannot carry some string in it. */
+export function hasLoneSurrogate(value: unknown): boolean {
   if (typeof value === "string") return !value.isWellFormed();
   if (typeof value !== "object" || value === null) return false;
   for (const key in value) {

@@ -5,7 +5,10 @@ import type { AssistantItem, AssistantItemBlock, CallSite } from "./replay-item.
 import { carriesNothing, type ReplayRules } from "./replay-rules.ts";
 import type { ReplayText, ReplayThinking } from "./replay-turn.ts";
 
-const failedReasons: ReadonlySet<string | null> = new Set(["aborted", "error"]);
+/** Aborted, or ended in an error: it is not sent. */
+export function isFailedReply({ stopReason }: NeutralAssistant): boolean {
+  return stopReason === "aborted" || stopReason === "error";
+}
 
 /** A reply with clean blocks; null when it has nothing that a provider would take for one. */
 export function cleanReply(
@@ -15,7 +18,7 @@ export function cleanReply(
   report: ReportRepair,
 ): AssistantItem | null {
   const { recordId, isFragment, responseId, stopReason } = message;
-  const isFailed = failedReasons.has(stopReason);
+  const isFailed = isFailedReply(message);
   const item: AssistantItem = {
     kind: "assistant",
     recordId,
@@ -50,26 +53,46 @@ function spoken(message: NeutralAssistant): string {
   return message.content.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
 }
 
+/** Whether the provider that gets the messages wrote this one, in the same format. */
+function isOwnProvider({ api, provider }: NeutralAssistant, { target, apis }: ReplayRules): boolean {
+  return target !== null && provider === target.provider && (api === null || apis.has(api));
+}
+
+/** A signature holds only for the model that made it, in the conversation it was made in. */
+function holdsSignatures(message: NeutralAssistant, rules: ReplayRules): boolean {
+  if (message.model !== rules.target?.modelId || !isOwnProvider(message, rules)) return false;
+  return !(rules.bindsThinking && message.isPrefixChanged);
+}
+
+/** How a reply's thinking is sent; null when it cannot be. */
+export function carriedThinking(
+  block: NeutralThinking,
+  message: NeutralAssistant,
+  rules: ReplayRules,
+): { readonly itemId: string | null } | null {
+  return holdsSignatures(message, rules) && block.thinking.isWellFormed() ? rules.carryThinking(block) : null;
+}
+
+export function sentThinking(
+  { thinking, signature, redacted }: NeutralThinking,
+  itemId: string | null,
+): ReplayThinking {
+  return { type: "thinking", thinking, signature, redacted, itemId };
+}
+
 class ReplyCleaner {
+  private readonly message: NeutralAssistant;
   private readonly item: AssistantItem;
   private readonly rules: ReplayRules;
   private readonly report: ReportRepair;
-  /** Whether the model that gets the messages wrote this one, in the same format. */
-  private readonly isOwn: boolean;
-  private readonly isOwnProvider: boolean;
-  private readonly isBound: boolean;
   /** Server tools that were called and answered inside this reply; one half alone is refused. */
   private readonly answered: ReadonlySet<unknown>;
 
   constructor(message: NeutralAssistant, item: AssistantItem, rules: ReplayRules, report: ReportRepair) {
-    const { target } = rules;
-    const isOwnApi = message.api === null || rules.apis.has(message.api);
+    this.message = message;
     this.item = item;
     this.rules = rules;
     this.report = report;
-    this.isOwnProvider = target !== null && message.provider === target.provider && isOwnApi;
-    this.isOwn = this.isOwnProvider && message.model === target?.modelId;
-    this.isBound = !(rules.bindsThinking && message.isPrefixChanged);
     this.answered = serverToolPairs(message.content);
   }
 
@@ -96,12 +119,10 @@ class ReplyCleaner {
     return signature === null ? { type: "text", text } : { type: "text", text, signature };
   }
 
-  /** A signature holds only for the model that made it, in the conversation it was made in. */
   private thinking(block: NeutralThinking): ReplayThinking | null {
-    const { thinking, signature, redacted } = block;
-    const carried = this.isOwn && this.isBound && thinking.isWellFormed() ? this.rules.carryThinking(block) : null;
-    if (carried !== null) return { type: "thinking", thinking, signature, redacted, itemId: carried.itemId };
-    this.report("thinking-removed", this.item, thinking);
+    const carried = carriedThinking(block, this.message, this.rules);
+    if (carried !== null) return sentThinking(block, carried.itemId);
+    this.report("thinking-removed", this.item, block.thinking);
     return null;
   }
 
@@ -117,7 +138,7 @@ class ReplyCleaner {
 
   private partSignature(signature: string | undefined, isCall: boolean): string | null {
     if (signature === undefined) return null;
-    if (this.rules.signsParts && this.isOwn && this.isBound && isBase64(signature)) return signature;
+    if (this.rules.signsParts && isBase64(signature) && holdsSignatures(this.message, this.rules)) return signature;
     // What other formats keep beside a text (an item's id) is bookkeeping, not a signature.
     if (isCall) this.report("signature-removed", this.item, signature);
     return null;
@@ -126,7 +147,8 @@ class ReplyCleaner {
   private unknown(block: Readonly<Record<string, unknown>>): AssistantItemBlock {
     const id = serverToolId(block);
     const isWhole = id === null || this.answered.has(id);
-    const taken = this.isOwnProvider && isWhole ? this.rules.carriedBlocks.reply : carriesNothing.reply;
+    const taken =
+      isWhole && isOwnProvider(this.message, this.rules) ? this.rules.carriedBlocks.reply : carriesNothing.reply;
     const clean = cleanUnknown(block, taken, this.item, this.rules, this.report);
     if (clean.type === "text" || clean.type === "raw") return clean;
     // No provider takes files from the assistant's side.

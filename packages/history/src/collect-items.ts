@@ -1,5 +1,6 @@
 import { cleanText, cleanUserBlock, isComplete, wellFormed } from "./clean-blocks.ts";
 import { cleanReply } from "./clean-reply.ts";
+import { splitDoubtfulSteps, stepAt, type StepList } from "./collect-steps.ts";
 import { branchSummaryText } from "./message-texts.ts";
 import type { NeutralBlock, NeutralCompactionSummary, NeutralMessage, SignedSummary } from "./neutral-message.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
@@ -24,6 +25,18 @@ export function collectItems(
     if (item !== null) items.push(item);
   }
   return items;
+}
+
+/** The same for a context from its beginning, with steps where nothing needs a repair. */
+export function collectSteps(messages: readonly NeutralMessage[], rules: ReplayRules, report: ReportRepair): StepList {
+  const items: ReplayItem[] = [];
+  for (let place = 0; place < messages.length; place++) {
+    const step = stepAt(messages, place, rules);
+    const item = step ?? itemOf(messages[place] as NeutralMessage, place, rules, report);
+    if (item !== null) items.push(item);
+    place += step?.results.length ?? 0;
+  }
+  return splitDoubtfulSteps(items);
 }
 
 function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, report: ReportRepair): ReplayItem | null {

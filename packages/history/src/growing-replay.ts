@@ -1,9 +1,9 @@
 import { TurnAssembly } from "./assemble-turns.ts";
-import { collectItems } from "./collect-items.ts";
+import { collectItems, collectSteps } from "./collect-items.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 import { CallPairing, continuesReply } from "./pair-calls.ts";
 import { createRepairLog, sortedRepairs, type Repair, type RepairLog } from "./repair.ts";
-import { callIdsOf, type AssistantItem, type ReplayItem } from "./replay-item.ts";
+import { callIdsOf, type AssistantItem, type ReplayItem, type StepItem } from "./replay-item.ts";
 import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
@@ -32,6 +32,8 @@ export class GrowingReplay<Message> {
   private readonly rules: ReplayRules;
   private readonly map: (turn: ReplayTurn) => readonly Message[];
   private readonly items: ReplayItem[] = [];
+  /** Those of the messages that were there at first. */
+  private steps: ReadonlyMap<string, StepItem> = new Map();
   private readonly cleanLog: RepairLog = createRepairLog();
   private settled: Settled<Message>;
   /** Nothing is settled up to here: something after it reached back. */
@@ -41,7 +43,7 @@ export class GrowingReplay<Message> {
   constructor(rules: ReplayRules, map: (turn: ReplayTurn) => readonly Message[]) {
     this.rules = rules;
     this.map = map;
-    this.settled = createSettled(rules);
+    this.settled = createSettled(rules, this.steps);
   }
 
   /** How many messages it has taken. */
@@ -50,7 +52,7 @@ export class GrowingReplay<Message> {
   }
 
   append(messages: readonly NeutralMessage[]): void {
-    const items = collectItems(messages, this.messageCount, this.rules, this.cleanLog.report);
+    const items = this.collected(messages);
     this.messageCount += messages.length;
     this.work.cleaned += messages.length;
     for (const item of items) {
@@ -59,12 +61,21 @@ export class GrowingReplay<Message> {
     }
   }
 
+  private collected(messages: readonly NeutralMessage[]): readonly ReplayItem[] {
+    const { report } = this.cleanLog;
+    if (this.messageCount > 0) return collectItems(messages, this.messageCount, this.rules, report);
+    const { items, steps } = collectSteps(messages, this.rules, report);
+    this.steps = steps;
+    this.settled = createSettled(this.rules, steps);
+    return items;
+  }
+
   render(): SharedReplay<Message> {
     this.settleTurns();
     const { settled } = this;
     const tail = this.items.slice(settled.count);
     const log = createRepairLog();
-    new CallPairing(this.rules.orphanResults, log.report, settled.pairing).takeAll(tail);
+    new CallPairing(this.rules.orphanResults, log.report, this.steps, settled.pairing).takeAll(tail);
     const assembly = new TurnAssembly(this.rules, log.report, settled.assembly);
     assembly.takeAll(tail);
     assembly.finish();
@@ -103,12 +114,12 @@ export class GrowingReplay<Message> {
   private settleTurns(): void {
     const from = this.settled.count;
     let border = this.items.length - 1;
-    while (border > from && this.items[border]?.kind !== "user") border--;
+    while (border > from && !isSafeBorder(this.items, border)) border--;
     if (border - from >= longTail) this.settleTo(this.items.slice(from, border));
   }
 
   private giveUp(): void {
-    this.settled = createSettled(this.rules);
+    this.settled = createSettled(this.rules, this.steps);
     this.blockedTo = this.items.length - 1;
   }
 
@@ -160,9 +171,9 @@ interface Settled<Message> {
   lastTurnStart: number;
 }
 
-function createSettled<Message>(rules: ReplayRules): Settled<Message> {
+function createSettled<Message>(rules: ReplayRules, steps: ReadonlyMap<string, StepItem>): Settled<Message> {
   const log = createRepairLog();
-  const pairing = new CallPairing(rules.orphanResults, log.report);
+  const pairing = new CallPairing(rules.orphanResults, log.report, steps);
   const assembly = new TurnAssembly(rules, log.report);
   return { count: 0, log, pairing, assembly, undecided: new Set(), turnCount: 0, messages: [], lastTurnStart: 0 };
 }
@@ -177,10 +188,16 @@ function reachesInto(item: ReplayItem, undecided: ReadonlySet<string>): boolean 
 function lastBorder(items: readonly ReplayItem[], pairing: CallPairing): number {
   for (let at = items.length - 1; at > 0; at--) {
     const item = items[at] as ReplayItem;
-    if (item.kind === "user") return at;
+    if (isSafeBorder(items, at)) return at;
     if (item.kind === "assistant" && isNewReply(items, at, item, pairing)) return at;
   }
   return 0;
+}
+
+/** A user message, or a step after a step, whatever the pairing says. */
+function isSafeBorder(items: readonly ReplayItem[], at: number): boolean {
+  const kind = items[at]?.kind;
+  return kind === "user" || (kind === "step" && items[at - 1]?.kind === "step");
 }
 
 function isNewReply(items: readonly ReplayItem[], at: number, item: AssistantItem, pairing: CallPairing): boolean {

@@ -11,22 +11,27 @@ export function neutralFromRecord(
   record: SessionRecord,
   isPrefixChanged: boolean,
 ): NeutralMessage | null {
-  const base = { recordId: stored.id, seq: stored.seq, tsMs: stored.tsMs, isPrefixChanged };
   switch (record.type) {
     case "message":
-      return fromMessage(base, record["message"] as Fields);
+      return fromMessage(stored, record["message"] as Fields, isPrefixChanged);
     case "custom_message":
-      return { role: "custom", ...base, customType: text(record["customType"]), content: blocks(record["content"]) };
+      return {
+        role: "custom",
+        ...baseOf(stored, isPrefixChanged),
+        customType: text(record["customType"]),
+        content: blocks(record["content"]),
+      };
     case "branch_summary": {
       const summary = text(record["summary"]) ?? "";
       if (summary === "") return null;
+      const base = baseOf(stored, isPrefixChanged);
       return { role: "branchSummary", ...base, fromId: text(record["fromId"]) ?? "", content: textBlocks(summary) };
     }
     case "custom": {
       if (throughlineKind(record) !== "redaction") return null;
       const originalType = text((record["data"] as Fields | undefined)?.["originalType"]) ?? "message";
       if (!redactedTypes.has(originalType)) return null;
-      return { role: "redacted", ...base, originalType, content: textBlocks(redactedText) };
+      return { role: "redacted", ...baseOf(stored, isPrefixChanged), originalType, content: textBlocks(redactedText) };
     }
     default:
       return null;
@@ -37,35 +42,41 @@ const redactedTypes: ReadonlySet<string> = new Set(["message", "custom_message",
 
 type Base = Pick<NeutralMessage, "recordId" | "seq" | "tsMs" | "isPrefixChanged">;
 
-function fromMessage(base: Base, message: Fields): NeutralMessage {
+function baseOf({ id, seq, tsMs }: StoredRecord, isPrefixChanged: boolean): Base {
+  return { recordId: id, seq, tsMs, isPrefixChanged };
+}
+
+/** The three roles of a conversation field by field: of thousands a spread takes longer than all the rest. */
+function fromMessage(stored: StoredRecord, message: Fields, isPrefixChanged: boolean): NeutralMessage {
+  const { id: recordId, seq, tsMs } = stored;
   const role = message["role"] as string;
   switch (role) {
     case "user":
-      return {
-        role,
-        recordId: base.recordId,
-        seq: base.seq,
-        tsMs: base.tsMs,
-        isPrefixChanged: base.isPrefixChanged,
-        content: blocks(message["content"]),
-      };
-    case "system":
-    case "developer":
-      return { role: "system", ...base, content: systemBlocks(message) };
+      return { role, recordId, seq, tsMs, isPrefixChanged, content: blocks(message["content"]) };
     case "assistant":
-      return fromAssistant(base, message);
+      return fromAssistant(stored, message, isPrefixChanged);
     case "toolResult":
       return {
         role,
-        recordId: base.recordId,
-        seq: base.seq,
-        tsMs: base.tsMs,
-        isPrefixChanged: base.isPrefixChanged,
+        recordId,
+        seq,
+        tsMs,
+        isPrefixChanged,
         toolCallId: text(message["toolCallId"]) ?? "",
         toolName: text(message["toolName"]),
         isError: message["isError"] === true,
         content: blocks(message["content"]),
       };
+    default:
+      return fromOther(baseOf(stored, isPrefixChanged), role, message);
+  }
+}
+
+function fromOther(base: Base, role: string, message: Fields): NeutralMessage {
+  switch (role) {
+    case "system":
+    case "developer":
+      return { role: "system", ...base, content: systemBlocks(message) };
     case "bashExecution":
       return {
         role,
@@ -85,14 +96,13 @@ function fromMessage(base: Base, message: Fields): NeutralMessage {
   }
 }
 
-function fromAssistant(base: Base, message: Fields): NeutralMessage {
-  // Field by field: of thousands of replies a spread takes longer than all the rest.
+function fromAssistant({ id, seq, tsMs }: StoredRecord, message: Fields, isPrefixChanged: boolean): NeutralMessage {
   return {
     role: "assistant",
-    recordId: base.recordId,
-    seq: base.seq,
-    tsMs: base.tsMs,
-    isPrefixChanged: base.isPrefixChanged,
+    recordId: id,
+    seq,
+    tsMs,
+    isPrefixChanged,
     api: text(message["api"]),
     provider: text(message["provider"]),
     model: text(message["model"]),

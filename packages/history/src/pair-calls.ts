@@ -1,6 +1,8 @@
 import { CallHistory } from "./call-history.ts";
+import { stepSite } from "./collect-steps.ts";
 import type { ReportRepair } from "./repair.ts";
-import { callIdsOf, type AssistantItem, type CallSite, type ReplayItem, type ResultItem } from "./replay-item.ts";
+import { callIdsOf } from "./replay-item.ts";
+import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem } from "./replay-item.ts";
 
 /**
  * Gives every result to the call it answers, by occurrence and not by id alone: first among the calls it stands with;
@@ -10,13 +12,15 @@ import { callIdsOf, type AssistantItem, type CallSite, type ReplayItem, type Res
 export class CallPairing {
   private readonly orphanResults: "drop" | "text";
   private readonly report: ReportRepair;
+  /** Steps by the ids of their calls: paired already, and looked at only by what uses an id of theirs again. */
+  private readonly steps: ReadonlyMap<string, StepItem>;
   private readonly base: CallPairing | null;
   private readonly histories = new Map<string, CallHistory>();
   private lastId = "";
   private lastHistory: CallHistory | null = null;
   private strays: ResultItem[] = [];
   /** Replies by place, failed ones too: a result after the next one comes too late for what was sent. */
-  private readonly replies: AssistantItem[] = [];
+  private readonly replies: { readonly place: number }[] = [];
   /** Calls and results of one number stand together, with no other reply and no user message between. */
   private span = 0;
   /** Grows with every user message. */
@@ -26,9 +30,15 @@ export class CallPairing {
   private sawResult = false;
 
   /** @param base a settled beginning to go on from; it is read and left alone */
-  constructor(orphanResults: "drop" | "text", report: ReportRepair, base: CallPairing | null = null) {
+  constructor(
+    orphanResults: "drop" | "text",
+    report: ReportRepair,
+    steps: ReadonlyMap<string, StepItem>,
+    base: CallPairing | null = null,
+  ) {
     this.orphanResults = orphanResults;
     this.report = report;
+    this.steps = steps;
     this.base = base;
     if (base === null) return;
     this.span = base.span;
@@ -64,7 +74,7 @@ export class CallPairing {
 
   /** Whether the id was called before. */
   isKnown(id: string): boolean {
-    return this.histories.get(id)?.isKnown() ?? this.base?.isKnown(id) ?? false;
+    return this.histories.get(id)?.isKnown() ?? (this.steps.has(id) || this.base?.isKnown(id) === true);
   }
 
   private historyOf(id: string): CallHistory {
@@ -72,7 +82,10 @@ export class CallPairing {
     if (this.lastHistory !== null && this.lastId === id) return this.lastHistory;
     let history = this.histories.get(id);
     if (history === undefined) {
-      history = new CallHistory(this.base?.histories.get(id) ?? null);
+      const settled = this.base?.histories.get(id) ?? null;
+      history = new CallHistory(settled);
+      const step = settled === null ? this.steps.get(id) : undefined;
+      if (step !== undefined) history.begin(stepSite(step, id), step.turn);
       this.histories.set(id, history);
     }
     this.lastId = id;
@@ -85,12 +98,23 @@ export class CallPairing {
       this.takeReply(item);
     } else if (item.kind === "result") {
       this.takeResult(item);
+    } else if (item.kind === "step") {
+      this.takeStep(item);
     } else if (item.kind === "user") {
       this.turn++;
       this.span++;
       this.lastReply = null;
       this.sawResult = false;
     }
+  }
+
+  /** Nothing joins it, and its calls have their results. */
+  private takeStep(step: StepItem): void {
+    step.turn = this.turn;
+    if (this.sawResult) this.span++;
+    this.replies.push(step);
+    this.lastReply = null;
+    this.sawResult = step.results.length > 0;
   }
 
   private takeReply(item: AssistantItem): void {
@@ -172,7 +196,7 @@ export class CallPairing {
     let high = this.replies.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.replies[middle] as AssistantItem).place <= home.owner.place) low = middle + 1;
+      if ((this.replies[middle] as { place: number }).place <= home.owner.place) low = middle + 1;
       else high = middle;
     }
     const next = this.replies[low];

@@ -1,6 +1,6 @@
 import { TurnAssembly } from "./assemble-turns.ts";
 import type { Context } from "./build-context.ts";
-import { collectItems } from "./collect-items.ts";
+import { collectSteps } from "./collect-items.ts";
 import { summaryPrefixes } from "./message-texts.ts";
 import { CallPairing } from "./pair-calls.ts";
 import { createRepairLog, sortedRepairs, type Repair } from "./repair.ts";
@@ -65,8 +65,8 @@ export function renderWith<Message>(
 ): Rendering<Message> {
   const rules = replayRules(context.model, mapping.rules, options);
   const log = createRepairLog();
-  const items = collectItems(context.messages, 0, rules, log.report);
-  new CallPairing(rules.orphanResults, log.report).takeAll(items);
+  const { items, steps } = collectSteps(context.messages, rules, log.report);
+  new CallPairing(rules.orphanResults, log.report, steps).takeAll(items);
   const assembly = new TurnAssembly(rules, log.report);
   assembly.takeAll(items);
   assembly.finish();

@@ -1,8 +1,8 @@
-import type { NeutralToolCall } from "./neutral-message.ts";
+import type { NeutralAssistant, NeutralToolCall, NeutralToolResult } from "./neutral-message.ts";
 import type { ReplayRaw, ReplayText, ReplayThinking, ReplayUserBlock } from "./replay-turn.ts";
 
 /** A message on its way into a turn: its blocks are clean, its calls and results are not matched yet. */
-export type ReplayItem = UserItem | AssistantItem | ResultItem | SystemItem;
+export type ReplayItem = UserItem | AssistantItem | ResultItem | SystemItem | StepItem;
 
 export interface UserItem {
   readonly kind: "user";
@@ -62,7 +62,23 @@ export interface ResultItem {
   shownAs: "orphan" | "late" | null;
 }
 
+/**
+ * A reply with the results of all its calls right after it, in which nothing has to be cleaned and nobody else has to do
+ * with. Nearly everything of a long log: it needs no items, no call sites and no looking for results.
+ */
+export interface StepItem {
+  readonly kind: "step";
+  readonly recordId: string;
+  readonly place: number;
+  readonly reply: NeutralAssistant;
+  /** In the order they came in. */
+  readonly results: readonly NeutralToolResult[];
+  /** The user messages before it. Each pairing writes it anew. */
+  turn: number;
+}
+
 /** The ids of all its calls, in the log's words. */
-export function callIdsOf(item: AssistantItem): string[] {
+export function callIdsOf(item: AssistantItem | StepItem): string[] {
+  if (item.kind === "step") return item.reply.content.flatMap((block) => (block.type === "toolCall" ? [block.id] : []));
   return item.blocks.flatMap((block) => (block.type === "callSite" ? [block.call.id] : []));
 }

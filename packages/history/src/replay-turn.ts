@@ -59,7 +59,7 @@ export interface ReplayThinking {
   readonly itemId: string | null;
 }
 
-interface ReplayCall {
+export interface ReplayCall {
   readonly type: "toolCall";
   readonly id: string;
   readonly name: string;
