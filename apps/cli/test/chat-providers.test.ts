@@ -58,51 +58,44 @@ const bothFiles = {
 const longAnswer = { kind: "answer", content: "word ".repeat(400), eventDelayMs: 100 } as const;
 
 describe.each(Object.entries(providers))("a conversation through %s", (_, { model, environment }) => {
-  it(
-    "is killed in the middle of a reply, says so at the next start, and goes on without a refusal [LOOP-05, LOOP-06]",
-    { timeout: 90_000 },
-    async () => {
-      await using provider = await simulator({ replies: [bothFiles, longAnswer], fallback: () => "Here again." });
-      const options = { environment: environment(provider.url) };
-      const args = ["chat", "--key", key, "--model", model];
+  it("is killed in the middle of a reply, says so at the next start, and goes on without a refusal [LOOP-05, LOOP-06]", async () => {
+    await using provider = await simulator({ replies: [bothFiles, longAnswer], fallback: () => "Here again." });
+    const options = { environment: environment(provider.url) };
+    const args = ["chat", "--key", key, "--model", model];
 
-      const child = start(directory.path, [...args, "--once", "Read a.txt and b.txt"], options);
-      child.stdin.end();
-      let printed = "";
-      let talk = "";
-      child.stdout.on("data", (chunk) => (printed += chunk));
-      child.stderr.on("data", (chunk) => (talk += chunk));
-      await expect.poll(() => printed, { timeout: 60_000 }).toMatch(/word word/);
-      child.kill("SIGKILL");
-      await once(child, "close");
-      expect(printed).toContain("I read both.");
-      // The two run at the same time; whichever ends first is told first.
-      for (const line of [/^read a\.txt \(5 B, \d+ ms\)$/m, /^read b\.txt \(4 B, \d+ ms\)$/m])
-        expect(talk).toMatch(line);
+    const child = start(directory.path, [...args, "--once", "Read a.txt and b.txt"], options);
+    child.stdin.end();
+    let printed = "";
+    let talk = "";
+    child.stdout.on("data", (chunk) => (printed += chunk));
+    child.stderr.on("data", (chunk) => (talk += chunk));
+    await expect.poll(() => printed).toMatch(/word word/);
+    child.kill("SIGKILL");
+    await once(child, "close");
+    expect(printed).toContain("I read both.");
+    // The two run at the same time; whichever ends first is told first.
+    for (const line of [/^read a\.txt \(5 B, \d+ ms\)$/m, /^read b\.txt \(4 B, \d+ ms\)$/m]) expect(talk).toMatch(line);
 
-      const next = await runChild(directory.path, [...args, "--once", "Go on"], options);
-      expect(next).toMatchObject({ code: 0, stdout: "Here again.\n" });
-      expect(next.stderr).toMatch(/The last turn was interrupted \(pid \d+ on .+\): "Read a\.txt and b\.txt"/);
-      const last = await runChild(directory.path, [...args, "--once", "And?", "--json"], options);
-      expect(objects(last.stdout)).toMatchObject([
-        { kind: "turn", key, outcome: "done", text: "Here again.", calls: 1 },
-      ]);
+    const next = await runChild(directory.path, [...args, "--once", "Go on"], options);
+    expect(next).toMatchObject({ code: 0, stdout: "Here again.\n" });
+    expect(next.stderr).toMatch(/The last turn was interrupted \(pid \d+ on .+\): "Read a\.txt and b\.txt"/);
+    const last = await runChild(directory.path, [...args, "--once", "And?", "--json"], options);
+    expect(objects(last.stdout)).toMatchObject([{ kind: "turn", key, outcome: "done", text: "Here again.", calls: 1 }]);
 
-      expect(provider.refusals).toEqual([]);
-      const sent = JSON.stringify(provider.requests.at(-1)?.body);
-      for (const text of ["I read both.", "alpha", "beta", "Go on", "And?"]) expect(sent).toContain(text);
-      expect(await roles(key)).toEqual([
-        "user",
-        "assistant",
-        "toolResult",
-        "toolResult",
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-      ]);
-    },
-  );
+    expect(provider.refusals).toEqual([]);
+    const sent = JSON.stringify(provider.requests.at(-1)?.body);
+    for (const text of ["I read both.", "alpha", "beta", "Go on", "And?"]) expect(sent).toContain(text);
+    expect(await roles(key)).toEqual([
+      "user",
+      "assistant",
+      "toolResult",
+      "toolResult",
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
+  });
 
   it("keeps what had arrived when Ctrl-C cancels a turn, and is there for the next one", async () => {
     await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
@@ -168,7 +161,7 @@ describe.each(Object.entries(providers))("a conversation through %s", (_, { mode
 });
 
 describe("two terminals on one session", () => {
-  it("reject, queue and branch as asked, and nothing of two turns is mixed", { timeout: 90_000 }, async () => {
+  it("reject, queue and branch as asked, and nothing of two turns is mixed", async () => {
     const slow = { kind: "answer", content: "slow ".repeat(600), eventDelayMs: 50 } as const;
     await using provider = await simulator({ replies: ["quick", slow], fallback: () => "quick" });
     const anthropic = providers["@anthropic-ai/sdk"];
@@ -181,7 +174,7 @@ describe("two terminals on one session", () => {
     let printed = "";
     first.stdout.on("data", (chunk) => (printed += chunk));
     const isOver = once(first, "close");
-    await expect.poll(() => printed, { timeout: 60_000 }).toContain("slow slow");
+    await expect.poll(() => printed).toContain("slow slow");
 
     const rejected = await runChild(directory.path, [...args, "--once", "rejected"], options);
     expect(rejected.code).toBe(1);
@@ -201,7 +194,7 @@ describe("two terminals on one session", () => {
     queued.stdout.on("data", (chunk) => (answer += chunk));
     queued.stderr.on("data", (chunk) => (talk += chunk));
     const isAnswered = once(queued, "close");
-    await expect.poll(() => talk, { timeout: 60_000 }).toContain(`waiting for pid ${first.pid} `);
+    await expect.poll(() => talk).toContain(`waiting for pid ${first.pid} `);
     first.kill("SIGINT");
     expect(await isOver).toEqual([130, null]);
     await isAnswered;
@@ -238,7 +231,7 @@ describe("two terminals on one session", () => {
     expect(await roles(key)).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
   });
 
-  it("hear of each other: who has the turn, and what was interrupted", { timeout: 90_000 }, async () => {
+  it("hear of each other: who has the turn, and what was interrupted", async () => {
     await using provider = await simulator({ replies: [longAnswer], fallback: () => "Here again." });
     const anthropic = providers["@anthropic-ai/sdk"];
     const options = { environment: anthropic?.environment(provider.url) ?? {} };
@@ -265,7 +258,7 @@ describe("two terminals on one session", () => {
     expect(provider.refusals).toEqual([]);
   });
 
-  it("is given up after the time allowed, and what had arrived is kept", { timeout: 60_000 }, async () => {
+  it("is given up after the time allowed, and what had arrived is kept", async () => {
     await using provider = await simulator({
       replies: [{ ...longAnswer, eventDelayMs: 500 }],
       fallback: () => "Here again.",

@@ -19,7 +19,7 @@ describe.skipIf(corpus === undefined)("real transcripts", () => {
   const golden = join(corpus ?? "", "golden");
   afterAll(() => directory.remove());
 
-  it("give the contexts that pi and OpenClaw give, and their own bytes back", { timeout: 120_000 }, async () => {
+  it("give the contexts that pi and OpenClaw give, and their own bytes back", async () => {
     const imported = await runHere(home, ["import", golden, "--json"]);
     const { sources } = objects(imported.stdout)[0] as {
       sources: { path: string; sessionId: string; state: string; records: number }[];
@@ -43,7 +43,7 @@ describe.skipIf(corpus === undefined)("real transcripts", () => {
     expect(objects(again.stdout)[0]).toMatchObject({ totals: { unchanged: 3, records: 0 } });
   });
 
-  it("are read one and all, however odd, and none of them is changed", { timeout: 120_000 }, async () => {
+  it("are read one and all, however odd, and none of them is changed", async () => {
     const variants = join(corpus ?? "", "openclaw-legacy-variants");
     const contents = (): Map<string, string> =>
       new Map(

@@ -18,7 +18,7 @@ async function demo(
   return { code, ok: result?.["ok"], steps: result?.["steps"] as readonly Step[] };
 }
 
-describe("the demonstration", { timeout: 120_000 }, () => {
+describe("the demonstration", () => {
   it("talks through kill -9, a restart, a small window and a torn file, and loses nothing it acknowledged", async () => {
     const { code, ok, steps } = await demo();
     expect([code, ok]).toEqual([0, true]);

@@ -277,9 +277,9 @@ describe("a process of its own", () => {
     const child = start(home, ["show", "agent:main:one", "--follow", "--json"]);
     let stdout = "";
     child.stdout.on("data", (chunk) => (stdout += chunk));
-    await expect.poll(() => stdout.split("\n").length, { timeout: 10_000 }).toBe(3);
+    await expect.poll(() => stdout.split("\n").length).toBe(3);
     await runHere(home, ["append", "agent:main:one"], { stdin: `${JSON.stringify(user("later"))}\n` });
-    await expect.poll(() => stdout, { timeout: 10_000 }).toContain('"later"');
+    await expect.poll(() => stdout).toContain('"later"');
     child.kill("SIGINT");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
     expect(objects(stdout).map(({ kind }) => kind)).toEqual(["record", "record", "record"]);

@@ -13,7 +13,6 @@ describe("append under kill -9", () => {
     [50_000, "jsonl", directories[3]],
   ] as const)(
     "keeps every acknowledged record of %i bytes, in order, once, in a %s store",
-    { timeout: 120_000 },
     async (sizeBytes, scheme, directory) => {
       const seed = Math.floor(Math.random() * 1_000_000);
       const figures = await killAppend({ rounds: 10, sizeBytes, seed, scheme, directory: directory?.path ?? "" });
