@@ -42,9 +42,6 @@ export interface ScaleReport {
   readonly again: ScaleRun;
 }
 
-/** The heap the import gets; more than this it must not need. */
-const heapMb = 96;
-
 const agents = ["main", "work"];
 const startMs = Date.parse("2026-01-01T00:00:00Z");
 
@@ -154,9 +151,7 @@ async function importHere(source: string, database: string): Promise<void> {
 
 /** Runs the import as a process; kills it when it has gone through so many sources. */
 function importApart(source: string, database: string, killAt: number | null): Promise<ScaleRun> {
-  // Left to itself V8 lets garbage grow with the memory of the machine; what is alive is some 40 MB. This shows what is needed.
-  const heap = `--max-old-space-size=${heapMb}`;
-  const args = [heap, "--conditions=@throughline/source", import.meta.filename, "--import", source, database];
+  const args = ["--conditions=@throughline/source", import.meta.filename, "--import", source, database];
   const child = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, NODE_OPTIONS: "" },

@@ -11,6 +11,8 @@ export interface IndexMemberScanner {
   push(chunk: Uint8Array): readonly IndexMember[];
   /** Whether what was pushed is one whole object: brackets and quotes that close, and nothing else beside it. */
   readonly isWhole: boolean;
+  /** Where the value begins that has not ended yet, else what was pushed ends: nothing before is needed any more. */
+  readonly neededFromBytes: number;
 }
 
 const quoteByte = 0x22;
@@ -44,6 +46,10 @@ class MemberScanner implements IndexMemberScanner {
 
   get isWhole(): boolean {
     return this.#place === "after";
+  }
+
+  get neededFromBytes(): number {
+    return this.#place === "value" ? this.#valueFrom : this.#at;
   }
 
   push(chunk: Uint8Array): readonly IndexMember[] {

@@ -2,19 +2,15 @@ import { resolve } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
-import {
-  agentOfSessionsDir,
-  classifySessionFile,
-  detectDirectoryLayout,
-  joinPath,
-  type ListedName,
-} from "@throughline/openclaw-format";
+import { agentOfSessionsDir, classifySessionFile, joinPath } from "@throughline/openclaw-format";
 import { databaseFile } from "./database-file.ts";
+import { readFolderNames } from "./folder-names.ts";
+import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat } from "./import-types.ts";
 import { indexedFolder } from "./indexed-folder.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
-import { isInside, listSourceNames, openSource } from "./node/source-files.ts";
+import { isInside, openSource } from "./node/source-files.ts";
 import { ownAgent } from "./own-store-folder.ts";
 import { peekTranscript, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
 
@@ -26,9 +22,6 @@ interface Search {
 
 /** Formats of databases: a transcript cannot be one, whatever was asked for. */
 const databaseFormats: ReadonlySet<string> = new Set(["openclaw-sqlite", "goclaw"]);
-
-/** Databases of other programs, by the names those give them. */
-const databaseNames: ReadonlySet<string> = new Set(["openclaw-agent.sqlite", "sessions.db"]);
 
 /** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
 export async function* findSources(paths: readonly string[], search: Search): AsyncGenerator<FoundSource> {
@@ -47,21 +40,21 @@ async function* findForeign(path: string, search: Search): AsyncGenerator<FoundS
 }
 
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
-  const names = await listSourceNames(path);
-  if (names === null) {
+  const survey = await surveyFolder(path);
+  if (survey === null) {
     if (await isDatabaseFile(path)) yield* databaseFile(path);
     else yield await loneFile(path, search);
     return;
   }
-  switch (detectDirectoryLayout(names)) {
+  const { layout, folders } = survey;
+  switch (layout) {
     case "state":
       yield* agentsIn(joinPath(path, "agents"), search);
       // Where GoClaw puts its database, by its two documents.
-      yield* databaseIn(path, "sessions.db", names);
-      yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", names.some(isFolder("goclaw")) ? null : []);
+      yield* databaseIn(path, "sessions.db", survey);
+      if (folders.includes("goclaw")) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db");
       // Other tenants of a store of ours: each is imported by itself, into a namespace that is named.
-      if (names.some(({ name, isDirectory }) => isDirectory && name === "namespaces"))
-        yield skipped(joinPath(path, "namespaces"));
+      if (folders.includes("namespaces")) yield skipped(joinPath(path, "namespaces"));
       return;
     case "own-agent":
       return yield* ownAgent(path);
@@ -76,34 +69,31 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     case "sessions":
       return yield* indexedFolder(path, path, "openclaw");
     case "pi-root":
-      for (const { name, isDirectory } of names)
-        if (isDirectory) yield* guarded(joinPath(path, name), plainFolder(joinPath(path, name), search));
+      for (const name of folders) yield* guarded(joinPath(path, name), plainFolder(joinPath(path, name), search));
       return;
     case "transcripts":
       return yield* plainFolder(path, search);
     case "unknown":
-      return yield* unknownFolder(path, names, search);
+      return yield* unknownFolder(path, survey, search);
   }
 }
 
 /** `agents`, or the sessions directory of one agent that has no index. */
-async function* unknownFolder(path: string, names: readonly ListedName[], search: Search): AsyncGenerator<FoundSource> {
-  const agents = names.filter(({ name, isDirectory }) => isDirectory && isAgentId(name));
-  if (path.endsWith("/agents") && agents.length > 0) return yield* agentsIn(path, search);
-  const databases = names.filter(({ name, isDirectory }) => !isDirectory && databaseNames.has(name));
+async function* unknownFolder(path: string, survey: FolderSurvey, search: Search): AsyncGenerator<FoundSource> {
+  const { folders, databases } = survey;
+  if (path.endsWith("/agents") && folders.some(isAgentId)) return yield* agentsIn(path, search);
   if (databases.length > 0) {
-    for (const { name } of databases) yield* databaseIn(path, name, names);
+    for (const name of databases) yield* databaseIn(path, name, survey);
     return;
   }
-  if (names.some(isFolder("agent"))) return yield* agentIn(path, search);
+  if (folders.includes("agent")) return yield* agentIn(path, search);
   // An agent's directory may well be empty; a directory somebody named should hold something.
   if (agentOfSessionsDir(path) !== null) return;
   throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is no directory of sessions.`, { details: { path } });
 }
 
 async function* agentsIn(path: string, search: Search): AsyncGenerator<FoundSource> {
-  for (const { name, isDirectory } of (await listSourceNames(path)) ?? []) {
-    if (!isDirectory) continue;
+  for (const name of (await surveyFolder(path))?.folders ?? []) {
     const folder = joinPath(path, name);
     if (isAgentId(name)) yield* guarded(folder, agentIn(folder, search));
     else
@@ -117,34 +107,25 @@ async function* agentsIn(path: string, search: Search): AsyncGenerator<FoundSour
 }
 
 async function* agentIn(path: string, search: Search): AsyncGenerator<FoundSource> {
-  const names = (await listSourceNames(path)) ?? [];
+  const survey = await surveyFolder(path);
   // Since 2026.8 OpenClaw keeps an agent's sessions here; transcripts beside it are what it has not taken over.
-  yield* databaseIn(joinPath(path, "agent"), "openclaw-agent.sqlite", names.some(isFolder("agent")) ? null : []);
-  const layout = detectDirectoryLayout(names);
+  if (survey?.folders.includes("agent") === true) yield* databaseIn(joinPath(path, "agent"), "openclaw-agent.sqlite");
   // An agent's folder without sessions is not an error.
-  if (layout !== "unknown") yield* findAt(path, search);
+  if (survey !== null && survey.layout !== "unknown") yield* findAt(path, search);
 }
 
-/** The database of that name, if it is there. `names` null: the folder's names are not known yet. */
-async function* databaseIn(
-  folder: string,
-  name: string,
-  names: readonly ListedName[] | null,
-): AsyncGenerator<FoundSource> {
-  const found = names ?? (await listSourceNames(folder)) ?? [];
-  if (!found.some((entry) => entry.name === name && !entry.isDirectory)) return;
+/** The database of that name, if it is there. `survey` is of the folder, when there is one. */
+async function* databaseIn(folder: string, name: string, survey?: FolderSurvey): AsyncGenerator<FoundSource> {
+  const { databases } = survey ?? (await surveyFolder(folder)) ?? {};
+  if (databases?.includes(name) !== true) return;
   const path = joinPath(folder, name);
   yield* guarded(path, databaseFile(path));
 }
 
-function isFolder(name: string): (entry: ListedName) => boolean {
-  return (entry) => entry.isDirectory && entry.name === name;
-}
-
 /** A folder of transcripts without an index: each file is what its first lines say. */
 async function* plainFolder(folder: string, search: Search): AsyncGenerator<FoundSource> {
-  for (const { name, isDirectory } of (await listSourceNames(folder)) ?? []) {
-    if (isDirectory) continue;
+  using names = await readFolderNames(folder);
+  for (const name of names.rest()) {
     const { kind } = classifySessionFile(name);
     if (kind === "other" || kind === "lock" || kind === "temporary" || kind === "index") continue;
     const path = joinPath(folder, name);

@@ -31,6 +31,7 @@ export async function* importPaths(
   const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
   yield* inLanes(sources, {
     width: lanes,
+    mostWeight: mostBytesTogether,
     claim: claimOf,
     run: async (found) => (found.kind === "transcript" ? importGuarded(store, found, options) : otherResult(found)),
   });
@@ -38,16 +39,16 @@ export async function* importPaths(
 
 /** So many transcripts are written at a time: a store that flushes once for several commits is waited for less. */
 const lanes = 16;
-/** Larger ones are read alone, so that what is in memory stays within a few batches. */
-const mostBytesBeside = 2 * 1024 * 1024;
+/** Of so many bytes together, or one alone, so that what is in memory stays within a few batches. */
+const mostBytesTogether = 2 * 1024 * 1024;
 
 /** Transcripts that may want one key or one id keep their order: the first gets it, the second another. */
 function claimOf(found: FoundSource): LaneClaim {
-  if (found.kind !== "transcript") return { names: [], isAlone: false };
+  if (found.kind !== "transcript") return { names: [], weight: 0, isAlone: false };
   const { key, sessionId, sizeBytes } = found;
   // `<key>-2` is what a second session of that key is called.
   const names = [`id ${sessionId.toLowerCase()}`, ...(key === null ? [] : [`key ${key.replace(/-\d+$/, "")}`])];
-  return { names, isAlone: sizeBytes === null || sizeBytes > mostBytesBeside };
+  return { names, weight: sizeBytes ?? 0, isAlone: sizeBytes === null || sizeBytes > mostBytesTogether };
 }
 
 async function* sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {

@@ -2,6 +2,8 @@
 export interface LaneClaim {
   /** Two pieces with a name in common are done one after the other, in their order. */
   readonly names: readonly string[];
+  /** What it takes of what they have together. */
+  readonly weight: number;
   /** Nothing else is done, and nothing further asked for, while it runs. */
   readonly isAlone: boolean;
 }
@@ -9,12 +11,15 @@ export interface LaneClaim {
 export interface LaneOptions<Item, Result> {
   /** At most so many at once. */
   readonly width: number;
+  /** Together no more than this, unless one alone has more. */
+  readonly mostWeight: number;
   readonly claim: (item: Item) => LaneClaim;
   readonly run: (item: Item) => Promise<Result>;
 }
 
 interface Lane<Result> {
   readonly names: readonly string[];
+  readonly weight: number;
   /** Never rejects. */
   readonly outcome: Promise<{ readonly result: Result } | { readonly error: unknown }>;
 }
@@ -25,7 +30,7 @@ interface Lane<Result> {
  */
 export async function* inLanes<Item, Result>(
   items: AsyncIterable<Item>,
-  { width, claim, run }: LaneOptions<Item, Result>,
+  { width, mostWeight, claim, run }: LaneOptions<Item, Result>,
 ): AsyncGenerator<Result> {
   const lanes: Lane<Result>[] = [];
   const front = async (): Promise<Result> => {
@@ -37,11 +42,14 @@ export async function* inLanes<Item, Result>(
   };
   try {
     for await (const item of items) {
-      const { names, isAlone } = claim(item);
+      const { names, weight, isAlone } = claim(item);
       const isTaken = (): boolean => lanes.some((lane) => lane.names.some((name) => names.includes(name)));
-      while (lanes.length > 0 && (isAlone || lanes.length >= width || isTaken())) yield await front();
+      const isFull = (): boolean =>
+        lanes.length >= width || lanes.reduce((sum, lane) => sum + lane.weight, weight) > mostWeight;
+      while (lanes.length > 0 && (isAlone || isFull() || isTaken())) yield await front();
       lanes.push({
         names,
+        weight,
         outcome: run(item).then(
           (result) => ({ result }),
           (error: unknown) => ({ error }),

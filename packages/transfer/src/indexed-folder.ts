@@ -9,9 +9,10 @@ import {
   type TranscriptFormat,
 } from "@throughline/openclaw-format";
 import { openIndex } from "./open-index.ts";
+import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { readJsonObject } from "./database-session.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
-import { listSourceNames, openSource, readSourceText } from "./node/source-files.ts";
+import { openSource, readSourceText } from "./node/source-files.ts";
 import { peekTranscript, sessionIdOf, usableSessionId } from "./transcript-source.ts";
 
 /** Transcripts whose index lies beside or above them. */
@@ -20,31 +21,26 @@ export async function* indexedFolder(
   indexFolder: string,
   format: "openclaw" | "claw0",
 ): AsyncGenerator<FoundSource> {
-  const names = ((await listSourceNames(folder)) ?? [])
-    .filter((entry) => !entry.isDirectory)
-    .map((entry) => entry.name);
+  using files = await readFolderNames(folder);
   const indexPath = joinPath(indexFolder, "sessions.json");
   const index = await openIndex(indexPath);
   if (index.isUnreadable) yield skipped(indexPath, index.findings);
   const agentId = agentOfSessionsDir(folder);
-  const files = new FolderFiles(names);
-  const taken = new Set<string>();
   for await (const session of index.sessions()) {
     const fileName = fileOf(session, folder, files);
-    if (fileName !== null) taken.add(fileName);
+    if (fileName !== null) files.take(fileName);
     yield* guarded(
       joinPath(folder, fileName ?? session.sessionId),
       indexed(session, { folder, fileName, files, format, agentId }),
     );
   }
   if (!index.isUnreadable && index.findings.length > 0) yield skipped(indexPath, index.findings);
-  for (const name of names)
-    if (!taken.has(name))
-      yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
+  for (const name of files.rest())
+    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
 }
 
 /** The file an entry means, among those that are there; null when none is. */
-function fileOf(session: IndexedSession, folder: string, files: FolderFiles): string | null {
+function fileOf(session: IndexedSession, folder: string, files: FolderNames): string | null {
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
   if (files.has(stated.fileName)) return stated.fileName;
@@ -52,42 +48,12 @@ function fileOf(session: IndexedSession, folder: string, files: FolderFiles): st
   return files.endingWith(`${sessionId}.jsonl`);
 }
 
-/** The names in a folder, found at once however many there are: an index may have a hundred thousand entries. */
-class FolderFiles {
-  readonly #names: ReadonlySet<string>;
-  /** By what follows each underscore of a name; the first name in order counts. */
-  #byEnding: ReadonlyMap<string, string> | null = null;
-
-  constructor(names: readonly string[]) {
-    this.#names = new Set(names);
-  }
-
-  has(name: string): boolean {
-    return this.#names.has(name);
-  }
-
-  /** The file of that name, or of one that ends with an underscore and it; null when there is none. */
-  endingWith(name: string): string | null {
-    this.#byEnding ??= this.#endings();
-    return this.#byEnding.get(name) ?? null;
-  }
-
-  #endings(): ReadonlyMap<string, string> {
-    const found = new Map<string, string>();
-    for (const name of this.#names) {
-      const endings = [name, ...[...name.matchAll(/_/g)].map(({ index }) => name.slice(index + 1))];
-      for (const ending of endings) if (!found.has(ending)) found.set(ending, name);
-    }
-    return found;
-  }
-}
-
 async function* indexed(
   session: IndexedSession,
   place: {
     readonly folder: string;
     readonly fileName: string | null;
-    readonly files: FolderFiles;
+    readonly files: FolderNames;
     readonly format: "openclaw" | "claw0";
     readonly agentId: string | null;
   },
@@ -131,7 +97,7 @@ async function* indexed(
  */
 async function withSidecar(
   entry: IndexedSession["entry"],
-  place: { readonly folder: string; readonly fileName: string | null; readonly files: FolderFiles },
+  place: { readonly folder: string; readonly fileName: string | null; readonly files: FolderNames },
 ): Promise<IndexedSession["entry"]> {
   if (place.fileName === null || typeof entry["sdkSessionId"] === "string") return entry;
   const stem = place.fileName.replace(/\.jsonl$/, "");

@@ -1,13 +1,13 @@
 import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
 import {
   createIndexMemberScanner,
   readIndexed,
   readSessionIndex,
   type IndexedSession,
-  type IndexMember,
 } from "@throughline/openclaw-format";
-import { readJsonObject } from "./database-session.ts";
 import { openSource, readSourceText, type SourceFile } from "./node/source-files.ts";
+import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 
 /** An index of sessions, as an import goes through it. */
 interface OpenIndex {
@@ -19,7 +19,9 @@ interface OpenIndex {
 }
 
 /** A larger one is not held: its entries are read one by one, when it is their turn. */
-const mostHeldBytes = 4 * 1024 * 1024;
+const mostHeldBytes = 256 * 1024;
+/** OpenClaw's entries have tens of kilobytes; one beyond this is read with the whole index, or not at all. */
+const mostEntryBytes = 16 * 1024 * 1024;
 
 /** The index at a path; an empty one when there is none. */
 export async function openIndex(path: string): Promise<OpenIndex> {
@@ -39,58 +41,109 @@ function heldIndex(text: string, path: string): OpenIndex {
 }
 
 /**
- * A large index, with the places of its entries. Null for one that is small enough, and for one that is not a whole object
- * of sessions with a key each: whoever reads the whole of it says what is wrong.
+ * A large index, gone through entry by entry: once to see that it is whole and which of several entries of one key
+ * counts, and once for the sessions. Null for one that is small enough, and for one that is not a whole object: whoever
+ * reads the whole of it says what is wrong.
  */
 async function largeIndex(path: string): Promise<OpenIndex | null> {
   const source = await openSource(path);
+  const lastOfKey = createScratchMap();
+  const close = async (): Promise<void> => {
+    lastOfKey[Symbol.dispose]();
+    await source.close();
+  };
   let isKept = false;
   try {
-    const places = source.sizeBytes <= mostHeldBytes ? null : await memberPlaces(source);
-    if (places === null) return null;
+    const surveyed = source.sizeBytes <= mostHeldBytes ? null : await survey(source, lastOfKey);
+    if (surveyed === null) return null;
+    const { findings, hasSession } = surveyed;
+    if (!hasSession) return { isUnreadable: findings.length > 0, findings, sessions: () => [] };
     isKept = true;
     return {
       isUnreadable: false,
-      findings: [],
+      findings,
       async *sessions() {
         // The file that was looked at, though another one may have its name by now.
         try {
-          for (const place of places) {
-            const session = await readMember(source, place);
-            if (session !== null) yield session;
+          for await (const { key, session, place } of membersOf(source)) {
+            if (session !== null && lastOfKey.get(JSON.stringify(key)) === place) yield session;
           }
         } finally {
-          await source.close();
+          await close();
         }
       },
     };
   } finally {
-    if (!isKept) await source.close();
+    if (!isKept) await close();
   }
 }
 
-async function memberPlaces(source: SourceFile): Promise<readonly IndexMember[] | null> {
-  const scanner = createIndexMemberScanner();
-  const places: IndexMember[] = [];
-  const keys = new Set<string>();
-  for await (const chunk of source.chunks()) {
-    for (const place of scanner.push(chunk)) {
-      if (keys.has(place.key)) return null;
-      keys.add(place.key);
-      places.push(place);
-    }
-  }
-  if (!scanner.isWhole) return null;
-  for (const place of places) if ((await readMember(source, place)) === null) return null;
-  return places;
-}
-
-async function readMember(
+/** What is to be said of the entries; null when they are no whole object. */
+async function survey(
   source: SourceFile,
-  { key, fromBytes, toBytes }: IndexMember,
-): Promise<IndexedSession | null> {
-  const parts: Buffer[] = [];
-  for await (const chunk of source.chunks({ fromBytes, toBytes })) parts.push(Buffer.from(chunk));
-  const fields = readJsonObject(Buffer.concat(parts).toString("utf8"));
-  return fields === null ? null : (readIndexed(key, fields)?.session ?? null);
+  lastOfKey: ScratchMap,
+): Promise<{ readonly findings: readonly Finding[]; readonly hasSession: boolean } | null> {
+  const { path } = source;
+  const findings: Finding[] = [];
+  let hasSession = false;
+  const members = membersOf(source);
+  for (;;) {
+    const { done, value } = await members.next();
+    if (done === true) return value ? { findings, hasSession } : null;
+    const { key, session, place } = value;
+    // As when the whole of it is parsed, the last of several entries of one key counts.
+    lastOfKey.set(JSON.stringify(key), place);
+    hasSession ||= session !== null;
+    if (session === null)
+      findings.push(createFinding("ENTRY_UNREADABLE", `The entry of ${quote(key)} names no session.`, { path, key }));
+  }
+}
+
+interface Member {
+  readonly key: string;
+  /** Null when the entry names none. */
+  readonly session: IndexedSession | null;
+  /** Which of several of the same key it is. */
+  readonly place: string;
+}
+
+/** The members in their order; at the end whether they are one whole object. */
+async function* membersOf(source: SourceFile): AsyncGenerator<Member, boolean> {
+  const scanner = createIndexMemberScanner();
+  let held: Uint8Array[] = [];
+  let heldFrom = 0;
+  let heldTo = 0;
+  for await (const chunk of source.chunks()) {
+    held.push(new Uint8Array(chunk));
+    heldTo += chunk.length;
+    const members = scanner.push(chunk);
+    if (members.length === 0 && heldTo - heldFrom > mostEntryBytes) return false;
+    if (members.length === 0) continue;
+    const bytes = Buffer.concat(held);
+    for (const { key, fromBytes, toBytes } of members) {
+      const value = parseJson(bytes.toString("utf8", fromBytes - heldFrom, toBytes - heldFrom));
+      if (value === undefined) return false;
+      yield {
+        key,
+        session: isFields(value) ? (readIndexed(key, value)?.session ?? null) : null,
+        place: String(fromBytes),
+      };
+    }
+    held = [new Uint8Array(bytes.subarray(scanner.neededFromBytes - heldFrom))];
+    heldFrom = scanner.neededFromBytes;
+  }
+  return scanner.isWhole;
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Undefined for what is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,3 +1,8 @@
+import { hasErrorCode } from "@throughline/core";
+import { createLineSplitter } from "@throughline/openclaw-format";
+import { openSource } from "./node/source-files.ts";
+import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
+
 /** A session as the entries log of a JSON Lines store of ours has it; `docs/formats/records.md` describes the log. */
 export interface OwnEntry {
   readonly sessionId: string;
@@ -10,16 +15,45 @@ export interface OwnEntry {
   readonly savedHead: { readonly lastSeq: number; readonly headId: string | null } | null;
 }
 
-/** The newest row of every session. Lines that cannot be read are counted; a coded entry (`isCoded`) needs its store. */
-export function readOwnEntries(text: string): {
-  readonly entries: readonly OwnEntry[];
+/** The entries log of an agent, read and not held. */
+export interface OwnEntries extends Disposable {
+  /** The newest row of every session; archived ones first, whose keys may be those of sessions that are active now. */
+  rows(): Iterable<OwnEntry>;
   readonly unreadableLines: number;
+  /** A coded entry needs its store. */
   readonly isCoded: boolean;
-} {
-  const rows = new Map<string, OwnEntry>();
+}
+
+/** A longer line is none of ours. */
+const maxLineBytes = 64 * 1024 * 1024;
+
+/** @throws {ThroughlineError} FILE_UNREADABLE, PATH_UNSAFE; a log that is not there is an empty one */
+export async function readOwnEntries(path: string): Promise<OwnEntries> {
+  const rows = createScratchMap();
+  try {
+    const facts = await readLog(path, rows);
+    return {
+      ...facts,
+      *rows() {
+        for (const isArchived of [true, false]) {
+          for (const [, text] of rows.entries()) {
+            const row = JSON.parse(text) as OwnEntry;
+            if (row.isArchived === isArchived) yield row;
+          }
+        }
+      },
+      [Symbol.dispose]: () => rows[Symbol.dispose](),
+    };
+  } catch (error) {
+    rows[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function readLog(path: string, rows: ScratchMap): Promise<Pick<OwnEntries, "unreadableLines" | "isCoded">> {
   let unreadableLines = 0;
   let isCoded = false;
-  for (const line of text.split("\n")) {
+  for await (const line of linesOf(path)) {
     if (line === "") continue;
     const change = parseObject(line);
     if (change === null || change["v"] !== 1) {
@@ -30,12 +64,31 @@ export function readOwnEntries(text: string): {
     for (const value of [...(change["sessionId"] === undefined ? [] : [change]), ...also]) {
       isCoded ||= isFields(value) && value["entryEnc"] !== undefined;
       const row = rowOf(value);
-      if (row !== null) rows.set(row.sessionId, row);
+      if (row !== null) rows.set(row.sessionId, JSON.stringify(row));
     }
     for (const sessionId of Array.isArray(change["removed"]) ? (change["removed"] as unknown[]) : [])
       rows.delete(String(sessionId));
   }
-  return { entries: [...rows.values()], unreadableLines, isCoded };
+  return { unreadableLines, isCoded };
+}
+
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const source = await openSource(path).catch((error: unknown) => nullOfMissing(error));
+  if (source === null) return;
+  try {
+    const splitter = createLineSplitter({ maxLineBytes });
+    for await (const chunk of source.chunks())
+      for (const { bytes } of splitter.push(chunk)) yield Buffer.from(bytes).toString("utf8");
+    const last = splitter.end();
+    if (last !== null) yield Buffer.from(last.bytes).toString("utf8");
+  } finally {
+    await source.close();
+  }
+}
+
+function nullOfMissing(error: unknown): null {
+  if (hasErrorCode(error, "FILE_NOT_FOUND")) return null;
+  throw error;
 }
 
 function rowOf(value: unknown): OwnEntry | null {

@@ -1,9 +1,10 @@
 import { createFinding, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format";
+import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { unindexed } from "./indexed-folder.ts";
-import { listSourceNames, readSourceText, openSource } from "./node/source-files.ts";
+import { openSource } from "./node/source-files.ts";
 import { readOwnEntries, type OwnEntry } from "./own-entries.ts";
 import { peekTranscript } from "./transcript-source.ts";
 
@@ -11,11 +12,9 @@ import { peekTranscript } from "./transcript-source.ts";
 export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
   const folder = joinPath(path, "sessions");
   const agentId = agentOfSessionsDir(folder);
-  const names = ((await listSourceNames(folder)) ?? [])
-    .filter((entry) => !entry.isDirectory)
-    .map((entry) => entry.name);
+  using names = await readFolderNames(folder);
   const logPath = joinPath(path, "throughline", "entries.log");
-  const log = readOwnEntries(await readSourceText(logPath).catch((error: unknown) => textOfMissing(error)));
+  using log = await readOwnEntries(logPath);
   if (log.isCoded)
     throw new ThroughlineError(
       "CODEC_FAILED",
@@ -30,22 +29,17 @@ export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
     );
     yield skipped(logPath, [finding]);
   }
-  const known = new Set(names);
-  const taken = new Set<string>();
-  // Archived ones first: their keys may be those of sessions that are active now.
-  for (const own of log.entries.toSorted((a, b) => Number(b.isArchived) - Number(a.isArchived))) {
-    taken.add(own.fileName);
-    yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names: known, agentId }));
+  for (const own of log.rows()) {
+    names.take(own.fileName);
+    yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names, agentId }));
   }
-  for (const name of names) {
-    if (!taken.has(name))
-      yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format: "jsonl", agentId }));
-  }
+  for (const name of names.rest())
+    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format: "jsonl", agentId }));
 }
 
 async function* ownSession(
   own: OwnEntry,
-  place: { readonly folder: string; readonly names: ReadonlySet<string>; readonly agentId: string | null },
+  place: { readonly folder: string; readonly names: FolderNames; readonly agentId: string | null },
 ): AsyncGenerator<FoundSource> {
   const { folder, names, agentId } = place;
   const { fileName } = resolveSessionFile(folder, { sessionId: own.sessionId, sessionFile: own.fileName });
@@ -70,9 +64,4 @@ async function* ownSession(
     open: isMissing ? null : () => openSource(path),
     findings: [],
   };
-}
-
-function textOfMissing(error: unknown): string {
-  if (ThroughlineError.isInstance(error) && error.code === "FILE_NOT_FOUND") return "";
-  throw error;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Finding } from "@throughline/core";
+import type { Finding, RecordSource } from "@throughline/core";
 import { isSessionId } from "@throughline/core/keys";
 import {
   agentOfSessionsDir,
@@ -50,27 +50,39 @@ export interface Peek {
 }
 
 const peekBytes = 256 * 1024;
+const firstPeekBytes = 4 * 1024;
 
 /** Looks at the first lines of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
 export async function peekTranscript(path: string): Promise<Peek> {
   const source = await openSource(path);
   try {
-    const splitter = createLineSplitter({ maxLineBytes: peekBytes });
-    const lines = [];
-    for await (const chunk of source.chunks({ toBytes: Math.min(source.sizeBytes, peekBytes) })) {
-      lines.push(...splitter.push(chunk).map((line) => decodeLine(line.bytes)));
-    }
-    const last = splitter.end();
-    if (last !== null && source.sizeBytes <= peekBytes) lines.push(decodeLine(last.bytes));
+    const lines: RecordSource[] = [];
     const reader = createTranscriptReader();
-    for (const [index, line] of lines.entries()) {
-      const { unparsed } = reader.push(line, { line: index + 1, byteOffset: 0 });
-      if (unparsed === null) break;
+    for await (const line of firstLines(source)) {
+      lines.push(line);
+      // The first line that can be read decides.
+      if (reader.push(line, { line: lines.length, byteOffset: 0 }).unparsed === null) break;
     }
     return { format: detectLineFormat(lines), header: reader.header, sizeBytes: source.sizeBytes };
   } finally {
     await source.close();
   }
+}
+
+async function* firstLines(source: SourceFile): AsyncGenerator<RecordSource> {
+  const splitter = createLineSplitter({ maxLineBytes: peekBytes });
+  // Most headers are short, and there may be very many of them.
+  for (const [fromBytes, toBytes] of [
+    [0, firstPeekBytes],
+    [firstPeekBytes, peekBytes],
+  ] as const) {
+    if (fromBytes >= source.sizeBytes) break;
+    for await (const chunk of source.chunks({ fromBytes, toBytes: Math.min(source.sizeBytes, toBytes) })) {
+      for (const { bytes } of splitter.push(chunk)) yield decodeLine(bytes);
+    }
+  }
+  const last = splitter.end();
+  if (last !== null && source.sizeBytes <= peekBytes) yield decodeLine(last.bytes);
 }
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

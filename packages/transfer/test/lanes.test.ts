@@ -80,6 +80,33 @@ describe("many sources", () => {
     expect(sources.map(({ sessionId, state }) => [sessionId, state])).toEqual(ids(60).map((id) => [id, "imported"]));
   });
 
+  it("that are large are fewer at a time: together no more than two megabytes [MIG-14]", async () => {
+    const text = "x".repeat(900_000);
+    writeFolder(
+      "main",
+      ids(7).map((id) => ({ id, key: `agent:main:telegram:direct:${id}`, text })),
+    );
+    // A session is being read from when its key is looked for to when its records are there.
+    let [running, most] = [0, 0];
+    const store = createMemoryStore();
+    const watched = new Proxy(store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== "function") return member;
+        return async (...args: unknown[]) => {
+          if (name === "load") most = Math.max(most, ++running);
+          await new Promise((done) => setImmediate(done));
+          const result: unknown = await Reflect.apply(member, target, args);
+          if (name === "append") running -= 1;
+          return result;
+        };
+      },
+    });
+    const sources = await importAll(watched);
+    expect(sources.map(({ state }) => state)).toEqual(Array.from({ length: 7 }, () => "imported"));
+    expect([most, running]).toEqual([2, 0]);
+  });
+
   it("that want one key get it in their order, however long the first takes", async () => {
     for (const agent of ["one", "two"]) {
       writeFolder(

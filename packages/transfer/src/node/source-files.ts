@@ -1,4 +1,4 @@
-import { close, constants, fstat, open, read, readdir, realpath, type Dirent } from "node:fs";
+import { close, constants, fstat, open, opendir, read, realpath } from "node:fs";
 import { sep } from "node:path";
 import { promisify } from "node:util";
 import { ThroughlineError, type ErrorCode } from "@throughline/core";
@@ -22,14 +22,11 @@ const openFile = promisify(open);
 const statFile = promisify(fstat);
 const readBytes = promisify(read);
 const closeFile = promisify(close);
-const listDirectory = promisify(readdir) as unknown as (
-  path: string,
-  options: { withFileTypes: true },
-) => Promise<Dirent[]>;
+const openDirectory = promisify(opendir);
 
 const chunkBytes = 256 * 1024;
-/** A sessions.json may be large; one larger than this is not an index any more. */
-const maxTextBytes = 512 * 1024 * 1024;
+/** No text that is read whole is larger. */
+const maxTextBytes = 64 * 1024 * 1024;
 
 /** @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
 export async function openSource(path: string): Promise<SourceFile> {
@@ -64,15 +61,17 @@ export async function openSource(path: string): Promise<SourceFile> {
   };
 }
 
-/** The names in a directory, in order; null when the path is no directory. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
-export async function listSourceNames(path: string): Promise<readonly ListedName[] | null> {
+/**
+ * Gives every name in a directory, as they come and without holding them. False when the path is no directory.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, and what `take` throws
+ */
+export async function eachSourceName(path: string, take: (entry: ListedName) => void): Promise<boolean> {
   try {
-    const entries = await listDirectory(path, { withFileTypes: true });
-    return entries
-      .map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const directory = await openDirectory(path, { bufferSize: 256 });
+    for await (const entry of directory) take({ name: entry.name, isDirectory: entry.isDirectory() });
+    return true;
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return null;
+    if (codeOf(error) === "ENOTDIR") return false;
     return throwFileError(path, error);
   }
 }
@@ -96,7 +95,9 @@ export async function readSourceText(path: string): Promise<string> {
   const source = await openSource(path);
   try {
     if (source.sizeBytes > maxTextBytes)
-      throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} is too large for an index.`, { details: { path } });
+      throw new ThroughlineError("FILE_UNREADABLE", `${quote(path)} is too large to be read whole.`, {
+        details: { path },
+      });
     const parts: Uint8Array[] = [];
     for await (const chunk of source.chunks()) parts.push(new Uint8Array(chunk));
     return Buffer.concat(parts).toString("utf8");

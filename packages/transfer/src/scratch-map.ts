@@ -1,0 +1,65 @@
+import { ThroughlineError } from "@throughline/core";
+import { builtinSqlite } from "@throughline/core/node";
+
+/**
+ * Texts by text, in the order of the keys and outside of the heap: what must be known of a folder while it is imported
+ * is as much as the folder has names, and may be more than the memory there is.
+ */
+export interface ScratchMap extends Disposable {
+  has(key: string): boolean;
+  get(key: string): string | null;
+  set(key: string, value: string): void;
+  delete(key: string): void;
+  /** May be gone through while values are set; what is set behind the place it has reached is not given. */
+  entries(): Iterable<readonly [key: string, value: string]>;
+}
+
+/** So many are fetched at a time. */
+const pageRows = 256;
+
+/** @throws {ThroughlineError} FILE_UNREADABLE, also later when there is no room for what is kept */
+export function createScratchMap(): ScratchMap {
+  const { DatabaseSync } = guarded(() => {
+    const library = builtinSqlite();
+    if (library === undefined) throw new Error("this Node has no node:sqlite");
+    return library;
+  });
+  // With no name it is a file that nobody else sees, written only once it is larger than its cache, and gone when closed.
+  const database = new DatabaseSync("");
+  database.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -512");
+  database.exec("CREATE TABLE map (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID; BEGIN");
+  const find = database.prepare("SELECT value FROM map WHERE key = ?");
+  const put = database.prepare("INSERT INTO map VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value");
+  const remove = database.prepare("DELETE FROM map WHERE key = ?");
+  const first = database.prepare(`SELECT key, value FROM map ORDER BY key LIMIT ${pageRows}`);
+  const next = database.prepare(`SELECT key, value FROM map WHERE key > ? ORDER BY key LIMIT ${pageRows}`);
+  return {
+    has: (key) => guarded(() => find.get(key) !== undefined),
+    get: (key) => guarded(() => find.get(key)?.["value"] as string | undefined) ?? null,
+    set: (key, value) => guarded(() => void put.run(key, value)),
+    delete: (key) => guarded(() => void remove.run(key)),
+    *entries() {
+      let rows = guarded(() => first.all());
+      while (rows.length > 0) {
+        for (const { key, value } of rows) yield [key as string, value as string];
+        const last = rows.at(-1)?.["key"] as string;
+        rows = rows.length < pageRows ? [] : guarded(() => next.all(last));
+      }
+    },
+    [Symbol.dispose]: () => {
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+function guarded<Result>(act: () => Result): Result {
+  try {
+    return act();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ThroughlineError("FILE_UNREADABLE", `What a folder holds cannot be kept while it is imported: ${why}.`, {
+      cause,
+      remedy: "Make room where temporary files are kept (TMPDIR) and try again; what is imported stays.",
+    });
+  }
+}
