@@ -13,6 +13,7 @@ import { isolationCases } from "./cases/isolation.ts";
 import { lifecycleCases } from "./cases/lifecycle.ts";
 import { limitCases, pagingCases } from "./cases/limits.ts";
 import { listCases } from "./cases/list.ts";
+import { maintenanceCases } from "./cases/maintenance.ts";
 import { manifestCases } from "./cases/manifest.ts";
 import { modelCases } from "./cases/model.ts";
 import { moveCases, removeCases } from "./cases/move.ts";
@@ -55,5 +56,6 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...searchCases,
   ...forkCases,
   ...watchCases,
+  ...maintenanceCases,
   ...modelCases,
 ];

@@ -4,6 +4,7 @@ import { entryMutants } from "./entry-mutants.ts";
 import { forkMutants, searchMutants, watchMutants } from "./facet-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
 import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
+import { maintenanceMutants } from "./maintenance-mutants.ts";
 import { moveMutants, redactMutants } from "./move-mutants.ts";
 import {
   concurrencyMutants,
@@ -44,4 +45,5 @@ export const mutants: readonly Mutant[] = [
   ...searchMutants,
   ...forkMutants,
   ...watchMutants,
+  ...maintenanceMutants,
 ];
