@@ -10,6 +10,8 @@ async function recordsOf(store: SessionStore): Promise<number> {
   return sessions.reduce((sum, { head }) => sum + head.lastSeq, 0);
 }
 
+const nothingFound: readonly Finding[] = [];
+
 async function* reading(store: SessionStore, { signal }: Asked): Findings {
   const begin = (): void => {
     if (signal?.aborted === true)
@@ -21,6 +23,7 @@ async function* reading(store: SessionStore, { signal }: Asked): Findings {
     begin();
     for await (const _page of store.read(ref));
   }
+  yield* nothingFound;
 }
 
 /** A store that is checked by reading it, and never has anything to repair. */
