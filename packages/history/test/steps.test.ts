@@ -11,56 +11,72 @@ const numRuns = Number(process.env["THROUGHLINE_RUNS"] ?? 150);
 
 const model = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-4-5" };
 const said = (message: object): RecordSketch => ({ type: "message", message });
-/** Mostly new ones; some that were used before. */
-const oftenNew = fc.oneof({ weight: 8, arbitrary: fc.noBias(fc.nat()) }, { weight: 1, arbitrary: fc.nat({ max: 4 }) });
+/** Mostly null, for a new one; else one of the first of the log. */
+const usedBefore = fc.option(fc.nat({ max: 5 }), { freq: 7 });
 const seldom = (odds: number): fc.Arbitrary<boolean> => fc.nat({ max: odds }).map((value) => value === 0);
 
-/** A reply and its results as agents write them, and one thing in a few that is not as it should be. */
-const step: fc.Arbitrary<RecordSketch[]> = fc
-  .record({
-    calls: fc.array(oftenNew, { maxLength: 3 }),
-    responseId: fc.option(oftenNew, { nil: undefined }),
-    oddities: fc.record({
-      stopReason: fc.oneof(
-        { weight: 9, arbitrary: fc.constant("toolUse") },
-        fc.constantFrom("aborted", "length", null),
-      ),
-      thinks: fc.nat({ max: 5 }),
-      isFragment: seldom(12),
-      isReversed: seldom(4),
-      isCut: seldom(8),
-      isTwice: seldom(10),
-      name: fc.constantFrom("read", "read", "read", "weird name!"),
-      path: fc.constantFrom("a", "a", "b", "\ud800"),
-      result: fc.constantFrom("found", "found", "found", " ", "half \udc00"),
-      text: fc.constantFrom("words", "words", "", "\n", "more \ud800"),
-    }),
-  })
-  .map(({ calls, responseId, oddities }) => {
-    const { stopReason, thinks, isFragment, isReversed, isCut, isTwice, name, path, result, text } = oddities;
-    const thinking = { type: "thinking", thinking: "so", thinkingSignature: "c2ln" };
-    const asked = calls.map((id) => ({ type: "toolCall", id: `t${id}`, name, arguments: { path } }));
-    const reply = said({
-      role: "assistant",
-      content: [
-        ...(thinks === 0 ? [thinking] : []),
-        { type: "text", text },
-        ...asked,
-        ...(thinks === 1 ? [thinking] : []),
-      ],
-      ...model,
-      stopReason,
-      ...(responseId === undefined ? {} : { responseId: `m${responseId}` }),
-      ...(isFragment ? { fragment: true } : {}),
-    });
-    const results = calls.map((id) =>
-      said({ role: "toolResult", toolCallId: `t${id}`, toolName: name, content: [{ type: "text", text: result }] }),
-    );
-    const came = (isReversed ? results.toReversed() : results).slice(isCut ? 1 : 0);
-    return [reply, ...came, ...(isTwice ? came.slice(0, 1) : [])];
-  });
+const nothingOdd = {
+  stopReason: "toolUse" as string | null,
+  thinks: "no",
+  isFragment: false,
+  isCut: false,
+  isTwice: false,
+  path: "a",
+  result: "found",
+  text: "words",
+};
 
-const between: fc.Arbitrary<RecordSketch[]> = fc
+const oddities = fc.record({
+  stopReason: fc.constantFrom("toolUse", "toolUse", "aborted", "length", null),
+  thinks: fc.constantFrom("no", "no", "first", "last"),
+  isFragment: seldom(2),
+  isCut: seldom(3),
+  isTwice: seldom(3),
+  path: fc.constantFrom("a", "a", "a", "\ud800"),
+  result: fc.constantFrom("found", "found", " ", "half \udc00"),
+  text: fc.constantFrom("words", "words", "", "more \ud800"),
+});
+
+const stepSketch = fc.record({
+  calls: fc.array(usedBefore, { maxLength: 3 }),
+  responseId: fc.constantFrom("none", "none", "new", "new", 0, 1, 2),
+  thinksFirst: seldom(3),
+  isReversed: seldom(3),
+  name: fc.constantFrom("read", "read", "read", "weird name!"),
+  odd: fc.oneof({ weight: 5, arbitrary: fc.constant(nothingOdd) }, { weight: 1, arbitrary: oddities }),
+});
+
+/** A reply and its results as agents write them; of a few one thing is not as it should be. */
+function step(
+  sketch: typeof stepSketch extends fc.Arbitrary<infer Sketch> ? Sketch : never,
+  nextId: () => number,
+): RecordSketch[] {
+  const { calls, responseId, thinksFirst, isReversed, name, odd } = sketch;
+  const thinking = { type: "thinking", thinking: "so", thinkingSignature: "c2ln" };
+  const ids = calls.map((id) => `t${id ?? nextId()}`);
+  const asked = ids.map((id) => ({ type: "toolCall", id, name, arguments: { path: odd.path } }));
+  const before = thinksFirst || odd.thinks === "first" ? [thinking] : [];
+  const reply = said({
+    role: "assistant",
+    content: [...before, { type: "text", text: odd.text }, ...asked, ...(odd.thinks === "last" ? [thinking] : [])],
+    ...model,
+    stopReason: odd.stopReason,
+    ...(responseId === "none" ? {} : { responseId: `m${responseId === "new" ? nextId() : responseId}` }),
+    ...(odd.isFragment ? { fragment: true } : {}),
+  });
+  const results = ids.map((toolCallId) =>
+    said({
+      role: "toolResult",
+      toolCallId,
+      toolName: name,
+      content: [{ type: "text", text: `${odd.result}${toolCallId}` }],
+    }),
+  );
+  const came = (isReversed ? results.toReversed() : results).slice(odd.isCut ? 1 : 0);
+  return [reply, ...came, ...(odd.isTwice ? came.slice(0, 1) : [])];
+}
+
+const between = fc
   .constantFrom<RecordSketch>(
     said({ role: "user", content: "go on" }),
     said({ role: "user", content: "go on" }),
@@ -77,11 +93,18 @@ const between: fc.Arbitrary<RecordSketch[]> = fc
     said({ role: "toolResult", toolCallId: "t1", content: "late" }),
     said({ role: "toolResult", toolCallId: "t99", content: "nobody asked" }),
   )
-  .map((sketch) => [sketch]);
+  .map((sketch) => (): RecordSketch[] => [sketch]);
 
-const nearlyPlainLog = fc
-  .array(fc.oneof({ weight: 4, arbitrary: step }, { weight: 3, arbitrary: between }), { minLength: 2, maxLength: 14 })
-  .map((parts) => storedRecords([said({ role: "user", content: "go" }), ...parts.flat()]));
+const part = fc.oneof(
+  { weight: 5, arbitrary: stepSketch.map((sketch) => (nextId: () => number) => step(sketch, nextId)) },
+  { weight: 2, arbitrary: between },
+);
+
+const nearlyPlainLog = fc.array(part, { minLength: 2, maxLength: 14 }).map((parts) => {
+  let lastId = -1;
+  const nextId = (): number => ++lastId;
+  return storedRecords([said({ role: "user", content: "go" }), ...parts.flatMap((sketches) => sketches(nextId))]);
+});
 
 describe.each([...historyTargets.keys()])("steps in which nothing needs a repair, for %s", (name) => {
   const target = historyTargets.get(name);
