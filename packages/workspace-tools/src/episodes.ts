@@ -70,7 +70,9 @@ export function episodesOf(
     const isGap = last !== null && stored.seq !== last.seq + 1;
     if (isGap || found?.role === "user" || parts.length >= mostParts || length >= mostLength) end();
     last = stored;
-    if (found === null || (found.role === "toolResult" && found.toolNames.includes(ownToolName))) continue;
+    // A summary says again what stands here anyway, and may repeat what was redacted since.
+    if (found === null || stored.type === "compaction") continue;
+    if (found.role === "toolResult" && found.toolNames.includes(ownToolName)) continue;
     const text = found.text.slice(0, mostPartLength).toWellFormed();
     if (text.trim() === "") continue;
     tsMs ??= stored.tsMs ?? stored.storedAtMs;

@@ -139,7 +139,9 @@ async function search(asked: Search): Promise<AgentToolResult> {
   const files = await readMemoryFiles(folder, options.places ?? ["MEMORY.md", "memory"], limits, signal);
   const transcripts = await transcriptsFor(asked);
   // The newest first, which is what decides between two that answer equally well.
-  const episodes = transcripts.episodes.toSorted((one, other) => (other.tsMs ?? 0) - (one.tsMs ?? 0));
+  const episodes = transcripts.episodes.toSorted(
+    (one, other) => (other.tsMs ?? 0) - (one.tsMs ?? 0) || other.firstSeq - one.firstSeq,
+  );
   const all: readonly Found[] = [
     ...files.passages.map((file) => ({ file, text: `${file.path}\n${file.text}` })),
     ...episodes.map((episode) => ({ episode, text: episode.text, pieces: piecesOf(episode) })),

@@ -2,7 +2,7 @@ import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { sessionRef, type AgentToolResult, type SessionRef, type SessionStore } from "@throughline/core";
+import { redactRecords, sessionRef, type AgentToolResult, type SessionRef, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createMemorySearchTool, type MemoryHit, type MemorySearchOptions } from "../src/index.ts";
@@ -221,6 +221,22 @@ describe.each(stores)("memory_search in transcripts of %s", (_, open) => {
     ]);
     await store.append(ref, [], { entry: {}, windowFromSeq: 15 });
     expect((await ask({ root, store }, "kiwi", { ref })).hits).toEqual([]);
+  });
+
+  it("quotes what was said and no summary of it, which may repeat what was redacted since", async () => {
+    await using store = await open();
+    const ref = await talk(store, "agent:main:main", ["heron", "alpha"]);
+    const [first] = (
+      await store.append(ref, [{ type: "message", message: { role: "user", content: "It is okapi7." } }])
+    ).records;
+    const compaction = { type: "compaction", summary: "It is okapi7.", firstKeptEntryId: first?.id, tokensBefore: 9 };
+    await store.append(ref, [compaction, { type: "message", message: { role: "user", content: "go on" } }]);
+    const options = { root: await workspace({}), store };
+    expect((await ask(options, "okapi7", { ref })).hits.map(placeOf)).toEqual(["agent:main:main#9"]);
+    await redactRecords(store, ref, [first?.id ?? ""], { reason: "a secret" });
+    const { hits, content } = await ask(options, "okapi7", { ref });
+    expect(hits).toEqual([]);
+    expect(content).not.toContain("okapi7");
   });
 
   it("takes the newest of two that answer equally well", async () => {
