@@ -3,7 +3,7 @@ import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import pg from "pg";
-import { isAnswer, isPassing, nativeCode, storeError } from "./postgres-errors.ts";
+import { isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 
 /** A connection that is lent out: as much of the driver's client as the store uses. */
@@ -13,6 +13,9 @@ export interface PostgresConnection {
   }>;
   /** With an error the connection is thrown away. */
   release(error?: Error | boolean): void;
+  /** Where there is one, the end of a connection that nobody waits for is heard, and does not end the process. */
+  on?(event: "error", listener: () => void): unknown;
+  off?(event: "error", listener: () => void): unknown;
 }
 
 /** As much of the driver's pool as the store uses: a pool shared with the rest of a program fits, and one that fails on purpose. */
@@ -80,18 +83,20 @@ export class ConnectionPool {
       const isNamed = this.#isPreparing && options.isFrequent === true;
       try {
         const rows = await this.#send(connection, text, values, deadlineMs, isNamed);
-        connection.release();
+        giveBack(connection);
         return rows;
       } catch (error) {
-        connection.release(isAnswer(error) ? undefined : asError(error));
+        giveBack(connection, isAnswer(error) ? undefined : asError(error));
         if (isNamed && isLostName(error)) {
           // A pooler gave the statement to another connection than its name. It was refused before it ran.
           this.#isPreparing = false;
           continue;
         }
-        const mayRepeat = options.isRead === true && !isAnswer(error) && isPassing(error);
-        if (!mayRepeat || !(await this.#rest(attempt, deadlineMs, options.signal)))
-          throw storeError(error, isAnswer(error) ? "not-applied" : "unknown", this.place);
+        const mayRepeat = isUnsent(error) || (options.isRead === true && !isAnswer(error) && isPassing(error));
+        if (!mayRepeat || !(await this.#rest(attempt, deadlineMs, options.signal))) {
+          const isKnown = isAnswer(error) || isUnsent(error);
+          throw storeError(error, isKnown ? "not-applied" : "unknown", this.place);
+        }
       }
     }
   }
@@ -109,12 +114,12 @@ export class ConnectionPool {
       const result = await work(run);
       step = "commit";
       await run("COMMIT");
-      connection.release();
+      giveBack(connection);
       return result;
     } catch (error) {
       const isRefusal = ThroughlineError.isInstance(error) && error.outcome === "not-applied";
       const wasUndone = step === "work" && (isRefusal || isAnswer(error)) && (await this.#undo(connection, deadlineMs));
-      connection.release(wasUndone ? undefined : asError(error));
+      giveBack(connection, wasUndone ? undefined : asError(error));
       if (isRefusal) throw error;
       // What was not committed is undone by the server, whatever has become of the connection.
       const outcome = step === "commit" && !isAnswer(error) ? "unknown" : "not-applied";
@@ -133,11 +138,11 @@ export class ConnectionPool {
       await run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       const result = await work(run);
       await run("COMMIT");
-      connection.release();
+      giveBack(connection);
       return result;
     } catch (error) {
       // Nothing was written; the server forgets the snapshot with the connection.
-      connection.release(asError(error));
+      giveBack(connection, asError(error));
       throw storeError(error, "not-applied", this.place);
     }
   }
@@ -170,8 +175,11 @@ export class ConnectionPool {
         throw refused("STORE_OVERLOADED", `${maxWaiting} operations wait for a connection already.`, { maxWaiting });
       try {
         // One that is there needs no timer.
-        if ((this.#pool.idleCount ?? 0) > this.#pool.waitingCount) return await this.#pool.connect();
-        return await this.#wait(this.#pool.connect(), deadlineMs, signal);
+        const isThere = (this.#pool.idleCount ?? 0) > this.#pool.waitingCount;
+        const connecting = this.#pool.connect();
+        const connection = isThere ? await connecting : await this.#wait(connecting, deadlineMs, signal);
+        connection.on?.("error", unheard);
+        return connection;
       } catch (error) {
         if (ThroughlineError.isInstance(error)) throw error;
         if (!isPassing(error) || !(await this.#rest(attempt, connectByMs, signal)))
@@ -260,6 +268,15 @@ export class ConnectionPool {
     this.#names.set(text, name);
     return name;
   }
+}
+
+/** The statement that finds its connection ended says so; without a listener the end alone would end the process. */
+function unheard(): void {}
+
+function giveBack(connection: PostgresConnection, error?: Error): void {
+  connection.release(error);
+  // A broken one may have more to say.
+  if (error === undefined) connection.off?.("error", unheard);
 }
 
 /** No statement of this name, or one already: names do not stay with connections here. */

@@ -70,10 +70,19 @@ export function isAnswer(error: unknown): boolean {
   );
 }
 
+/** True when the driver knew before it sent anything that the connection had ended. */
+export function isUnsent(error: unknown): boolean {
+  return nativeCode(error) === "" && messageOf(error).endsWith("is not queryable");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : "";
+}
+
 /** True when trying again in a moment may help: the server is starting, full, or was not there. */
 export function isPassing(error: unknown): boolean {
   const code = nativeCode(error);
-  if (code === "") return /terminated|timeout|ended|closed/i.test(error instanceof Error ? error.message : "");
+  if (code === "") return /terminated|timeout|ended|closed|not queryable/i.test(messageOf(error));
   return /^(08|57P0|53300|E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_AGAIN))/.test(code) || code === "EAI_AGAIN";
 }
 

