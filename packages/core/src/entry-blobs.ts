@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { loadExisting, updateEntry } from "./open-session.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
+import type { RecordDraft } from "./record-draft.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionState, SessionStore } from "./session-store.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
@@ -30,11 +31,11 @@ export async function setBlobsAside(store: SessionStore, ref: SessionRef): Promi
   let state = await loadExisting(store, ref);
   for (const field of entryBlobFields) {
     if (!Object.hasOwn(state.entry, field)) continue;
-    const text = JSON.stringify(state.entry[field]);
-    const sha256 = createHash("sha256").update(text).digest("hex");
+    const blob = blobOf(field, state.entry[field]);
+    const { text, sha256 } = blob;
     const known = blobPlaces(state.entry).get(field);
     const isKept = known?.sha256 === sha256 && known.sessionId === state.sessionId;
-    const place = isKept ? known : await keepBlob(store, state, { field, text, sha256 });
+    const place = isKept ? known : await keepBlob(store, state, blob);
     state = await updateEntry(store, ref, (entry) => {
       // Another one was put there meanwhile, or the session is another: that is for whoever did so.
       if (entry.sessionId !== place.sessionId || JSON.stringify(entry[field]) !== text) return entry;
@@ -44,14 +45,65 @@ export async function setBlobsAside(store: SessionStore, ref: SessionRef): Promi
   return state;
 }
 
-async function keepBlob(
-  store: SessionStore,
-  { ref, sessionId }: SessionState,
-  { field, text, sha256 }: { readonly field: string; readonly text: string; readonly sha256: string },
-): Promise<BlobPlace> {
-  const draft = throughlineDraft("note", { kind: noteKind, field, sha256, text });
-  const { records } = await store.append(ref, [draft]);
-  return { sessionId, seq: records[0]?.seq ?? 0, sizeBytes: Buffer.byteLength(text), sha256 };
+interface Blob {
+  readonly field: string;
+  readonly text: string;
+  readonly sha256: string;
+}
+
+function blobOf(field: string, value: unknown): Blob {
+  const text = JSON.stringify(value);
+  return { field, text, sha256: createHash("sha256").update(text).digest("hex") };
+}
+
+function draftOf({ field, text, sha256 }: Blob): RecordDraft {
+  return throughlineDraft("note", { kind: noteKind, field, sha256, text });
+}
+
+function placeOf({ text, sha256 }: Blob, sessionId: string, seq: number): BlobPlace {
+  return { sessionId, seq, sizeBytes: Buffer.byteLength(text), sha256 };
+}
+
+async function keepBlob(store: SessionStore, { ref, sessionId }: SessionState, blob: Blob): Promise<BlobPlace> {
+  const { records } = await store.append(ref, [draftOf(blob)]);
+  return placeOf(blob, sessionId, records[0]?.seq ?? 0);
+}
+
+/** An entry and what of it goes into records, for whoever writes both of a new session. */
+export interface SplitEntry<Entry> {
+  /** Without its blobs. */
+  readonly entry: Entry;
+  /** The records they lie in; none when there are no blobs. */
+  readonly drafts: readonly RecordDraft[];
+  /** What to patch the entry with, in the commit that appends the records, of which the first gets that seq. */
+  placesFrom(sessionId: string, firstSeq: number): Readonly<Record<string, unknown>>;
+}
+
+/** Takes the blobs out of an entry that is not in a store yet. Those together larger than `mostBytes` stay in it. */
+export function splitBlobs<Entry extends Readonly<Record<string, unknown>>>(
+  entry: Entry,
+  mostBytes: number,
+): SplitEntry<Entry> {
+  const blobs: Blob[] = [];
+  let leftBytes = mostBytes;
+  for (const field of entryBlobFields) {
+    if (entry[field] === undefined) continue;
+    const blob = blobOf(field, entry[field]);
+    const sizeBytes = Buffer.byteLength(blob.text);
+    if (sizeBytes > leftBytes) continue;
+    leftBytes -= sizeBytes;
+    blobs.push(blob);
+  }
+  const taken = new Set(blobs.map(({ field }) => field));
+  const kept = Object.fromEntries(Object.entries(entry).filter(([field]) => !taken.has(field)));
+  return {
+    entry: kept as Entry,
+    drafts: blobs.map(draftOf),
+    placesFrom: (sessionId, firstSeq) => {
+      const places = blobs.map((blob, index) => [blob.field, placeOf(blob, sessionId, firstSeq + index)] as const);
+      return places.length === 0 ? {} : { blobsAside: { ...asides(entry), ...Object.fromEntries(places) } };
+    },
+  };
 }
 
 /**
@@ -101,7 +153,7 @@ export function withoutOldBlobs(
   return { ...patch, blobsAside: kept.length === 0 ? undefined : Object.fromEntries(kept) };
 }
 
-function asides(entry: SessionEntry): Readonly<Record<string, unknown>> {
+function asides(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const aside = entry["blobsAside"];
   return typeof aside === "object" && aside !== null && !Array.isArray(aside) ? { ...aside } : {};
 }
