@@ -13,7 +13,7 @@ export { readIndexed, readSessionIndex } from "./session-index.ts";
 export { createIndexMemberScanner } from "./index-members.ts";
 export type { IndexMember, IndexMemberScanner } from "./index-members.ts";
 export type { IndexedSession, SessionIndex, SessionIndexShape } from "./session-index.ts";
-export { readSessionsJson, writeSessionsJson } from "./sessions-json.ts";
+export { readSessionsJson, sessionsJsonPieces, writeSessionsJson } from "./sessions-json.ts";
 export type { SessionsJson } from "./sessions-json.ts";
 export { agentOfSessionsDir, archiveFileName, classifySessionFile } from "./transcript-file-name.ts";
 export type { SessionFileKind, SessionFileName } from "./transcript-file-name.ts";

@@ -91,12 +91,12 @@ const plainEnvelope = new RegExp(
 function parsePlain(json: string): LineEnvelope | null {
   const [, seq, index, size, at, crc] = plainEnvelope.exec(json) ?? [];
   if (seq === undefined) return null;
-  return {
-    seq: Number(seq),
-    ...(index === undefined ? {} : { batch: [Number(index), Number(size)] as const }),
-    ...(at === undefined ? {} : { at: Number(at) }),
-    ...(crc === undefined ? {} : { crc: Number(crc) }),
-  };
+  // Member by member: every line of a transcript comes by here, and a spread costs as much as the pattern.
+  const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = { seq: Number(seq) };
+  if (index !== undefined) envelope.batch = [Number(index), Number(size)];
+  if (at !== undefined) envelope.at = Number(at);
+  if (crc !== undefined) envelope.crc = Number(crc);
+  return envelope;
 }
 
 function parseEnvelope(json: string): LineEnvelope | null {

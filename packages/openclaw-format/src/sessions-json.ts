@@ -35,12 +35,19 @@ export function readSessionsJson(text: string, options: { readonly path?: string
 
 /** The text of a sessions.json: two spaces, the given order, no line feed at the end, as OpenClaw writes it. */
 export function writeSessionsJson(entries: Iterable<readonly [key: string, entry: unknown]>): string {
+  return [...sessionsJsonPieces(entries)].join("");
+}
+
+/** The same piece by piece, for an index that is larger than what should be held. */
+export function* sessionsJsonPieces(entries: Iterable<readonly [key: string, entry: unknown]>): Generator<string> {
+  let isFirst = true;
   // Written member by member: an object would put keys like "12" first and lose the order.
-  const members = Array.from(
-    entries,
-    ([key, entry]) => `  ${JSON.stringify(key)}: ${JSON.stringify(entry, null, 2).replaceAll("\n", "\n  ")}`,
-  );
-  return members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
+  for (const [key, entry] of entries) {
+    const value = JSON.stringify(entry, null, 2).replaceAll("\n", "\n  ");
+    yield `${isFirst ? "{" : ","}\n  ${JSON.stringify(key)}: ${value}`;
+    isFirst = false;
+  }
+  yield isFirst ? "{}" : "\n}";
 }
 
 /** The index as an object, or what is wrong with it. `__proto__` is a key like any other. */

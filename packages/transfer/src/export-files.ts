@@ -6,10 +6,13 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
+import { loadEntryBlobs } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
-import { archiveFileName, joinPath, transcriptFileName, writeSessionsJson } from "@throughline/openclaw-format";
+import { archiveFileName, joinPath, sessionsJsonPieces, transcriptFileName } from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
 import type { ExportOptions, ExportRemark } from "./export-types.ts";
+import { noteSeqs, receiptChain } from "./import-receipt.ts";
+import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { assertNoFile, writeNewFile } from "./node/target-files.ts";
 
 /** A file that was written. */
@@ -52,10 +55,15 @@ export async function exportToFile(
     path,
     key: ref.key,
     sessionId: state?.sessionId ?? null,
-    records: (state?.head.lastSeq ?? 0) - leftOut,
+    records: state === null ? 0 : state.head.lastSeq - noteCount(state.entry) - leftOut,
     sizeBytes,
     remarks,
   };
+}
+
+/** Records that stand for no line, because what they hold is in the entry. */
+function noteCount(entry: SessionEntry): number {
+  return new Set(receiptChain(entry).flatMap(noteSeqs)).size;
 }
 
 export interface ExportAllOptions extends ExportFileOptions {
@@ -78,17 +86,30 @@ export async function* exportAll(
   options: ExportAllOptions,
 ): AsyncGenerator<ExportedFile> {
   const { agentId, namespace = "", archived = false } = options;
-  const entries = new Map<string, (readonly [key: string, entry: SessionEntry])[]>();
+  using indexes = new AgentIndexes();
   for await (const state of sessionsOf(store, { namespace, agentId, archived })) {
     const path = options.to === "pi" ? await piPath(store, state, directory) : openclawPath(state, directory);
     if (options.to !== "pi") await assertNoFile(indexPath(directory, state.ref.agentId));
     yield await exportToFile(store, state.ref, path, options);
-    const listed = entries.get(state.ref.agentId) ?? [];
-    entries.set(state.ref.agentId, listed);
-    if (!state.archived) listed.push([state.ref.key, exportedEntry(state, path)]);
+    if (options.to !== "pi") indexes.add(state, state.archived ? null : await exportedEntry(store, state, path));
   }
-  if (options.to === "pi") return;
-  for (const [agent, listed] of entries) yield await writeIndex(indexPath(directory, agent), listed, options);
+  for (const [agent, entries] of indexes.all) yield await writeIndex(indexPath(directory, agent), entries, options);
+}
+
+/** The entries of each agent until its sessions are written: all of them may be more than memory holds. */
+class AgentIndexes implements Disposable {
+  readonly all = new Map<string, ScratchMap>();
+
+  /** An agent of which only archives are exported has an index too. */
+  add({ ref }: SessionState, entry: SessionEntry | null): void {
+    const entries = this.all.get(ref.agentId) ?? createScratchMap();
+    this.all.set(ref.agentId, entries);
+    if (entry !== null) entries.set(ref.key, JSON.stringify(entry));
+  }
+
+  [Symbol.dispose](): void {
+    for (const entries of this.all.values()) entries[Symbol.dispose]();
+  }
 }
 
 async function* sessionsOf(
@@ -112,18 +133,26 @@ async function* sessionsOf(
   } while (cursor !== null);
 }
 
-async function writeIndex(
-  path: string,
-  entries: readonly (readonly [string, SessionEntry])[],
-  options: ExportFileOptions,
-): Promise<ExportedFile> {
-  const bytes = Buffer.from(writeSessionsJson(entries));
-  const { sizeBytes } = await writeNewFile(path, piece(bytes), options.random ?? systemRandom);
+async function writeIndex(path: string, entries: ScratchMap, options: ExportFileOptions): Promise<ExportedFile> {
+  const { sizeBytes } = await writeNewFile(path, indexPieces(entries), options.random ?? systemRandom);
   return { path, key: null, sessionId: null, records: 0, sizeBytes, remarks: [] };
 }
 
-async function* piece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+async function* indexPieces(entries: ScratchMap): AsyncGenerator<Uint8Array> {
+  let text = "";
+  for (const piece of sessionsJsonPieces(parsed(entries))) {
+    text += piece;
+    if (text.length < pieceLength) continue;
+    yield Buffer.from(text);
+    text = "";
+  }
+  yield Buffer.from(text);
+}
+
+const pieceLength = 64 * 1024;
+
+function* parsed(entries: ScratchMap): Generator<readonly [string, unknown]> {
+  for (const [key, text] of entries.entries()) yield [key, JSON.parse(text) as unknown];
 }
 
 function indexPath(directory: string, agentId: string): string {
@@ -142,10 +171,11 @@ function openclawPath(state: SessionState, directory: string): string {
   );
 }
 
-/** The entry as an index of its own place has it: without where we got it from, with the file's name. */
-function exportedEntry(state: SessionState, path: string): SessionEntry {
-  const { importedFrom: _receipt, ...entry } = state.entry;
-  return { ...entry, sessionId: state.sessionId, updatedAt: state.updatedAtMs, sessionFile: path };
+/** The entry as an index of its own place has it: whole, without where we got it from, with the file's name. */
+async function exportedEntry(store: SessionStore, state: SessionState, path: string): Promise<SessionEntry> {
+  const { importedFrom: _receipt, blobsAside: _places, ...entry } = state.entry;
+  const blobs = await loadEntryBlobs(store, state);
+  return { ...entry, ...blobs, sessionId: state.sessionId, updatedAt: state.updatedAtMs, sessionFile: path };
 }
 
 /** `--<cwd>--/<time>_<id>.jsonl`, as pi names its files. */

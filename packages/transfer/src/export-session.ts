@@ -2,6 +2,7 @@ import {
   loadExisting,
   throughlineKind,
   type RecordSource,
+  type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
@@ -10,7 +11,7 @@ import {
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import type { ExportOptions } from "./export-types.ts";
-import { receiptChain, type ImportReceipt } from "./import-receipt.ts";
+import { noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
 
 /** Bytes are handed out in pieces of about this size. */
 const pieceBytes = 64 * 1024;
@@ -49,20 +50,29 @@ async function* exportedParts(
   const isExact = options.to === "jsonl";
   const receipts = receiptChain(state.entry);
   const { lastSeq, headId } = state.head;
-  const tracker = new HeadTracker(receipts[0]?.recordCount ?? 0);
+  const [newest] = receipts;
+  const tracker = new HeadTracker(newest === undefined ? 0 : newest.recordCount + noteSeqs(newest).length);
+  const notes = new Set(receipts.flatMap(noteSeqs));
+  let lastLineSeq = lastSeq;
+  while (notes.has(lastLineSeq)) lastLineSeq -= 1;
   // The bytes of an imported file are all there is to it; a session of ours gets the header its own file has.
   const oldest = receipts.at(-1);
   let needsHeader = !isExact || oldest === undefined || oldest.hasOwnHeader === true;
-  const read = { payload: "source", beforeSeq: lastSeq + 1, ...signalOf(options) } as const;
+  const read = {
+    payload: "source",
+    beforeSeq: lastSeq + 1,
+    ...signalOf(options),
+  } as const;
   for await (const page of store.read(ref, read)) {
     for (const stored of page.records) {
+      if (notes.has(stored.seq)) continue;
       tracker.take(stored);
       const line = isExact ? stored.source : versionThreeLine(stored, state, options, needsHeader);
       if (line === null) continue;
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
       yield encodeLine(line);
-      if (!isExact || stored.seq < lastSeq || !hasOpenEnd(receipts, lastSeq)) yield lineFeed;
+      if (!isExact || stored.seq < lastLineSeq || !hasOpenEnd(receipts, lastLineSeq)) yield lineFeed;
     }
   }
   if (needsHeader) yield* addedHeader(state, options);
@@ -70,8 +80,11 @@ async function* exportedParts(
 }
 
 /** Whether the imported file ended at this record without a line feed, and nothing came after it. */
-function hasOpenEnd(receipts: readonly ImportReceipt[], lastSeq: number): boolean {
-  return receipts.some(({ endsWithLineFeed, recordCount }) => !endsWithLineFeed && recordCount === lastSeq);
+function hasOpenEnd(receipts: readonly ImportReceipt[], lastLineSeq: number): boolean {
+  return receipts.some((receipt) => {
+    const notesBefore = noteSeqs(receipt).filter((seq) => seq < lastLineSeq).length;
+    return !receipt.endsWithLineFeed && receipt.recordCount + notesBefore === lastLineSeq;
+  });
 }
 
 function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } {
@@ -137,7 +150,21 @@ function versionThreeLine(
     options.onRemark?.({ seq, id: record.id, what: "left-out", reason: `not a record: ${String(reason)}` });
     return null;
   }
+  if (isBlobNote(record)) {
+    options.onRemark?.({
+      seq,
+      id: record.id,
+      what: "left-out",
+      reason: "a field of the entry, which belongs in the index",
+    });
+    return null;
+  }
   return isSourceCanonical ? source : serializeRecord(record);
+}
+
+function isBlobNote(record: SessionRecord): boolean {
+  const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
+  return throughlineKind(record) === "note" && data?.["kind"] === "entry-blob";
 }
 
 /** A header that says version 3 (or, for OpenClaw, 4) already stays as it is. */

@@ -1,4 +1,4 @@
-import type { AppendDraft, AppendOptions, StoreLimits } from "@throughline/core";
+import type { AppendDraft, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import type { ImportReceipt } from "./import-receipt.ts";
 import type { ImportOptions } from "./import-types.ts";
@@ -14,15 +14,20 @@ export interface BatchPlace {
   readonly updatedAtMs: number;
   /** Whether the source's window still means the same records. */
   readonly isSeqKept: boolean;
+  /** What the entry gets beside what the lines say. */
+  readonly patch: Readonly<Record<string, unknown>>;
 }
 
 /** The lines of one append, and what they say beside their records. */
 export class ImportBatch {
   drafts: AppendDraft[] = [];
+  /** Those of them that are no lines. */
+  notes: readonly RecordDraft[] = [];
   private readonly limits: StoreLimits;
   /** The revision up to which the source's entry is known. */
   private readonly entryRevision: number;
   private sizeBytes = 0;
+  private isHeaderFirst = false;
   private lastMainId: string | null = null;
   private windowSeq: number | null = null;
   private entryPatch: Record<string, unknown> = {};
@@ -37,8 +42,25 @@ export class ImportBatch {
     return this.drafts.length >= batchRecords || this.sizeBytes >= Math.min(maxBatchBytes, batchBytes / 4);
   }
 
+  /** Where the notes stand: behind the header, so that a store in files has the file's own at its beginning. */
+  get notesIndex(): number {
+    return this.isHeaderFirst ? 1 : 0;
+  }
+
+  /** Records that no line stands for; before the first line is added. */
+  addNotes(notes: readonly RecordDraft[]): void {
+    this.notes = notes;
+    this.drafts.push(...notes);
+    this.sizeBytes += Buffer.byteLength(JSON.stringify(notes));
+  }
+
   add(line: TranscriptLine, sizeBytes: number): void {
-    this.drafts.push(line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record });
+    const draft = line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record };
+    const isFirst = this.drafts.length === this.notes.length && !this.isHeaderFirst;
+    if (isFirst && line.record.type === "session") {
+      this.drafts.unshift(draft);
+      this.isHeaderFirst = true;
+    } else this.drafts.push(draft);
     this.sizeBytes += sizeBytes;
     if (!line.side) this.lastMainId = line.record.id;
     if (line.envelope === null) return;
@@ -47,10 +69,10 @@ export class ImportBatch {
   }
 
   appendOptions(place: BatchPlace, { durability, signal }: ImportOptions): AppendOptions {
-    const { headBefore, headAfter, receipt, updatedAtMs, isSeqKept } = place;
+    const { headBefore, headAfter, receipt, updatedAtMs, isSeqKept, patch } = place;
     const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
     return {
-      entry: { ...this.entryPatch, ...updatedAt, importedFrom: receipt },
+      entry: { ...this.entryPatch, ...patch, ...updatedAt, importedFrom: receipt },
       expect: { head: headBefore },
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
       ...(this.windowSeq === null || !isSeqKept ? {} : { windowFromSeq: this.windowSeq }),
@@ -61,6 +83,8 @@ export class ImportBatch {
 
   clear(): void {
     this.drafts = [];
+    this.notes = [];
+    this.isHeaderFirst = false;
     this.sizeBytes = 0;
     this.lastMainId = null;
     this.windowSeq = null;

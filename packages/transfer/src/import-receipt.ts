@@ -20,6 +20,8 @@ export interface ImportReceipt {
   readonly endsWithLineFeed: boolean;
   /** True when the file began with a header of ours, which is no record. */
   readonly hasOwnHeader?: boolean;
+  /** Where blobs of the entry lie: records that no line of the file stands for. @default none */
+  readonly notes?: { readonly fromSeq: number; readonly count: number };
   /** The transcript's path as the source's index stated it. */
   readonly sessionFile?: string;
   /** The key the source's index stated, when the session could not have it. */
@@ -59,6 +61,11 @@ export function readReceipt(receipt: unknown): ImportReceipt | null {
     typeof recordCount === "number" &&
     typeof endsWithLineFeed === "boolean";
   return isWhole ? (receipt as ImportReceipt) : null;
+}
+
+/** The seqs of records that stand for no line of the file. */
+export function noteSeqs({ notes }: ImportReceipt): readonly number[] {
+  return notes === undefined ? [] : Array.from({ length: notes.count }, (_, index) => notes.fromSeq + index);
 }
 
 /** The receipt and those of the imports before it, newest first. */

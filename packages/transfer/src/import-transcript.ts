@@ -1,5 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
-import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import {
+  patchEntry,
+  ThroughlineError,
+  updateEntry,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
+import { splitBlobs, type SplitEntry } from "@throughline/core/entries";
 import { quote } from "@throughline/core/store";
 import {
   createLineSplitter,
@@ -54,6 +62,7 @@ class ImportRun {
   private state: SessionState | null;
   private receipt: ImportReceipt;
   private readonly batch: ImportBatch;
+  private splitEntry: SplitEntry<Readonly<Record<string, unknown>>> | null = null;
   private headBefore: string | null = null;
   /** What the index says, else the newest time of a line. */
   private updatedAtMs: number;
@@ -89,19 +98,30 @@ class ImportRun {
     this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
   }
 
+  /** The index's entry, and what of it is kept in records. */
+  private get split(): SplitEntry<Readonly<Record<string, unknown>>> {
+    const { source, store } = this;
+    // A store of ours has set aside what it wanted to; its seq stay as they are.
+    const mostBytes = source.own === null ? store.capabilities.limits.batchBytes / 8 : 0;
+    return (this.splitEntry ??= splitBlobs(source.entry ?? {}, mostBytes));
+  }
+
   async run(file: SourceFile | null): Promise<ImportSource> {
     const sizeBytes = file?.sizeBytes ?? 0;
     const isFresh =
-      this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.lastSeq === 0 && sizeBytes > 0);
+      this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.headId === null && sizeBytes > 0);
     await this.assertSamePrefix(sizeBytes);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
+    if (this.state === null && this.options.dryRun !== true) {
+      const { entry } = this.split;
+      this.state = await createImportedSession(this.store, this.ref, this.source, entry, this.receipt);
+    }
+    this.beginWithBlobs();
     if (!isWhole) {
-      if (this.state === null && this.options.dryRun !== true) {
-        this.state = await createImportedSession(this.store, this.ref, this.source, this.receipt);
-      }
       if (file !== null) await this.readFile(file);
       await this.restoreSavedHead();
     }
+    if (this.batch.notes.length > 0) await this.flush(this.receipt.sizeBytes, this.receipt.endsWithLineFeed);
     await this.archive();
     return this.result(isFresh ? "imported" : isWhole ? "unchanged" : "grown");
   }
@@ -113,6 +133,14 @@ class ImportRun {
     const sha256 = open === null ? null : await hashPrefix(open, this.receipt.sizeBytes);
     if (sha256 !== this.receipt.sha256)
       throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
+  }
+
+  /** Blobs of the entry go into the first commit; also when an earlier run did not get so far. */
+  private beginWithBlobs(): void {
+    const { lineCount, notes } = this.receipt;
+    const isBegun = lineCount > 0 || notes !== undefined;
+    if (isBegun || this.options.dryRun === true || this.split.drafts.length === 0) return;
+    this.batch.addNotes(this.split.drafts);
   }
 
   private async readFile(file: SourceFile): Promise<void> {
@@ -183,20 +211,45 @@ class ImportRun {
 
   private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
     this.assertNotAborted();
-    const { batch, lineCount, recordCount, headBefore, updatedAtMs } = this;
+    const { batch, lineCount, recordCount } = this;
     if (endBytes === this.receipt.sizeBytes && batch.drafts.length === 0) return;
     const sha256 = this.hash.copy().digest("hex");
-    const receipt = { ...this.receipt, sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed };
-    if (this.options.dryRun !== true) {
-      const isSeqKept = this.lost.length === 0;
-      const place = { headBefore, headAfter: this.reader.headId, receipt, updatedAtMs, isSeqKept };
-      await this.store.append(this.ref, batch.drafts, batch.appendOptions(place, this.options));
-    }
-    this.records += batch.drafts.length;
-    this.receipt = receipt;
+    const read = { sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed };
+    const receipt = this.withNotes({ ...this.receipt, ...read }, (this.state?.head.lastSeq ?? 0) + 1);
+    this.receipt = this.options.dryRun === true ? receipt : await this.write(receipt);
+    this.records += batch.drafts.length - batch.notes.length;
     this.headBefore = this.reader.headId;
     batch.clear();
     this.progress(endBytes);
+  }
+
+  /** The receipt that is now in the store. */
+  private async write(receipt: ImportReceipt): Promise<ImportReceipt> {
+    const { store, ref, batch, headBefore, updatedAtMs } = this;
+    const isSeqKept = this.lost.length === 0 && receipt.notes === undefined;
+    const patch = this.blobPlaces(receipt);
+    const place = { headBefore, headAfter: this.reader.headId, receipt, updatedAtMs, isSeqKept, patch };
+    const { records } = await store.append(ref, batch.drafts, batch.appendOptions(place, this.options));
+    const [first] = records;
+    const actual = first === undefined ? receipt : this.withNotes(receipt, first.seq);
+    if (actual.notes?.fromSeq === receipt.notes?.fromSeq) return receipt;
+    // Somebody else's side record came first.
+    const corrected = { ...this.blobPlaces(actual), importedFrom: actual };
+    await updateEntry(store, ref, (entry) => patchEntry(entry, corrected));
+    return actual;
+  }
+
+  /** The receipt that says where the notes of this batch are, when its first record has that seq. */
+  private withNotes(receipt: ImportReceipt, firstSeq: number): ImportReceipt {
+    const { notes, notesIndex } = this.batch;
+    if (notes.length === 0) return receipt;
+    return { ...receipt, notes: { fromSeq: firstSeq + notesIndex, count: notes.length } };
+  }
+
+  /** What the entry says of its blobs, when they are in this batch. */
+  private blobPlaces({ notes }: ImportReceipt): Readonly<Record<string, unknown>> {
+    if (this.batch.notes.length === 0 || notes === undefined || this.state === null) return {};
+    return this.split.placesFrom(this.state.sessionId, notes.fromSeq);
   }
 
   /** A store of ours may have moved the head without a record. */

@@ -28,16 +28,17 @@ export function firstReceipt(source: TranscriptSource, refusedKey: string | null
 }
 
 /**
- * Creates the session of a source with all its entry holds. The path of the transcript goes into the receipt: in the
+ * Creates the session of a source with these fields of its entry. The path of the transcript goes into the receipt: in the
  * entry it would name a file that is not this store's.
  */
 export async function createImportedSession(
   store: SessionStore,
   ref: SessionRef,
   source: TranscriptSource,
+  entryFields: Readonly<Record<string, unknown>>,
   receipt: ImportReceipt,
 ): Promise<SessionState> {
-  const { sessionFile: _moved, importedFrom: _earlier, ...fields } = source.entry ?? {};
+  const { sessionFile: _moved, importedFrom: _earlier, ...fields } = entryFields;
   const startedAtMs = Date.parse(source.header?.timestamp ?? "");
   const updatedAt = fields["updatedAt"] === undefined && Number.isFinite(startedAtMs) ? { updatedAt: startedAtMs } : {};
   for (let suffix = 1; ; suffix++) {
