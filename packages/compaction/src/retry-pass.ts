@@ -27,6 +27,7 @@ import {
   neededFromSeq,
   newestBoundaryId,
   removedMessages,
+  replacedOutdatedIds,
   retryReason,
   summaryChain,
   summaryTextOf,
@@ -63,11 +64,13 @@ export class RetryPass {
       const fromSeq = scan ? 1 : Math.min(...Object.values(known).map((retry) => retry.fromSeq));
       if (!Number.isFinite(fromSeq)) return outcomes;
       const records = await this.read(fromSeq);
+      if (scan && done.size === 0) await this.clearReplaced(records);
       const pending = this.pending(records, state, known, scan).find(([id]) => !done.has(id));
       if (pending === undefined) return outcomes;
       const [id, retry] = pending;
       done.add(id);
-      outcomes.push(await this.retryOne(id, retry, records));
+      const isNewest = newestBoundaryId(records, state.head.headId) === id;
+      outcomes.push(await this.retryOne(id, retry, { records, isNewest }));
     }
   }
 
@@ -78,6 +81,12 @@ export class RetryPass {
       records.push(...page.records);
     }
     return records;
+  }
+
+  /** A process that ended between a better summary and the redaction of the old one left that behind. */
+  private async clearReplaced(records: readonly StoredRecord[]): Promise<void> {
+    const left = replacedOutdatedIds(records);
+    if (left.length > 0) await this.options.store.redact(this.ref, left, { reason: redactedSummary });
   }
 
   /** Oldest first, so that what follows builds on what was improved. */
@@ -94,7 +103,9 @@ export class RetryPass {
       // A better summary further up reaches the model through the newest one; those between are not shown.
       const isWanted = this.options.stopgap
         ? reason === "redacted"
-        : reason !== null && (reason !== "better-before" || id === newestId);
+        : reason === null || reason === "better-before"
+          ? id === newestId && (reason !== null || mayRepeatRedacted(summary, records))
+          : true;
       // What lies before the records that were read could only be made anew in part.
       const isWhole = scan || summary.details.summarizedFromSeq >= (records[0]?.seq ?? 1);
       const isFound = isWhole && (scan || reason !== "poor");
@@ -106,13 +117,21 @@ export class RetryPass {
     return [...found, ...Object.entries(known).filter(([id]) => !ids.has(id))];
   }
 
-  private async retryOne(id: string, retry: PendingRetry, records: readonly StoredRecord[]): Promise<RetryOutcome> {
+  private async retryOne(
+    id: string,
+    retry: PendingRetry,
+    { records, isNewest }: { readonly records: readonly StoredRecord[]; readonly isNewest: boolean },
+  ): Promise<RetryOutcome> {
+    const nowMs = this.options.clock.nowMs();
     const summary = summaryChain(records).find(({ stored }) => stored.id === id);
     if (summary === undefined || retryReason(summary, records) === null) {
+      if (summary !== undefined && isNewest && mayRepeatRedacted(summary, records)) {
+        const moved = await this.replaceRecord(summary, records);
+        return moved ?? { kind: "waiting", summaryId: id, nextAtMs: nowMs };
+      }
       await this.keep(id, null);
       return { kind: "settled", summaryId: id };
     }
-    const nowMs = this.options.clock.nowMs();
     let state: RetryState = this.options.stopgap ? "due" : retryStateAt(retry, nowMs, this.options);
     if (state === "given-up") return { kind: "given-up", summaryId: id };
     if (state === "waiting") return { kind: "waiting", summaryId: id, nextAtMs: retry.nextAtMs ?? nowMs };
@@ -132,6 +151,16 @@ export class RetryPass {
     const name = this.options.stopgap ? "summary.replaced" : "retry.improved";
     tell(this.options.onEvent, { name, ref: this.ref, summaryId: id, as });
     return { kind: "improved", summaryId: id, as, appended };
+  }
+
+  /** A note has the better text: it becomes a compaction, so that the record with the old one can go. No model is asked. */
+  private async replaceRecord(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetryOutcome | null> {
+    const { text, details } = this.whole(summary, proseOf(summary.summary), records);
+    const state = await loadExisting(this.options.store, this.ref);
+    if (state.sessionId !== this.sessionId) return null;
+    const appended = await this.writeCompaction(summary, { text, details, state, isRedacted: true });
+    if (appended === null) return null;
+    return { kind: "improved", summaryId: summary.stored.id, as: "compaction", appended };
   }
 
   private async failed(id: string, retry: PendingRetry, state: RetryState): Promise<RetryOutcome> {
@@ -210,7 +239,7 @@ export class RetryPass {
     prose: string,
     before: readonly StoredRecord[],
   ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
-    const { store, ids } = this.options;
+    const { store } = this.options;
     const { stored } = improvedSummary;
     const { text: better, details } = this.whole(improvedSummary, prose, before);
     const isRedacted = mayRepeatRedacted(improvedSummary, before);
@@ -229,27 +258,10 @@ export class RetryPass {
       };
     }
     if (newestId === stored.id) {
-      const { firstKeptEntryId, tokensBefore } = stored.record;
-      const improved = { ...details, source: "model", needsRetry: false, supersedes: stored.id };
-      const draft: RecordDraft = {
-        type: "compaction",
-        id: ids.next(),
-        summary: better,
-        firstKeptEntryId,
-        tokensBefore,
-        details: improved,
-      };
-      try {
-        const appended = await store.append(this.ref, [draft], {
-          expect: { head: state.head.headId },
-          entry: { ...entry, totalTokensFresh: false },
-        });
-        // The old text may repeat what may not be said any more; nothing shows it from here on.
-        if (isRedacted) await store.redact(this.ref, [stored.id], { reason: "a summary of redacted records" });
-        return { as: "compaction", appended };
-      } catch (error) {
-        if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
-      }
+      const appended = await this.writeCompaction(improvedSummary, { text: better, details, state, isRedacted });
+      if (appended !== null) return { as: "compaction", appended };
+      // The record with the old text stays for now: it goes when no turn is open.
+      if (isRedacted) entry = retryPatch(state.entry, stored.id, newRetry(neededFromSeq(improvedSummary, records)));
     }
     const newest = summaryChain(records).find((one) => one.stored.id === newestId && newestId !== stored.id);
     if (newest !== undefined) {
@@ -260,4 +272,42 @@ export class RetryPass {
     const note = { kind: "summary-superseded", summaryId: stored.id, summary: better };
     return { as: "note", appended: await store.append(this.ref, [throughlineDraft("note", note)], { entry }) };
   }
+  /** Null when a turn is open, or somebody was faster. */
+  private async writeCompaction(
+    { stored }: ChainedSummary,
+    { text, details, state, isRedacted }: BetterSummary,
+  ): Promise<AppendResult | null> {
+    const { store, ids } = this.options;
+    const { firstKeptEntryId, tokensBefore } = stored.record;
+    const improved = { ...details, source: "model", needsRetry: false, supersedes: stored.id };
+    const draft: RecordDraft = {
+      type: "compaction",
+      id: ids.next(),
+      summary: text,
+      firstKeptEntryId,
+      tokensBefore,
+      details: improved,
+    };
+    try {
+      const appended = await store.append(this.ref, [draft], {
+        expect: { head: state.head.headId },
+        entry: { ...retryPatch(state.entry, stored.id, null), totalTokensFresh: false },
+      });
+      // The old text may repeat what may not be said any more; nothing shows it from here on.
+      if (isRedacted) await store.redact(this.ref, [stored.id], { reason: redactedSummary });
+      return appended;
+    } catch (error) {
+      if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
+      return null;
+    }
+  }
 }
+
+interface BetterSummary {
+  readonly text: string;
+  readonly details: ExtractedDetails;
+  readonly state: SessionState;
+  readonly isRedacted: boolean;
+}
+
+const redactedSummary = "a summary of redacted records";

@@ -1,5 +1,5 @@
 import { isFlushMessage, throughlineKind, type StoredRecord } from "@throughline/core";
-import { withheldSummary } from "@throughline/core/summaries";
+import { outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { withoutFlush } from "./plan-compaction.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
@@ -59,6 +59,13 @@ export function mayRepeatRedacted(summary: ChainedSummary, records: readonly Sto
   return isOutdatedAfter(summary.stored.seq, summary, records);
 }
 
+/** Compactions that another took the place of and that may repeat what was redacted. */
+export function replacedOutdatedIds(records: readonly StoredRecord[]): readonly string[] {
+  const outdated = outdatedSummaryIds(records);
+  const replaced = new Set(records.map(({ record }) => supersededId(record)));
+  return records.flatMap(({ id, type }) => (type === "compaction" && outdated.has(id) && replaced.has(id) ? [id] : []));
+}
+
 function isOutdatedAfter(afterSeq: number, { stored }: ChainedSummary, records: readonly StoredRecord[]): boolean {
   return records.some(({ seq, record }) => {
     const ids = seq > afterSeq ? noteOf(record, "summary-outdated")?.["summaryIds"] : null;
@@ -108,11 +115,12 @@ export function removedMessages(
 
 /** The newest text of any compaction, of ours or of another program; null when it is not in the log that was read. */
 export function summaryTextOf(records: readonly StoredRecord[], id: string | null): string | null {
-  const stored = records.find((record) => record.id === id && record.type === "compaction");
-  if (stored === undefined) return null;
+  if (id === null) return null;
   const note = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === id);
   const text = note === undefined ? null : noteOf(note.record, "summary-superseded")?.["summary"];
-  const { summary } = stored.record as { readonly summary?: unknown };
+  // A note stands also for a compaction whose own record was redacted.
+  const stored = records.find((record) => record.id === id && record.type === "compaction");
+  const { summary } = (stored?.record ?? {}) as { readonly summary?: unknown };
   const newest = typeof text === "string" ? text : typeof summary === "string" ? summary : null;
   return newest === withheldSummary ? null : newest;
 }

@@ -180,6 +180,40 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     expect(await summary()).toContain("JSON Lines");
   });
 
+  it("leave no record with what was redacted, also when a turn was open: without a model, as soon as it is not", async () => {
+    await begin(store, [user("The key is `hunter2secret`."), assistant("Noted."), ...turns(40)]);
+    await compact([summarizer("The key is hunter2secret.")]);
+    const [secret] = await allRecords(store);
+    const turn = { turnId: "t", owner: "o", leaseUntilMs: Date.parse("2099-01-01"), fence: 1 } as const;
+    await store.append(ref, [user("hello")], { turn: { ...turn, action: "open" } });
+    await redactRecords(store, ref, [secret?.id ?? ""], { reason: "a secret" });
+    const model = summarizer(better);
+    expect(await retry([model]).run(ref, { scan: true })).toMatchObject([{ kind: "improved", as: "note" }]);
+    expect(kinds(await retry([model]).run(ref))).toEqual(["waiting"]);
+    await store.append(ref, [assistant("hi")], { turn: { action: "close", fence: turn.fence } });
+    expect(await retry([model]).run(ref)).toMatchObject([{ kind: "improved", as: "compaction" }]);
+    expect(JSON.stringify(await allRecords(store))).not.toContain("hunter2secret");
+    expect(await summary()).toContain("JSON Lines");
+    expect(model.requests).toHaveLength(1);
+    expect(await retry([model]).run(ref, { scan: true })).toEqual([]);
+    expect(readRetries(await entry())).toEqual({});
+  });
+
+  it("of a process that ended before the old text was gone: the next start takes it away", async () => {
+    await begin(store, [user("The key is `hunter2secret`."), assistant("Noted."), ...turns(40)]);
+    await compact([summarizer("The key is hunter2secret.")]);
+    const [secret] = await allRecords(store);
+    await redactRecords(store, ref, [secret?.id ?? ""], { reason: "a secret" });
+    const redact = store.redact.bind(store);
+    store.redact = () => Promise.reject(new Error("killed"));
+    await expect(retry([summarizer(better)]).run(ref, { scan: true })).rejects.toThrow("killed");
+    store.redact = redact;
+    expect(JSON.stringify(await allRecords(store))).toContain("hunter2secret");
+    await retry([]).run(ref, { scan: true });
+    expect(JSON.stringify(await allRecords(store))).not.toContain("hunter2secret");
+    expect(await summary()).toContain("JSON Lines");
+  });
+
   it("are due for what was built on a summary that repeats what was redacted", async () => {
     await begin(store, [user("The key is `hunter2secret`."), assistant("Noted."), ...turns(40)]);
     const told = ({ text, previousSummary }: { text: string; previousSummary: string | null }): string =>

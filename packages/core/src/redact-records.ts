@@ -1,3 +1,5 @@
+import { findCopies } from "./find-copies.ts";
+import { withheldSummary } from "./summary-parts.ts";
 import { throughlineDraft } from "./throughline-record.ts";
 import type { SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
@@ -5,16 +7,13 @@ import type { RedactOptions, RedactResult, SessionStore } from "./session-store.
 
 const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "branch_summary"]);
 
-/** Shown in the place of a summary that may repeat what was redacted, until it is written anew. */
-export const withheldSummary =
-  "(What was said before was summarised here. A part of it was redacted since, so the summary is withheld until it is written anew. The session keeps the rest.)";
-
 /**
- * Redacts records and takes the summaries written after them out of use, which may repeat what was redacted: histories
- * show `withheldSummary` in their place from this moment on, a note `summary-outdated` names them, and whoever summarises
- * next writes them anew. The notes go first, so that a process that ends in between has withheld too much and not too
- * little. The last one comes when the records are gone, and where there is no summary too: whoever has the session open
- * hears of it, and reads them again.
+ * Redacts records, and with them the records that may repeat them and that nothing needs in their place (`findCopies`):
+ * `seqs` of the result has those too. Compactions written after them are taken out of use: histories show
+ * `withheldSummary` in their place from this moment on, a note `summary-outdated` names them, and whoever summarises next
+ * writes them anew and redacts the old ones. The notes go first, so that a process that ends in between has withheld too
+ * much and not too little. The last one comes when the records are gone, and where there is no summary too: whoever has
+ * the session open hears of it, and reads them again.
  */
 export async function redactRecords(
   store: SessionStore,
@@ -22,17 +21,23 @@ export async function redactRecords(
   ids: readonly string[],
   options: RedactOptions,
 ): Promise<RedactResult> {
-  const found = await summariesAfter(store, ref, new Set(ids));
+  const asked = new Set(ids);
+  const found = await summariesAfter(store, ref, asked);
   const { lastSeq } = found;
   if (found.seqs.length > 0 && found.summaryIds.length > 0) await withhold(store, ref, found);
-  const result = await store.redact(ref, ids, options);
+  const copied = { ids: asked, fromSeq: found.seqs[0] ?? lastSeq + 1 };
+  const copies = await findCopies(store, ref, { ...copied, compactionIds: found.compactionIds });
+  const { seqs } = await store.redact(ref, [...asked, ...copies], options);
   // A summary that was put in place in between may be made of what is gone by now.
-  const late: Found = { seqs: result.seqs, summaryIds: [], compactionIds: [], lastSeq };
+  const late: Found = { seqs, summaryIds: [], compactionIds: [], lastSeq };
   for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
     for (const record of page.records) noteSummary(record, late);
   }
   await withhold(store, ref, late);
-  return result;
+  if (late.summaryIds.length === 0) return { seqs };
+  const more = await findCopies(store, ref, { ...copied, compactionIds: late.compactionIds });
+  const afterwards = more.length === 0 ? [] : (await store.redact(ref, more, options)).seqs;
+  return { seqs: [...seqs, ...afterwards] };
 }
 
 interface Found {

@@ -2,6 +2,11 @@ export { auditSummary } from "./audit-summary.ts";
 export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
 export { Deadline } from "./deadline.ts";
 export { untilAborted } from "./until-aborted.ts";
-export { isOutdatedSummary, outdatedSummaryIds, proseOf, summaryDetailsHeading } from "./summary-parts.ts";
+export {
+  isOutdatedSummary,
+  outdatedSummaryIds,
+  proseOf,
+  summaryDetailsHeading,
+  withheldSummary,
+} from "./summary-parts.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
-export { withheldSummary } from "./redact-records.ts";

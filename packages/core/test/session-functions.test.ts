@@ -6,7 +6,9 @@ import {
   redactRecords,
   resetSession,
   sessionRef,
+  throughlineDraft,
   updateEntry,
+  type RecordDraft,
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
@@ -151,6 +153,41 @@ describe("redactRecords", () => {
       data: { kind: "summary-superseded", summaryId: summary!.id, summary: withheldSummary },
     });
     expect((await store.load(ref))?.head.headId).toBe(summary!.id);
+  });
+
+  it("takes what repeats the records along, and leaves what cannot", async () => {
+    const store = createMemoryStore();
+    await openSession(store, ref, { random });
+    const add = async (...drafts: RecordDraft[]) => (await store.append(ref, drafts)).records;
+    const [trunk, secret] = await add(user("a plan"), user("the password is hunter2"));
+    const [aside] = await add({ ...user("another way"), parentId: trunk!.id });
+    const of = { tokensAtCheckpoint: 1, messageCountAtCheckpoint: 1, topics: ["hunter2"] };
+    const summary = "It was hunter2.";
+    const copies = await add(
+      { type: "checkpoint", checkpoint: { ...of, summary, coversToId: secret!.id } },
+      { type: "branch_summary", fromId: secret!.id, summary },
+      { type: "compaction", summary, firstKeptEntryId: aside!.id, tokensBefore: 1 },
+    );
+    const more = await add(
+      throughlineDraft("note", { kind: "summary-superseded", summaryId: copies[2]!.id, summary: `${summary} Better.` }),
+      throughlineDraft("call", { turnId: "t", part: 2, splice: { keepStart: 0, keepEnd: 0, insert: [summary] } }),
+      throughlineDraft("edit", { targetId: secret!.id, replacement: { content: `cut: ${summary}` } }),
+    );
+    const kept = await add(
+      { type: "branch_summary", fromId: aside!.id, parentId: aside!.id, summary: "Another way was tried." },
+      throughlineDraft("call", { turnId: "t", step: 1 }),
+      throughlineDraft("edit", { targetId: trunk!.id, replacement: { content: "a good plan" } }),
+    );
+    const before = await readAll(store);
+    const { seqs } = await redactRecords(store, ref, [secret!.id], { reason: "secret" });
+    const left = (await readAll(store)).filter(({ record }) => JSON.stringify(record).includes("hunter2"));
+    // The compaction is what the branch hangs on: withheld, until another takes its place.
+    expect(left.map(({ id }) => id)).toEqual([copies[2]!.id]);
+    expect(seqs).toEqual([2, copies[0]!.seq, copies[1]!.seq, ...more.map(({ seq }) => seq)]);
+    const after = await readAll(store);
+    for (const { seq } of kept) expect(after[seq - 1]).toEqual(before[seq - 1]);
+    // Asked again it finds nothing more.
+    expect((await redactRecords(store, ref, [secret!.id], { reason: "secret" })).seqs).toEqual([2]);
   });
 
   it("withholds the summaries before the records are gone, and tells of a redaction without any", async () => {
