@@ -97,6 +97,7 @@ export function assertOurs(path: string, driver: SqliteDriver): void {
     throw refused("STORE_CORRUPT", `${path} is no store of Throughline's; it was not changed.`, { path });
   }
   assertKnown(path, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
+  if (!header.isWhole) throw refused("STORE_CORRUPT", `${path} ends within a page; it was not changed.`, { path });
 }
 
 /** A database that somebody may have open is asked through SQLite, which knows about its own locks. */
@@ -109,6 +110,7 @@ function readThrough(path: string, driver: SqliteDriver): NonNullable<ReturnType
       isSqlite: true,
       applicationId: number("application_id"),
       userVersion: number("user_version"),
+      isWhole: true,
     };
   } finally {
     database.close();

@@ -27,6 +27,8 @@ export interface FileHeader {
   readonly isSqlite: boolean;
   readonly applicationId: number;
   readonly userVersion: number;
+  /** False for a file without a log that ends within a page: SQLite would take the rest of it for zeros. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -47,12 +49,23 @@ export function databasePath(path: string): string {
  */
 export function prepareFile(path: string, create: boolean): void {
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
-  if (kindOf(path) !== "none") return;
+  if (kindOf(path) !== "none") return assertNotEmptied(path, create);
   assertNoRestore(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   createPrivateFile(path);
   syncFolder(dirname(path));
+}
+
+/**
+ * Ours is never empty once it has a log, and SQLite would delete the log of an empty file, with all that was acknowledged
+ * in it. An empty file without one is a store that has not begun.
+ */
+function assertNotEmptied(path: string, create: boolean): void {
+  if (sizeOf(path) > 0) return;
+  if (sizeOf(`${path}-wal`) > 0)
+    throw refused("STORE_CORRUPT", `${path} is empty, but its log is not; neither was changed.`, { path });
+  if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}: the file is empty.`, { path });
 }
 
 /** While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it. */
@@ -110,7 +123,15 @@ export function readHeader(path: string): FileHeader | null {
     isSqlite: length === 100 && bytes.toString("latin1", 0, 16) === "SQLite format 3\0",
     applicationId: bytes.readUInt32BE(68),
     userVersion: bytes.readUInt32BE(60),
+    isWhole: endsWithPage(path, bytes.readUInt16BE(16)),
   };
+}
+
+/** While there is a log or a journal the file may be in the middle of a write, which either of them completes. */
+function endsWithPage(path: string, pageBytes: number): boolean {
+  if (sizeOf(`${path}-wal`) > 0 || kindOf(`${path}-journal`) !== "none") return true;
+  // 1 stands for 65,536.
+  return pageBytes === 0 || sizeOf(path) % (pageBytes === 1 ? 65_536 : pageBytes) === 0;
 }
 
 /** Whether this user may write the file and make others beside it, as SQLite must even to read. */

@@ -99,8 +99,9 @@ export class StoreHandle {
         cutLog(connection);
       }
     } catch (error) {
-      // Whoever else has the file open does it later; what was acknowledged stands in the log.
-      if (!isBusy(error) && !nativeCode(error).startsWith("SQLITE_READONLY")) throw storeError(error, this.scene.path);
+      // Whoever opens the file next does it; what was acknowledged stands in the log.
+      const canWait = isBusy(error) || /^SQLITE_(READONLY|FULL)/.test(nativeCode(error));
+      if (!canWait) throw storeError(error, this.scene.path);
     } finally {
       connection.database.close();
     }

@@ -125,6 +125,10 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     }
     expect(failure).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
     expect(await textsOf(store, ref)).toHaveLength(acknowledged);
+    // A handle that closes leaves the log, in which everything stands, to whoever opens the file next.
+    const another = createSqliteStore({ path, searchFill: "on-demand" });
+    expect(await failureOf(another.append(ref, [say("y".repeat(20_000))]))).toMatchObject({ code: "STORE_FULL" });
+    await another.close();
     execFileSync("/bin/mount", ["-o", "remount,size=16777216", folder]);
     await store.append(ref, [say("after")]);
     expect((await textsOf(store, ref)).at(-1)).toBe("after");
