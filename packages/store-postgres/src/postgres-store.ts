@@ -240,9 +240,10 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   #ready(): Promise<void> {
+    if (this.#opening !== null) return this.#opening;
     const schema = schemaOf(this.#options);
     const { codec, migrate = true, partitions = 16, rowSecurity = false } = this.#options;
-    this.#opening ??= openSchema(
+    this.#opening = openSchema(
       { pool: this.#scene.pool, schemaName: schema, schema: this.#scene.schema },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null },
     ).catch((error: unknown) => {

@@ -22,9 +22,8 @@ export function createFaultyPool(inner: pg.Pool): FaultyPool {
       for (const sql of waiting.splice(0)) await client.query(sql);
       const isAppend = query.text.includes("append_1(");
       if (!isAppend || failing === null) return client.query(query);
-      const outcome = failing;
-      failing = null;
-      if (outcome === "not-applied") {
+      if (failing === "not-applied") {
+        failing = null;
         // An answer of the server: it refuses, and has undone what it began.
         const { values } = query;
         return client.query({
@@ -32,7 +31,9 @@ export function createFaultyPool(inner: pg.Pool): FaultyPool {
           text: query.text.replace(" AS answer", ", 1 / (random() * 0)::int AS answer"),
         });
       }
+      // A pooler may refuse it for a name it does not know; then it is the next try that fails.
       await client.query(query);
+      failing = null;
       throw failure();
     },
     release: (error) => client.release(error),

@@ -77,7 +77,11 @@ async function emptySchema(pool: pg.Pool, schema: string): Promise<void> {
 }
 
 /** A store in a schema of its own, and what the conformance kit may do to it. */
-export async function openUnderTest(url: string, codec?: PayloadCodec): Promise<StoreUnderTest> {
+export async function openUnderTest(
+  url: string,
+  codec?: PayloadCodec,
+  more: Pick<PostgresStoreOptions, "notify"> = {},
+): Promise<StoreUnderTest> {
   const schema = usedSchemas.pop() ?? newSchema();
   const events: SessionEvent[] = [];
   const pool = poolFor(url);
@@ -87,6 +91,7 @@ export async function openUnderTest(url: string, codec?: PayloadCodec): Promise<
     pool: faults.pool,
     schema,
     partitions: 2,
+    ...more,
     onEvent: (event) => events.push(event),
     ...(codec === undefined ? {} : { codec }),
   };
