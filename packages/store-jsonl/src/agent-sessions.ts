@@ -23,6 +23,7 @@ import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile } from "./transcript-file.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
+import { WarmLines } from "./warm-lines.ts";
 
 /** File times move in ticks of up to so many milliseconds. */
 const timeGrainMs = 50;
@@ -48,6 +49,7 @@ export class AgentSessions {
   #hasStrays = false;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string> = new Set();
+  readonly #warm: WarmLines = new WarmLines();
   #isPrepared = false;
   readonly #missing: Set<string> = new Set();
 
@@ -273,6 +275,7 @@ export class AgentSessions {
   async close(): Promise<void> {
     for (const file of this.#files.values()) file.forget();
     this.#files.clear();
+    this.#warm.clear();
     await this.log.close();
     this.index.close();
   }
@@ -355,6 +358,7 @@ export class AgentSessions {
         nowMs: () => clock.nowMs(),
         onFinding,
         said: this.#said,
+        warm: this.#warm,
         tornFolder: this.folder.torn,
       });
     this.#files.set(sessionId, file);

@@ -16,7 +16,8 @@ import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listAgent } from "./list-agent.ts";
 import { forkSession } from "./fork-session.ts";
-import { firstSeq, readPage } from "./read-pages.ts";
+import type { PageCursor } from "./read-forward.ts";
+import { firstSeq, readPage, type Page } from "./read-pages.ts";
 import { redactSession } from "./redact-session.ts";
 import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
@@ -120,6 +121,7 @@ class JsonlStore implements core.SessionStore {
     const agent = this.#agent(ref);
     let seq = 0;
     let sessionId: string | null = null;
+    let cursor: PageCursor | null = null;
     for (let left = limit; left > 0; this.#begin(options.signal)) {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null = sessionId === null ? await agent.locate(ref) : agent.locateId(sessionId);
@@ -129,9 +131,10 @@ class JsonlStore implements core.SessionStore {
       if (held === null) return;
       seq ||= firstSeq(options, held.transcript.head.lastSeq);
       const bounds = { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
-      const page = readPage(agent, row, seq, bounds, payload);
+      const page: Page<Payload> | null = readPage(agent, row, seq, bounds, payload, cursor);
       if (page === null) return;
       const { records, span, lastSeq } = page;
+      ({ cursor } = page);
       seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
       left -= records.length;
       // Pages are read synchronously: without a pause a reader of everything would hold the process to the end.

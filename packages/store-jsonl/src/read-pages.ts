@@ -10,12 +10,12 @@ import type {
 import { createLineSplitter, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
+import { readForward, type PageCursor } from "./read-forward.ts";
 import type { SessionRow } from "./session-row.ts";
 import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
-import type { TranscriptFile } from "./transcript-file.ts";
 import { foreignHead, type Transcript } from "./transcript.ts";
 
-interface PageSpan {
+export interface PageSpan {
   readonly fromSeq: number;
   readonly toSeq: number;
 }
@@ -29,24 +29,41 @@ export interface PageBounds {
   readonly pageBytes: number;
 }
 
-/** A page from `seq` on, in its order; null when there are no more records. Reads no more of the file than it needs. */
+export interface Page<Payload extends ReadPayload> {
+  readonly records: RecordFor<Payload>[];
+  readonly span: PageSpan;
+  readonly lastSeq: number;
+  /** For the page after it. */
+  readonly cursor: PageCursor | null;
+}
+
+/**
+ * A page from `seq` on, in its order; null when there are no more records. Reads no more of the file than it needs.
+ * `cursor`: that of the page before.
+ */
 export function readPage<Payload extends ReadPayload>(
   agent: AgentSessions,
   row: SessionRow,
   seq: number,
   bounds: PageBounds,
   payload: Payload,
-): { readonly records: RecordFor<Payload>[]; readonly span: PageSpan; readonly lastSeq: number } | null {
-  const { afterSeq, left, step, pageRecords } = bounds;
+  cursor: PageCursor | null,
+): Page<Payload> | null {
+  const { afterSeq, beforeSeq, left, step, pageRecords } = bounds;
   const lowest = step === 1 ? seq : Math.max(afterSeq + 1, seq - Math.min(pageRecords, left) + 1, 1);
-  const read = (held: HeldSession | null): ReturnType<typeof readPage<Payload>> => {
+  const read = (held: HeldSession | null): Page<Payload> | null => {
     if (held === null) return null;
     const span = nextSpan(held.transcript, seq, bounds);
     if (span === null) return null;
-    const records = readSpan(held.file, held.transcript, span, payload);
+    const records = readSpan(held, span, payload);
     if (step === -1) records.reverse();
-    return { records, span, lastSeq: held.transcript.head.lastSeq };
+    return { records, span, lastSeq: held.transcript.head.lastSeq, cursor: null };
   };
+  const far = step === 1 && left > 0 && seq < beforeSeq ? agent.hold(row) : null;
+  if (far !== null && seq < far.transcript.firstSeq) {
+    const page = readForward<Payload>(far, cursor, seq, bounds, (at, own) => recordOf(at, own, own.payload, payload));
+    if (page !== null) return page;
+  }
   try {
     return read(agent.holdFrom(row, lowest));
   } catch (error) {
@@ -74,19 +91,30 @@ function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): Page
   return { fromSeq: Math.min(seq, last), toSeq: Math.max(seq, last) };
 }
 
-/** The records of a span, in ascending order, read with one read. */
+/** The records of a span, in ascending order; those that were not just decoded are read with one read. */
 function readSpan<Payload extends ReadPayload>(
-  file: TranscriptFile,
-  transcript: Transcript,
+  { file, transcript }: HeldSession,
   { fromSeq, toSeq }: PageSpan,
   payload: Payload,
 ): RecordFor<Payload>[] {
-  const bytes = file.readBytes(transcript.options.path, transcript.startOf(fromSeq), transcript.startOf(toSeq + 1));
+  const records: RecordFor<Payload>[] = [];
+  for (let seq = fromSeq; seq <= toSeq; seq++) {
+    const own = transcript.options.warm.take(transcript, seq);
+    if (own === null) break;
+    records.push(recordOf(seq, own, own.payload, payload));
+  }
+  const nextSeq = fromSeq + records.length;
+  if (nextSeq > toSeq) return records;
+  const bytes = file.readBytes(transcript.options.path, transcript.startOf(nextSeq), transcript.startOf(toSeq + 1));
   const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
   const lines = splitter.push(bytes);
   const rest = splitter.end();
   if (rest !== null) lines.push(rest);
-  return lines.map((line, index) => readRecord(transcript, fromSeq + index, line.bytes, payload) as RecordFor<Payload>);
+  for (const [index, line] of lines.entries()) {
+    const { head, content } = readLine(transcript, nextSeq + index, line.bytes);
+    records.push(recordOf(nextSeq + index, head, content, payload));
+  }
+  return records;
 }
 
 /** Where a page with these options begins. */
@@ -96,18 +124,21 @@ export function firstSeq(options: ReadOptions<ReadPayload>, lastSeq: number): nu
     : Math.max(0, options.afterSeq ?? 0) + 1;
 }
 
-function readRecord(
-  transcript: Transcript,
+function recordOf<Payload extends ReadPayload>(
   seq: number,
-  bytes: Uint8Array,
-  payload: ReadPayload,
-): RecordHead | StoredRecord | SourcedRecord {
-  const { head, content } = readLine(transcript, seq, bytes);
-  const { id, parentId, type, side, tsMs, storedAtMs, bytes: size, crc } = head;
-  const plain: RecordHead = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: size, crc };
-  if (payload === "head") return plain;
-  const { record, source, isSourceCanonical } = content();
-  return payload === "record" ? { ...plain, record } : { ...plain, record, source, isSourceCanonical };
+  head: LineHead,
+  content: () => LinePayload,
+  payload: Payload,
+): RecordFor<Payload> {
+  const { id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = head;
+  const given = (): RecordHead | StoredRecord | SourcedRecord => {
+    if (payload === "head") return { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
+    const { record, source, isSourceCanonical } = content();
+    return payload === "record"
+      ? { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, record }
+      : { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, record, source, isSourceCanonical };
+  };
+  return given() as RecordFor<Payload>;
 }
 
 /** What another program's line stands for depends on the lines before it, and those were not read. */
@@ -122,7 +153,10 @@ export function readLine(
   const source = decodeLine(bytes);
   const { text, envelope } = typeof source === "string" ? detachEnvelope(source) : { text: "", envelope: null };
   const { codec, owner } = transcript.options;
-  const own = envelope === null || envelope.seq === 0 ? null : decodeStoredLine(text, envelope, codec, owner);
+  const own =
+    envelope === null || envelope.seq === 0
+      ? null
+      : decodeStoredLine(text, envelope, codec, owner, source.length === bytes.length);
   if (own !== null) return { head: own, content: () => own.payload() };
   const meaning = transcript.meanings.get(seq);
   if (transcript.base !== null) throw new NeedsWholeTranscript();

@@ -70,7 +70,7 @@ export interface LinePayload {
 /** A line of ours, read. Content is decoded only when it is asked for. */
 export interface StoredLine extends LineHead {
   readonly envelope: StoreEnvelope;
-  /** What the envelope's checksum was made of. */
+  /** Of what the envelope's checksum was made of; a page is read without it. */
   readonly actualCrc: number;
   payload(): LinePayload;
 }
@@ -145,12 +145,16 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
   };
 }
 
-/** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */
+/**
+ * Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. `isAscii`: the
+ * line is known to have as many bytes as characters, which need not be counted then.
+ */
 export function decodeStoredLine(
   text: string,
   envelope: StoreEnvelope,
   codec: LineCodec,
   owner: LineOwner,
+  isAscii: boolean = false,
 ): StoredLine | null {
   const parsed = parseObject(text);
   if (parsed === null) return null;
@@ -164,8 +168,10 @@ export function decodeStoredLine(
   return {
     ...headOf(record, envelope),
     side: isSideRecord(record),
-    bytes: typeof source === "string" ? Buffer.byteLength(source) : source.byteLength,
-    actualCrc: crc32(text),
+    bytes: isOwnText && isAscii ? text.length : sizeOf(source),
+    get actualCrc() {
+      return crc32(text);
+    },
     payload: () => payload,
   };
 }
@@ -249,6 +255,10 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | n
   } catch {
     return null;
   }
+}
+
+function sizeOf(source: RecordSource): number {
+  return typeof source === "string" ? Buffer.byteLength(source) : source.byteLength;
 }
 
 function base64(bytes: Uint8Array): string {

@@ -24,6 +24,7 @@ import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from ".
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import { checkIndexed, findMark, lineStartsBefore, minTailBytes, type TranscriptBase } from "./transcript-base.ts";
 import { appendedIn, Transcript, type WrittenLine } from "./transcript.ts";
+import type { WarmLines } from "./warm-lines.ts";
 
 export interface TranscriptFileOptions {
   readonly files: Files;
@@ -32,6 +33,8 @@ export interface TranscriptFileOptions {
   readonly onFinding: (owner: LineOwner, finding: Finding) => void;
   /** What was said already of a file, however often it is opened and read; kept by whoever opens the files. */
   readonly said: Set<string>;
+  /** The lines decoded last, of whichever of those files it was. */
+  readonly warm: WarmLines;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
 }
@@ -327,10 +330,10 @@ export class TranscriptFile {
   }
 
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
-    const { codec, nowMs } = this.#options;
+    const { codec, nowMs, warm } = this.#options;
     const { path, owner, savedHead } = look;
     const base = isMixed ? null : this.#baseOf(open, facts, look);
-    const transcript = new Transcript({ owner, codec, path, nowMs: nowMs(), isMixed }, savedHead, base);
+    const transcript = new Transcript({ owner, codec, path, warm, nowMs: nowMs(), isMixed }, savedHead, base);
     if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
     this.#transcript = transcript;
     return transcript;

@@ -25,6 +25,7 @@ import {
 } from "./stored-line.ts";
 import { fileError } from "./file-work.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
+import type { WarmLines } from "./warm-lines.ts";
 
 /** A change of the entry that travelled with records. */
 export interface EntryPatch {
@@ -45,6 +46,7 @@ export interface TranscriptOptions {
   readonly path: string;
   /** The clock when the scan began: what other programs claim is measured against it. */
   readonly nowMs: number;
+  readonly warm: WarmLines;
   /** Follow every line with the reader of foreign transcripts; needed once another program has written. */
   readonly isMixed: boolean;
 }
@@ -164,7 +166,7 @@ export class Transcript {
   /** Takes a batch this process has just written; the same as reading it, without reading it. */
   applyWritten(lines: readonly WrittenLine[]): readonly AppendedRecord[] {
     this.#batch = lines.map((line) => ({ ...line, line: ++this.#lineCount }));
-    return this.#commitBatch();
+    return this.#commitBatch(false);
   }
 
   #feedLine(split: SplitLine): void {
@@ -180,7 +182,13 @@ export class Transcript {
     const own =
       detached === null || envelope === null || envelope.seq === 0
         ? null
-        : decodeStoredLine(detached.text, envelope, this.options.codec, this.options.owner);
+        : decodeStoredLine(
+            detached.text,
+            envelope,
+            this.options.codec,
+            this.options.owner,
+            source.length === split.bytes.length,
+          );
     if (own === null && !split.isTerminated && !isCompleteJson(source))
       return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
     if (own !== null && detached !== null) this.#feedOwn(own, split, detached.text);
@@ -234,10 +242,13 @@ export class Transcript {
     this.#commitBatch();
   }
 
-  #commitBatch(): readonly AppendedRecord[] {
+  #commitBatch(isRead: boolean = true): readonly AppendedRecord[] {
     const batch = this.#batch;
     this.#batch = [];
     const appended = batch.map((written) => this.#applyOwn(written));
+    if (isRead)
+      for (const [index, { stored, byteOffset, endBytes }] of batch.entries())
+        this.options.warm.keep(this, appended[index]?.seq ?? 0, stored, endBytes - byteOffset);
     const last = batch.at(-1);
     this.#applyEnvelope(last?.stored, appended);
     if (last !== undefined) this.endBytes = last.endBytes;

@@ -2,7 +2,8 @@ import { ThroughlineError, type RecordPage, type SessionRef, type StoreLimits } 
 import { systemClock } from "@throughline/core/node";
 import { sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { readPage } from "./read-pages.ts";
+import type { PageCursor } from "./read-forward.ts";
+import { readPage, type Page } from "./read-pages.ts";
 
 export interface WatchScene {
   readonly agent: AgentSessions;
@@ -35,6 +36,7 @@ export async function* watchSession(
   const notify = (): void => wake();
   followers.add(notify);
   signal.addEventListener("abort", notify, { once: true });
+  let cursor: PageCursor | null = null;
   try {
     for (let seq = Math.max(0, afterSeq) + 1; !signal.aborted;) {
       scene.begin();
@@ -49,9 +51,10 @@ export async function* watchSession(
         pageRecords,
         pageBytes,
       } as const;
-      const page = readPage(agent, row, seq, bounds, "record");
+      const page: Page<"record"> | null = readPage(agent, row, seq, bounds, "record", cursor);
       if (page !== null) {
         seq = page.span.toSeq + 1;
+        ({ cursor } = page);
         yield { records: page.records, lastSeq: page.lastSeq };
         continue;
       }

@@ -1,0 +1,64 @@
+import type { ReadPayload, RecordFor } from "@throughline/core";
+import { createLineSplitter, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import type { HeldSession } from "./append-records.ts";
+import type { Page, PageBounds } from "./read-pages.ts";
+import { decodeStoredLine, type StoredLine } from "./stored-line.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** Where the line of a record begins that nobody knows the place of but who read the one before it. */
+export interface PageCursor {
+  readonly transcript: Transcript;
+  readonly seq: number;
+  readonly byteOffset: number;
+}
+
+const stepBytes = 128 * 1024;
+
+/**
+ * A page of records that lie before those whose places are known, read from where the page before ended, or from the
+ * beginning of the file: a long session is read as a whole with each line read once. Null where something else stands
+ * than the records of ours that must be there; then their places are to be found out.
+ */
+export function readForward<Payload extends ReadPayload>(
+  { file, path, transcript }: HeldSession,
+  cursor: PageCursor | null,
+  seq: number,
+  bounds: PageBounds,
+  give: (seq: number, line: StoredLine) => RecordFor<Payload>,
+): Page<Payload> | null {
+  const isKnown = cursor !== null && cursor.transcript === transcript && cursor.seq === seq;
+  if (!isKnown && seq !== 1) return null;
+  const { codec, owner } = transcript.options;
+  // Those whose places are known were decoded a moment ago.
+  const leftHere = Math.min(bounds.left, bounds.beforeSeq - seq, transcript.firstSeq - seq);
+  const mostRecords = Math.min(bounds.pageRecords, leftHere);
+  const records: RecordFor<Payload>[] = [];
+  let position = isKnown ? cursor.byteOffset : 0;
+  let byteOffset = position;
+  let pageBytes = 0;
+  const splitter = createLineSplitter({ byteOffset, maxLineBytes: Number.MAX_SAFE_INTEGER });
+  const page = (): Page<Payload> | null => {
+    const next = seq + records.length;
+    const span = { fromSeq: seq, toSeq: next - 1 };
+    const { lastSeq } = transcript.head;
+    return records.length === 0 ? null : { records, span, lastSeq, cursor: { transcript, seq: next, byteOffset } };
+  };
+  while (position < transcript.endBytes) {
+    const bytes = file.readBytes(path, position, Math.min(position + stepBytes, transcript.endBytes));
+    if (bytes.length === 0) break;
+    position += bytes.length;
+    for (const line of splitter.push(bytes)) {
+      if (records.length >= mostRecords || pageBytes >= bounds.pageBytes) return page();
+      const source = decodeLine(line.bytes);
+      const { text, envelope } = typeof source === "string" ? detachEnvelope(source) : { text: "", envelope: null };
+      if (line.byteOffset === 0 && envelope?.seq === 0) continue;
+      if (envelope?.seq !== seq + records.length) return null;
+      const own = decodeStoredLine(text, envelope, codec, owner, source.length === line.bytes.length);
+      if (own === null) return null;
+      records.push(give(envelope.seq, own));
+      pageBytes += line.sizeBytes + 1;
+      byteOffset = line.byteOffset + line.sizeBytes + 1;
+    }
+  }
+  return page();
+}

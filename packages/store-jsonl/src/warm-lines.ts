@@ -1,0 +1,43 @@
+import type { StoredLine } from "./stored-line.ts";
+
+const maxBytes = 16 * 1024 * 1024;
+const keptMs = 1000;
+
+/**
+ * The lines decoded last, of one image of one transcript: who looks at a session mostly reads it next, and need not
+ * decode them again. Each is given away once, as the record in it becomes the reader's; what nobody asks for is let go of.
+ */
+export class WarmLines {
+  #image: object | null = null;
+  #bytes = 0;
+  #timer: NodeJS.Timeout | null = null;
+  readonly #lines: Map<number, StoredLine> = new Map();
+
+  /** Of a long transcript the first are kept: reading begins there. */
+  keep(image: object, seq: number, line: StoredLine, sizeBytes: number): void {
+    if (this.#image !== image) this.#begin(image);
+    this.#bytes += sizeBytes;
+    if (this.#bytes <= maxBytes) this.#lines.set(seq, line);
+  }
+
+  take(image: object, seq: number): StoredLine | null {
+    if (this.#image !== image) return null;
+    const line = this.#lines.get(seq) ?? null;
+    this.#lines.delete(seq);
+    return line;
+  }
+
+  clear(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#image = null;
+    this.#bytes = 0;
+    this.#lines.clear();
+  }
+
+  #begin(image: object): void {
+    this.clear();
+    this.#image = image;
+    this.#timer = setTimeout(() => this.clear(), keptMs).unref();
+  }
+}

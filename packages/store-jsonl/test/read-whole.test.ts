@@ -1,0 +1,77 @@
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import type { SessionStore, SourcedRecord } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { faultyFiles } from "./faulty-files.ts";
+import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+const count = 1200;
+
+/** A session long enough to be resumed by its window, which begins a hundred records before its end. */
+async function longSession(root: string): Promise<void> {
+  await using store = await storeWithSession(root, { sessionsJson: false });
+  for (let from = 1; from <= count; from += 100)
+    await store.append(
+      mainRef,
+      Array.from({ length: 100 }, (_, index) => userDraft(`${from + index} ${"ü".repeat(250)}`)),
+      from === count - 99 ? { windowFromSeq: from } : {},
+    );
+}
+
+async function recordsOf(store: SessionStore, limit = Infinity): Promise<readonly SourcedRecord[]> {
+  const records: SourcedRecord[] = [];
+  for await (const page of store.read(mainRef, { payload: "source", limit })) records.push(...page.records);
+  return records;
+}
+
+const lines = (root: string): string[] => readFileSync(transcriptOf(root), "utf8").split("\n");
+
+describe("a long session that is read from its beginning", () => {
+  it("is read once, and gives the same as where every place in it is known", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    await longSession(root);
+    const { files, counts, reset } = faultyFiles();
+    await using store = createJsonlStore({ root, files, sessionsJson: false });
+    const state = await store.load(mainRef);
+    reset();
+    const forward = await recordsOf(store);
+    expect(counts["bytesRead"]).toBeLessThan(1.4 * statSync(transcriptOf(root)).size);
+    expect(forward.map(({ seq }) => seq)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+    expect(state?.head.lastSeq).toBe(count);
+    // From the second record on the place of each is looked for, from the end.
+    const places: SourcedRecord[] = [];
+    for await (const page of store.read(mainRef, { payload: "source", afterSeq: 1 })) places.push(...page.records);
+    expect(forward.slice(1)).toEqual(places);
+    expect(forward.at(-1)?.bytes).toBe(Buffer.byteLength(String(forward.at(-1)?.source)));
+    expect(await recordsOf(store, 3)).toEqual(forward.slice(0, 3));
+  });
+
+  it("gives each reader records of its own, though they were just decoded", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    await longSession(root);
+    rmSync(`${root}/agents/main/throughline/index.db`, { force: true });
+    await using store = createJsonlStore({ root, sessionsJson: false, index: false });
+    await store.load(mainRef);
+    const first = await recordsOf(store);
+    const before = structuredClone(first);
+    for (const { record } of first) Object.assign(record, { message: "changed by its reader" });
+    expect(await recordsOf(store)).toEqual(before);
+  });
+
+  it("is understood again where a line is not the record it must be", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    await longSession(root);
+    const whole = lines(root);
+    const foreign = `{"type":"message","id":"f","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z","message":{"role":"user","content":"not ours"}}`;
+    for (const changed of [whole.toSpliced(700, 1), whole.toSpliced(700, 0, foreign)]) {
+      writeFileSync(transcriptOf(root), changed.join("\n"));
+      await using store = createJsonlStore({ root, sessionsJson: false });
+      await using other = createJsonlStore({ root, sessionsJson: false, index: false });
+      const texts = await textsOf(store);
+      expect(texts).toEqual(await textsOf(other));
+      expect(texts.includes("not ours")).toBe(changed.includes(foreign));
+    }
+  });
+});
