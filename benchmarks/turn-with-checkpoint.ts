@@ -1,27 +1,51 @@
-// What a turn takes while a checkpoint of its session is in the making, over what it takes without: both in turns, in one
-// process, over SQLite. node --conditions=@throughline/source benchmarks/turn-with-checkpoint.ts [--turns 300]
+// What a turn takes while a model is at work beside it, over what it takes without: a checkpoint in the making, a poor
+// summary being made again, and a compaction whose summariser needs ten seconds. All in turns, in one process, over SQLite.
+// node --conditions=@throughline/source benchmarks/turn-with-checkpoint.ts [--turns 300]
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import type { ChatModel } from "../packages/core/src/index.ts";
+import type { ChatModel, Summarizer } from "../packages/core/src/index.ts";
 import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
-import type { AgentSessions } from "../packages/session/src/whole-turn/index.ts";
+import type { AgentSessions, WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
+import type { Session } from "../packages/session/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/extractive.ts";
 
 const { values } = parseArgs({ options: { turns: { type: "string", default: "300" } } });
 const turns = Number(values.turns);
+const warmUps = 40;
+const windowTokens = 200_000;
+const slowSummaryMs = 10_000;
+const words = "The parser reads each line, keeps what it cannot read, and says so in a finding. ".repeat(8);
+
+type Kind = "nothing" | "checkpoint" | "retry" | "compaction";
+const kinds: readonly Kind[] = ["nothing", "checkpoint", "retry", "compaction"];
+
+interface Row {
+  readonly kind: Kind;
+  readonly sessions: AgentSessions;
+  readonly session: Session;
+  /** What happened while the turns were measured. */
+  readonly events: Set<string>;
+  readonly took: number[];
+  /** Resolves when the work beside the turns has begun. */
+  readonly begun: Promise<void>;
+  /** From now on a prompt is as large as shortly before a compaction. */
+  fill(): void;
+  /** From now on the summariser takes its time. */
+  hang(): void;
+}
 
 /** Answers at once: what is measured is ours. */
-function createModel(): ChatModel {
-  let input = 20_000;
+function createModel(sizeTokens: () => number): ChatModel {
   return {
     provider: "anthropic",
     api: "anthropic",
     chat: ({ model }) => {
-      input += 20;
-      const usage = { input, output: 10, cacheRead: 0, cacheWrite: 0 };
+      const usage = { input: sizeTokens(), output: 10, cacheRead: 0, cacheWrite: 0 };
       const content = [{ type: "text" as const, text: "An answer." }];
       const message = { role: "assistant" as const, content, provider: "anthropic", model, usage, stopReason: "stop" };
       return Promise.resolve({ message, stopReason: "stop", usage });
@@ -29,27 +53,68 @@ function createModel(): ChatModel {
   };
 }
 
-/** With a writer that never comes to an end: the checkpoint of the first turn is in the making in all that follow. */
-function start(folder: string, isChecked: boolean): AgentSessions {
-  return createAgentSessions({
-    store: createSqliteStore({ path: join(folder, `${isChecked ? "with" : "without"}.db`) }),
-    model: { chat: createModel(), modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
-    summarizers: [],
-    retry: { intervalSeconds: 0 },
+async function untilAborted(signal: AbortSignal | undefined, mostMs: number): Promise<void> {
+  await sleep(mostMs, undefined, { ...(signal === undefined ? {} : { signal }), ref: false });
+}
+
+async function open(folder: string, kind: Kind): Promise<Row> {
+  let tokens = 20_000;
+  let isSlow = false;
+  const begun = Promise.withResolvers<void>();
+  const events = new Set<string>();
+  const summarizer: Summarizer = {
+    async summarize({ signal }) {
+      if (!isSlow) throw new Error("no server there");
+      begun.resolve();
+      await untilAborted(signal, kind === "compaction" ? slowSummaryMs : 600_000);
+      return {
+        summary: "Topics: the parser.\nDecisions: none.\nCurrent state: under way.",
+        source: "slow",
+        usage: null,
+      };
+    },
+  };
+  const sessions = createAgentSessions({
+    store: createSqliteStore({ path: join(folder, `${kind}.db`) }),
+    model: { chat: createModel(() => (tokens += 20)), modelId: "claude-sonnet-4-5", windowTokens },
+    summarizers: [summarizer],
+    extractive: createExtractiveSummarizer(),
+    retry: { intervalSeconds: kind === "retry" ? 1 : 0, firstDelayMs: 1 },
+    compaction: { keepRecentTokens: 1000, background: kind === "compaction" },
     checkpoint: {
-      enabled: isChecked,
+      enabled: kind === "checkpoint",
       tokenThresholdPercents: [5],
       writers: [
         {
           name: "slow",
-          write: ({ signal }) =>
-            new Promise((_, reject) => {
-              signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-            }),
+          write: async ({ signal }) => {
+            begun.resolve();
+            await untilAborted(signal, 600_000);
+            return "{}";
+          },
         },
       ],
     },
+    onEvent: ({ name }: WholeTurnEvent) => void events.add(name),
   });
+  const session = await sessions.open("agent:main:bench:direct:one");
+  if (kind === "nothing") begun.resolve();
+  return {
+    kind,
+    sessions,
+    session,
+    events,
+    took: [],
+    begun: begun.promise,
+    fill: () => void (tokens = (windowTokens - 30_000) * 0.92),
+    hang: () => void (isSlow = true),
+  };
+}
+
+async function turn({ session, took }: Row, at: number): Promise<void> {
+  const begin = performance.now();
+  await session.runTurn(`Question ${at}: ${words}`);
+  took.push(performance.now() - begin);
 }
 
 function at(sorted: readonly number[], share: number): number {
@@ -57,26 +122,39 @@ function at(sorted: readonly number[], share: number): number {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "turn-with-checkpoint-"));
-const rows = await Promise.all(
-  [true, false].map(async (isChecked) => {
-    const sessions = start(folder, isChecked);
-    return { isChecked, sessions, session: await sessions.open("agent:main:bench:direct:one"), took: [] as number[] };
-  }),
-);
-for (let turn = 0; turn < turns; turn++) {
-  // Each goes first as often as the other.
-  for (const { session, took } of turn % 2 === 0 ? rows : rows.toReversed()) {
-    const begin = performance.now();
-    await session.runTurn(`Question ${turn}`);
-    took.push(performance.now() - begin);
+const rows = await Promise.all(kinds.map((kind) => open(folder, kind)));
+for (const row of rows) {
+  for (let index = 0; index < warmUps; index++) await turn(row, index);
+  // Everywhere a summary that no model wrote, so that all histories are alike.
+  const { kind } = await row.sessions.compact(row.session);
+  if (kind !== "compacted") throw new Error(`${row.kind}: ${kind}`);
+  row.hang();
+  for (let index = 0; index < warmUps; index++) await turn(row, index);
+  if (row.kind === "compaction") {
+    row.fill();
+    await turn(row, 0);
+    await turn(row, 1);
   }
+  await row.begun;
+  row.took.length = 0;
+  row.events.clear();
 }
-const sorted = rows.map(({ took }) => took.slice(20).toSorted((one, other) => one - other));
-for (const share of [0.5, 0.99]) {
-  const [checked = 0, plain = 0] = sorted.map((took) => at(took, share));
-  const ratio = (checked / plain).toFixed(2);
+for (let index = 0; index < turns; index++) {
+  // Each goes first as often as the others.
+  const first = index % rows.length;
+  for (const row of [...rows.slice(first), ...rows.slice(0, first)]) await turn(row, index);
+}
+const [plain = []] = rows.map(({ took }) => took.toSorted((one, other) => one - other));
+for (const { kind, took, events } of rows) {
+  const sorted = took.toSorted((one, other) => one - other);
+  const shares = [0.5, 0.99].map((share) => {
+    const ms = at(sorted, share);
+    return `p${share * 100} ${ms.toFixed(2)} ms, ${(ms / at(plain, share)).toFixed(2)} x`;
+  });
+  const ended = ["checkpoint.written", "retry.improved", "compaction.applied"].filter((name) => events.has(name));
   process.stdout.write(
-    `p${share * 100}: ${checked.toFixed(2)} ms with a checkpoint in the making, ${plain.toFixed(2)} ms without, ratio ${ratio}\n`,
+    `${kind.padEnd(10)} in flight: ${shares.join("; ")}; longest ${(sorted.at(-1) ?? 0).toFixed(0)} ms` +
+      `${ended.length === 0 ? "" : ` (${ended.join(", ")} meanwhile)`}\n`,
   );
 }
 for (const { sessions } of rows) await sessions.close();

@@ -6,6 +6,7 @@ import {
   type RecordDraft,
   type SessionEntry,
   type SessionRef,
+  type SessionState,
 } from "@throughline/core";
 import { auditSummary, Deadline, untilAborted } from "@throughline/core/summaries";
 import { tell, type CheckpointEvent } from "./checkpoint-event.ts";
@@ -88,8 +89,12 @@ class StoreCheckpointer implements Checkpointer {
     const known = this.running.get(keyOf(ref));
     if (known !== undefined) return known;
     if ((this.options.writers ?? []).length === 0) return Promise.resolve({ kind: "nothing", reason: "no-writers" });
-    tell(this.options.onEvent, { name: "checkpoint.started", ref, due: "asked", percent: null });
-    return this.start(ref, () => this.generate(ref, tokens, null, (now) => now));
+    return this.start(ref, async () => {
+      // Asked twice it claims nothing and writes nothing, the entry included.
+      if ((await this.read(ref)).material === null) return { kind: "nothing", reason: "nothing-new" };
+      tell(this.options.onEvent, { name: "checkpoint.started", ref, due: "asked", percent: null });
+      return this.generate(ref, tokens, null, (now) => now);
+    });
   }
 
   async close(): Promise<void> {
@@ -117,14 +122,12 @@ class StoreCheckpointer implements Checkpointer {
     percent: number | null,
     claim: Claim,
   ): Promise<CheckpointResult> {
-    const { store, clock, deadlineMs = 600_000 } = this.options;
+    const { clock, deadlineMs = 600_000 } = this.options;
     const running = { owner: this.options.owner, untilMs: clock.nowMs() + deadlineMs + graceMs, percent };
     const refusal = await this.claim(ref, running, claim);
     if (refusal !== null) return { kind: "nothing", reason: refusal };
     try {
-      const { records: read, state } = await readWindow(store, ref, { signal: this.closing.signal });
-      const records = read.filter(({ seq }) => seq <= state.head.lastSeq);
-      const material = checkpointMaterial(records, state.head.headId);
+      const { material, state } = await this.read(ref);
       if (material === null) {
         await this.change(ref, (now) => ({ ...now, running: null }));
         return { kind: "nothing", reason: "nothing-new" };
@@ -143,6 +146,14 @@ class StoreCheckpointer implements Checkpointer {
       tell(this.options.onEvent, { name: "checkpoint.failed", ref, cause, notBeforeMs: kept.notBeforeMs });
       return { kind: "failed", cause };
     }
+  }
+
+  private async read(
+    ref: SessionRef,
+  ): Promise<{ readonly material: CheckpointMaterial | null; readonly state: SessionState }> {
+    const { records: read, state } = await readWindow(this.options.store, ref, { signal: this.closing.signal });
+    const records = read.filter(({ seq }) => seq <= state.head.lastSeq);
+    return { material: checkpointMaterial(records, state.head.headId), state };
   }
 
   /** Null: it is this one's to make. */

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadExisting, redactRecords, resetSession, type SessionEntry, type SessionStore } from "@throughline/core";
+import {
+  loadExisting,
+  redactRecords,
+  resetSession,
+  throughlineDraft,
+  type SessionEntry,
+  type SessionStore,
+} from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { buildContext } from "@throughline/history";
 import {
@@ -96,6 +103,31 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
       await run?.done;
     }
     expect(due.flatMap((isDue, turn) => (isDue ? [turn] : []))).toEqual([9, 19]);
+  });
+
+  it("asked for again with nothing new ask no writer and write nothing, however often and by whomever", async () => {
+    const model = writer(good);
+    const events: CheckpointEvent[] = [];
+    const by = (owner: string) =>
+      createCheckpointer({ ...options(store, clock, [model]), owner, onEvent: (event) => events.push(event) });
+    expect(await by("one").make(ref, 1000)).toMatchObject({ kind: "written" });
+    // What a flush put in and records beside the conversation are nothing new.
+    await store.append(ref, [user("store what matters", { source: "flush" }), throughlineDraft("call", { step: 1 })]);
+    const before = await loadExisting(store, ref);
+    const told = events.length;
+    for (const owner of ["one", "one", "two"]) {
+      expect(await by(owner).make(ref, 1000)).toEqual({ kind: "nothing", reason: "nothing-new" });
+    }
+    const after = await loadExisting(store, ref);
+    expect([after.revision, after.head.lastSeq, model.requests.length, events.length]).toEqual([
+      before.revision,
+      before.head.lastSeq,
+      1,
+      told,
+    ]);
+    await store.append(ref, [user("And CSV?")]);
+    expect(await by("two").make(ref, 1000)).toMatchObject({ kind: "written" });
+    expect(model.requests).toHaveLength(2);
   });
 
   it("never hold a turn: appends go on while one is in the making, and only one is [CKP-07, CKP-17]", async () => {
