@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,6 +9,7 @@ import { conformanceCases, runConformance } from "../../packages/store-conforman
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
+import { exportToFile, importPaths } from "../../packages/transfer/src/index.ts";
 import { repositoryRoot } from "../find-files.ts";
 
 const folders: string[] = [];
@@ -56,6 +57,72 @@ describe("the stores in files and in SQLite", () => {
   );
 });
 
+/** Files as pi has written them over time. */
+const oldFiles: readonly (readonly [string, string])[] = [
+  ["version 1", fileOf(1, { firstKeptEntryIndex: 3 })],
+  ["version 2", fileOf(2, { firstKeptEntryId: "r3" })],
+  ["version 3", fileOf(3, { firstKeptEntryId: "r3" })],
+];
+
+function fileOf(version: number, kept: Readonly<Record<string, unknown>>): string {
+  const timestamp = "2026-02-01T16:10:51.000Z";
+  const said = [
+    { role: "user", content: "one", timestamp: 1 },
+    {
+      role: "assistant",
+      content: [{ type: "text", text: "two" }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      stopReason: "stop",
+      timestamp: 2,
+    },
+    { role: "user", content: [{ type: "text", text: "three" }], timestamp: 3 },
+    {
+      role: "assistant",
+      content: [{ type: "toolCall", id: "c", name: "read", arguments: { path: "x" } }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      stopReason: "toolUse",
+      timestamp: 4,
+    },
+    {
+      role: "toolResult",
+      toolCallId: "c",
+      toolName: "read",
+      content: [{ type: "text", text: "y" }],
+      isError: false,
+      timestamp: 5,
+    },
+  ];
+  const rows: Readonly<Record<string, unknown>>[] = said.map((message) => ({ type: "message", timestamp, message }));
+  rows.push({ type: "compaction", timestamp, summary: "what was said", tokensBefore: 9, ...kept });
+  rows.push({
+    type: "message",
+    timestamp,
+    message: {
+      role: version < 3 ? "hookMessage" : "custom",
+      customType: "x",
+      content: "six",
+      display: true,
+      timestamp: 6,
+    },
+  });
+  rows.push({ type: "message", timestamp, message: { role: "user", content: "seven", timestamp: 7 } });
+  const header = {
+    type: "session",
+    ...(version === 1 ? {} : { version }),
+    id: "0b83cd1e-54ce-4a39-9089-188d2669ead4",
+    timestamp,
+    cwd: "/",
+  };
+  const lines = rows.map((row, at) =>
+    version === 1 ? row : { ...row, id: `r${at + 1}`, parentId: at === 0 ? null : `r${at}` },
+  );
+  return [header, ...lines].map((line) => `${JSON.stringify(line)}\n`).join("");
+}
+
 interface PiSession {
   readonly buildSessionContext: () => {
     readonly messages: readonly { readonly role: string; readonly content?: unknown }[];
@@ -71,6 +138,10 @@ const pi = (await import(pathToFileURL(piPath).href).catch(() => null)) as {
   readonly SessionManager: { open(path: string): PiSession };
 } | null;
 const ref = sessionRef({ key: "agent:main:main" });
+
+function contextOf(path: string): readonly unknown[] {
+  return pi?.SessionManager.open(path).buildSessionContext().messages ?? [];
+}
 
 function user(text: string): AppendDraft {
   return { type: "message", message: { role: "user", content: text, timestamp: 1 } };
@@ -158,4 +229,53 @@ describe.skipIf(pi === null)(pi === null ? "pi cannot be loaded here" : "pi 0.73
       }
     },
   );
+
+  it.for(conversations)(
+    "opens the export of %s with the same context, whatever store it was in [MIG-10]",
+    async ([, work]) => {
+      const contexts: unknown[] = [];
+      for (const [, open] of stores) {
+        const folder = newFolder();
+        const store = open(folder);
+        await store.save(ref, { sessionId: "s1" }, { ifRevision: null });
+        await work(store);
+        for (const to of ["pi", "openclaw"] as const) {
+          const path = join(folder, `${to}.jsonl`);
+          await exportToFile(store, ref, path, { to });
+          contexts.push(contextOf(path));
+        }
+        await store.close();
+        const own = join(folder, "store/agents/main/sessions/s1.jsonl");
+        if (existsSync(own)) contexts.unshift(contextOf(own));
+      }
+      expect(contexts.length).toBe(5);
+      expect((contexts[0] as readonly unknown[]).length).toBeGreaterThan(1);
+      // The two stores were written one after the other.
+      const timeless = (context: unknown): string => JSON.stringify(context).replaceAll(/"timestamp":\d+/g, "");
+      for (const context of contexts) expect(timeless(context)).toBe(timeless(contexts[0]));
+    },
+  );
+
+  it.for(oldFiles)("finds in the export of %s what it finds in the file itself [MIG-10, MIG-11]", async ([, text]) => {
+    const folder = newFolder();
+    const source = join(folder, "0b83cd1e-54ce-4a39-9089-188d2669ead4.jsonl");
+    writeFileSync(source, text);
+    for (const [name, open] of stores) {
+      const store = open(newFolder());
+      const [imported] = await Array.fromAsync(importPaths(store, [source]));
+      const { key, agentId } = imported ?? {};
+      const at = { namespace: "", agentId: agentId ?? "", key: key ?? "" };
+      for (const to of ["pi", "openclaw", "jsonl"] as const) {
+        const path = join(folder, `${name}-${to}.jsonl`);
+        await exportToFile(store, at, path, { to });
+        // pi raises an old file where it lies, and so gets a copy.
+        const copy = join(folder, `${name}-${to}-copy.jsonl`);
+        copyFileSync(source, copy);
+        const theirs = contextOf(copy);
+        expect(theirs.length).toBeGreaterThan(2);
+        expect(contextOf(path)).toEqual(theirs);
+      }
+      await store.close();
+    }
+  });
 });
