@@ -1,11 +1,16 @@
-// Appends records of one size to a store until it is killed, and says of each that it was acknowledged.
+// Appends records of one size to a store until it is killed, and says of each that it was acknowledged. With "thread" the
+// store has a thread of its own.
+import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { refOf, say } from "./append-drafts.ts";
 
-const [path = "", sizeText = "200", durabilityText = "disk"] = process.argv.slice(2);
+const [path = "", sizeText = "200", durabilityText = "disk", placeText = "here"] = process.argv.slice(2);
 const durability = durabilityText === "process" ? "process" : "disk";
-const store = createSqliteStore({ path });
+const store = placeText === "thread" ? createSqliteWorkerStore({ path }) : createSqliteStore({ path });
+// What is killed writes no cache by itself; the next round starts in a third of the time.
+flushCompileCache();
 const ref = refOf("killed");
 const text = "x".repeat(Number(sizeText));
 if ((await store.load(ref)) === null) await store.save(ref, { sessionId: "killed" }, { ifRevision: null });

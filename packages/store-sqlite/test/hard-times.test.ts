@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
@@ -169,5 +169,60 @@ describe("large records", () => {
     database.close();
     // Freed pages hold nothing of it either.
     expect(readFileSync(path).includes("é☕xé☕x")).toBe(false);
+  });
+});
+
+describe("another tool that writes to the file", () => {
+  it("between two turns is seen by the next one, and costs no record", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path });
+    const ref = await createSession(store, "a");
+    await store.append(ref, [say("one")]);
+    const tool = new Database(path);
+    tool.exec("CREATE TABLE theirs (id INTEGER PRIMARY KEY, note TEXT)");
+    const note = tool.prepare("INSERT INTO theirs (note) VALUES (?)");
+    for (let each = 0; each < 5; each++) {
+      tool.transaction(() => {
+        for (let row = 0; row < 200; row++) note.run(`${each} ${"x".repeat(500)}`);
+      })();
+      // A column nobody of ours writes meanwhile, an index, all pages in new places.
+      if (each === 1) tool.exec("UPDATE store_sessions SET revision = revision + 1; ANALYZE");
+      if (each === 2) tool.exec("CREATE INDEX theirs_note ON theirs (note); DELETE FROM theirs WHERE id % 3 = 0");
+      if (each === 3) tool.exec("VACUUM");
+      await store.append(ref, [say(`n${each}`)], each === 2 ? { entry: { label: "x" } } : {});
+    }
+    expect(await textsOf(store, ref)).toEqual(["one", "n0", "n1", "n2", "n3", "n4"]);
+    expect((await store.load(ref))?.revision).toBe(3);
+    for await (const finding of store.maintenance?.verify({ full: true }) ?? []) expect(finding).toBeUndefined();
+    // A transaction of theirs that is open is waited for, like one of ours.
+    tool.exec("BEGIN IMMEDIATE");
+    const append = store.append(ref, [say("waits")]);
+    await wait(30);
+    tool.exec("COMMIT");
+    await append;
+    tool.close();
+    expect(await textsOf(store, ref)).toHaveLength(7);
+  });
+});
+
+describe.skipIf(process.platform !== "linux")("handles and watches that come and go", () => {
+  it("leave no descriptor behind", { timeout: 60_000 }, async () => {
+    const path = join(testFolder(), "store.db");
+    const open = (): number => readdirSync("/proc/self/fd").length;
+    await filled(path);
+    const before = open();
+    for (let each = 0; each < 60; each++) {
+      await using store = createSqliteStore({ path });
+      await store.append(refOf("a"), [say("more")], { durability: "process" });
+      const gone = new AbortController();
+      for await (const _page of store.watch?.watch(refOf("a"), { afterSeq: 0, signal: gone.signal }) ?? [])
+        gone.abort();
+      await expect(store.load(refOf("nobody"))).resolves.toBeNull();
+      if (each % 10 === 0)
+        await expect(createSqliteStore({ path: `${path}-none`, create: false }).list()).rejects.toThrow();
+    }
+    expect(open()).toBeLessThanOrEqual(before + 3);
+    await using store = createSqliteStore({ path });
+    expect(await textsOf(store, refOf("a"))).toHaveLength(61);
   });
 });

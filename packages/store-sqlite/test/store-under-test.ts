@@ -1,5 +1,4 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
@@ -7,10 +6,11 @@ import type { StoreUnderTest } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { SqliteStoreOptions } from "@throughline/store-sqlite";
 import { createFaultyDriver } from "./faulty-driver.ts";
+import { quickFolder } from "./test-folder.ts";
 
 /** A store in a folder of its own, and what the conformance kit may do to it. */
 export async function openUnderTest(codec?: PayloadCodec): Promise<StoreUnderTest> {
-  const folder = await mkdtemp(join(tmpdir(), "throughline-sqlite-"));
+  const folder = await mkdtemp(join(quickFolder(), "throughline-sqlite-"));
   const events: SessionEvent[] = [];
   const faults = createFaultyDriver();
   let aheadMs = 0;

@@ -1,11 +1,23 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { afterEach } from "vitest";
 import { refOf } from "./append-drafts.ts";
 
+// Processes that tests start compile the sources once for all of them: most of what they cost.
+process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "throughline-compile-cache");
+
 const folders: string[] = [];
+
+/** Where a flush costs nothing, for tests of the contract: thousands of commits, of which none meets a failing disk. */
+export function quickFolder(): string {
+  if (statSync("/dev/shm", { throwIfNoEntry: false })?.isDirectory() !== true) return tmpdir();
+  const { bavail, bsize } = statfsSync("/dev/shm");
+  // In a container it may be small.
+  return bavail * bsize > 512 * 1024 * 1024 ? "/dev/shm" : tmpdir();
+}
 
 /** A folder that is gone after the test. */
 export function testFolder(): string {

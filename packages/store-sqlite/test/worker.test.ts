@@ -1,5 +1,4 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { SessionEvent, SessionStore } from "@throughline/core";
@@ -8,10 +7,10 @@ import type { StoreUnderTest } from "@throughline/store-conformance";
 import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
-import { createSession, testFolder, textsOf } from "./test-folder.ts";
+import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
 
 async function openInThread(): Promise<StoreUnderTest> {
-  const folder = await mkdtemp(join(tmpdir(), "throughline-sqlite-"));
+  const folder = await mkdtemp(join(quickFolder(), "throughline-sqlite-"));
   const events: SessionEvent[] = [];
   const opened: SessionStore[] = [];
   const open = (): SessionStore => {
@@ -35,16 +34,20 @@ async function openInThread(): Promise<StoreUnderTest> {
   };
 }
 
-/** A thread a case takes time, so here are the groups in which the way to the thread makes a difference. */
-const groups = /^(manifest|lifecycle|errors|signal|sources|search|fork|watch)\//;
+/**
+ * A thread a case takes time, and what stands behind it is the store that passes the whole kit: so here are the cases for
+ * what goes through messages. Every facet and kind of argument, bytes, streams that are left early, signals, errors, ends.
+ */
+const cases =
+  /^(manifest|lifecycle|errors|signals|maintenance)\/|^(sources\/(lines-kept|bytes-kept|with-record|head-payload)|search\/(snippet|filters-records|redacted)|fork\/(at-seq|refused)|watch\/(follows|missing)|copies\/(drafts|results)|redact\/tombstone|turns\/fenced-off)$/;
 
 describe("a store in a thread of its own", () => {
   it("keeps the contract", { timeout: 240_000 }, async () => {
-    const cases = conformanceCases.filter(({ id }) => groups.test(id));
-    const results = await runConformance({ open: openInThread, cases });
+    const chosen = conformanceCases.filter(({ id }) => cases.test(id));
+    const results = await runConformance({ open: openInThread, cases: chosen });
     const failed = results.filter(({ passed, skipped }) => !passed && skipped === null);
     expect(failed.map(({ id, error }) => `${id}: ${String(error)}`)).toEqual([]);
-    expect(results.filter(({ passed }) => passed).length).toBeGreaterThan(40);
+    expect(results.filter(({ passed }) => passed).length).toBeGreaterThan(30);
   });
 
   it("does not hold the loop of its caller", async () => {
