@@ -10,8 +10,8 @@ const mostPages = 1000;
 const quietMs = 100;
 /** if it is worth two flushes: half a megabyte. */
 const fewestPages = 64;
-/** The log's length is asked for once in so many commits. */
-const commitsBetween = 4;
+/** Asking for the log's length takes a tenth of a turn: at most so many commits go by in between, fewer when it grows fast. */
+const mostCommitsBetween = 16;
 /** A log that is longer on the disk, and cannot be begun anew, is told of. */
 const largestLogBytes = 64 * 1024 * 1024;
 
@@ -29,7 +29,9 @@ export interface LogKeeperEvents {
 export class LogKeeper {
   readonly #path: string;
   readonly #events: LogKeeperEvents;
-  #commits = 0;
+  #commitsUnseen = 0;
+  #nextLookAfter = 1;
+  #pagesSeen = 0;
   /** Grows while a reader needs the beginning of the log, so that it is not tried in vain after every commit. */
   #nextPages = mostPages;
   #toldBytes = largestLogBytes;
@@ -46,8 +48,14 @@ export class LogKeeper {
     // A process that has nothing else to do may end: whoever writes next finds the log as it is.
     if (this.#quiet === null) this.#quiet = setTimeout(() => this.#tidy(connection), quietMs).unref();
     else this.#quiet.refresh();
-    if (++this.#commits % commitsBetween !== 0 || this.#soon !== null) return;
-    if (waitingPages(connection) >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
+    if (++this.#commitsUnseen < this.#nextLookAfter || this.#soon !== null) return;
+    const pages = waitingPages(connection);
+    const growth = Math.max((pages - this.#pagesSeen) / this.#commitsUnseen, 1);
+    this.#pagesSeen = pages;
+    this.#commitsUnseen = 0;
+    const commitsLeft = Math.floor((this.#nextPages - pages) / growth / 2);
+    this.#nextLookAfter = Math.min(Math.max(commitsLeft, 1), mostCommitsBetween);
+    if (pages >= this.#nextPages) this.#soon = setImmediate(() => this.#writeBack(connection));
   }
 
   /** Ends what is planned, for the handle is closing. */
@@ -65,6 +73,7 @@ export class LogKeeper {
 
   #writeBack(connection: Connection): void {
     this.stop();
+    this.#pagesSeen = 0;
     try {
       const { statements } = connection;
       const [, pages, written] = statements.writeBack.get() ?? [0, 0, 0];
