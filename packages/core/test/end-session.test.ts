@@ -25,7 +25,13 @@ async function scene(leaseMs: number) {
   const store = createMemoryStore({ clock });
   await store.save(ref, { sessionId: "s" }, { ifRevision: null });
   if (leaseMs > 0) {
-    const turn = { action: "open", turnId: "t", owner: "agent", leaseUntilMs: clock.nowMs() + leaseMs, fence: 1 } as const;
+    const turn = {
+      action: "open",
+      turnId: "t",
+      owner: "agent",
+      leaseUntilMs: clock.nowMs() + leaseMs,
+      fence: 1,
+    } as const;
     await store.append(ref, [{ type: "message", message: { role: "user", content: "x" } }], { turn });
   }
   return { clock, store };
