@@ -60,6 +60,11 @@ export function createOverflowClassifier(
  */
 export const classifyOverflow: OverflowClassifier = createOverflowClassifier();
 
+/** Whether a stop reason alone says that the window is full. */
+export function isWindowStop(reason: string): boolean {
+  return windowStops.test(reason);
+}
+
 function readError(error: unknown, options: ClassifyOptions): Reading {
   const facts = readErrorFacts(error);
   const lines = [...facts.texts, ...facts.codes].map(plainText).filter((line) => line !== "");
@@ -83,7 +88,7 @@ function readError(error: unknown, options: ClassifyOptions): Reading {
 
 function classify(reading: Reading, rules: readonly CompiledRule[]): OverflowClassification {
   const { facts, joined } = reading;
-  const stop = facts.stopReasons.find((reason) => windowStops.test(reason));
+  const stop = facts.stopReasons.find(isWindowStop);
   if (stop !== undefined) return overflowOf(reading, outputStops.test(stop) ? "io" : "input", `stop:${stop}`);
   if (isCeiling(reading)) return overflowOf(reading, "ceiling", "ceiling");
   const vetoStatus = facts.statuses.map(statusCategory).find((category) => category !== null && category !== "server");

@@ -67,8 +67,14 @@ export function kindToCure({ kind, inputTokens, limitTokens }: OverflowClassific
 
 /** True when nothing follows. */
 export function isFinal(state: GuardState): boolean {
-  return Object.values(guardSteps[state]).every((next) => next === null);
+  return finalStates.has(state);
 }
+
+const finalStates: ReadonlySet<string> = new Set(
+  Object.entries(guardSteps).flatMap(([state, steps]) =>
+    Object.values(steps).every((next) => next === null) ? [state] : [],
+  ),
+);
 
 function row(steps: Partial<Record<GuardStep, GuardState>>): Record<GuardStep, GuardState | null> {
   return {

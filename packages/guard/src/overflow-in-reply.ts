@@ -1,4 +1,4 @@
-import { classifyOverflow } from "./classify-overflow.ts";
+import { classifyOverflow, isWindowStop } from "./classify-overflow.ts";
 import type { OverflowClassification } from "./overflow.ts";
 import type { ReplyFacts } from "./read-reply.ts";
 
@@ -12,8 +12,7 @@ export function overflowInReply(
 ): OverflowClassification | null {
   const stated = error === null ? null : classifyOverflow(error, { provider });
   if (stated?.overflow === true) return stated;
-  const stopped = stopReason === null ? null : classifyOverflow({ stopReason });
-  if (stopped?.overflow === true) return stopped;
+  if (stopReason !== null && isWindowStop(stopReason)) return classifyOverflow({ stopReason });
   // Some servers fill the window with the prompt and stop before the first word.
   const isFilled = stopReason === "length" && outputTokens === 0 && windowTokens !== null;
   return isFilled && (promptTokens ?? 0) >= windowTokens * 0.99 ? classifyOverflow(windowStop) : null;

@@ -1,4 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
+import type { Context } from "./build-context.ts";
 import { GrowingContext } from "./growing-context.ts";
 import { GrowingReplay } from "./growing-replay.ts";
 import { GrowingWindow, type HistoryWindow, type WindowedContext } from "./growing-window.ts";
@@ -107,13 +108,24 @@ export function createHistory(target: HistoryTarget, options: HistoryOptions = {
   };
 }
 
+/** What a replay was made for: the beginning, by its generation, and who gets it. */
+interface CurrentReplay {
+  readonly generation: number;
+  readonly target: Context["model"];
+  readonly machine: GrowingReplay<unknown>;
+}
+
+function isSameModel(one: Context["model"], other: Context["model"]): boolean {
+  return one?.provider === other?.provider && one?.modelId === other?.modelId;
+}
+
 /** The replay of one beginning, as long as it lasts. */
 class GrowingRenderings {
   private readonly target: HistoryTarget;
   private readonly options: RenderOptions;
   private readonly past = { messagesCleaned: 0, itemsPaired: 0, turnsMapped: 0 };
   private messagesListed = 0;
-  private replay: { readonly key: string; readonly machine: GrowingReplay<unknown> } | null = null;
+  private replay: CurrentReplay | null = null;
 
   constructor(target: HistoryTarget, options: RenderOptions) {
     this.target = target;
@@ -174,13 +186,15 @@ class GrowingRenderings {
     const { mapping } = this.target;
     // Brings the window up to date, and with it its generation.
     window.update();
-    const rules = replayRules(growing.currentModel(), mapping.rules, this.options);
-    const key = JSON.stringify([window.generation, rules.target]);
-    if (this.replay?.key !== key) {
-      if (this.replay !== null) addWork(this.past, this.replay.machine);
-      this.replay = { key, machine: new GrowingReplay(rules, mapping.turn) };
-    }
-    return this.replay.machine;
+    const { generation } = window;
+    const { target = growing.currentModel() } = this.options;
+    const { replay } = this;
+    if (replay !== null && replay.generation === generation && isSameModel(replay.target, target))
+      return replay.machine;
+    if (replay !== null) addWork(this.past, replay.machine);
+    const machine = new GrowingReplay(replayRules(target, mapping.rules, this.options), mapping.turn);
+    this.replay = { generation, target, machine };
+    return machine;
   }
 }
 

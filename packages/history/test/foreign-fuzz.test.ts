@@ -24,7 +24,7 @@ afterAll(() => simulator.close());
 
 /** Signatures that were made up are refused by whoever can check them, which says nothing of the shape. */
 function isSealed(messages: readonly unknown[]): boolean {
-  return /"signature":|"redacted_thinking"/.test(JSON.stringify(messages));
+  return /"signature":|"redacted_thinking"|"encrypted_content"/.test(JSON.stringify(messages));
 }
 
 /** What users and replies said, by record. */

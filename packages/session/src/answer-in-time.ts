@@ -3,6 +3,10 @@ import { ThroughlineError, type Clock } from "@throughline/core";
 /** So long a model has to hand over what it had when it is aborted. */
 const graceMs = 2000;
 
+function stop(controller: AbortController | null): void {
+  controller?.abort();
+}
+
 /**
  * The answer of a model, which is waited for. One that goes on although it was aborted is left: a turn that was ended
  * ends, whatever its model does.
@@ -10,9 +14,10 @@ const graceMs = 2000;
  */
 export async function answerInTime<Reply>(work: Promise<Reply>, signal: AbortSignal, clock: Clock): Promise<Reply> {
   const { promise: left, reject } = Promise.withResolvers<never>();
-  const isOver = new AbortController();
+  let isOver: AbortController | null = null;
   const leave = (): void => {
     const error = new ThroughlineError("ABORTED", "The model went on although it was aborted; it was left.");
+    isOver = new AbortController();
     clock.sleep(graceMs, isOver.signal).then(
       () => reject(error),
       () => null,
@@ -24,6 +29,6 @@ export async function answerInTime<Reply>(work: Promise<Reply>, signal: AbortSig
     return await Promise.race([work, left]);
   } finally {
     signal.removeEventListener("abort", leave);
-    if (signal.aborted) isOver.abort();
+    stop(isOver);
   }
 }

@@ -10,6 +10,19 @@ export interface ModelName {
  * `us.anthropic.claude-opus-4-5-20251101-v1:0` all give `claude-opus-4-5`.
  */
 export function canonicalModelId(modelId: string): string {
+  const known = spellings.get(modelId);
+  if (known !== undefined) return known;
+  // A process speaks of a few models again and again; whoever names thousands starts over now and then.
+  if (spellings.size >= mostSpellings) spellings.clear();
+  const canonical = spelledAlike(modelId);
+  spellings.set(modelId, canonical);
+  return canonical;
+}
+
+const mostSpellings = 256;
+const spellings = new Map<string, string>();
+
+function spelledAlike(modelId: string): string {
   return modelId
     .toLowerCase()
     .replace(/^.*\//, "")

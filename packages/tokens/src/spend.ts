@@ -16,12 +16,23 @@ export interface Cost {
  * known. Never a guess.
  */
 export function costOf(usage: CallUsage, model: ModelName, prices: PriceTable = defaultPrices): Cost | null {
-  const wanted = canonicalModelId(model.modelId);
-  const listed = Object.entries(prices.models).findLast(([id]) => canonicalModelId(id) === wanted)?.[1];
+  const listed = pricesById(prices).get(canonicalModelId(model.modelId));
   if (listed === undefined) return null;
   const { longPrompt } = listed;
   const price = longPrompt !== undefined && usage.promptTokens > longPrompt.aboveTokens ? longPrompt.price : listed;
   return costAt(price, usage);
+}
+
+const pricesByTable = new WeakMap<PriceTable, ReadonlyMap<string, ModelPrice>>();
+
+/** A table read once: every call of a session asks for the price of its model. */
+function pricesById(prices: PriceTable): ReadonlyMap<string, ModelPrice> {
+  let byId = pricesByTable.get(prices);
+  if (byId === undefined) {
+    byId = new Map(Object.entries(prices.models).map(([id, price]) => [canonicalModelId(id), price]));
+    pricesByTable.set(prices, byId);
+  }
+  return byId;
 }
 
 function costAt(price: ModelPrice, usage: CallUsage): Cost | null {
