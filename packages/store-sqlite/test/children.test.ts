@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import type { Finding, SessionStore } from "@throughline/core";
+import { hasErrorCode, type Finding, type SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -10,7 +10,7 @@ import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
-import { createSession, testFolder } from "./test-folder.ts";
+import { createSession, quickFolder, testFolder } from "./test-folder.ts";
 
 const bySession = "SELECT id FROM children WHERE session = ? AND parent_id = ?";
 const byKey =
@@ -168,4 +168,56 @@ describe("the children of a record", () => {
     expect(childrenOf(database, "a", "r1")).toEqual(["r2", "r4", "r5", "r9"]);
     database.close();
   });
+
+  it("are what the records say after every kind of change, by three handles, whatever is entered by then", async () => {
+    const path = join(testFolder(quickFolder()), "store.db");
+    const stores = [0, 1, 2].map(() => createSqliteStore({ path, lockTimeoutMs: 30_000 }));
+    await createSession(stores[0] ?? expect.unreachable(), "s0");
+    const database = new Database(path);
+    const difference = (one: string, other: string): unknown =>
+      database
+        .prepare(
+          `SELECT count(*) FROM (SELECT session, parent_id, id FROM ${one} WHERE parent_id IS NOT NULL
+           EXCEPT SELECT session, parent_id, id FROM ${other})`,
+        )
+        .pluck()
+        .get();
+    const names = ["s0"];
+    let state = 7;
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return (state >>> 8) % below;
+    };
+    for (let step = 0; step < 160; step++) {
+      const [store, at] = [stores[random(3)] ?? expect.unreachable(), random(names.length)];
+      const ref = refOf(names[at] ?? "s0");
+      const kind = random(16);
+      if (kind < 9)
+        await store.append(
+          ref,
+          Array.from({ length: 1 + random(4) }, () => say(`w${step}`)),
+        );
+      else if (kind < 12) {
+        const atSeq = random(((await store.load(ref))?.head.lastSeq ?? 0) + 1);
+        names.push(`f${step}`);
+        await store.fork?.fork(ref, refOf(`f${step}`), { sessionId: `f${step}`, atSeq });
+      } else if (kind === 12 && names.length > 3) {
+        names.splice(at, 1);
+        await purge(store, ref);
+      } else if (kind === 13) await store.search?.rebuild?.();
+      else for await (const _hit of store.search?.search({ text: `w${random(step + 1)}` }) ?? []);
+      if (step % 20 === 19)
+        expect([step, difference("records", "children"), difference("children", "records")]).toEqual([step, 0, 0]);
+    }
+    expect(await findingsOf(stores[0] ?? expect.unreachable())).toEqual([]);
+    database.close();
+    for (const store of stores) await store.close();
+  });
 });
+
+/** Another handle's reader may keep the log for a moment; the content is gone all the same. */
+async function purge(store: SessionStore, ref: ReturnType<typeof refOf>): Promise<void> {
+  await store.remove(ref, { purge: true }).catch((error: unknown) => {
+    if (!hasErrorCode(error, "STORE_LOCKED")) throw error;
+  });
+}

@@ -20,8 +20,8 @@ export function quickFolder(): string {
 }
 
 /** A folder that is gone after the test. */
-export function testFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "throughline-sqlite-"));
+export function testFolder(parent: string = tmpdir()): string {
+  const folder = mkdtempSync(join(parent, "throughline-sqlite-"));
   folders.push(folder);
   return folder;
 }
