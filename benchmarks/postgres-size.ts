@@ -1,5 +1,7 @@
-// What a turn and a session cost on disk and in the log, and how many windows a server reads: the figures of docs/scale.md.
+// What a turn and a session cost on disk and in the log, and what windows, loads and lists cost the server and the client:
+// the figures of docs/scale.md.
 // node --conditions=@throughline/source benchmarks/postgres-size.ts [sessions] [turns a session]
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import process from "node:process";
 import type { SessionRef } from "../packages/core/src/index.ts";
@@ -39,7 +41,27 @@ function refOf(index: number): SessionRef {
   return { namespace: "", agentId: "main", key: `agent:main:size-${index}` };
 }
 
-async function inParallel(count: number, workers: number, run: (index: number) => Promise<unknown>): Promise<number> {
+/** Of the store's connections; not a number where the system does not tell. */
+async function serverMicroseconds(client: RawClient): Promise<number> {
+  const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'throughline'");
+  try {
+    return rows.reduce(
+      (sum, { pid }) => sum + Number(readFileSync(`/proc/${Number(pid)}/schedstat`, "utf8").split(" ")[0]) / 1000,
+      0,
+    );
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** How often a second, and the CPU of each in microseconds: counted over the connections of the run, which stay. */
+async function inParallel(
+  client: RawClient,
+  count: number,
+  workers: number,
+  run: (index: number) => Promise<unknown>,
+): Promise<{ readonly perSecond: number; readonly cpu: string }> {
+  const [serverBefore, clientBefore] = [await serverMicroseconds(client), process.cpuUsage()];
   const startedMs = performance.now();
   let next = 0;
   await Promise.all(
@@ -47,7 +69,13 @@ async function inParallel(count: number, workers: number, run: (index: number) =
       while (next < count) await run(next++);
     }),
   );
-  return (count * 1000) / (performance.now() - startedMs);
+  const perSecond = Math.round((count * 1000) / (performance.now() - startedMs));
+  const { user, system } = process.cpuUsage(clientBefore);
+  const server = (await serverMicroseconds(client)) - serverBefore;
+  return {
+    perSecond,
+    cpu: `CPU client ${Math.round((user + system) / count)}, server ${Math.round(server / count)} us`,
+  };
 }
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`);
@@ -66,12 +94,12 @@ try {
   };
   await store.list();
   const empty = await measure();
-  const begun = await inParallel(sessions, 16, (index) =>
+  const begun = await inParallel(client, sessions, 16, (index) =>
     store.save(refOf(index), { sessionId: `size-${index}`, label: "a label", model: "a model" }, { ifRevision: null }),
   );
   const withSessions = await measure();
   const content = turn(0).reduce((sum, draft) => sum + JSON.stringify(draft).length, 0);
-  const appended = await inParallel(sessions * turns, 16, (index) =>
+  const appended = await inParallel(client, sessions * turns, 16, (index) =>
     store.append(refOf(index % sessions), turn(index), {
       windowFromSeq: Math.max(1, Math.floor(index / sessions) * 4 - 40),
     }),
@@ -80,16 +108,20 @@ try {
   const count = sessions * turns;
   say(`${sessions} sessions of ${turns} turns; a turn: 4 records, ${content} bytes of JSON`);
   say(
-    `a session: ${Math.round((withSessions.bytes - empty.bytes) / sessions)} bytes in tables and indexes, ${Math.round(begun)} begun a second`,
+    `a session: ${Math.round((withSessions.bytes - empty.bytes) / sessions)} bytes in tables and indexes, ${begun.perSecond} begun a second, ${begun.cpu}`,
   );
   say(
-    `a turn: ${Math.round((full.bytes - withSessions.bytes) / count)} bytes in tables and indexes, ${Math.round((full.log - withSessions.log) / count)} of log; ${Math.round(appended)} a second over 16 connections`,
+    `a turn: ${Math.round((full.bytes - withSessions.bytes) / count)} bytes in tables and indexes, ${Math.round((full.log - withSessions.log) / count)} of log; ${appended.perSecond} a second over 16 connections, ${appended.cpu}`,
   );
-  const windows = await inParallel(Math.min(4000, count), 16, (index) => store.readWindow(refOf(index % sessions)));
+  const windows = await inParallel(client, Math.min(4000, count), 16, (index) =>
+    store.readWindow(refOf(index % sessions)),
+  );
   const { records } = await store.readWindow(refOf(0));
-  say(`a window of ${records.length} records: ${Math.round(windows)} a second over 16 connections`);
-  const loads = await inParallel(8000, 16, (index) => store.load(refOf(index % sessions)));
-  say(`loads: ${Math.round(loads)} a second over 16 connections`);
+  say(`a window of ${records.length} records: ${windows.perSecond} a second over 16 connections, ${windows.cpu}`);
+  const loads = await inParallel(client, 8000, 16, (index) => store.load(refOf(index % sessions)));
+  say(`loads: ${loads.perSecond} a second over 16 connections, ${loads.cpu}`);
+  const lists = await inParallel(client, 2000, 16, () => store.list({ limit: 50 }));
+  say(`lists of 50: ${lists.perSecond} a second over 16 connections, ${lists.cpu}`);
   await client.end();
 } finally {
   await server.stop();

@@ -1,5 +1,6 @@
 // Checks the arithmetic of docs/scale.md: plays turns against servers and compares what comes out with what was computed.
-// node tools/scale-simulation.ts [--turns-per-minute N] [--shards N] [--turns-per-second N] [--sessions N]
+// With --table, prints the page's table of loads from what was measured.
+// node tools/scale-simulation.ts [--turns-per-minute N] [--shards N] [--turns-per-second N] [--sessions N] [--table]
 import process from "node:process";
 import { parseArgs } from "node:util";
 
@@ -88,6 +89,39 @@ function createRandom(seed: number): () => number {
   };
 }
 
+/** What one append costs: the figures of docs/scale.md. */
+export interface AppendCost {
+  /** CPU of the server, in milliseconds. */
+  readonly serverMs: number;
+  readonly logBytes: number;
+  readonly tableBytes: number;
+}
+
+/** As `benchmarks/postgres-append.ts` (CPU) and `benchmarks/postgres-size.ts` (bytes) printed them last. */
+export const measuredCost: AppendCost = { serverMs: 0.48, logBytes: 4888, tableBytes: 4610 };
+
+/** A row of the table for each load in turns a minute: three appends a turn, primaries of 16 cores at 60 %. */
+export function capacityRows(loads: readonly number[], cost: AppendCost): readonly string[] {
+  return loads.map((turnsPerMinute) => {
+    const appends = (turnsPerMinute / 60) * 3;
+    const cores = (appends * cost.serverMs) / 1000;
+    const primaries = Math.ceil(cores / (16 * 0.6));
+    const [log, tables] = [(appends * cost.logBytes) / 1e6, (appends * 86_400 * cost.tableBytes) / 1e9];
+    const cells = [
+      turnsPerMinute.toLocaleString("en"),
+      appends.toLocaleString("en"),
+      `${cores.toPrecision(2)} cores`,
+      String(primaries),
+      `${log < 1 ? log.toFixed(2) : log.toPrecision(3)} MB/s`,
+      tables < 1000 ? `${tables.toFixed(0)} GB` : `${(tables / 1000).toFixed(1)} TB`,
+    ];
+    return `| ${cells.join(" | ")} |`;
+  });
+}
+
+/** The loads of the page. */
+export const tableLoads: readonly number[] = [1000, 10_000, 100_000, 1_000_000];
+
 /** How far the simulation may lie from the arithmetic. */
 const tolerance = 0.12;
 
@@ -100,8 +134,13 @@ function main(): number {
       "appends-per-turn": { type: "string", default: "3" },
       sessions: { type: "string", default: "100000000" },
       seed: { type: "string", default: "1" },
+      table: { type: "boolean", default: false },
     },
   });
+  if (values.table) {
+    process.stdout.write(`${capacityRows(tableLoads, measuredCost).join("\n")}\n`);
+    return 0;
+  }
   const plan: ScalePlan = {
     turnsPerMinute: Number(values["turns-per-minute"]),
     shards: Number(values.shards),

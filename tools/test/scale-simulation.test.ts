@@ -1,5 +1,15 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { computeScale, simulateScale, type ScalePlan } from "../scale-simulation.ts";
+import { repositoryRoot } from "../find-files.ts";
+import {
+  capacityRows,
+  computeScale,
+  measuredCost,
+  simulateScale,
+  tableLoads,
+  type ScalePlan,
+} from "../scale-simulation.ts";
 
 const plan: ScalePlan = {
   turnsPerMinute: 1_000_000,
@@ -24,5 +34,17 @@ describe("the arithmetic of scale", () => {
     const beyond = { ...plan, shards: 32 };
     expect(computeScale(beyond).meanMs).toBe(Infinity);
     expect(simulateScale(beyond, 400_000, 1).meanMs).toBeGreaterThan(50);
+  });
+
+  it("is what the page says: its table, and the costs it is made of", () => {
+    const page = readFileSync(join(repositoryRoot, "docs/scale.md"), "utf8");
+    for (const row of capacityRows(tableLoads, measuredCost)) expect(page.split("\n")).toContain(row);
+    const { serverMs, logBytes, tableBytes } = measuredCost;
+    for (const text of [
+      `${serverMs} ms;`,
+      `${logBytes.toLocaleString("en")} bytes an append`,
+      `${tableBytes.toLocaleString("en")} bytes an append`,
+    ])
+      expect(page).toContain(text);
   });
 });
