@@ -74,6 +74,10 @@ export class ImportBatch {
     return {
       entry: { ...this.entryPatch, ...patch, ...updatedAt, importedFrom: receipt },
       expect: { head: headBefore },
+      // Two imports at once: what leaves the head where it is, such as a header alone, is not kept apart by it.
+      ...(headAfter === headBefore && this.drafts.length > 0
+        ? { idempotencyKey: `import ${receipt.lineCount} ${receipt.sha256}` }
+        : {}),
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
       ...(this.windowSeq === null || !isSeqKept ? {} : { windowFromSeq: this.windowSeq }),
       ...(durability === undefined ? {} : { durability }),

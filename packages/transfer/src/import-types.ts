@@ -53,7 +53,8 @@ export interface LostLine {
 
 /**
  * `imported`: a session that was not there. `grown`: what came since the last import, or the rest of one that was cut
- * off. `unchanged`: nothing to do. `skipped`: not a session. `refused`: see `error`; the source and the store are as they were.
+ * off. `unchanged`: nothing to do. `skipped`: not a session. `refused`: see `error`; the source is as it was, and what had been read
+ * before stays in the store.
  */
 export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refused";
 

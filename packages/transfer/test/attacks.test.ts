@@ -1,0 +1,276 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ThroughlineError, type SessionStore } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { createMemoryStore } from "@throughline/store-memory";
+import type { ImportSource } from "@throughline/transfer";
+import { describe, expect, it } from "vitest";
+import {
+  exported,
+  fixtureFolder,
+  header,
+  importAll,
+  jsonLines,
+  message,
+  recordsOf,
+  refOf,
+  sessionId,
+  type FixtureFolder,
+} from "./fixture-folder.ts";
+
+const sessions = "state/agents/main/sessions";
+const key = "agent:main:main";
+const transcript = `${sessions}/${sessionId}.jsonl`;
+
+function stateFolder(text: string | Uint8Array): FixtureFolder {
+  return fixtureFolder({
+    [`${sessions}/sessions.json`]: JSON.stringify({ [key]: { sessionId, updatedAt: 1 } }),
+    [transcript]: text,
+  });
+}
+
+/** Does something at the first call of a member of the store. */
+function meanwhile(store: SessionStore, name: "load" | "append" | "save", act: () => void): SessionStore {
+  let isDone = false;
+  return new Proxy(store, {
+    get(target, member) {
+      const value: unknown = Reflect.get(target, member);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]): unknown => {
+        if (member === name && !isDone) {
+          isDone = true;
+          act();
+        }
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+}
+
+async function sourcesOf(store: SessionStore, source: ImportSource): Promise<readonly string[]> {
+  const records = await recordsOf(store, refOf(source));
+  return records.map(({ source: line }) => (typeof line === "string" ? line : Buffer.from(line).toString("latin1")));
+}
+
+describe("a transcript that is cut", () => {
+  const at = "2026-02-01T16:10:50.414Z";
+  const whole = jsonLines(
+    { type: "session", version: 3, id: "s", timestamp: at, cwd: "/" },
+    { type: "message", id: "a", parentId: null, timestamp: at, message: { role: "user", content: "é\u2028" } },
+    { type: "leaf", id: "l", targetId: "a" },
+  );
+  const bytes = Buffer.from(whole);
+
+  it("at any byte gives every whole line, and later what is new or a reason why not [MIG-09, MIG-10]", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("s.jsonl");
+    const options = { from: "openclaw", key } as const;
+    const outcomes = new Set<string>();
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      writeFileSync(path, bytes.subarray(0, cut));
+      const store = createMemoryStore();
+      const [first] = await importAll(store, path, options);
+      if (first === undefined) throw new Error("there is no result");
+      expect(first.lines).toBe(first.records + first.lost.length);
+      expect(first.error).toBeNull();
+      const kept = await sourcesOf(store, first);
+      const intact = bytes.subarray(0, cut).toString("utf8").split("\n").slice(0, -1);
+      expect(kept.slice(0, intact.length)).toEqual(intact);
+      const before = await exported(store, refOf(first), "jsonl");
+      expect(before).toBe(bytes.subarray(0, cut).toString("latin1"));
+      writeFileSync(path, bytes);
+      const [second] = await importAll(store, path, options);
+      outcomes.add(`${second?.state ?? ""} ${second?.error?.code ?? ""}`);
+      const after = await exported(store, refOf(first), "jsonl");
+      // What was half a line cannot become the whole of it: the log is append-only.
+      if (second?.error != null)
+        expect([after, second.error.message]).toEqual([before, expect.stringMatching(/had no end/)]);
+      else expect(after).toBe(bytes.toString("latin1"));
+    }
+    expect([...outcomes].toSorted()).toEqual(["grown ", "imported ", "refused SOURCE_CHANGED", "unchanged "]);
+  });
+});
+
+describe("a source that changes while it is imported", () => {
+  const begun = jsonLines(header, message("a1", null));
+
+  it("and grows: what it had is there, and the rest with the next import [MIG-09]", async () => {
+    using folder = stateFolder(begun);
+    const store = createMemoryStore();
+    const grow = (): void => appendFileSync(folder.at(transcript), jsonLines(message("a2", "a1")));
+    const [first] = await importAll(meanwhile(store, "append", grow), folder.at("state"));
+    expect(first).toMatchObject({ state: "imported", records: 2 });
+    const [second] = await importAll(store, folder.at("state"));
+    expect(second).toMatchObject({ state: "grown", records: 1 });
+  });
+
+  it.for([
+    ["a folder", (path: string): void => void mkdirSync(path)],
+    ["a pipe", (path: string): void => void execFileSync("mkfifo", [path])],
+    ["a link that leads to itself", (path: string): void => symlinkSync(path, path)],
+    ["a link to a device without an end", (path: string): void => symlinkSync("/dev/zero", path)],
+    ["nothing", (): void => undefined],
+  ] as const)("and becomes %s: refused, nobody waits, and the next import has it all", async ([, put]) => {
+    using folder = stateFolder(begun);
+    const path = folder.at(transcript);
+    const store = createMemoryStore();
+    const replace = (): void => {
+      renameSync(path, folder.at("kept"));
+      put(path);
+    };
+    const [first] = await importAll(meanwhile(store, "load", replace), folder.at("state"));
+    expect(first?.state).toBe("refused");
+    expect(["FILE_UNREADABLE", "FILE_NOT_FOUND", "PATH_UNSAFE"]).toContain(first?.error?.code);
+    rmSync(path, { recursive: true, force: true });
+    renameSync(folder.at("kept"), path);
+    expect((await importAll(store, folder.at("state")))[0]).toMatchObject({ state: "imported", records: 2 });
+  });
+
+  it("and gets shorter: refused, and taken up when it is whole again", async () => {
+    using folder = stateFolder(begun);
+    const store = createMemoryStore();
+    const cut = (): void => truncateSync(folder.at(transcript), 5);
+    // It has been opened when its session is made.
+    const [second] = await importAll(meanwhile(store, "save", cut), folder.at("state"));
+    expect([second?.state, second?.error?.code]).toEqual(["refused", "FILE_UNREADABLE"]);
+    folder.write(transcript, begun);
+    expect((await importAll(store, folder.at("state")))[0]).toMatchObject({ state: "imported", records: 2 });
+  });
+});
+
+describe("a source that is odd from the beginning", () => {
+  it.for([
+    ["a device without an end", () => "/dev/zero", "FILE_UNREADABLE"],
+    ["a device with nothing", () => "/dev/null", "FILE_UNREADABLE"],
+    [
+      "a link that leads to itself",
+      (folder: FixtureFolder): string => linkTo(folder, folder.at("link")),
+      "PATH_UNSAFE",
+    ],
+    ["a pipe", (folder: FixtureFolder): string => pipeIn(folder), "FILE_UNREADABLE"],
+    ["a name no file can have", (folder: FixtureFolder): string => folder.at("x".repeat(5000)), "FILE_UNREADABLE"],
+    ["a name with a NUL", (folder: FixtureFolder): string => folder.at("a\0b"), "FILE_UNREADABLE"],
+  ] as const)("%s is refused with its name", async ([, make, code]) => {
+    using folder = fixtureFolder();
+    const [source] = await importAll(createMemoryStore(), make(folder));
+    expect([source?.state, source?.error?.code]).toEqual(["refused", code]);
+  });
+
+  it("a line of 200 MB is lost with its place, and those around it are there [MIG-14]", async () => {
+    using folder = stateFolder(`${JSON.stringify(header)}\n`);
+    const path = folder.at(transcript);
+    const sizeBytes = 200 * 1024 * 1024;
+    truncateSync(path, `${JSON.stringify(header)}\n`.length + sizeBytes);
+    appendFileSync(path, `\n${JSON.stringify(message("a1", null))}\n`);
+    const store = createMemoryStore();
+    const before = process.memoryUsage().arrayBuffers;
+    const [source] = await importAll(store, folder.at("state"));
+    expect(source).toMatchObject({ state: "imported", lines: 3, records: 2 });
+    expect(source?.lost).toEqual([{ line: 2, bytes: sizeBytes, reason: "too-long" }]);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100 * 1024 * 1024);
+  });
+
+  it("a folder and files that cannot be written are read like others, and stay as they are [MIG-07]", async () => {
+    using folder = stateFolder(jsonLines(header, message("a1", null)));
+    const before = folder.state();
+    const made = [folder.at(sessions), folder.at("state/agents/main"), folder.at("state")];
+    for (const path of made) chmodSync(path, 0o500);
+    try {
+      const [source] = await importAll(createMemoryStore(), folder.at("state"));
+      expect(source).toMatchObject({ state: "imported", records: 2 });
+    } finally {
+      for (const path of made) chmodSync(path, 0o700);
+    }
+    expect(folder.state()).toEqual(before);
+  });
+});
+
+function linkTo(folder: FixtureFolder, target: string): string {
+  symlinkSync(target, folder.at("link"));
+  return folder.at("link");
+}
+
+function pipeIn(folder: FixtureFolder): string {
+  execFileSync("mkfifo", [folder.at("pipe")]);
+  return folder.at("pipe");
+}
+
+/** A file system of so many kilobytes; null where none can be mounted. */
+function smallDisk(kilobytes: number): (Disposable & { readonly path: string }) | null {
+  const path = mkdtempSync(join(tmpdir(), "throughline-small-"));
+  const options = ["-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", path];
+  const isMounted = process.getuid?.() === 0 && spawnSync("mount", options).status === 0;
+  const remove = (): void => {
+    if (isMounted) execFileSync("umount", [path]);
+    rmSync(path, { recursive: true });
+  };
+  if (!isMounted) remove();
+  return isMounted ? { path, [Symbol.dispose]: remove } : null;
+}
+
+describe("a disk that is full", () => {
+  it("ends the import with an error that says so, and the next one goes on from there [MIG-09, MIG-14]", async (context) => {
+    using disk = smallDisk(600);
+    if (disk === null) return context.skip("needs to mount a small file system, as root");
+    const texts = Array.from({ length: 40 }, (_, at) =>
+      message(`a${at}`, at === 0 ? null : `a${at - 1}`, "x".repeat(20_000)),
+    );
+    const file = jsonLines(header, ...texts);
+    using folder = stateFolder(file);
+    const root = join(disk.path, "store");
+    {
+      await using store = createJsonlStore({ root, create: true });
+      const error: unknown = await importAll(store, folder.at("state")).catch((reason: unknown) => reason);
+      expect(ThroughlineError.isInstance(error) ? error.code : error).toBe("STORE_FULL");
+    }
+    execFileSync("mount", ["-o", "remount,size=8m", disk.path]);
+    await using store = createJsonlStore({ root });
+    const [source] = await importAll(store, folder.at("state"));
+    expect([source?.state, source?.error]).toEqual(["imported", null]);
+    expect(await exported(store, { namespace: "", agentId: "main", key }, "jsonl")).toBe(file);
+  });
+});
+
+describe("two imports of one folder at once", () => {
+  it("make each session once, also one that is only a header [MIG-09]", async () => {
+    using folder = fixtureFolder();
+    const index: Record<string, unknown> = {};
+    const texts = [
+      jsonLines(header),
+      jsonLines(header, message("a1", null)),
+      "",
+      jsonLines({ type: "label", id: "x" }),
+    ];
+    for (const [at, text] of texts.entries()) {
+      index[`agent:main:${at}`] = { sessionId: `s${at}`, updatedAt: 1, skillsSnapshot: { at } };
+      folder.write(`${sessions}/s${at}.jsonl`, text);
+    }
+    folder.write(`${sessions}/sessions.json`, JSON.stringify(index));
+    const store = createMemoryStore();
+    const runs = await Promise.all([1, 2, 3].map(() => importAll(store, folder.at("state"))));
+    for (const { state, error } of runs.flat()) {
+      expect(state).not.toBe("skipped");
+      if (error !== null) expect(["APPEND_CONFLICT", "REVISION_CONFLICT"]).toContain(error.code);
+    }
+    for (const [at, text] of texts.entries()) {
+      const ref = { namespace: "", agentId: "main", key: `agent:main:${at}` };
+      expect(await exported(store, ref, "jsonl")).toBe(text);
+      expect((await recordsOf(store, ref)).length).toBe(text.split("\n").length);
+    }
+    expect((await importAll(store, folder.at("state"))).map(({ state, records }) => [state, records])).toEqual(
+      texts.map(() => ["unchanged", 0]),
+    );
+  });
+});
