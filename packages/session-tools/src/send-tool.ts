@@ -1,10 +1,11 @@
 import type { AgentTool } from "@throughline/core";
-import { hopsOf, provenanceFrom, sessionMessage } from "./session-message.ts";
+import { readyToPassOn } from "./pass-on.ts";
 import type { SessionToolScene } from "./session-tool-scene.ts";
 import { quote, refusing, textArgument, ToolRefusal } from "./tool-refusal.ts";
 
 /** `sessions_send`: a message from this session to another, which says so. */
-export function createSendTool({ sessionsOf, deliver, limits }: SessionToolScene): AgentTool {
+export function createSendTool(scene: SessionToolScene): AgentTool {
+  const { sessionsOf, limits } = scene;
   const definition = {
     name: "sessions_send",
     description:
@@ -24,23 +25,13 @@ export function createSendTool({ sessionsOf, deliver, limits }: SessionToolScene
     definition,
     run: (args, call) =>
       refusing(call.signal, async () => {
-        const { signal, callId } = call;
         const sessions = sessionsOf(call);
         const text = textArgument(args, "message", limits.messageLength);
         const target = await sessions.find(textArgument(args, "session", 512));
         if (target.ref.key === sessions.own.key)
           throw new ToolRefusal("arguments", "This is that session; it need not be sent anything.");
-        const own = await sessions.store.load(sessions.own, { signal });
-        if (own === null) throw new ToolRefusal("no-session", "This session does not exist any more.");
-        const hops = 1 + (await hopsOf(sessions.store, sessions.own, signal));
-        if (hops > limits.hops)
-          throw new ToolRefusal(
-            "too-many-hops",
-            `Sessions passed this on ${limits.hops} times; a person has to go on.`,
-          );
-        const message = sessionMessage(text, provenanceFrom(own, definition.name, hops));
-        const idempotencyKey = `send:${own.sessionId}:${callId}`.slice(0, 256);
-        const reply = await deliver({ ref: target.ref, message, idempotencyKey, signal });
+        const passOn = await readyToPassOn(scene, sessions, call, { tool: definition.name, keyPrefix: "send" });
+        const reply = await passOn(target.ref, text);
         const { key } = target.ref;
         return {
           content: reply === null ? `Sent to ${quote(key)}.` : `${quote(key)} answered:\n${reply}`,

@@ -1,4 +1,5 @@
 import {
+  isFlushMessage,
   isRecordOfType,
   type SessionRef,
   type SessionState,
@@ -38,13 +39,14 @@ export function provenanceFrom(own: SessionState, sourceTool: string, hops: numb
   };
 }
 
-const mostLookedAt = 500;
-
-/** How many sessions passed on what a session is working on; 0 where a person spoke last. */
+/**
+ * How many sessions passed on what a session is working on; 0 where a person spoke last. Looks back to where the turn began,
+ * however long it is; what a flush put in was said by nobody.
+ */
 export async function hopsOf(store: SessionStore, ref: SessionRef, signal: AbortSignal): Promise<number> {
-  for await (const page of store.read(ref, { order: "descending", limit: mostLookedAt, signal })) {
+  for await (const page of store.read(ref, { order: "descending", signal })) {
     for (const { record } of page.records) {
-      if (!isRecordOfType(record, "message") || record.message.role !== "user") continue;
+      if (!isRecordOfType(record, "message") || record.message.role !== "user" || isFlushMessage(record)) continue;
       const { hops } = ((record.message as Partial<SessionMessage>).provenance ?? {}) as Partial<SessionProvenance>;
       return typeof hops === "number" && Number.isFinite(hops) ? hops : 0;
     }

@@ -1,6 +1,6 @@
 import { hasErrorCode, type AgentTool, type SessionState } from "@throughline/core";
 import { spawnSession } from "@throughline/core/entries";
-import { hopsOf, provenanceFrom, sessionMessage } from "./session-message.ts";
+import { noSession, readyToPassOn } from "./pass-on.ts";
 import { sessionRow } from "./session-row.ts";
 import type { SessionToolScene } from "./session-tool-scene.ts";
 import { optionalText, quote, refusing, ToolRefusal, type RefusalReason } from "./tool-refusal.ts";
@@ -8,7 +8,7 @@ import type { VisibleSessions } from "./visible-sessions.ts";
 
 /** `sessions_spawn`: a session below this one, with a first message when there is one to give. */
 export function createSpawnTool(scene: SessionToolScene): AgentTool {
-  const { sessionsOf, deliver, limits, clock } = scene;
+  const { sessionsOf, limits, clock } = scene;
   const definition = {
     name: "sessions_spawn",
     description:
@@ -27,20 +27,17 @@ export function createSpawnTool(scene: SessionToolScene): AgentTool {
     definition,
     run: (args, call) =>
       refusing(call.signal, async () => {
-        const { signal, callId } = call;
         const sessions = sessionsOf(call);
         const task = optionalText(args, "task", limits.messageLength);
         const label = optionalText(args, "label", 120);
-        const own = await sessions.store.load(sessions.own, { signal });
-        if (own === null) throw new ToolRefusal("no-session", "This session does not exist any more.");
+        const by = { tool: definition.name, keyPrefix: "spawn" };
+        const passOn = task === null ? null : await readyToPassOn(scene, sessions, call, by);
         const child = await spawned(scene, sessions, label);
         const { key } = child.ref;
         const row = sessionRow(child, clock.nowMs());
-        if (task === null) return { content: `Started ${quote(key)}.`, details: { ...row, isAnswered: false } };
-        const hops = 1 + (await hopsOf(sessions.store, sessions.own, signal));
-        const message = sessionMessage(task, provenanceFrom(own, definition.name, hops));
-        const idempotencyKey = `spawn:${own.sessionId}:${callId}`.slice(0, 256);
-        const reply = await deliver({ ref: child.ref, message, idempotencyKey, signal });
+        if (task === null || passOn === null)
+          return { content: `Started ${quote(key)}.`, details: { ...row, isAnswered: false } };
+        const reply = await passOn(child.ref, task);
         const answer = reply === null ? "It has its task." : `It answered:\n${reply}`;
         return { content: `Started ${quote(key)}. ${answer}`, details: { ...row, isAnswered: reply !== null } };
       }),
@@ -56,6 +53,7 @@ async function spawned(
     const entry = label === null ? {} : { label };
     return await spawnSession(store, own, { clock, random, limits: spawnLimits, entry });
   } catch (error) {
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw new ToolRefusal("no-session", noSession);
     if (!hasErrorCode(error, "SPAWN_REFUSED")) throw error;
     const { message, details } = error as Error & { readonly details: Readonly<Record<string, unknown>> };
     throw new ToolRefusal(`spawn-${String(details["reason"])}` as RefusalReason, message);

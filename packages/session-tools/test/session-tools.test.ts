@@ -197,6 +197,40 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
 describe("what tools are given", () => {
   const [, open] = storeKinds[0] ?? ["", () => expect.unreachable()];
 
+  it("a chain of sessions that spawn each other ends at the limit too, and leaves no child behind", async () => {
+    await using scene = await openScene(open, { maxHops: 2, spawnLimits: { maxDepth: 10 } });
+    await scene.open("agent:main:main");
+    await scene.say("agent:main:main", "go");
+    const child = await scene.spawn("agent:main:main", { task: "one" });
+    const grandchild = await scene.spawn(child.ref.key, { task: "two" });
+    const before = (await scene.store.list({ limit: 50 })).sessions.length;
+    expect((await scene.run("sessions_spawn", grandchild.ref.key, { task: "three" })).reason).toBe("too-many-hops");
+    expect((await scene.store.list({ limit: 50 })).sessions.length).toBe(before);
+    // Without a task nothing is passed on, and what a person says begins anew.
+    expect((await scene.run("sessions_spawn", grandchild.ref.key)).isError).toBe(false);
+    await scene.say(grandchild.ref.key, "go on");
+    expect((await scene.run("sessions_spawn", grandchild.ref.key, { task: "three" })).isError).toBe(false);
+  });
+
+  it("neither a long turn nor a memory flush makes it forget who passed a message on", async () => {
+    await using scene = await openScene(open, { maxHops: 1, visibility: "agent" });
+    const ref = await scene.open("agent:main:main");
+    await scene.open("agent:main:other");
+    await scene.say("agent:main:other", "go");
+    const args = { session: "agent:main:main", message: "do it" };
+    expect((await scene.run("sessions_send", "agent:main:other", args)).isError).toBe(false);
+    const step = { type: "message", message: { role: "toolResult", toolCallId: "c", content: "ok" } };
+    await scene.store.append(
+      ref,
+      Array.from({ length: 600 }, () => step),
+    );
+    const back = { session: "agent:main:other", message: "done" };
+    expect((await scene.run("sessions_send", "agent:main:main", back)).reason).toBe("too-many-hops");
+    const flush = { role: "user", source: "flush", content: "Store what matters." };
+    await scene.store.append(ref, [{ type: "message", message: flush }]);
+    expect((await scene.run("sessions_send", "agent:main:main", back)).reason).toBe("too-many-hops");
+  });
+
   it("a call outside of a session, and one whose session is gone, are refused", async () => {
     await using scene = await openScene(open);
     for (const name of ["sessions_spawn", "sessions_list", "sessions_history", "sessions_send"])
