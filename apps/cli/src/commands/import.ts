@@ -7,7 +7,9 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { parseStoreUrl } from "../store-url.ts";
+import { jsonLine } from "../terminal-safe.ts";
 import type { TableColumn } from "../text-table.ts";
+import { ImportResults, type ShownSource } from "./import-results.ts";
 
 interface ImportCommandOptions {
   readonly from?: NonNullable<ImportOptions["from"]>;
@@ -42,7 +44,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("write");
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const paths = input.arguments.map((path) => resolve(host.workingDirectory, path));
-  const sources: ImportSource[] = [];
+  using results = new ImportResults();
+  const totals = noTotals();
+  let firstRefusal: ImportSource["error"] = null;
+  let isOdd = false;
   const imported = importPaths(store, paths, {
     from: options.from ?? "auto",
     ...(options.key === undefined ? {} : { key: options.key }),
@@ -57,48 +62,43 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       ),
   });
   for await (const source of imported) {
-    sources.push(source);
+    results.add(source);
+    count(totals, source);
+    firstRefusal ??= source.error;
+    isOdd ||= source.state === "refused" || source.lost.length > 0 || needsAttention(source.findings);
     for (const finding of source.findings) output.finding(finding);
     // Most refusals are findings as well; said twice they would look like two.
     const { path, error, findings } = source;
     if (error !== null && !findings.some(({ message }) => message === error.message))
       output.note(`${path}: ${error.message}`);
   }
-  await print(context, sources, options.dryRun === true);
+  await print(context, results, totals, options.dryRun === true);
   await output.flush();
-  const refused = sources.filter(({ state }) => state === "refused");
-  const [first] = refused;
-  if (first?.error != null && refused.length === sources.length) throw first.error;
-  const isOdd = refused.length > 0 || sources.some(({ lost, findings }) => lost.length > 0 || needsAttention(findings));
+  if (firstRefusal !== null && totals.refused === totals.sources) throw firstRefusal;
   return isOdd ? findingsExitCode : 0;
 }
 
-async function print({ output }: CommandContext, sources: readonly ImportSource[], isDryRun: boolean): Promise<void> {
-  const totals = totalsOf(sources);
+async function print(
+  { output }: CommandContext,
+  results: ImportResults,
+  totals: ImportTotals,
+  isDryRun: boolean,
+): Promise<void> {
   if (output.isJson) {
-    const shown = sources.map(({ path, format, key, sessionId, state, records, repaired, lost }) => ({
-      path,
-      format,
-      key,
-      sessionId,
-      state,
-      records,
-      repaired,
-      lost,
-    }));
-    await output.object({ kind: "import", sources: shown, totals });
+    // One object, which may be larger than what should be in memory.
+    let before = '{"kind":"import","sources":[';
+    for (const page of results.pages()) {
+      for (const source of page) {
+        await output.bytes(Buffer.from(`${before}${jsonLine(source)}`));
+        before = ",";
+      }
+    }
+    const opening = before === "," ? "" : before;
+    await output.bytes(Buffer.from(`${opening}],"totals":${jsonLine(totals)}}\n`));
     return;
   }
-  const rows = sources.map(({ state, records, repaired, lost, format, key, path }) => [
-    state,
-    String(records),
-    String(repaired),
-    String(lost.length),
-    format,
-    key ?? "",
-    path,
-  ]);
-  await output.table(columns, rows);
+  for (const page of results.pages()) await output.table(columns, page.map(rowOf));
+  if (totals.sources === 0) await output.table(columns, []);
   const { imported, grown, unchanged, skipped, refused, records, repaired, lost } = totals;
   const states = `${imported} imported, ${grown} grown, ${unchanged} unchanged, ${skipped} skipped, ${refused} refused`;
   output.note(
@@ -106,27 +106,31 @@ async function print({ output }: CommandContext, sources: readonly ImportSource[
   );
 }
 
-function totalsOf(sources: readonly ImportSource[]): {
-  readonly sources: number;
-  readonly imported: number;
-  readonly grown: number;
-  readonly unchanged: number;
-  readonly skipped: number;
-  readonly refused: number;
-  readonly records: number;
-  readonly repaired: number;
-  readonly lost: number;
-} {
-  const count = (state: ImportSource["state"]): number => sources.filter((source) => source.state === state).length;
-  return {
-    sources: sources.length,
-    imported: count("imported"),
-    grown: count("grown"),
-    unchanged: count("unchanged"),
-    skipped: count("skipped"),
-    refused: count("refused"),
-    records: sources.reduce((sum, { records }) => sum + records, 0),
-    repaired: sources.reduce((sum, { repaired }) => sum + repaired, 0),
-    lost: sources.reduce((sum, { lost }) => sum + lost.length, 0),
-  };
+function rowOf({ state, records, repaired, lost, format, key, path }: ShownSource): readonly string[] {
+  return [state, String(records), String(repaired), String(lost.length), format, key ?? "", path];
+}
+
+/** In the order in which they are told. */
+interface ImportTotals {
+  sources: number;
+  imported: number;
+  grown: number;
+  unchanged: number;
+  skipped: number;
+  refused: number;
+  records: number;
+  repaired: number;
+  lost: number;
+}
+
+function noTotals(): ImportTotals {
+  return { sources: 0, imported: 0, grown: 0, unchanged: 0, skipped: 0, refused: 0, records: 0, repaired: 0, lost: 0 };
+}
+
+function count(totals: ImportTotals, { state, records, repaired, lost }: ImportSource): void {
+  totals.sources += 1;
+  totals[state] += 1;
+  totals.records += records;
+  totals.repaired += repaired;
+  totals.lost += lost.length;
 }
