@@ -159,9 +159,8 @@ class GrowingRenderings {
   /** With a list of its own. */
   listed(shared: SharedRendering): Rendering<unknown> {
     const { system, first, settled, settledCount, tail, toolNames } = shared;
-    const begun = settled.slice(0, settledCount);
+    const begun = joined(settled, settledCount, tail);
     const messages = first.length === 0 ? begun : [...first, ...begun];
-    for (const message of tail) messages.push(message);
     this.messagesListed += messages.length;
     return {
       system,
@@ -196,6 +195,13 @@ class GrowingRenderings {
     this.replay = { generation, target, machine };
     return machine;
   }
+}
+
+/** The first of a list and what follows them, in one copy of the right length: a list that grows is copied once more. */
+function joined(settled: readonly unknown[], settledCount: number, tail: readonly unknown[]): unknown[] {
+  // So many arguments are fine for any engine.
+  if (tail.length > 1000) return settled.slice(0, settledCount).concat(tail);
+  return settled.toSpliced(settledCount, settled.length - settledCount, ...tail);
 }
 
 function addWork(

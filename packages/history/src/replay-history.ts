@@ -72,13 +72,19 @@ export function renderWith<Message>(
   assembly.finish();
   const { field, first } = systemOf(mapping, options);
   const names = assembly.changedNames();
+  const repairs = log.upToNow();
   const messages: Message[] = [];
   for (const turn of assembly.turns().turns) for (const message of mapping.turn(turn)) messages.push(message);
   return {
     system: field,
     messages: messages.length === 0 ? messages : [...first, ...messages],
-    repairs: sortedRepairs([log.upToNow()]),
-    callIds: names.callIds(),
+    // Of a provider with ids of its own form there is one for every call: put together for whoever asks.
+    get repairs() {
+      return sortedRepairs([repairs]);
+    },
+    get callIds() {
+      return names.callIds();
+    },
     toolNames: names.toolNames,
   };
 }

@@ -9,7 +9,7 @@ import { foreignLog } from "./foreign-logs.ts";
 import { thirdReading } from "./third-reading.ts";
 
 /** Seeds of one run; a longer one is asked for by hand. */
-const count = Number(process.env["THROUGHLINE_SEEDS"] ?? 400);
+const count = Number(process.env["THROUGHLINE_SEEDS"] ?? 150);
 const first = Number(process.env["THROUGHLINE_FIRST_SEED"] ?? 1);
 /** The simulator is asked over HTTP, which is slow. */
 const everyNth = 20;

@@ -7,6 +7,7 @@ import { createProviderSimulator } from "@throughline/provider-simulator";
 import { randomLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 import { accepted } from "./third-reading.ts";
+import { runs } from "./test-runs.ts";
 
 const carryBlocks: ReadonlySet<string> = new Set(["compaction"]);
 const ownBlock = { type: "compaction", content: "What was said.", signature: "c2ln", encrypted_content: null };
@@ -135,7 +136,7 @@ describe("system messages inside the list and summaries of the provider's own", 
         const blockTypes = isOwn ? carryBlocks : new Set<string>();
         if (messages.length > 0) expect(validateAnthropic(messages, { allowsSystem: true, blockTypes })).toEqual([]);
       }),
-      { numRuns: 800 },
+      runs(400),
     );
   });
 });

@@ -10,6 +10,7 @@ import { limitContext, truncateResults } from "@throughline/history/window";
 import { randomLog, validLog } from "./random-logs.ts";
 import { openEnd } from "./sent-prefix.ts";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
+import { runs } from "./test-runs.ts";
 
 const targets = [...historyTargets.values()].map((target) => [target.name, target] as const);
 const anthropic = historyTargets.get("anthropic") as HistoryTarget;
@@ -47,7 +48,7 @@ describe.each(targets)("a history with limits, for %s", (_name, target) => {
           expect(history.render()).toEqual(target.render(limited));
         }
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -67,7 +68,7 @@ describe.each(targets)("a history with limits, for %s", (_name, target) => {
         expect(next.render()).toEqual(sent);
         expect(next.context()).toEqual(history.context());
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 });

@@ -7,6 +7,7 @@ import { historyTargets } from "@throughline/history/targets";
 import type { HistoryTarget } from "@throughline/history/targets";
 import { randomLog, validLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
+import { runs } from "./test-runs.ts";
 
 const targets = [...historyTargets.values()].map((target) => [target.name, target] as const);
 
@@ -22,7 +23,7 @@ describe.each(targets)("a history that grows, for %s", (_name, target) => {
           expect(history.render(), `messages after ${index + 1}`).toEqual(target.render(context));
         }
       }),
-      { numRuns: 150 },
+      runs(75),
     );
   });
 
@@ -46,7 +47,7 @@ describe.each(targets)("a history that grows, for %s", (_name, target) => {
         // Looked at again after all that came later.
         for (const [now, then] of seen) expect(JSON.stringify(now())).toBe(then);
       }),
-      { numRuns: 60 },
+      runs(30),
     );
   });
 
@@ -61,7 +62,7 @@ describe.each(targets)("a history that grows, for %s", (_name, target) => {
         const options = { system: "Be brief.", orphanResults: "text" } as const;
         expect(history.render()).toEqual(target.render(buildContext(records), options));
       }),
-      { numRuns: 150 },
+      runs(75),
     );
   });
 });

@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import { buildContext, renderAnthropic, renderText, validateAnthropic, walkBranch } from "@throughline/history";
 import type { AnthropicRendering, Context, RepairRule } from "@throughline/history";
 import { randomLog, validLog } from "./random-logs.ts";
+import { runs } from "./test-runs.ts";
 
-const runs = { numRuns: 1500 };
+/** Of each property. */
+const manyRuns = runs(500);
 
 /** Every text a model is sent, joined with characters no test text holds. */
 function sentText(rendering: AnthropicRendering): string {
@@ -52,7 +54,7 @@ describe("any log", () => {
         if (messages.length > 0)
           expect(validateAnthropic(messages, { allowsPrefill: trailingAssistant === "keep" })).toEqual([]);
       }),
-      runs,
+      manyRuns,
     );
   });
 
@@ -62,7 +64,7 @@ describe("any log", () => {
         const context = buildContext(records);
         expect(lostTexts(context, renderAnthropic(context))).toEqual([]);
       }),
-      runs,
+      manyRuns,
     );
   });
 
@@ -80,7 +82,7 @@ describe("any log", () => {
             .flatMap((message) => message.content.flatMap((block) => (block.type === "text" ? [block.text] : []))),
         );
       }),
-      runs,
+      manyRuns,
     );
   });
 
@@ -90,7 +92,7 @@ describe("any log", () => {
         const { path } = walkBranch(records, `r${place}`);
         expect(new Set(path.map((record) => record.seq)).size).toBe(path.length);
       }),
-      runs,
+      manyRuns,
     );
   });
 
@@ -107,7 +109,7 @@ describe("any log", () => {
             expect(seqs.includes(record.seq) !== isOmitted(record.seq), `seq ${record.seq}`).toBe(true);
         }
       }),
-      runs,
+      manyRuns,
     );
   });
 
@@ -119,7 +121,7 @@ describe("any log", () => {
         expect(renderAnthropic(buildContext(records), { trailingAssistant: "keep" })).toEqual(first);
         expect(JSON.stringify(records)).toBe(before);
       }),
-      { numRuns: 300 },
+      runs(150),
     );
   });
 
@@ -132,7 +134,7 @@ describe("any log", () => {
           expect(line).toMatch(/^$|^ {2}|^\[[A-Z][^\n]*\]: /);
         }
       }),
-      runs,
+      manyRuns,
     );
   });
 });
@@ -145,7 +147,7 @@ describe("a log in which nothing is wrong", () => {
         expect(rendering.repairs).toEqual([]);
         expect(rendering.callIds.size).toBe(0);
       }),
-      runs,
+      manyRuns,
     );
   });
 
@@ -164,7 +166,7 @@ describe("a log in which nothing is wrong", () => {
           before = messages;
         }
       }),
-      { numRuns: 200 },
+      runs(100),
     );
   });
 });

@@ -10,6 +10,7 @@ import { randomLog } from "./random-logs.ts";
 import { refusedRequests } from "./refusals.ts";
 import type { RefusedRequest } from "./refused-request.ts";
 import { accepted, anthropicBody, thirdReading } from "./third-reading.ts";
+import { runs } from "./test-runs.ts";
 
 /** Our own reading of a request. */
 function read({ target, model }: RefusedRequest, messages: readonly unknown[]): readonly Violation[] {
@@ -122,7 +123,7 @@ describe("a rendered history", () => {
           const messages = target?.render(buildContext(records), asked).messages ?? [];
           if (messages.length > 0) expect(await thirdReading(simulator, name, messages, undefined)).toBeNull();
         }),
-        { numRuns: 150 },
+        runs(75),
       );
     },
     60_000,

@@ -9,6 +9,7 @@ import { limitContext, truncateResults } from "@throughline/history/window";
 import type { TruncatedContext, Truncation } from "@throughline/history/window";
 import { randomLog } from "./random-logs.ts";
 import { openEnd } from "./sent-prefix.ts";
+import { runs } from "./test-runs.ts";
 
 const target = { provider: "anthropic", modelId: "one" };
 
@@ -83,7 +84,7 @@ describe.each(targets)("for %s", (_name, provider) => {
           before = expectToGoOn(call.isChanged ? "" : before, call);
         }
       }),
-      { numRuns: 300 },
+      runs(150),
     );
   });
 
@@ -100,7 +101,7 @@ describe.each(targets)("for %s", (_name, provider) => {
           cutBefore = call.context.cut?.metAtSeq;
         }
       }),
-      { numRuns: 150 },
+      runs(75),
     );
   });
 
@@ -123,7 +124,7 @@ describe.each(targets)("for %s", (_name, provider) => {
           before = expectToGoOn(call.isChanged || isEdited || limits.length > 1 ? "" : before, call);
         }
       }),
-      { numRuns: 150 },
+      runs(75),
     );
   });
 });

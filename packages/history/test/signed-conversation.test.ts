@@ -11,6 +11,7 @@ import type { History, HistoryWindow } from "@throughline/history/incremental";
 import type { HistoryTarget } from "@throughline/history/targets";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
 import { accepted } from "./third-reading.ts";
+import { runs } from "./test-runs.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -238,7 +239,7 @@ describe("a conversation with a service that signs and binds its thinking", () =
           const session = new LiveSession(model);
           for (const step of [...plan, "say" as const]) await session.play(step);
         }),
-        { numRuns: 60 },
+        runs(30),
       );
     },
     120_000,

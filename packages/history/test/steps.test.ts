@@ -1,13 +1,10 @@
-import process from "node:process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildContext } from "@throughline/history";
 import { createHistory } from "@throughline/history/incremental";
 import { historyTargets } from "@throughline/history/targets";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
-
-/** Logs of one run; a longer one is asked for by hand. */
-const numRuns = Number(process.env["THROUGHLINE_RUNS"] ?? 150);
+import { runs } from "./test-runs.ts";
 
 const model = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-4-5" };
 const said = (message: object): RecordSketch => ({ type: "message", message });
@@ -136,7 +133,7 @@ describe.each([...historyTargets.keys()])("steps in which nothing needs a repair
           expect(opened.render()).toEqual(expected);
         },
       ),
-      { numRuns },
+      runs(150),
     );
   });
 });

@@ -5,6 +5,7 @@ import type { Context, Rendering, RenderOptions, RepairRule } from "@throughline
 import { historyTargets } from "@throughline/history/targets";
 import type { HistoryTarget } from "@throughline/history/targets";
 import { randomLog, validLog } from "./random-logs.ts";
+import { runs } from "./test-runs.ts";
 
 const targets = [...historyTargets.values()].map((target) => [target.name, target] as const);
 
@@ -63,7 +64,7 @@ describe.each(targets)("any log for %s", (_name, target: HistoryTarget) => {
         const { messages } = target.render(context, asked);
         if (messages.length > 0) expect(target.validate(messages, modelOf(context, asked))).toEqual([]);
       }),
-      { numRuns: 700 },
+      runs(350),
     );
   });
 
@@ -73,7 +74,7 @@ describe.each(targets)("any log for %s", (_name, target: HistoryTarget) => {
         const context = buildContext(records);
         expect(lostTexts(context, target.render(context, asked))).toEqual([]);
       }),
-      { numRuns: 700 },
+      runs(350),
     );
   });
 
@@ -89,7 +90,7 @@ describe.each(targets)("any log for %s", (_name, target: HistoryTarget) => {
         const { repairs } = target.render(buildContext(records));
         expect(repairs.filter(({ rule }) => !shaping.has(rule))).toEqual([]);
       }),
-      { numRuns: 200 },
+      runs(100),
     );
   });
 
@@ -105,7 +106,7 @@ describe.each(targets)("any log for %s", (_name, target: HistoryTarget) => {
         const { callIds } = target.render(context);
         for (const original of callIds.values()) expect(logged.has(original)).toBe(true);
       }),
-      { numRuns: 200 },
+      runs(100),
     );
   });
 });

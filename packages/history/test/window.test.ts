@@ -5,6 +5,7 @@ import type { NeutralMessage } from "@throughline/history";
 import { limitContext, truncateResults } from "@throughline/history/window";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 import { validLog } from "./random-logs.ts";
+import { runs } from "./test-runs.ts";
 
 const ids = ({ messages }: { readonly messages: readonly NeutralMessage[] }): string[] =>
   messages.map(({ recordId }) => recordId);
@@ -70,7 +71,7 @@ describe("limitContext", () => {
         const { rule } = renderAnthropic(limited).repairs.find((repair) => repair.rule !== "user-merged") ?? {};
         expect(rule).toBe(limited.messages.at(-1)?.role === "assistant" ? "continuation-added" : undefined);
       }),
-      { numRuns: 500 },
+      runs(250),
     );
   });
 
