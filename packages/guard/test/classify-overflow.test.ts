@@ -1,3 +1,4 @@
+import process from "node:process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { classifyOverflow } from "@throughline/guard";
@@ -5,6 +6,8 @@ import { fillSlots, lexicon } from "../src/lexicon.ts";
 import { overflowRules } from "../src/overflow-rules.ts";
 import { lookAlikes, unseenOverflows } from "./unseen-wordings.ts";
 
+/** How many times as many cases the properties are tried on. */
+const factor = Number(process.env["THROUGHLINE_RUNS"] ?? 1);
 const tooLong = "prompt is too long: 210,000 tokens > 200,000 maximum";
 
 describe("classifying wordings made up for these tests", () => {
@@ -143,13 +146,13 @@ describe("classifying anything", () => {
           expect(classifyOverflow(value).overflow).toBeTypeOf("boolean");
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 200 * factor },
     );
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), fc.jsonValue({ maxDepth: 4 }), (text, json) => {
         expect(classifyOverflow({ message: `${text}${JSON.stringify(json)}`, cause: json }).kind).toBeDefined();
       }),
-      { numRuns: 300 },
+      { numRuns: 120 * factor },
     );
   });
 

@@ -1,4 +1,5 @@
 // Does one piece of work on a session and ends itself with SIGKILL at its n-th call of the store. Run by kill-steps.test.ts.
+import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
 import { createCompactor, createSummaryRetry, tokenMeasure } from "@throughline/compaction";
@@ -15,6 +16,9 @@ const [scheme, folder, work, calls, done] = process.argv.slice(2) as [
   string,
   string,
 ];
+
+// A process that is killed does not keep what it compiled by itself.
+flushCompileCache();
 
 function die(): never {
   process.kill(process.pid, "SIGKILL");

@@ -1,5 +1,6 @@
 // A process of its own that takes turns and says on stdout what happens, a line of JSON each.
 // node test/turn-process.ts <store> <path> <provider> <simulator url> <text> [leaseMs] [turns, which then wait in line]
+import { flushCompileCache } from "node:module";
 import process from "node:process";
 import type { ProviderSimulator } from "@throughline/provider-simulator";
 import { createSessions } from "@throughline/session";
@@ -7,6 +8,8 @@ import { openStore } from "./process-store.ts";
 import { providerCases } from "./provider-cases.ts";
 import { key } from "./session-fixture.ts";
 
+// A process that is killed does not keep what it compiled by itself.
+flushCompileCache();
 const [kind = "", path = "", provider = "", url = "", text = "", leaseMs = "30000", turns = "1"] =
   process.argv.slice(2);
 const say = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
