@@ -50,6 +50,14 @@ export async function forkSession(
   return store.fork.fork(from, to, { sessionId, ...(atSeq === undefined ? {} : { atSeq }) });
 }
 
+export interface CopyRecordsOptions {
+  readonly afterSeq?: number;
+  readonly beforeSeq?: number;
+  /** What each append patches the target's entry with, such as the time of the activity that is copied. */
+  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Copies records in batches that fit the target; seq, ids and lines stay. The target must stand at `afterSeq`.
  * Gives the number of records copied.
@@ -57,19 +65,20 @@ export async function forkSession(
 export async function copyRecords(
   from: { readonly store: SessionStore; readonly ref: SessionRef },
   to: { readonly store: SessionStore; readonly ref: SessionRef },
-  options: { readonly afterSeq?: number; readonly beforeSeq?: number; readonly signal?: AbortSignal } = {},
+  options: CopyRecordsOptions = {},
 ): Promise<number> {
+  const { entry, ...range } = options;
   const limits = to.store.capabilities.limits;
   let batch: SourcedDraft[] = [];
   let batchBytes = 0;
   let copied = 0;
   const flush = async (): Promise<void> => {
-    if (batch.length > 0) await to.store.append(to.ref, batch);
+    if (batch.length > 0) await to.store.append(to.ref, batch, entry === undefined ? {} : { entry });
     copied += batch.length;
     batch = [];
     batchBytes = 0;
   };
-  for await (const page of from.store.read(from.ref, { ...options, payload: "source" })) {
+  for await (const page of from.store.read(from.ref, { ...range, payload: "source" })) {
     for (const record of page.records) {
       // Half of the limit leaves room for what a store adds to a line.
       if (
