@@ -58,7 +58,7 @@ async function fill(store: SessionStore, folder: string): Promise<void> {
 /** All of a store, but for what is its own: revisions, and when it made and stored what. */
 async function picture(store: SessionStore): Promise<readonly unknown[]> {
   const { sessions } = await store.list({ state: "any", sort: "key", limit: 100 });
-  const shown = sessions.map(async ({ ref: at, sessionId, archived, entry, head }) => {
+  const shown = sessions.map(async ({ ref: at, sessionId, archived, entry, head, updatedAtMs }) => {
     const records: unknown[] = [];
     for await (const page of store.read(at, { payload: "source" })) {
       for (const { seq, id, source, record, side, isSourceCanonical } of page.records)
@@ -71,7 +71,7 @@ async function picture(store: SessionStore): Promise<readonly unknown[]> {
           isSourceCanonical,
         ]);
     }
-    return { at, sessionId, archived, entry, head, records };
+    return { at, sessionId, archived, entry, head, updatedAtMs, records };
   });
   return Promise.all(shown);
 }

@@ -110,7 +110,9 @@ async function copySession(
       details: { ...active, sessionId: found.sessionId },
     });
   }
-  const target = found ?? (await to.save(active, source.entry, { ifRevision: null }));
+  // A copy is no activity. The entry gets the time it was last active until all is there, then is as it was.
+  const activity = { updatedAt: source.updatedAtMs };
+  const target = found ?? (await to.save(active, { ...source.entry, ...activity }, { ifRevision: null }));
   await assertSameBeginning(from, to, source, target);
   const afterSeq = target.head.lastSeq;
   const copied =
@@ -118,7 +120,7 @@ async function copySession(
       ? await copyRecords(
           { store: from, ref: source.ref },
           { store: to, ref: target.ref },
-          { afterSeq, beforeSeq: source.head.lastSeq + 1, ...signalOf(options) },
+          { afterSeq, beforeSeq: source.head.lastSeq + 1, entry: activity, ...signalOf(options) },
         )
       : 0;
   const isSettled = target.archived ? false : await settle(to, source, target.ref);
@@ -132,17 +134,16 @@ async function copySession(
 async function settle(to: SessionStore, source: SessionState, ref: SessionRef): Promise<boolean> {
   const now = await to.load(ref);
   if (now === null) return false;
-  const isSameEntry = JSON.stringify(now.entry) === JSON.stringify(source.entry);
-  const isSameHead = now.head.headId === source.head.headId && now.head.windowSeq === source.head.windowSeq;
+  const { headId, windowSeq } = source.head;
+  const isSameHead = now.head.headId === headId && now.head.windowSeq === windowSeq;
   if (!isSameHead) {
-    const { headId, windowSeq } = source.head;
-    await to.append(ref, [], { rewindTo: headId, ...(windowSeq === null ? {} : { windowFromSeq: windowSeq }) });
+    const window = windowSeq === null ? {} : { windowFromSeq: windowSeq };
+    await to.append(ref, [], { rewindTo: headId, entry: { updatedAt: source.updatedAtMs }, ...window });
   }
-  if (!isSameEntry) {
-    const { revision } = (await to.load(ref)) ?? now;
+  const { entry, revision } = isSameHead ? now : ((await to.load(ref)) ?? now);
+  if (JSON.stringify(entry) !== JSON.stringify(source.entry))
     await to.save(ref, source.entry, { ifRevision: revision });
-  }
-  return !isSameEntry || !isSameHead;
+  return !isSameHead || JSON.stringify(now.entry) !== JSON.stringify(source.entry);
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS when the target has gone its own way */

@@ -40,7 +40,7 @@ async function filled(): Promise<SessionStore> {
 async function picture(store: SessionStore): Promise<unknown> {
   const { sessions } = await store.list({ state: "any", sort: "key" });
   return Promise.all(
-    sessions.map(async ({ ref, sessionId: id, archived, entry, head }) => {
+    sessions.map(async ({ ref, sessionId: id, archived, entry, head, updatedAtMs }) => {
       const records = await recordsOf(store, ref);
       return {
         ref,
@@ -48,6 +48,7 @@ async function picture(store: SessionStore): Promise<unknown> {
         archived,
         entry,
         head,
+        updatedAtMs,
         records: records.map(({ seq, id: recordId, source, record, isSourceCanonical }) => [
           seq,
           recordId,
@@ -72,6 +73,8 @@ describe("copySessions", () => {
   it("keeps seq, bytes, entries, heads and archives; a second run adds nothing", async () => {
     const from = await filled();
     const to = createMemoryStore();
+    // A copy made later is no activity of the session's.
+    await new Promise((done) => setTimeout(done, 5));
     expect(await copy(from, to)).toEqual([
       ["imported", 2, null],
       ["imported", 4, null],
