@@ -48,7 +48,7 @@ describe.each(targets)("a history with limits, for %s", (_name, target) => {
           expect(history.render()).toEqual(target.render(limited));
         }
       }),
-      runs(100),
+      runs(40),
     );
   });
 
@@ -68,7 +68,7 @@ describe.each(targets)("a history with limits, for %s", (_name, target) => {
         expect(next.render()).toEqual(sent);
         expect(next.context()).toEqual(history.context());
       }),
-      runs(100),
+      runs(40),
     );
   });
 });
