@@ -74,6 +74,6 @@ describe.skipIf(url === "")(
         const found = await listCheckpoints(store, sessionRef({ key }));
         expect(found.map(({ summary }) => summary)).toEqual(["They settled on JSON Lines for the importer."]);
       }
-    });
+    }, 180_000);
   },
 );

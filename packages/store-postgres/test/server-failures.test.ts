@@ -70,10 +70,9 @@ function smallDisk(megabytes: number): { readonly folder: string; grow(to: numbe
 /** A pool whose n-th statement finds its connection ended by the server: before it is sent, or while it runs. */
 function endingPool(
   inner: pg.Pool,
-  at: number,
   phase: "before" | "during",
-): { readonly pool: PostgresPool; sent: number } {
-  const counted = { sent: 0 };
+): { readonly pool: PostgresPool; at: number; sent: number } {
+  const counted = { at: 0, sent: 0 };
   const terminate = (client: pg.PoolClient): Promise<unknown> =>
     withClient(url, (other) =>
       other.query("SELECT pg_terminate_backend($1, 5000)", [Reflect.get(client, "processID")]),
@@ -90,7 +89,7 @@ function endingPool(
           off: client.off.bind(client),
           async query(query) {
             counted.sent += 1;
-            if (counted.sent !== at) return client.query(query);
+            if (counted.sent !== counted.at) return client.query(query);
             if (phase === "before") await terminate(client);
             const answer = client.query(query);
             if (phase === "during") await Promise.all([terminate(client), answer.catch(() => undefined)]);
@@ -150,30 +149,26 @@ describe.skipIf(url === "")(
         };
         const seen = new Set<string>();
         for (const phase of ["before", "during"] as const) {
+          const connections = endingPool(inner, phase);
+          const options = { pool: connections.pool, schema, migrate: false, notify: false, timeoutMs: 3000 };
+          const opened = createPostgresStore(options);
+          await opened.load(other);
           for (let at = 1; ; at++) {
-            const connections = endingPool(inner, at, phase);
-            const ending = createPostgresStore({
-              pool: connections.pool,
-              schema,
-              migrate: false,
-              notify: false,
-              timeoutMs: 3000,
-            });
+            Object.assign(connections, { at, sent: 0 });
             // Readying the store takes statements, too: with a load they are ended like the others.
-            connections.sent = Number.NEGATIVE_INFINITY;
-            if (name !== "load") await ending.load(other);
-            connections.sent = 0;
+            const ending = name === "load" ? createPostgresStore(options) : opened;
             const error: unknown = await run(ending).then(
               () => null,
               (reason: unknown) => reason,
             );
             if (error !== null && !(ThroughlineError.isInstance(error) && error.code === "STORE_UNREACHABLE"))
               throw error;
+            const { sent } = connections;
+            connections.at = 0;
             const now = await standing();
             expect(states).toContain(now);
             if (ThroughlineError.isInstance(error) && error.outcome === "not-applied") expect(now).toBe("a");
             seen.add(now);
-            await ending.close();
             if (now !== "a") {
               await withClient(url, (client) =>
                 client.query(
@@ -185,7 +180,7 @@ describe.skipIf(url === "")(
               await store.save(ref, { sessionId: "one" }, { ifRevision: null });
               await store.append(ref, [{ ...saying("a"), id: "id-a" }]);
             }
-            if (connections.sent < at) break;
+            if (sent < at) break;
           }
         }
         expect(seen).toContain(states.at(-1));
