@@ -18,7 +18,7 @@ export interface ConformanceCase {
   /** Whether the case applies to a store that declares this. @default to every store */
   readonly requires?: (capabilities: StoreCapabilities) => boolean;
   readonly needs?: readonly ConformanceAbility[];
-  /** True when the demand holds for payloads that are kept as they are, so that the run under a codec leaves it out. */
+  /** True when the demand holds for payloads that are kept as they are, or says nothing of them: the run under a codec leaves it out. */
   readonly withoutCodec?: boolean;
   /** Throws when the demand is not met. */
   run(context: CaseContext): Promise<void>;
