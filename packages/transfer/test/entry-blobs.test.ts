@@ -164,12 +164,12 @@ describe("large fields of an entry that is imported", () => {
   });
 
   it("are counted by nobody in a dry run, and one larger than a commit takes stays in the entry", async () => {
-    const huge = { prompt: "x".repeat(5_000_000) };
+    const huge = { prompt: "x".repeat(200_000) };
     using folder = fixtureFolder({
       [`${sessions}/sessions.json`]: JSON.stringify({ [ref.key]: { ...entry, skillsSnapshot: huge } }),
       [`${sessions}/${sessionId}.jsonl`]: transcript,
     });
-    const store = createMemoryStore();
+    const store = createMemoryStore({ limits: { recordBytes: 1_000_000, batchBytes: 1_200_000 } });
     const [dry] = await importAll(store, folder.at("state"), { dryRun: true });
     expect(dry).toMatchObject({ state: "imported", records: 5 });
     await importAll(store, folder.at("state"));
