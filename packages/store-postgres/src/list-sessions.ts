@@ -26,8 +26,8 @@ export async function listSessions(scene: StoreScene, query: ListQuery): Promise
   return { sessions, nextCursor: plan.cursorAt(position) };
 }
 
-/** The statement of a query; null when nothing can fit it. Exported for the test that looks at its plan. */
-export function listStatement(schema: string, query: ListQuery, plan: ListPlan): Statement | null {
+/** The statement of a query; null when nothing can fit it. */
+function listStatement(schema: string, query: ListQuery, plan: ListPlan): Statement | null {
   const { namespace = "", agentId, state = "active", keyPrefix = "", sinceMs, untilMs } = query;
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
