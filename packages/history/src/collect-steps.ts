@@ -125,7 +125,7 @@ function claims(items: readonly ReplayItem[]): Claims {
 }
 
 /** What a step is made of. Everything in it is clean. */
-export function stepItems({ reply, results, place }: StepItem): [AssistantItem, ...ResultItem[]] {
+function stepItems({ reply, results, place }: StepItem): [AssistantItem, ...ResultItem[]] {
   const { recordId, responseId, stopReason } = reply;
   const told = { recordId, place, isFailed: false, isSummary: false, isFragment: false, responseId, stopReason };
   const item: AssistantItem = { kind: "assistant", ...told, blocks: [], kept: [] };
