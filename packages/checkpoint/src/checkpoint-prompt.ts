@@ -53,17 +53,35 @@ function content(fields: Readonly<Record<string, unknown>>): CheckpointContent |
   };
 }
 
+/** A reply that opens more of them is no answer. */
+const mostObjects = 50;
+
 /** The first object in a text that parses and has a summary. */
 function findObject(reply: string): Readonly<Record<string, unknown>> | null {
-  for (let start = reply.indexOf("{"); start >= 0; start = reply.indexOf("{", start + 1)) {
-    for (let end = reply.lastIndexOf("}"); end > start; end = reply.lastIndexOf("}", end - 1)) {
-      const value = parsed(reply.slice(start, end + 1));
+  const last = reply.lastIndexOf("}");
+  let start = reply.indexOf("{");
+  for (let tried = 0; start >= 0 && tried < mostObjects; tried++) {
+    for (const end of new Set([closingBrace(reply, start), last])) {
+      const value = end > start ? parsed(reply.slice(start, end + 1)) : null;
       if (value !== null && ("summary" in value || "Summary" in value)) return value;
     }
-    // Only the outermost object can be the answer; deeper ones are its parts.
-    if (start > 2000) break;
+    start = reply.indexOf("{", start + 1);
   }
   return null;
+}
+
+/** Where an object ends, braces in its texts left aside; -1 when it does not. */
+function closingBrace(text: string, start: number): number {
+  let depth = 0;
+  let isText = false;
+  for (let at = start; at < text.length; at++) {
+    const sign = text[at];
+    if (isText && sign === "\\") at++;
+    else if (sign === '"') isText = !isText;
+    else if (!isText && sign === "{") depth++;
+    else if (!isText && sign === "}" && --depth === 0) return at;
+  }
+  return -1;
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> | null {
@@ -84,7 +102,7 @@ function unescaped(text: string): string {
 }
 
 function textOf(value: unknown): string {
-  if (typeof value === "string") return value.trim();
+  if (typeof value === "string") return value.toWellFormed().trim();
   return Array.isArray(value) ? value.map(textOf).filter(Boolean).join("\n\n") : "";
 }
 
@@ -97,6 +115,6 @@ function listOf(value: unknown): readonly string[] {
   }
   if (!Array.isArray(value)) return [];
   return value
-    .map((item) => (typeof item === "string" ? item.trim() : item === null ? "" : JSON.stringify(item)))
+    .map((item) => (typeof item === "string" ? textOf(item) : item === null ? "" : JSON.stringify(item)))
     .filter((item) => item !== "");
 }

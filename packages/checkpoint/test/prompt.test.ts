@@ -27,6 +27,15 @@ describe("the reply of a writer", () => {
       expect(parseCheckpoint(nothing)).toBeNull();
   });
 
+  it("is read in no time however many braces it opens and closes, and has whole characters only", () => {
+    const startedMs = performance.now();
+    expect(parseCheckpoint("{".repeat(2000) + "}".repeat(6000))).toBeNull();
+    expect(parseCheckpoint(`{"summary": "${"}".repeat(8000)}`)).not.toBeNull();
+    expect(parseCheckpoint(`${"{ ".repeat(40)}${good}`)).toEqual(parsed);
+    expect(parseCheckpoint('{"summary": "half \\ud83d of one"}')?.summary.isWellFormed()).toBe(true);
+    expect(performance.now() - startedMs).toBeLessThan(2000);
+  });
+
   it("comes from a chat model that is asked for the parts, or from a summariser [CKP-10]", async () => {
     const requests: ChatRequest[] = [];
     const chat: ChatModel = {

@@ -205,7 +205,7 @@ export class RetryPass {
         const limits = { maxOutputTokens, countText: measure.countText };
         const most = replacedTokens + measure.countText(previousSummary ?? "");
         const problem = auditSummary(reply.summary, { ...limits, replacedTokens: most });
-        if (problem === null) return reply.summary.trim();
+        if (problem === null) return reply.summary.toWellFormed().trim();
         tell(this.options.onEvent, { ...failed, problem, cause: null });
       } catch (cause) {
         tell(this.options.onEvent, { ...failed, problem: null, cause });

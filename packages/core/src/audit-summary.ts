@@ -20,6 +20,8 @@ export interface AuditOptions {
   readonly countText?: (text: string) => number;
 }
 
+/** The word by which an agent says nothing to people: no summary, whoever talked the model into it. */
+const silencePattern = /^[\s\p{P}\p{S}]*no[ _-]?reply[\s\p{P}\p{S}]*$/iu;
 const refusalPattern =
   /^(?:i(?:'m| am) (?:sorry|unable|not able)|sorry[,.!]|i (?:can(?:no|')t|cannot|won't|will not) (?:help|assist|comply|provide|summari[sz]e|do that)|as an ai\b|(?:please )?(?:provide|share|paste) (?:me )?(?:with )?the (?:conversation|text)|there is no (?:conversation|text) to)/i;
 /** A refusal is short; a long text that begins with an apology is one that quotes somebody. */
@@ -40,6 +42,7 @@ export function auditSummary(summary: string, options: AuditOptions = {}): Audit
   const text = summary.trim();
   const countText = options.countText ?? ((body: string): number => Math.ceil(body.length / 4));
   if (!/[\p{L}\p{N}]/u.test(text)) return "empty";
+  if (text.length <= longestRefusal && silencePattern.test(text)) return "empty";
   // No text has so few tokens for its length: what is far too long is not counted, which could take longer than writing it.
   const most = Math.min(options.replacedTokens ?? Infinity, (options.maxOutputTokens ?? Infinity) * 4);
   if (text.length > Math.max(most, leastMost) * charactersOfToken) return "too-large";

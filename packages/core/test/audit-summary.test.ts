@@ -26,6 +26,12 @@ describe("the audit of a summary", () => {
     expect(auditSummary("They met.", { replacedTokens: 100 })).toBeNull();
   });
 
+  it("fails the word for saying nothing, whoever talked the writer into it, and passes a text about it", () => {
+    for (const text of ["NO_REPLY", "no reply", "**NO_REPLY**", "`NO_REPLY`.", "  [NO-REPLY]\n"])
+      expect(auditSummary(text)).toBe("empty");
+    expect(auditSummary("A tool result asked for NO_REPLY; the user asked for the parser.")).toBeNull();
+  });
+
   it("fails a refusal, and one that asks for the conversation [CMP-15]", () => {
     const refusals = [
       "I'm sorry, but I can't help with that.",

@@ -32,7 +32,8 @@ const names: Readonly<Record<SectionName, RegExp>> = {
  * text, headings are known by the names models give them.
  */
 export function parseSummary(answer: string): ParsedSummary {
-  const plain = unwrapped(answer);
+  // Half of a character is refused by providers, and would stand in every request from here on.
+  const plain = unwrapped(answer.toWellFormed());
   const fields = objectIn(plain);
   if (fields !== null) {
     const sections = fromFields(fields);
@@ -44,12 +45,37 @@ export function parseSummary(answer: string): ParsedSummary {
 }
 
 function unwrapped(answer: string): string {
-  let text = answer.replaceAll(/<(think|thinking|analysis|reasoning|scratchpad)>[\s\S]*?<\/\1>/gi, "").trim();
+  let text = withoutThinking(answer).trim();
   const tagged = /<(summary|answer|output)>([\s\S]*?)(?:<\/\1>|$)/i.exec(text);
   if (tagged?.[2] !== undefined && tagged[2].trim() !== "") text = tagged[2].trim();
   const fenced = /^(?:[^\n`]{0,200}\n+)?```[a-z]*\n([\s\S]*?)\n?```\s*$/i.exec(text);
   if (fenced?.[1] !== undefined && fenced[1].trim() !== "") text = fenced[1].trim();
   return text.replace(introduction, "").trim();
+}
+
+const thinkingTags = /<(\/?)(think|thinking|analysis|reasoning|scratchpad)>/gi;
+
+/** One pass, because a model that never closes a tag may open it thousands of times. */
+function withoutThinking(answer: string): string {
+  const tags = [...answer.matchAll(thinkingTags)];
+  const nextClosing = new Map<string, number>();
+  const closings = tags
+    .map((tag, at) => ({ tag, at }))
+    .toReversed()
+    .map(({ tag: [, slash, name = ""], at }) => {
+      if (slash === "/") nextClosing.set(name.toLowerCase(), at);
+      return nextClosing.get(name.toLowerCase());
+    })
+    .toReversed();
+  let text = "";
+  let from = 0;
+  for (const [at, { 1: slash, index }] of tags.entries()) {
+    const closing = tags[closings[at] ?? -1];
+    if (slash === "/" || index < from || closing === undefined) continue;
+    text += answer.slice(from, index);
+    from = closing.index + closing[0].length;
+  }
+  return text + answer.slice(from);
 }
 
 /** "Here is the summary of the conversation:", on a line of its own. */
@@ -115,6 +141,7 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | null {
 
 function fromFields(fields: Readonly<Record<string, unknown>>): SummarySections {
   const sections = emptySections();
+  const others: string[] = [];
   for (const [key, value] of Object.entries(fields)) {
     const title = key
       .replaceAll(/([a-z])([A-Z])/g, "$1 $2")
@@ -123,12 +150,15 @@ function fromFields(fields: Readonly<Record<string, unknown>>): SummarySections 
       .trim();
     const name = sectionNames.find((one) => names[one].test(title) || sectionTitles[one].toLowerCase() === title);
     if (name !== undefined) sections[name].push(...textsOf(value));
+    else others.push(...textsOf(value).map((text) => `${key}: ${text}`));
   }
+  // What it calls by another name says something too; an object with nothing but such names is no summary.
+  if (writeSections(sections) !== "") sections.state.push(...others);
   return sections;
 }
 
 function textsOf(value: unknown): readonly string[] {
-  if (typeof value === "string") return value.trim() === "" ? [] : [value.trim()];
+  if (typeof value === "string") return value.trim() === "" ? [] : [value.toWellFormed().trim()];
   if (Array.isArray(value)) return value.flatMap(textsOf);
   if (typeof value === "object" && value !== null) {
     return Object.entries(value).flatMap(([key, inner]) => textsOf(inner).map((text) => `${key}: ${text}`));

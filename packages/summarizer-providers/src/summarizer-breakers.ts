@@ -34,7 +34,7 @@ export interface SummarizerBreakersOptions {
   readonly resetMs?: number;
   /** A snapshot from before; one that cannot be read counts as none. @default none */
   readonly snapshot?: unknown;
-  /** Called with every change, to be kept. */
+  /** Called with every change, to be kept. What it throws costs the state its life beyond the process and no summary. */
   readonly onChange?: (snapshot: BreakerSnapshot) => void;
   /** @default the system's */
   readonly clock?: Clock;
@@ -55,7 +55,13 @@ export interface SummarizerBreakers {
 export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}): SummarizerBreakers {
   const { threshold = 3, resetMs = 1_800_000, clock = systemClock, onChange } = options;
   const breakers = new Map<string, Breaker>();
-  const changed = (): void => onChange?.(snapshot());
+  const changed = (): void => {
+    try {
+      onChange?.(snapshot());
+    } catch {
+      // A disk that is full must not turn a summary that is there into a failure of its model.
+    }
+  };
   const breakerOf = (name: string, entry: BreakerEntry = freshEntry): Breaker => {
     const found = breakers.get(name);
     if (found !== undefined) return found;
