@@ -27,7 +27,7 @@ async function* reading(store: SessionStore, { signal }: Asked): Findings {
 }
 
 /** A store that is checked by reading it, and never has anything to repair. */
-export function soundMaintenance(inner: SessionStore): MaintenanceFacet {
+function soundMaintenance(inner: SessionStore): MaintenanceFacet {
   return {
     verify: (asked = {}) => reading(inner, asked),
     repair: (asked = {}) => reading(inner, asked),
