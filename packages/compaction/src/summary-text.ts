@@ -50,10 +50,32 @@ const kinds: readonly {
   { label: "Ids", share: 0.02, separator: ", ", items: ({ identifiers }) => identifiers },
 ];
 
+/** How much of a first request is shown, by what there is room for. */
+const requestLengths: readonly number[] = [160, 120, 90, 60, 40];
+
 function lineOf(firstRequest: string | null): readonly string[] {
   if (firstRequest === null) return [];
   const line = firstRequest.replaceAll(/\s+/g, " ");
   return [line.length <= 160 ? line : `${line.slice(0, 159)}…`.toWellFormed()];
+}
+
+/** A request that is too long for its room keeps its beginning: without it nobody knows what all of this was for. */
+function requestLine(
+  label: string,
+  line: string,
+  roomTokens: number,
+  countText: (text: string) => number,
+): string | null {
+  const cuts = requestLengths.map((most) =>
+    line.length <= most
+      ? line
+      : `${line
+          .slice(0, most - 1)
+          .toWellFormed()
+          .trimEnd()}…`,
+  );
+  const fitting = cuts.find((cut) => countText(`${label}: ${cut}\n`) <= roomTokens);
+  return fitting === undefined ? null : `${label}: ${fitting}`;
 }
 
 function detailLines(options: SummaryTextOptions): readonly string[] {
@@ -66,16 +88,19 @@ function detailLines(options: SummaryTextOptions): readonly string[] {
   for (const { label, share, separator, items } of kinds) {
     const room = Math.min(left, Math.floor(maxDetailTokens * share) + carried);
     const list = items(details);
+    const [request] = label === "First request" ? list.filter((item) => !seen.includes(item)) : [];
     const line =
-      label === "Files"
-        ? pathLine(list, new Set(details.modifiedFiles), seen, room, countText)
-        : fittingLine(
-            label,
-            list.filter((item) => !seen.includes(item)),
-            separator,
-            room,
-            countText,
-          );
+      request !== undefined
+        ? requestLine(label, request, room, countText)
+        : label === "Files"
+          ? pathLine(list, new Set(details.modifiedFiles), seen, room, countText)
+          : fittingLine(
+              label,
+              list.filter((item) => !seen.includes(item)),
+              separator,
+              room,
+              countText,
+            );
     const cost = line === null ? 0 : countText(`${line}\n`);
     carried = Math.max(0, room - cost);
     left -= cost;
