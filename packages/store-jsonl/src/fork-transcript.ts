@@ -8,7 +8,7 @@ import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { readLine } from "./read-pages.ts";
 import type { StoreContext } from "./store-context.ts";
-import { encodeStoredLine, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
+import { encodeStoredLine, type LineOwner, type StoredLine, type StoreEnvelope } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface ForkCopy {
@@ -88,9 +88,9 @@ function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: U
   const plain = context.codec.isCoded ? null : plainLine(bytes, seq);
   if (plain !== null) return plain;
   const { head, content } = readLine(from.transcript, seq, bytes);
-  const { envelope, actualCrc } = head as { readonly envelope?: StoreEnvelope; readonly actualCrc?: number };
+  const { envelope, actualCrc } = head as Partial<Pick<StoredLine, "envelope" | "actualCrc">>;
   const { record, source, isSourceCanonical } = content();
-  const isDamaged = envelope === undefined ? isUnreadable(record) : head.crc !== null && head.crc !== actualCrc;
+  const isDamaged = envelope === undefined ? isUnreadable(record) : head.crc !== null && head.crc !== actualCrc?.();
   if (isDamaged)
     throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(from.path)} is damaged.`, {
       path: from.path,

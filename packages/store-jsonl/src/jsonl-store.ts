@@ -11,7 +11,7 @@ import { AgentSessions } from "./agent-sessions.ts";
 import { appendEntry } from "./append-entry.ts";
 import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } from "./append-records.ts";
 import { DerivedFiles } from "./derived-files.ts";
-import { afterCommit, withFileErrors } from "./file-work.ts";
+import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listAgent } from "./list-agent.ts";
@@ -124,7 +124,8 @@ class JsonlStore implements core.SessionStore {
     let cursor: PageCursor | null = null;
     for (let left = limit; left > 0; this.#begin(options.signal)) {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
-      const row: SessionRow | null = sessionId === null ? await agent.locate(ref) : agent.locateId(sessionId);
+      const row: SessionRow | null =
+        sessionId === null ? await this.#track(() => agent.locate(ref)) : agent.locateId(sessionId);
       if (row === null) throw rules.sessionNotFound(ref);
       ({ sessionId } = row);
       const held = agent.hold(row);
@@ -232,6 +233,10 @@ class JsonlStore implements core.SessionStore {
     this.#underWay.add(running);
     try {
       return await running;
+    } catch (error) {
+      // A folder nobody may look into can fail any look at it; a caller is owed the same words for each.
+      const { syscall, path = this.#options.root } = error as NodeJS.ErrnoException;
+      throw syscall === undefined ? error : fileError(error, path, "unknown");
     } finally {
       this.#underWay.delete(running);
     }

@@ -1,6 +1,7 @@
 import type { ReadPayload, RecordFor } from "@throughline/core";
-import { createLineSplitter, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { createLineSplitter } from "@throughline/openclaw-format";
 import type { HeldSession } from "./append-records.ts";
+import { ownLine } from "./own-line.ts";
 import type { Page, PageBounds } from "./read-pages.ts";
 import { decodeStoredLine, type StoredLine } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
@@ -49,13 +50,12 @@ export function readForward<Payload extends ReadPayload>(
     position += bytes.length;
     for (const line of splitter.push(bytes)) {
       if (records.length >= mostRecords || pageBytes >= bounds.pageBytes) return page();
-      const source = decodeLine(line.bytes);
-      const { text, envelope } = typeof source === "string" ? detachEnvelope(source) : { text: "", envelope: null };
-      if (line.byteOffset === 0 && envelope?.seq === 0) continue;
-      if (envelope?.seq !== seq + records.length) return null;
-      const own = decodeStoredLine(text, envelope, codec, owner, source.length === line.bytes.length);
+      const read = ownLine(line.bytes);
+      if (line.byteOffset === 0 && read?.envelope.seq === 0) continue;
+      if (read?.envelope.seq !== seq + records.length) return null;
+      const own = decodeStoredLine(read, codec, owner);
       if (own === null) return null;
-      records.push(give(envelope.seq, own));
+      records.push(give(read.envelope.seq, own));
       pageBytes += line.sizeBytes + 1;
       byteOffset = line.byteOffset + line.sizeBytes + 1;
     }

@@ -7,9 +7,10 @@ import type {
   SourcedRecord,
   StoredRecord,
 } from "@throughline/core";
-import { createLineSplitter, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
+import { ownLine } from "./own-line.ts";
 import { readForward, type PageCursor } from "./read-forward.ts";
 import type { SessionRow } from "./session-row.ts";
 import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
@@ -150,20 +151,16 @@ export function readLine(
   seq: number,
   bytes: Uint8Array,
 ): { readonly head: LineHead; readonly content: () => LinePayload } {
-  const source = decodeLine(bytes);
-  const { text, envelope } = typeof source === "string" ? detachEnvelope(source) : { text: "", envelope: null };
+  const line = ownLine(bytes);
   const { codec, owner } = transcript.options;
-  const own =
-    envelope === null || envelope.seq === 0
-      ? null
-      : decodeStoredLine(text, envelope, codec, owner, source.length === bytes.length);
-  if (own !== null) return { head: own, content: () => own.payload() };
+  const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
+  if (own !== null) return { head: own, content: own.payload };
   const meaning = transcript.meanings.get(seq);
   if (transcript.base !== null) throw new NeedsWholeTranscript();
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
   return {
     head: foreignHead(record, bytes.length),
-    content: () => ({ record, source, isSourceCanonical: meaning === undefined }),
+    content: () => ({ record, source: decodeLine(bytes), isSourceCanonical: meaning === undefined }),
   };
 }
 

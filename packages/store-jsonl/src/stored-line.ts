@@ -8,6 +8,7 @@ import {
 } from "@throughline/core";
 import { lineBytes, type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
+import type { OwnLine } from "./own-line.ts";
 
 /** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
 export interface StoreEnvelope extends LineEnvelope {
@@ -71,7 +72,7 @@ export interface LinePayload {
 export interface StoredLine extends LineHead {
   readonly envelope: StoreEnvelope;
   /** Of what the envelope's checksum was made of; a page is read without it. */
-  readonly actualCrc: number;
+  actualCrc(): number;
   payload(): LinePayload;
 }
 
@@ -141,21 +142,13 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
   return {
     line: attachEnvelope(text, envelope),
     text,
-    stored: { ...head, envelope, actualCrc: envelope.crc, payload: () => payload },
+    stored: { ...head, envelope, actualCrc: () => envelope.crc, payload: () => payload },
   };
 }
 
-/**
- * Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. `isAscii`: the
- * line is known to have as many bytes as characters, which need not be counted then.
- */
-export function decodeStoredLine(
-  text: string,
-  envelope: StoreEnvelope,
-  codec: LineCodec,
-  owner: LineOwner,
-  isAscii: boolean = false,
-): StoredLine | null {
+/** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */
+export function decodeStoredLine(line: OwnLine, codec: LineCodec, owner: LineOwner): StoredLine | null {
+  const { text, envelope, isAscii } = line;
   const parsed = parseObject(text);
   if (parsed === null) return null;
   if (envelope.enc !== undefined) return codedLine(parsed as unknown as SessionRecord, envelope, codec, owner);
@@ -165,13 +158,19 @@ export function decodeStoredLine(
     envelope.source ?? (envelope.sourceBase64 === undefined ? text : fromBase64(envelope.sourceBase64));
   const isOwnText = envelope.source === undefined && envelope.sourceBase64 === undefined;
   const payload = { record, source, isSourceCanonical: isOwnText && record === parsed };
+  const { id, parentId, type } = record;
+  // Member by member, as every record that is read comes by here.
   return {
-    ...headOf(record, envelope),
+    id,
+    parentId,
+    type,
+    tsMs: timeOf(record),
+    storedAtMs: envelope.at ?? null,
+    crc: envelope.crc ?? null,
+    envelope,
     side: isSideRecord(record),
     bytes: isOwnText && isAscii ? text.length : sizeOf(source),
-    get actualCrc() {
-      return crc32(text);
-    },
+    actualCrc: () => crc32(text),
     payload: () => payload,
   };
 }
@@ -180,10 +179,16 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
   const coded = fromBase64(envelope.enc ?? "");
   const { id } = record;
   return {
-    ...headOf(record, envelope),
+    id,
+    parentId: record.parentId,
+    type: record.type,
+    tsMs: timeOf(record),
+    storedAtMs: envelope.at ?? null,
+    crc: envelope.crc ?? null,
+    envelope,
     side: envelope.side ?? false,
     bytes: envelope.bytes ?? 0,
-    actualCrc: crc32(coded),
+    actualCrc: () => crc32(coded),
     payload() {
       const text = utf8(codec.coder.decode(coded, { ...owner, id, part: "record" }));
       const plain = parseDecoded(text, "record", id) as SessionRecord;
@@ -198,20 +203,9 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
   };
 }
 
-function headOf(
-  record: SessionRecord,
-  envelope: StoreEnvelope,
-): Pick<StoredLine, "id" | "parentId" | "type" | "tsMs" | "storedAtMs" | "crc" | "envelope"> {
+function timeOf(record: SessionRecord): number | null {
   const tsMs = Date.parse(record.timestamp);
-  return {
-    id: record.id,
-    parentId: record.parentId,
-    type: record.type,
-    tsMs: Number.isFinite(tsMs) ? tsMs : null,
-    storedAtMs: envelope.at ?? null,
-    crc: envelope.crc ?? null,
-    envelope,
-  };
+  return Number.isFinite(tsMs) ? tsMs : null;
 }
 
 /**

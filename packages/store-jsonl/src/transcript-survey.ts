@@ -102,8 +102,8 @@ function survey(
   if (bytes.at(-1) === 0x0d) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
   const envelope = detached.envelope as StoreEnvelope | null;
   if (envelope !== null && envelope.seq > 0 && typeof source === "string") {
-    const stored = decodeStoredLine(detached.text, envelope, codec, owner);
-    if (stored?.crc != null && stored.crc !== stored.actualCrc)
+    const stored = decodeStoredLine({ text: detached.text, envelope, isAscii: false }, codec, owner);
+    if (stored?.crc != null && stored.crc !== stored.actualCrc())
       report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
     else if (isFull) stored?.payload();
   }

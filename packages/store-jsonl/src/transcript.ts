@@ -10,7 +10,6 @@ import { nextUpdatedAtMs, RememberedAppends } from "@throughline/core/store";
 import {
   createTranscriptReader,
   decodeLine,
-  detachEnvelope,
   type SplitLine,
   type TranscriptReader,
 } from "@throughline/openclaw-format";
@@ -24,6 +23,7 @@ import {
   type EncodedLine,
 } from "./stored-line.ts";
 import { fileError } from "./file-work.ts";
+import { ownLine } from "./own-line.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
@@ -170,34 +170,24 @@ export class Transcript {
   }
 
   #feedLine(split: SplitLine): void {
-    const source = decodeLine(split.bytes);
-    const detached = typeof source === "string" ? detachEnvelope(source) : null;
-    const envelope = detached?.envelope ?? null;
+    const line = ownLine(split.bytes);
     this.#lineCount++;
-    if (envelope?.seq === 0 && this.#lineCount === 1 && this.base === null) {
+    if (line?.envelope.seq === 0 && this.#lineCount === 1 && this.base === null) {
       this.isHeaderOurs = true;
       this.endBytes = endOf(split);
       return;
     }
-    const own =
-      detached === null || envelope === null || envelope.seq === 0
-        ? null
-        : decodeStoredLine(
-            detached.text,
-            envelope,
-            this.options.codec,
-            this.options.owner,
-            source.length === split.bytes.length,
-          );
-    if (own === null && !split.isTerminated && !isCompleteJson(source))
+    const { codec, owner } = this.options;
+    const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
+    if (own === null && !split.isTerminated && !isCompleteJson(decodeLine(split.bytes)))
       return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
-    if (own !== null && detached !== null) this.#feedOwn(own, split, detached.text);
+    if (own !== null && line !== null) this.#feedOwn(own, split, line.text);
     else this.#feedForeign(split);
     this.isOpenEnded = !split.isTerminated;
   }
 
   #feedOwn(line: StoredLine, split: SplitLine, text: string): void {
-    if (line.crc !== null && line.crc !== line.actualCrc)
+    if (line.crc !== null && line.crc !== line.actualCrc())
       this.#report("CHECKSUM_MISMATCH", `Record ${line.id} does not fit its checksum.`, split.byteOffset, line.id);
     const [index, count] = line.envelope.batch ?? [1, 1];
     if (index !== this.#batch.length + 1 || (this.#batch[0]?.stored.envelope.batch?.[1] ?? count) !== count)

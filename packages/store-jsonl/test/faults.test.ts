@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef } from "@throughline/core";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles, type FileFacts } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
@@ -200,5 +200,45 @@ describe("permissions and paths", () => {
     expect(await store.load(mainRef)).toBeNull();
     expect(filesBelow(root)).toEqual([]);
     await store.close();
+  });
+
+  it("says of a folder it may not look into what it is, whatever is asked", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const sessions = `${root}/agents/main/sessions`;
+    const facts = (path: string): FileFacts | null => {
+      if (!path.startsWith(`${sessions}/`)) return nodeFiles.facts(path);
+      throw Object.assign(new Error("permission denied"), { code: "EACCES", syscall: "lstat", path });
+    };
+    await using store = createJsonlStore({ root, files: { ...nodeFiles, facts } });
+    const code = "STORE_READ_ONLY";
+    await expect(store.load(mainRef)).rejects.toMatchObject({ code });
+    await expect(store.list()).rejects.toMatchObject({ code });
+    await expect(store.append(mainRef, [userDraft("x")])).rejects.toMatchObject({ code });
+    await expect(store.read(mainRef)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code });
+    await expect(
+      store
+        .read(sessionRef({ key: "agent:main:other" }))
+        [Symbol.asyncIterator]()
+        .next(),
+    ).rejects.toMatchObject({
+      code,
+    });
+  });
+
+  it("appends through every name of a transcript, and redacts what is the session's", async () => {
+    const root = newFolder();
+    await using store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("one")]);
+    linkSync(transcriptOf(root), `${root}/second-name`);
+    const { records } = await store.append(mainRef, [userDraft("secret")]);
+    expect(readFileSync(`${root}/second-name`)).toEqual(readFileSync(transcriptOf(root)));
+    await store.redact(mainRef, [records[0]?.id ?? ""], { reason: "asked" });
+    expect(readFileSync(transcriptOf(root), "utf8")).not.toContain("secret");
+    // What somebody linked elsewhere is a copy of theirs by now; the session goes on without it.
+    await store.append(mainRef, [userDraft("after")]);
+    expect(readFileSync(`${root}/second-name`, "utf8")).not.toContain("after");
+    const state = await store.load(mainRef);
+    expect(state?.head.lastSeq).toBe(3);
   });
 });
