@@ -172,6 +172,10 @@ describe("a folder that OpenClaw uses", () => {
     writeFileSync(lock, JSON.stringify({ pid: dead, createdAt }));
     await store.append(mainRef, [userDraft("after a dead owner")]);
     expect(existsSync(lock)).toBe(false);
+    // The number of a process that ended may be another's by now: this one did not begin when the owner did.
+    writeFileSync(lock, JSON.stringify({ pid: process.pid, createdAt, starttime: 1 }));
+    await store.append(mainRef, [userDraft("after an owner whose number was given away")]);
+    expect(existsSync(lock)).toBe(false);
     await store.close();
   });
 
