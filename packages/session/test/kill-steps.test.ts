@@ -14,7 +14,6 @@ import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
 import { killedRef as ref, summaryOf, talk, type KilledWork } from "./kill-steps-scene.ts";
 import { openStore } from "./process-store.ts";
 import { allRecords, lostMessages } from "./whole-turn-scene.ts";
-import { workerEnvironment } from "./worker-environment.ts";
 
 type Scheme = "sqlite" | "jsonl";
 
@@ -52,7 +51,6 @@ function runUntil(scheme: Scheme, folder: string, work: KilledWork, calls: numbe
   const given = [scheme, folder, work, String(calls), String(isDone)];
   const ended = spawnSync(process.execPath, ["--conditions=@throughline/source", worker, ...given], {
     encoding: "utf8",
-    env: workerEnvironment,
     timeout: 60_000,
   });
   if (ended.signal === "SIGKILL") return "killed";

@@ -12,7 +12,6 @@ import { explainCalls, rebuildCall } from "@throughline/session/explain";
 import { openStore } from "./process-store.ts";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { allRecords, key, outline } from "./session-fixture.ts";
-import { workerEnvironment } from "./worker-environment.ts";
 
 interface Line {
   readonly is: string;
@@ -54,7 +53,6 @@ function take(
   const script = fileURLToPath(new URL("./turn-process.ts", import.meta.url));
   const given = [store, folder, provider.name, simulator.url, "Write a lot", String(leaseMs), String(turns)];
   const child = spawn(process.execPath, [script, ...given], {
-    env: workerEnvironment,
     stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);

@@ -1,13 +1,9 @@
 import { mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { afterEach } from "vitest";
 import { refOf } from "./append-drafts.ts";
-
-// Processes that tests start compile the sources once for all of them: most of what they cost.
-process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "throughline-compile-cache");
 
 const folders: string[] = [];
 
