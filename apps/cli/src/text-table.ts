@@ -28,7 +28,7 @@ export function layoutTable(
   const cells = rows.map((row) => columns.map((_, index) => terminalSafeLine(row[index] ?? "")));
   if (width === null) return cells.map((row) => ({ text: row.join("\t"), isHeading: false }));
   const widths = columns.map(({ title }, index) =>
-    Math.max(cellWidth(title), ...cells.map((row) => cellWidth(row[index] ?? ""))),
+    cells.reduce((widest, row) => Math.max(widest, cellWidth(row[index] ?? "")), cellWidth(title)),
   );
   const shown = fitColumns(columns, widths, width);
   const line = (row: readonly string[]): string =>

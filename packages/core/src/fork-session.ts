@@ -50,7 +50,7 @@ export async function forkSession(
   return store.fork.fork(from, to, { sessionId, ...(atSeq === undefined ? {} : { atSeq }) });
 }
 
-export interface CopyRecordsOptions {
+interface CopyRecordsOptions {
   readonly afterSeq?: number;
   readonly beforeSeq?: number;
   /** What each append patches the target's entry with, such as the time of the activity that is copied. */

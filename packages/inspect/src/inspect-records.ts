@@ -52,18 +52,16 @@ export function inspectRecords(records: readonly StoredRecord[], headId: string 
     if (!hasErrorCode(error, "RECORD_FROM_NEWER_VERSION")) throw error;
     const newer = records.find(({ record }) => isFromNewerVersion(record));
     const message = `${error.message}; no context is built until this program is upgraded`;
-    findings.push(createFinding("UNKNOWN_TYPE", message, { recordId: newer?.id ?? null }));
-    return findings;
+    return [...findings, createFinding("UNKNOWN_TYPE", message, { recordId: newer?.id ?? null })];
   }
-  findings.push(...context.findings);
+  const rewrites: Finding[] = [];
   for (const { rule, recordId } of renderAnthropic(context).repairs) {
     const rewritten = repairFindings.get(rule);
     if (rewritten === undefined) continue;
     const [code, what] = rewritten;
-    findings.push(createFinding(code, `record ${recordId} ${what}`, { recordId }));
+    rewrites.push(createFinding(code, `record ${recordId} ${what}`, { recordId }));
   }
-  findings.push(...inspectReplays(context));
-  return findings;
+  return [...findings, ...context.findings, ...rewrites, ...inspectReplays(context)];
 }
 
 /** What a single record shows by itself. */

@@ -16,7 +16,7 @@ import type { SessionRow } from "./session-row.ts";
 import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
 import { foreignHead, type Transcript } from "./transcript.ts";
 
-export interface PageSpan {
+interface PageSpan {
   readonly fromSeq: number;
   readonly toSeq: number;
 }
