@@ -102,6 +102,10 @@ const table = {
     severity: "error",
     remedy: "What was written after the backup is only in the damaged file, which is kept beside the store.",
   },
+  TAIL_CONTINUED: {
+    severity: "info",
+    remedy: "Nothing to do: the line is taken as it is now; what was imported of it before is kept and left out.",
+  },
   TAIL_TORN: {
     severity: "warning",
     remedy: "Nothing to do: the line was never acknowledged; its bytes are kept aside.",
