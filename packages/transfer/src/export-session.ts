@@ -11,6 +11,7 @@ import {
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import type { ExportOptions } from "./export-types.ts";
+import { supersededCount } from "./continued-line.ts";
 import { noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
 
 /** Bytes are handed out in pieces of about this size. */
@@ -51,8 +52,9 @@ async function* exportedParts(
   const receipts = receiptChain(state.entry);
   const { lastSeq, headId } = state.head;
   const [newest] = receipts;
-  const tracker = new HeadTracker(newest === undefined ? 0 : newest.recordCount + noteSeqs(newest).length);
+  const tracker = new HeadTracker(newest);
   const notes = new Set(receipts.flatMap(noteSeqs));
+  const continued = new Map(receipts.flatMap((receipt) => receipt.continued ?? []).map((line) => [line.id, line]));
   let lastLineSeq = lastSeq;
   while (notes.has(lastLineSeq)) lastLineSeq -= 1;
   // The bytes of an imported file are all there is to it; a session of ours gets the header its own file has.
@@ -67,11 +69,18 @@ async function* exportedParts(
     for (const stored of page.records) {
       if (notes.has(stored.seq)) continue;
       tracker.take(stored);
+      const growth = isExact ? continued.get(stored.id) : undefined;
+      if (growth !== undefined && growth.rest === undefined) {
+        const reason = "the beginning of a line that was imported while it was being written; the whole line follows";
+        options.onRemark?.({ seq: stored.seq, id: stored.id, what: "left-out", reason });
+        continue;
+      }
       const line = isExact ? stored.source : versionThreeLine(stored, state, options, needsHeader);
       if (line === null) continue;
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
       yield encodeLine(line);
+      if (growth?.rest !== undefined) yield encodeLine(growth.rest);
       if (!isExact || stored.seq < lastLineSeq || !hasOpenEnd(receipts, lastLineSeq)) yield lineFeed;
     }
   }
@@ -79,11 +88,17 @@ async function* exportedParts(
   if (tracker.needsLeaf(headId)) yield* addedLeaf(state, options, tracker.lastTimestamp);
 }
 
+/** How many records an import has made, those included that stand for no line, or for none any more. */
+function importedRecords(receipt: ImportReceipt): number {
+  return receipt.recordCount + noteSeqs(receipt).length + supersededCount(receipt);
+}
+
 /** Whether the imported file ended at this record without a line feed, and nothing came after it. */
 function hasOpenEnd(receipts: readonly ImportReceipt[], lastLineSeq: number): boolean {
   return receipts.some((receipt) => {
     const notesBefore = noteSeqs(receipt).filter((seq) => seq < lastLineSeq).length;
-    return !receipt.endsWithLineFeed && receipt.recordCount + notesBefore === lastLineSeq;
+    const linesSeq = receipt.recordCount + supersededCount(receipt) + notesBefore;
+    return !receipt.endsWithLineFeed && linesSeq === lastLineSeq;
   });
 }
 
@@ -101,11 +116,14 @@ class HeadTracker {
   private readonly mainOfSide = new Map<string, string | null>();
   /** Records up to this one came from a file. */
   private readonly importedSeq: number;
+  /** Where the import found the head: a leaf row may name what is not there. */
+  private readonly statedHeadId: string | null | undefined;
   private isUntouched = true;
   private importedHeadId: string | null = null;
 
-  constructor(importedSeq: number) {
-    this.importedSeq = importedSeq;
+  constructor(receipt: ImportReceipt | undefined) {
+    this.importedSeq = receipt === undefined ? 0 : importedRecords(receipt);
+    this.statedHeadId = receipt?.headId;
   }
 
   take({ record, side, seq }: SourcedRecord): void {
@@ -128,7 +146,8 @@ class HeadTracker {
 
   /** A file that came from elsewhere and was not added to finds its head as it did before. */
   needsLeaf(headId: string | null): boolean {
-    if (this.isUntouched && headId === this.importedHeadId) return false;
+    const { statedHeadId = this.importedHeadId } = this;
+    if (this.isUntouched && headId === statedHeadId) return false;
     return headId !== this.headId || headId !== this.leafId;
   }
 }

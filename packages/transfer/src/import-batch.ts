@@ -10,6 +10,10 @@ export interface BatchPlace {
   readonly headBefore: string | null;
   readonly headAfter: string | null;
   readonly receipt: ImportReceipt;
+  /** The receipt the batch goes on from. */
+  readonly storedReceipt: ImportReceipt;
+  /** Whether the session was there before this import. */
+  readonly isBegunBefore: boolean;
   /** The activity time to state; 0: none is known. */
   readonly updatedAtMs: number;
   /** Whether the source's window still means the same records. */
@@ -69,15 +73,16 @@ export class ImportBatch {
   }
 
   appendOptions(place: BatchPlace, { durability, signal }: ImportOptions): AppendOptions {
-    const { headBefore, headAfter, receipt, updatedAtMs, isSeqKept, patch } = place;
+    const { headBefore, headAfter, receipt, storedReceipt, updatedAtMs, isSeqKept, patch } = place;
+    const { lineCount, sizeBytes, sha256 } = storedReceipt;
+    const mayMeet = headAfter === headBefore || place.isBegunBefore;
     const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
     return {
       entry: { ...this.entryPatch, ...patch, ...updatedAt, importedFrom: receipt },
       expect: { head: headBefore },
-      // Two imports at once: what leaves the head where it is, such as a header alone, is not kept apart by it.
-      ...(headAfter === headBefore && this.drafts.length > 0
-        ? { idempotencyKey: `import ${receipt.lineCount} ${receipt.sha256}` }
-        : {}),
+      // Two imports at once: what leaves the head where it is, such as a header alone or half a line, is not kept apart by
+      // it. The key says what the batch goes on from, so that only one goes on from there.
+      ...(mayMeet && this.drafts.length > 0 ? { idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}` } : {}),
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
       ...(this.windowSeq === null || !isSeqKept ? {} : { windowFromSeq: this.windowSeq }),
       ...(durability === undefined ? {} : { durability }),

@@ -1,4 +1,5 @@
 import type { SessionEntry } from "@throughline/core";
+import type { ContinuedLine } from "./continued-line.ts";
 
 /**
  * What an entry says of the file its session came from, in the field `importedFrom`. Written in the same commit as the
@@ -20,8 +21,12 @@ export interface ImportReceipt {
   readonly endsWithLineFeed: boolean;
   /** True when the file began with a header of ours, which is no record. */
   readonly hasOwnHeader?: boolean;
+  /** Where those lines put the head. Absent in receipts of before it was kept. */
+  readonly headId?: string | null;
   /** Where blobs of the entry lie: records that no line of the file stands for. @default none */
   readonly notes?: { readonly fromSeq: number; readonly count: number };
+  /** Lines that went on after they had been imported. `recordCount` counts only what stands for a line now. @default none */
+  readonly continued?: readonly ContinuedLine[];
   /** The transcript's path as the source's index stated it. */
   readonly sessionFile?: string;
   /** The key the source's index stated, when the session could not have it. */

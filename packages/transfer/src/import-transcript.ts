@@ -1,14 +1,17 @@
 import { createHash, type Hash } from "node:crypto";
 import {
+  createFinding,
+  hasErrorCode,
   patchEntry,
   ThroughlineError,
   updateEntry,
+  type AppendResult,
+  type Finding,
   type SessionRef,
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
 import { splitBlobs, type SplitEntry } from "@throughline/core/entries";
-import { quote } from "@throughline/core/store";
 import {
   createLineSplitter,
   createTranscriptReader,
@@ -17,9 +20,18 @@ import {
   type TranscriptLine,
   type TranscriptReader,
 } from "@throughline/openclaw-format";
+import {
+  growthOf,
+  maxRestBytes,
+  supersededCount,
+  supersededPieces,
+  type ContinuedLine,
+  type LineGrowth,
+} from "./continued-line.ts";
 import { hashPrefix } from "./hash-prefix.ts";
 import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { ImportBatch } from "./import-batch.ts";
+import { importOvertaken, sourceChanged } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
 import type { SourceFile } from "./node/source-files.ts";
@@ -51,6 +63,9 @@ const ordinary: ReadonlySet<string> = new Set([
   "HEADER_INVALID",
 ]);
 
+const tornRemedy =
+  "Nothing to do: its bytes are kept. If its program is still writing, import again: the line is then taken whole.";
+
 class ImportRun {
   private readonly store: SessionStore;
   private readonly source: TranscriptSource;
@@ -61,6 +76,10 @@ class ImportRun {
   private ref: SessionRef;
   private state: SessionState | null;
   private receipt: ImportReceipt;
+  /** As the store has it. */
+  private storedReceipt: ImportReceipt;
+  /** Whether an earlier run, or another one that is under way, began the session. */
+  private readonly isBegunBefore: boolean;
   private readonly batch: ImportBatch;
   private splitEntry: SplitEntry<Readonly<Record<string, unknown>>> | null = null;
   private headBefore: string | null = null;
@@ -74,6 +93,9 @@ class ImportRun {
   private recordCount: number;
   /** Lines an earlier run has read. */
   private readonly knownLines: number;
+  /** The last of those goes on: what is found in it from this finding on is new. */
+  private findingsOfRest = Infinity;
+  private readonly findings: Finding[] = [];
 
   constructor(store: SessionStore, source: TranscriptSource, target: ImportTarget, options: ImportOptions) {
     this.store = store;
@@ -84,6 +106,8 @@ class ImportRun {
     this.state = target.state;
     this.receipt =
       (target.state === null ? null : receiptOf(target.state.entry)) ?? firstReceipt(source, target.refusedKey);
+    this.storedReceipt = this.receipt;
+    this.isBegunBefore = target.state !== null;
     this.recordCount = this.receipt.recordCount;
     this.knownLines = this.receipt.lineCount;
     const { limits } = store.capabilities;
@@ -144,6 +168,7 @@ class ImportRun {
   }
 
   private async readFile(file: SourceFile): Promise<void> {
+    const pieces = supersededPieces(this.receipt);
     const splitter = createLineSplitter({ maxLineBytes: this.store.capabilities.limits.recordBytes });
     let chunkStart = 0;
     for await (const chunk of file.chunks()) {
@@ -154,39 +179,38 @@ class ImportRun {
         const end = line.byteOffset + line.sizeBytes + 1;
         this.hash.update(chunk.subarray(hashedTo, end - chunkStart));
         hashedTo = end - chunkStart;
-        await this.take(line, end);
+        await this.take(line, end, pieces.get(this.lineCount + 1));
       }
       this.hash.update(chunk.subarray(hashedTo));
       chunkStart += chunk.length;
     }
     const last = splitter.end();
-    if (last !== null) await this.take(last, file.sizeBytes);
+    if (last !== null) await this.take(last, file.sizeBytes, pieces.get(this.lineCount + 1));
     this.reader.finish();
     await this.flush(file.sizeBytes, last === null);
     this.progress(file.sizeBytes);
   }
 
-  private async take(split: SplitLine, endBytes: number): Promise<void> {
+  private async take(split: SplitLine, endBytes: number, pieces: readonly ContinuedLine[] = []): Promise<void> {
     this.lineCount++;
-    const known = this.reader.findings.length;
-    const { byteOffset, sizeBytes, isTerminated } = split;
-    const line = this.reader.push(decodeLine(split.bytes), {
-      line: this.lineCount,
-      byteOffset,
-      sizeBytes,
-      isTerminated,
-    });
+    const { sizeBytes, isTerminated } = split;
+    const { recordBytes } = this.store.capabilities.limits;
+    // Each claimed an id when it was imported.
+    for (const piece of pieces) this.read(split, piece.sizeBytes);
     if (this.lineCount <= this.knownLines) {
-      this.passOver(line, endBytes);
-      return;
+      const growth = growthOf(split, this.lineCount, this.receipt, recordBytes);
+      if (growth === null) return this.passOver(this.read(split));
+      if (!this.isTakenAgain(split, growth)) return;
     }
+    const known = this.reader.findings.length;
+    const line = this.read(split);
     // A header of ours is no record.
     if (line.envelope?.seq === 0) {
       this.receipt = { ...this.receipt, hasOwnHeader: true };
       return;
     }
     this.lines++;
-    if (sizeBytes > this.store.capabilities.limits.recordBytes) {
+    if (sizeBytes > recordBytes) {
       this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });
       return;
     }
@@ -199,14 +223,44 @@ class ImportRun {
     if (this.batch.isFull) await this.flush(endBytes, isTerminated);
   }
 
+  /** Reads the line, or its beginning as it was when it was imported. */
+  private read({ bytes, byteOffset, isTerminated, ...whole }: SplitLine, sizeBytes = whole.sizeBytes): TranscriptLine {
+    const isWhole = sizeBytes === whole.sizeBytes;
+    const place = { line: this.lineCount, byteOffset, sizeBytes, isTerminated: isTerminated && isWhole };
+    return this.reader.push(decodeLine(isWhole ? bytes : bytes.subarray(0, sizeBytes)), place);
+  }
+
   /** A line an earlier run has read: only the reader needs it. */
-  private passOver(line: TranscriptLine, endBytes: number): void {
+  private passOver(line: TranscriptLine): void {
     // A store of ours may have moved the head without a record, which the lines do not show.
     this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
-    const isLast = this.lineCount === this.knownLines;
-    // Without its line feed the last line may have been half of one.
-    if (isLast && !this.receipt.endsWithLineFeed && endBytes - 1 !== this.receipt.sizeBytes)
-      throw this.changed("its last line, which had no end, goes on");
+  }
+
+  /**
+   * A line an earlier run has read to where it ended then. True when it is to be taken as it is now, behind the record of
+   * its beginning; false when that record stands for it still.
+   * @throws {ThroughlineError} SOURCE_CHANGED
+   */
+  private isTakenAgain(split: SplitLine, { sizeBytes, hasRecord, rest }: LineGrowth): boolean {
+    const { lineCount: line } = this;
+    const others = (this.receipt.continued ?? []).filter((one) => one.line !== line || one.rest === undefined);
+    if (hasRecord && rest !== null) {
+      if (rest.length > maxRestBytes) throw this.changed("its last line, which had no end, goes on with white space");
+      const whole = this.read(split);
+      this.passOver(whole);
+      this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: whole.record.id, rest }] };
+      return false;
+    }
+    if (hasRecord) {
+      const piece = this.read(split, sizeBytes);
+      this.passOver(piece);
+      this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
+      this.recordCount--;
+    }
+    this.findingsOfRest = this.reader.findings.length;
+    const message = `The line had ${sizeBytes} bytes when it was imported and goes on: it is taken again as it is now.`;
+    this.findings.push(createFinding("TAIL_CONTINUED", message, { ...this.place, line, byteOffset: split.byteOffset }));
+    return true;
   }
 
   private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
@@ -214,7 +268,8 @@ class ImportRun {
     const { batch, lineCount, recordCount } = this;
     if (endBytes === this.receipt.sizeBytes && batch.drafts.length === 0) return;
     const sha256 = this.hash.copy().digest("hex");
-    const read = { sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed };
+    const { headId } = this.reader;
+    const read = { sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed, headId };
     const receipt = this.withNotes({ ...this.receipt, ...read }, (this.state?.head.lastSeq ?? 0) + 1);
     this.receipt = this.options.dryRun === true ? receipt : await this.write(receipt);
     this.records += batch.drafts.length - batch.notes.length;
@@ -225,18 +280,42 @@ class ImportRun {
 
   /** The receipt that is now in the store. */
   private async write(receipt: ImportReceipt): Promise<ImportReceipt> {
-    const { store, ref, batch, headBefore, updatedAtMs } = this;
-    const isSeqKept = this.lost.length === 0 && receipt.notes === undefined;
-    const patch = this.blobPlaces(receipt);
-    const place = { headBefore, headAfter: this.reader.headId, receipt, updatedAtMs, isSeqKept, patch };
-    const { records } = await store.append(ref, batch.drafts, batch.appendOptions(place, this.options));
+    const { store, ref, batch } = this;
+    if (batch.drafts.length === 0 && this.reader.headId === this.headBefore) return await this.writeReceipt(receipt);
+    const { records } = await this.append(receipt);
     const [first] = records;
     const actual = first === undefined ? receipt : this.withNotes(receipt, first.seq);
-    if (actual.notes?.fromSeq === receipt.notes?.fromSeq) return receipt;
+    if (actual.notes?.fromSeq === receipt.notes?.fromSeq) return (this.storedReceipt = receipt);
     // Somebody else's side record came first.
     const corrected = { ...this.blobPlaces(actual), importedFrom: actual };
     await updateEntry(store, ref, (entry) => patchEntry(entry, corrected));
-    return actual;
+    return (this.storedReceipt = actual);
+  }
+
+  private async append(receipt: ImportReceipt): Promise<AppendResult> {
+    const { store, ref, batch, headBefore, updatedAtMs, storedReceipt, isBegunBefore } = this;
+    const isSeqKept = this.lost.length === 0 && receipt.notes === undefined && supersededCount(receipt) === 0;
+    const patch = this.blobPlaces(receipt);
+    const headAfter = this.reader.headId;
+    const place = { headBefore, headAfter, receipt, updatedAtMs, isSeqKept, patch, storedReceipt, isBegunBefore };
+    try {
+      return await store.append(ref, batch.drafts, batch.appendOptions(place, this.options));
+    } catch (error) {
+      if (!hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) throw error;
+      throw importOvertaken(this.place, error);
+    }
+  }
+
+  /** What leaves the head alone, and has no record to be known by, is written only upon the receipt it goes on from. */
+  private async writeReceipt(receipt: ImportReceipt): Promise<ImportReceipt> {
+    const { sizeBytes, sha256, lineCount } = this.storedReceipt;
+    await updateEntry(this.store, this.ref, (entry) => {
+      const now = receiptOf(entry);
+      if (now?.sizeBytes !== sizeBytes || now.sha256 !== sha256 || now.lineCount !== lineCount)
+        throw importOvertaken(this.place);
+      return patchEntry(entry, { importedFrom: receipt });
+    });
+    return (this.storedReceipt = receipt);
   }
 
   /** The receipt that says where the notes of this batch are, when its first record has that seq. */
@@ -267,8 +346,12 @@ class ImportRun {
   private result(state: ImportSource["state"]): ImportSource {
     const { path, format, isArchived } = this.source;
     // What an earlier run has read it has also reported.
-    const found = this.reader.findings.filter(({ line }) => line === null || line > this.knownLines);
-    const findings = [...this.source.findings, ...this.target.findings, ...found];
+    const found = this.reader.findings.filter(
+      ({ line }, at) =>
+        line === null || line > this.knownLines || (line === this.knownLines && at >= this.findingsOfRest),
+    );
+    const told = found.map((finding) => (finding.code === "TAIL_TORN" ? { ...finding, remedy: tornRemedy } : finding));
+    const findings = [...this.source.findings, ...this.target.findings, ...this.findings, ...told];
     const sessionId = this.state?.sessionId ?? this.source.sessionId;
     const { lines, records, repaired, lost } = this;
     return {
@@ -306,11 +389,11 @@ class ImportRun {
     }
   }
 
+  private get place(): { readonly path: string; readonly key: string } {
+    return { path: this.source.path, key: this.ref.key };
+  }
+
   private changed(why: string): ThroughlineError {
-    const { path } = this.source;
-    return new ThroughlineError("SOURCE_CHANGED", `${quote(path)} was imported before, and ${why}.`, {
-      outcome: "not-applied",
-      details: { path, key: this.ref.key, importedBytes: this.receipt.sizeBytes },
-    });
+    return sourceChanged(this.place, this.receipt.sizeBytes, why);
   }
 }

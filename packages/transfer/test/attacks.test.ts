@@ -73,7 +73,7 @@ describe("a transcript that is cut", () => {
   );
   const bytes = Buffer.from(whole);
 
-  it("at any byte gives every whole line, and later what is new or a reason why not [MIG-09, MIG-10]", async () => {
+  it("at any byte gives every whole line, and later what is new [MIG-09, MIG-10]", async () => {
     using folder = fixtureFolder();
     const path = folder.at("s.jsonl");
     const options = { from: "openclaw", key } as const;
@@ -93,13 +93,9 @@ describe("a transcript that is cut", () => {
       writeFileSync(path, bytes);
       const [second] = await importAll(store, path, options);
       outcomes.add(`${second?.state ?? ""} ${second?.error?.code ?? ""}`);
-      const after = await exported(store, refOf(first), "jsonl");
-      // What was half a line cannot become the whole of it: the log is append-only.
-      if (second?.error != null)
-        expect([after, second.error.message]).toEqual([before, expect.stringMatching(/had no end/)]);
-      else expect(after).toBe(bytes.toString("latin1"));
+      expect(await exported(store, refOf(first), "jsonl")).toBe(bytes.toString("latin1"));
     }
-    expect([...outcomes].toSorted()).toEqual(["grown ", "imported ", "refused SOURCE_CHANGED", "unchanged "]);
+    expect([...outcomes].toSorted()).toEqual(["grown ", "imported ", "unchanged "]);
   });
 });
 

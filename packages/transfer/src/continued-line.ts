@@ -1,0 +1,67 @@
+import { createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine } from "@throughline/openclaw-format";
+import type { ImportReceipt } from "./import-receipt.ts";
+
+/**
+ * A line that had no line feed yet when it was imported, and went on afterwards: its program was in the middle of writing
+ * it. The record made of its beginning stays in the log, which is append-only.
+ */
+export interface ContinuedLine {
+  /** From 1. */
+  readonly line: number;
+  /** How much of it there was. */
+  readonly sizeBytes: number;
+  /** The record made of that. */
+  readonly id: string;
+  /**
+   * White space that came after a whole record: the record stands for the line as before, and an export adds this. Absent:
+   * another record stands for the whole line, and an export of the exact bytes leaves this one out.
+   */
+  readonly rest?: string;
+}
+
+/** Of white space behind a record so much is kept in the entry. */
+export const maxRestBytes = 1024;
+
+/** The lines of a file, by number, of which beginnings were imported that no longer stand for them; the oldest first. */
+export function supersededPieces(receipt: ImportReceipt): ReadonlyMap<number, readonly ContinuedLine[]> {
+  return Map.groupBy(superseded(receipt), ({ line }) => line);
+}
+
+/** How many records stand for no line any more, because another one stands for the whole of it. */
+export function supersededCount(receipt: ImportReceipt): number {
+  return superseded(receipt).length;
+}
+
+function superseded({ continued = [] }: ImportReceipt): readonly ContinuedLine[] {
+  return continued.filter(({ rest }) => rest === undefined);
+}
+
+/** What has become of a line that was imported without its end. */
+export interface LineGrowth {
+  /** How much of the line the record in the store stands for. */
+  readonly sizeBytes: number;
+  /** Whether the store has a record of it: not of a line too long, nor of a header of ours. */
+  readonly hasRecord: boolean;
+  /** What was added to a record that was whole and still is; null when the line is another record now, or none. */
+  readonly rest: string | null;
+}
+
+/** Looks at the last line of a receipt as it is now. Null when it is what it was, its line feed aside. */
+export function growthOf(split: SplitLine, line: number, receipt: ImportReceipt, maxBytes: number): LineGrowth | null {
+  const importedBytes = receipt.sizeBytes - split.byteOffset;
+  const isGrown = line === receipt.lineCount && !receipt.endsWithLineFeed && split.sizeBytes > importedBytes;
+  if (!isGrown) return null;
+  const kept = receipt.continued?.find((one) => one.line === line && one.rest !== undefined);
+  const sizeBytes = kept?.sizeBytes ?? importedBytes;
+  if (sizeBytes > maxBytes) return { sizeBytes, hasRecord: false, rest: null };
+  const before = glance(split.bytes.subarray(0, sizeBytes));
+  const isRecord = before.unparsed === null && split.sizeBytes <= maxBytes && glance(split.bytes).unparsed === null;
+  // Behind a whole JSON object only white space leaves it one.
+  const rest = isRecord ? Buffer.from(split.bytes.subarray(sizeBytes)).toString("latin1") : null;
+  return { sizeBytes, hasRecord: before.envelope?.seq !== 0, rest };
+}
+
+/** The line by itself: what it refers to does not matter. */
+function glance(bytes: Uint8Array): TranscriptLine {
+  return createTranscriptReader({ maxLineBytes: Infinity }).push(decodeLine(bytes), { line: 1, byteOffset: 0 });
+}
