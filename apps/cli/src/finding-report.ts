@@ -16,8 +16,8 @@ export function createFindingReport(output: Output): FindingReport {
   return {
     findings,
     add: async (found) => {
-      findings.push(...found);
       for (const finding of found) {
+        findings.push(finding);
         if (output.isJson) await output.object({ kind: "finding", ...finding });
         else {
           await output.line(findingText(finding));

@@ -45,7 +45,7 @@ function firstKeptSeq(records: readonly StoredRecord[], headId: string | null): 
     if (!omitted.some(({ reason }) => reason === "summarized" || reason === "reset")) return 0;
     const boundarySeq = records.find(({ id }) => id === summaryId)?.seq ?? 0;
     const kept = messages.filter(({ recordId }) => recordId !== summaryId).map(({ seq }) => seq);
-    return kept.length > 0 ? Math.min(...kept) : boundarySeq;
+    return kept.length > 0 ? kept.reduce((least, seq) => Math.min(least, seq)) : boundarySeq;
   } catch (error) {
     // What a newer version wrote can be shown even though no context may be built from it.
     if (hasErrorCode(error, "RECORD_FROM_NEWER_VERSION")) return 0;

@@ -50,4 +50,9 @@ describe("times", () => {
     expect(ageText(1_600_000_000_000, 1_700_000_000_000)).toBe("2020-09-13");
     expect([timeText(null), timeText(9e15), timeText(0)]).toEqual(["-", "-", "1970-01-01 00:00:00"]);
   });
+
+  it("has any number of rows", () => {
+    const rows = Array.from({ length: 200_000 }, (_, index) => [String(index)]);
+    expect(layoutTable([{ title: "N", align: "right" }], rows, 40).at(-1)?.text).toBe("199999");
+  });
 });

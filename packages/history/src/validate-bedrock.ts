@@ -154,9 +154,10 @@ class ConverseCheck extends ViolationList {
   private pairs(message: WireFields, index: number): void {
     const results = idsOf(message, "toolResult");
     const called = idsOf(this.messages[index - 1], "toolUse");
-    const open = called.filter((id) => !results.includes(id));
+    const [answered, asked] = [new Set(results), new Set(called)];
+    const open = called.filter((id) => !answered.has(id));
     if (open.length > 0) this.unanswered(open, index);
-    const isTooMany = results.some((id) => !called.includes(id)) || new Set(results).size !== results.length;
+    const isTooMany = results.some((id) => !asked.has(id)) || answered.size !== results.length;
     if (isTooMany)
       this.fail(
         "result-asked-for",

@@ -58,7 +58,8 @@ class MistralCheck extends ViolationList {
     if (this.wanted.length !== this.given.length) {
       this.fail("call-answered", path, "Not the same number of function calls and responses");
     }
-    const unknown = this.given.find((id) => !this.wanted.includes(id));
+    const wanted = new Set(this.wanted);
+    const unknown = this.given.find((id) => !wanted.has(id));
     if (unknown !== undefined)
       this.fail("result-asked-for", path, `Unexpected tool call id ${unknown} in tool results`);
     if (new Set(this.given).size !== this.given.length)

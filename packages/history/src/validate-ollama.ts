@@ -17,6 +17,8 @@ export function validateOllama(messages: readonly unknown[]): readonly Violation
 class OllamaCheck extends ViolationList {
   /** Names of calls not answered yet, in order. */
   private open: string[] = [];
+  /** So many of them have their result. */
+  private answered = 0;
 
   message(message: unknown, index: number): void {
     const path = `messages.${index}`;
@@ -76,7 +78,7 @@ class OllamaCheck extends ViolationList {
   }
 
   private answer(message: WireFields, path: string): void {
-    const expected = this.open.shift();
+    const expected = this.open[this.answered++];
     if (expected === undefined) this.fail("result-asked-for", path, "a tool message follows no call");
     else if (message["tool_name"] !== undefined && message["tool_name"] !== expected)
       this.fail(
@@ -87,8 +89,10 @@ class OllamaCheck extends ViolationList {
   }
 
   private unanswered(index: number): void {
-    if (this.open.length > 0)
-      this.fail("call-answered", `messages.${index}`, `no tool message for the calls of ${this.open.join(", ")}`);
+    const left = this.open.slice(this.answered);
+    if (left.length > 0)
+      this.fail("call-answered", `messages.${index}`, `no tool message for the calls of ${left.join(", ")}`);
     this.open = [];
+    this.answered = 0;
   }
 }
