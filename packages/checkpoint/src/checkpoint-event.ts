@@ -1,6 +1,24 @@
 import type { SessionRef } from "@throughline/core";
 
-/** What happens to a session's checkpoints, for those who watch. A listener that throws disturbs nothing. */
+/** Why there is no new checkpoint. */
+export type NoCheckpointReason =
+  /** Nothing was said since the one before, or since the compaction before. */
+  | "nothing-new"
+  /** Another process is making one. */
+  | "in-the-making"
+  /** There are no writers. */
+  | "no-writers"
+  /** Another process was faster, and none is due any more. */
+  | "not-due"
+  /** This process slept past its time, and another has taken the job over: what it made is dropped. */
+  | "overtaken"
+  /** The session was reset meanwhile: what was said before is none of the new one's. */
+  | "reset";
+
+/**
+ * What happens to a session's checkpoints, for those who watch. After `started` comes one of `written`, `dropped` and
+ * `failed`. A listener that throws disturbs nothing.
+ */
 export type CheckpointEvent =
   | {
       readonly name: "checkpoint.started";
@@ -14,6 +32,8 @@ export type CheckpointEvent =
       readonly recordId: string;
       readonly writer: string;
     }
+  /** It came to nothing, and nothing is wrong: another process has the job or was faster, or the session was reset. */
+  | { readonly name: "checkpoint.dropped"; readonly ref: SessionRef; readonly reason: NoCheckpointReason }
   | {
       readonly name: "checkpoint.writer-failed";
       readonly ref: SessionRef;

@@ -15,11 +15,15 @@ export interface CheckpointState {
   readonly failures: number;
   /** No writer is asked before this time. */
   readonly notBeforeMs: number;
-  /** The one in the making: by whom, until when it is believed, and the threshold that set it off. */
+  /**
+   * The one in the making: by whom, until when it is believed, the threshold that set it off, and the id its record will
+   * have; an earlier release left that out.
+   */
   readonly running: {
     readonly owner: string;
     readonly untilMs: number;
     readonly percent: number | null;
+    readonly recordId?: string;
   } | null;
 }
 

@@ -1,5 +1,5 @@
 import type { Clock, RecordIds, SessionEntry, SessionRef, SessionStore } from "@throughline/core";
-import type { CheckpointListener } from "./checkpoint-event.ts";
+import type { CheckpointListener, NoCheckpointReason } from "./checkpoint-event.ts";
 import type { CheckpointContent } from "./checkpoint-prompt.ts";
 import type { CheckpointMeasurement, CheckpointSettings } from "./checkpoint-trigger.ts";
 import type { CheckpointWriter } from "./checkpoint-writer.ts";
@@ -20,19 +20,6 @@ export interface CheckpointerOptions {
   /** @default none */
   readonly onEvent?: CheckpointListener;
 }
-
-/** Why there is no new checkpoint. */
-export type NoCheckpointReason =
-  /** Nothing was said since the one before, or since the compaction before. */
-  | "nothing-new"
-  /** Another process is making one. */
-  | "in-the-making"
-  /** There are no writers. */
-  | "no-writers"
-  /** Another process was faster, and none is due any more. */
-  | "not-due"
-  /** The session was reset meanwhile: what was said before is none of the new one's. */
-  | "reset";
 
 /** How the making of a checkpoint ended. */
 export type CheckpointResult =

@@ -1,15 +1,7 @@
-import {
-  loadExisting,
-  readWindow,
-  ThroughlineError,
-  updateEntry,
-  type RecordDraft,
-  type SessionEntry,
-  type SessionRef,
-  type SessionState,
-} from "@throughline/core";
+import { readWindow, ThroughlineError, type SessionEntry, type SessionRef, type SessionState } from "@throughline/core";
 import { auditSummary, Deadline, untilAborted } from "@throughline/core/summaries";
-import { tell, type CheckpointEvent } from "./checkpoint-event.ts";
+import { appendClaimed, changeState } from "./checkpoint-claim.ts";
+import { tell, type NoCheckpointReason } from "./checkpoint-event.ts";
 import { checkpointMaterial, type CheckpointMaterial } from "./checkpoint-material.ts";
 import { parseCheckpoint, type CheckpointContent } from "./checkpoint-prompt.ts";
 import {
@@ -32,7 +24,6 @@ import type {
   Checkpointer,
   CheckpointResult,
   CheckpointRun,
-  NoCheckpointReason,
   TurnSize,
 } from "./checkpointer-options.ts";
 
@@ -41,6 +32,14 @@ interface WrittenWith {
   /** Messages of the user it has behind it. */
   readonly counted: number;
   readonly writer: string;
+}
+
+/** What is made, from the claim to the append. */
+interface Job {
+  readonly ref: SessionRef;
+  /** The id of the checkpoint, which stands in the claim too. */
+  readonly recordId: string;
+  /** The session the claim was made in. */
   readonly sessionId: string;
 }
 
@@ -122,30 +121,45 @@ class StoreCheckpointer implements Checkpointer {
     percent: number | null,
     claim: Claim,
   ): Promise<CheckpointResult> {
-    const { clock, deadlineMs = 600_000 } = this.options;
-    const running = { owner: this.options.owner, untilMs: clock.nowMs() + deadlineMs + graceMs, percent };
-    const refusal = await this.claim(ref, running, claim);
-    if (refusal !== null) return { kind: "nothing", reason: refusal };
+    const { clock, ids, owner, deadlineMs = 600_000 } = this.options;
+    const recordId = ids.next();
+    const running = { owner, untilMs: clock.nowMs() + deadlineMs + graceMs, percent, recordId };
+    const claimed = await this.claim(ref, running, claim);
+    if (claimed.refusal !== null) return this.dropped(ref, claimed.refusal);
+    const job: Job = { ref, recordId, sessionId: claimed.sessionId };
     try {
       const { material, state } = await this.read(ref);
       if (material === null) {
-        await this.change(ref, (now) => ({ ...now, running: null }));
-        return { kind: "nothing", reason: "nothing-new" };
+        await this.change(ref, (now) => (isOf(job, now) ? { ...now, running: null } : now));
+        return this.dropped(ref, "nothing-new");
       }
       const counted = countUserMessages(state.entry);
       const { content, writer } = await this.ask(ref, material);
-      const { sessionId } = state;
-      return await this.write(ref, material, content, { tokens, counted, writer, sessionId });
+      return await this.write(job, material, content, { tokens, counted, writer });
     } catch (cause) {
-      const isEnded = this.closing.signal.aborted;
-      const kept = await this.change(ref, (now) => {
-        // Whoever comes back after its time has no say any more.
-        if (now.running?.owner !== running.owner || now.running.untilMs !== running.untilMs) return now;
-        return isEnded ? afterRelease(now) : afterFailure(now, clock.nowMs());
-      });
-      tell(this.options.onEvent, { name: "checkpoint.failed", ref, cause, notBeforeMs: kept.notBeforeMs });
-      return { kind: "failed", cause };
+      return this.failed(job, cause);
     }
+  }
+
+  /** Whoever comes back after its time has no say any more: its failure is none of the session's. */
+  private async failed(job: Job, cause: unknown): Promise<CheckpointResult> {
+    const { ref, recordId, sessionId } = job;
+    const isEnded = this.closing.signal.aborted;
+    let lost: "reset" | "overtaken" | null = null;
+    const kept = await this.change(ref, (now, entry) => {
+      const isOther = !isOf(job, now) && now.lastId !== recordId;
+      lost = entry.sessionId !== sessionId ? "reset" : isOther ? "overtaken" : null;
+      if (!isOf(job, now)) return now;
+      return isEnded ? afterRelease(now) : afterFailure(now, this.options.clock.nowMs());
+    });
+    if (lost !== null) return this.dropped(ref, lost);
+    tell(this.options.onEvent, { name: "checkpoint.failed", ref, cause, notBeforeMs: kept.notBeforeMs });
+    return { kind: "failed", cause };
+  }
+
+  private dropped(ref: SessionRef, reason: NoCheckpointReason): CheckpointResult {
+    tell(this.options.onEvent, { name: "checkpoint.dropped", ref, reason });
+    return { kind: "nothing", reason };
   }
 
   private async read(
@@ -156,20 +170,22 @@ class StoreCheckpointer implements Checkpointer {
     return { material: checkpointMaterial(records, state.head.headId), state };
   }
 
-  /** Null: it is this one's to make. */
+  /** No refusal: it is this one's to make. */
   private async claim(
     ref: SessionRef,
     running: NonNullable<CheckpointState["running"]>,
     claim: Claim,
-  ): Promise<NoCheckpointReason | null> {
+  ): Promise<{ readonly refusal: NoCheckpointReason | null; readonly sessionId: string }> {
     let refusal: NoCheckpointReason | null = null;
+    let sessionId = "";
     await this.change(ref, (now, entry) => {
       const held = isClaimed(now, this.options.clock.nowMs());
       const claimed = held ? null : claim(now, entry);
       refusal = held ? "in-the-making" : claimed === null ? "not-due" : null;
+      ({ sessionId } = entry);
       return claimed === null ? now : { ...claimed, running };
     });
-    return refusal;
+    return { refusal, sessionId };
   }
 
   private async ask(
@@ -198,13 +214,11 @@ class StoreCheckpointer implements Checkpointer {
   }
 
   private async write(
-    ref: SessionRef,
+    { ref, recordId, sessionId }: Job,
     { coversToId, previousSummaryId, messageCount }: CheckpointMaterial,
     content: CheckpointContent,
-    { tokens, counted, writer, sessionId }: WrittenWith,
+    { tokens, counted, writer }: WrittenWith,
   ): Promise<CheckpointResult> {
-    const { store, ids } = this.options;
-    const recordId = ids.next();
     const checkpoint = {
       ...content,
       tokensAtCheckpoint: tokens ?? 0,
@@ -213,46 +227,27 @@ class StoreCheckpointer implements Checkpointer {
       previousSummaryId,
       model: writer,
     };
-    const draft: RecordDraft = { type: "checkpoint", id: recordId, checkpoint };
-    const now = await loadExisting(store, ref);
-    // A reset meanwhile: what was said in the session before is none of the new one's.
-    if (now.sessionId !== sessionId) return { kind: "nothing", reason: "reset" };
-    const { entry } = now;
-    const patch = checkpointPatch(afterCheckpoint(readCheckpointState(entry), recordId, counted));
-    await this.appendOnce(ref, draft, patch);
-    tell(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer } satisfies CheckpointEvent);
+    const draft = { type: "checkpoint", id: recordId, checkpoint } as const;
+    const lost = await appendClaimed({ store: this.options.store, ref }, draft, sessionId, (entry) =>
+      checkpointPatch(afterCheckpoint(readCheckpointState(entry), recordId, counted)),
+    );
+    if (lost !== null) return this.dropped(ref, lost);
+    tell(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer });
     return { kind: "written", recordId, coversToId, ...content };
   }
 
-  /** An answer that got lost is asked for again under the same key. */
-  private async appendOnce(
-    ref: SessionRef,
-    draft: RecordDraft,
-    entry: Readonly<Record<string, unknown>>,
-  ): Promise<void> {
-    const options = { entry, idempotencyKey: `checkpoint:${draft.id}` };
-    try {
-      await this.options.store.append(ref, [draft], options);
-    } catch (error) {
-      const isUnknown = ThroughlineError.isInstance(error) && error.outcome === "unknown" && error.retryable;
-      if (!isUnknown) throw error;
-      await this.options.store.append(ref, [draft], options);
-    }
-  }
-
-  private async change(
+  private change(
     ref: SessionRef,
     change: (state: CheckpointState, entry: SessionEntry) => CheckpointState,
   ): Promise<CheckpointState> {
-    let after: CheckpointState | null = null;
-    await updateEntry(this.options.store, ref, (entry) => {
-      const before = readCheckpointState(entry);
-      after = change(before, entry);
-      return after === before ? entry : { ...entry, ...checkpointPatch(after) };
-    });
-    if (after === null) throw new ThroughlineError("INTERNAL", "The state of the checkpoints was not looked at.");
-    return after;
+    const { store, clock } = this.options;
+    return changeState({ store, clock, ref }, change);
   }
+}
+
+/** Whether the claim is still this one's. */
+function isOf({ recordId }: Job, { running }: CheckpointState): boolean {
+  return running?.recordId === recordId;
 }
 
 function measured(entry: SessionEntry, state: CheckpointState, size: TurnSize): CheckpointMeasurement {

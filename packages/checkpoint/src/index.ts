@@ -1,4 +1,4 @@
-export type { CheckpointEvent, CheckpointListener } from "./checkpoint-event.ts";
+export type { CheckpointEvent, CheckpointListener, NoCheckpointReason } from "./checkpoint-event.ts";
 export { parseCheckpoint } from "./checkpoint-prompt.ts";
 export type { CheckpointContent } from "./checkpoint-prompt.ts";
 export { readCheckpointState } from "./checkpoint-state.ts";
@@ -15,7 +15,6 @@ export type {
   Checkpointer,
   CheckpointResult,
   CheckpointRun,
-  NoCheckpointReason,
   TurnSize,
 } from "./checkpointer-options.ts";
 export { listCheckpoints } from "./list-checkpoints.ts";

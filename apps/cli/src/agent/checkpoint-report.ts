@@ -40,6 +40,8 @@ export function noCheckpointText(reason: NoCheckpointReason): string {
       return "The configuration names nobody who could write one.";
     case "not-due":
       return "Another process was faster.";
+    case "overtaken":
+      return "It took too long, and another process has taken it over.";
     case "reset":
       return "The session was reset meanwhile.";
   }

@@ -35,7 +35,7 @@ export function createBackgroundWork(): BackgroundWork {
       else if (event.name === "step.finished" || event.name === "step.failed") {
         if (event.step === "checkpoint") isStepDue = false;
       } else if (event.name === "checkpoint.started") making = { ref: event.ref, sinceMs: systemClock.nowMs() };
-      else if (event.name === "checkpoint.written" || event.name === "checkpoint.failed") making = null;
+      else if (/^checkpoint\.(written|dropped|failed)$/.test(event.name)) making = null;
     },
     settle: async (store, { patienceMs, signal, onWaiting }) => {
       const untilMs = systemClock.nowMs() + patienceMs;
