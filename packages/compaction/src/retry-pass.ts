@@ -142,7 +142,8 @@ export class RetryPass {
       throw new ThroughlineError("ABORTED", "The retry was aborted.", { cause: this.signal.reason });
     }
     if (prose === null) {
-      return this.options.stopgap ? { kind: "settled", summaryId: id } : this.failed(id, retry, state);
+      const isLost = this.options.stopgap || (await this.standing(summary)) === null;
+      return isLost ? { kind: "settled", summaryId: id } : this.failed(id, retry, state);
     }
     stepFrom(retrySteps, state, "passed");
     const written = await this.write(summary, prose, records);
@@ -156,9 +157,8 @@ export class RetryPass {
   /** A note has the better text: it becomes a compaction, so that the record with the old one can go. No model is asked. */
   private async replaceRecord(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetryOutcome | null> {
     const { text, details } = this.whole(summary, proseOf(summary.summary), records);
-    const state = await loadExisting(this.options.store, this.ref);
-    if (state.sessionId !== this.sessionId) return null;
-    const appended = await this.writeCompaction(summary, { text, details, state, isRedacted: true });
+    const better: BetterSummary = { text, details, isRedacted: true };
+    const appended = await this.whileItStands(summary, (now) => this.writeCompaction(summary, better, now));
     if (appended === null) return null;
     return { kind: "improved", summaryId: summary.stored.id, as: "compaction", appended };
   }
@@ -174,6 +174,7 @@ export class RetryPass {
 
   private async keep(id: string, retry: PendingRetry | null): Promise<void> {
     await updateEntry(this.options.store, this.ref, (entry) => {
+      if (entry.sessionId !== this.sessionId) return entry;
       const patch = retryPatch(entry, id, retry);
       const { summaryRetries: _before, ...rest } = entry;
       const { summaryRetries } = patch;
@@ -230,52 +231,63 @@ export class RetryPass {
     return { text, details: { ...details, ...extracted } };
   }
 
+  /** Null when another process made it better meanwhile, or the key holds another session by now. */
+  private async standing(summary: ChainedSummary): Promise<Omit<Standing, "idempotencyKey"> | null> {
+    const { stored, writtenSeq } = summary;
+    const state = await loadExisting(this.options.store, this.ref);
+    if (state.sessionId !== this.sessionId) return null;
+    const records = await this.read(Math.min(stored.seq, state.head.windowSeq ?? stored.seq));
+    const isSame = summaryChain(records).some((one) => one.stored.id === stored.id && one.writtenSeq === writtenSeq);
+    return isSame ? { state, records } : null;
+  }
+
   /**
-   * A new compaction while it replaces the newest on the branch and no turn is open; else a note beside the branch. Null
-   * when the key holds another session by now.
+   * Writes what is made from a text while that text stands, whoever slept between a look at the log and the append. Each
+   * text of a summary is followed by one other: its seq is in the key of the append, and the head is looked at too.
    */
+  private async whileItStands<Written>(
+    summary: ChainedSummary,
+    write: (now: Standing) => Promise<Written>,
+  ): Promise<Written | null> {
+    // A text that was redacted leaves its key used, with the text before standing again: the next key is free.
+    let usedKeys = 0;
+    for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      const now = await this.standing(summary);
+      if (now === null) return null;
+      const idempotencyKey = `summary:${summary.stored.seq}:${summary.writtenSeq}:${usedKeys}`;
+      try {
+        return await write({ ...now, idempotencyKey });
+      } catch (error) {
+        if (hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) usedKeys++;
+        else if (!hasErrorCode(error, "APPEND_CONFLICT")) throw error;
+      }
+    }
+    throw new ThroughlineError("APPEND_CONFLICT", "Turns came between all the time.", { outcome: "not-applied" });
+  }
+
+  /** Null when somebody was faster, or the key holds another session by now. */
   private async write(
-    improvedSummary: ChainedSummary,
+    summary: ChainedSummary,
     prose: string,
     before: readonly StoredRecord[],
   ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
-    const { store } = this.options;
-    const { stored } = improvedSummary;
-    const { text: better, details } = this.whole(improvedSummary, prose, before);
-    const isRedacted = mayRepeatRedacted(improvedSummary, before);
-    const state = await loadExisting(store, this.ref);
-    if (state.sessionId !== this.sessionId) return null;
-    const records = await this.read(Math.min(stored.seq, state.head.windowSeq ?? stored.seq));
-    const newestId = newestBoundaryId(records, state.head.headId);
-    let entry = retryPatch(state.entry, stored.id, null);
-    if (this.options.stopgap) {
-      // It is shown at once, and a better one is due in the same commit.
-      const due = retryPatch(state.entry, stored.id, newRetry(neededFromSeq(improvedSummary, records)));
-      const stopgap = { kind: "summary-superseded", summaryId: stored.id, summary: better, needsRetry: true };
-      return {
-        as: "note",
-        appended: await store.append(this.ref, [throughlineDraft("note", stopgap)], { entry: due }),
-      };
-    }
-    if (newestId === stored.id) {
-      const appended = await this.writeCompaction(improvedSummary, { text: better, details, state, isRedacted });
-      if (appended !== null) return { as: "compaction", appended };
-      // The record with the old text stays for now: it goes when no turn is open.
-      if (isRedacted) entry = retryPatch(state.entry, stored.id, newRetry(neededFromSeq(improvedSummary, records)));
-    }
-    const newest = summaryChain(records).find((one) => one.stored.id === newestId && newestId !== stored.id);
-    if (newest !== undefined) {
-      // The newest one was built on the poorer text: it is due in the same commit, so that no crash forgets it.
-      const due = newRetry(Math.min(neededFromSeq(newest, records), stored.seq));
-      entry = retryPatch(patchEntry(state.entry, entry), newest.stored.id, due);
-    }
-    const note = { kind: "summary-superseded", summaryId: stored.id, summary: better };
-    return { as: "note", appended: await store.append(this.ref, [throughlineDraft("note", note)], { entry }) };
+    const { text, details } = this.whole(summary, prose, before);
+    const better: BetterSummary = { text, details, isRedacted: mayRepeatRedacted(summary, before) };
+    const written = await this.whileItStands(summary, async (now) => {
+      const isNewest = newestBoundaryId(now.records, now.state.head.headId) === summary.stored.id;
+      const appended = isNewest && !this.options.stopgap ? await this.writeCompaction(summary, better, now) : null;
+      if (appended !== null) return { as: "compaction", appended } as const;
+      return { as: "note", appended: await this.writeNote(summary, better, now, isNewest) } as const;
+    });
+    // The other one wrote the very same.
+    return written?.appended.replayed === true ? null : written;
   }
-  /** Null when a turn is open, or somebody was faster. */
+
+  /** A new compaction, while it replaces the newest on the branch. Null when a turn is open. */
   private async writeCompaction(
     { stored }: ChainedSummary,
-    { text, details, state, isRedacted }: BetterSummary,
+    { text, details, isRedacted }: BetterSummary,
+    { state, idempotencyKey }: Standing,
   ): Promise<AppendResult | null> {
     const { store, ids } = this.options;
     const { firstKeptEntryId, tokensBefore } = stored.record;
@@ -290,6 +302,7 @@ export class RetryPass {
     };
     try {
       const appended = await store.append(this.ref, [draft], {
+        idempotencyKey,
         expect: { head: state.head.headId },
         entry: { ...retryPatch(state.entry, stored.id, null), totalTokensFresh: false },
       });
@@ -297,17 +310,58 @@ export class RetryPass {
       if (isRedacted) await store.redact(this.ref, [stored.id], { reason: redactedSummary });
       return appended;
     } catch (error) {
-      if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
+      if (!hasErrorCode(error, "SESSION_BUSY")) throw error;
       return null;
     }
   }
+
+  /** A note beside the branch, while a turn is open or the summary is not the newest. */
+  private writeNote(
+    summary: ChainedSummary,
+    { text, isRedacted }: BetterSummary,
+    { state, records, idempotencyKey }: Standing,
+    isNewest: boolean,
+  ): Promise<AppendResult> {
+    const { id, seq } = summary.stored;
+    const { stopgap } = this.options;
+    let entry = retryPatch(state.entry, id, null);
+    // A stopgap is shown at once, and a better one is due in the same commit. And the record with the old text stays
+    // while a turn is open: it goes when none is.
+    if (stopgap || (isNewest && isRedacted)) {
+      entry = retryPatch(state.entry, id, newRetry(neededFromSeq(summary, records)));
+    }
+    const newestId = newestBoundaryId(records, state.head.headId);
+    const newest = isNewest || stopgap ? undefined : summaryChain(records).find(({ stored }) => stored.id === newestId);
+    if (newest !== undefined) {
+      // The newest one was built on the poorer text: it is due in the same commit, so that no crash forgets it.
+      const due = newRetry(Math.min(neededFromSeq(newest, records), seq));
+      entry = retryPatch(patchEntry(state.entry, entry), newest.stored.id, due);
+    }
+    const note = {
+      kind: "summary-superseded",
+      summaryId: id,
+      summary: text,
+      ...(stopgap ? { needsRetry: true } : {}),
+    };
+    const options = { idempotencyKey, entry, expect: { head: state.head.headId } };
+    return this.options.store.append(this.ref, [throughlineDraft("note", note)], options);
+  }
+}
+
+/** The session while a text still stands, and the key under which another may take its place. */
+interface Standing {
+  readonly state: SessionState;
+  readonly records: readonly StoredRecord[];
+  readonly idempotencyKey: string;
 }
 
 interface BetterSummary {
   readonly text: string;
   readonly details: ExtractedDetails;
-  readonly state: SessionState;
   readonly isRedacted: boolean;
 }
+
+/** So often turns may come between a look at the head and the append. */
+const mostAttempts = 64;
 
 const redactedSummary = "a summary of redacted records";

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadExisting, resetSession, type SessionStore, type Summarizer } from "@throughline/core";
+import { systemRandom, systemRecordIds } from "@throughline/core/node";
+import {
+  createCompactor,
+  createEntryLease,
+  createSummaryRetry,
+  readRetries,
+  tokenMeasure,
+} from "@throughline/compaction";
+import type { SummaryRetry } from "@throughline/compaction";
+import { emptyCalibration } from "@throughline/tokens";
+import { HandClock } from "./hand-clock.ts";
+import {
+  allRecords,
+  begin,
+  contextOf,
+  counter,
+  failing,
+  places,
+  ports,
+  ref,
+  request,
+  summarizer,
+  turns,
+  user,
+  type Place,
+} from "./scene.ts";
+
+/** A node that is stopped at its next append with records, before the store has it, and goes on when it is told to. */
+function stopping(store: SessionStore): {
+  readonly store: SessionStore;
+  readonly isStopped: Promise<void>;
+  wake(): void;
+} {
+  const stopped = Promise.withResolvers<void>();
+  const woken = Promise.withResolvers<void>();
+  const append: SessionStore["append"] = async (where, drafts, how) => {
+    stopped.resolve();
+    await woken.promise;
+    return store.append(where, drafts, how);
+  };
+  const handler: ProxyHandler<SessionStore> = {
+    get: (target, name) => {
+      const value: unknown = name === "append" ? append : Reflect.get(target, name, target);
+      return typeof value === "function" && name !== "append" ? value.bind(target) : value;
+    },
+  };
+  return { store: new Proxy(store, handler), isStopped: stopped.promise, wake: woken.resolve };
+}
+
+const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.parse("2099-01-01"), fence: 1 } as const;
+
+describe.each(places)("a node that comes back late to a summary, over store-$name", ({ create }) => {
+  let place: Place;
+  let stores: readonly [SessionStore, SessionStore];
+  let clock: HandClock;
+  let summaryId: string;
+  beforeEach(async () => {
+    place = create();
+    stores = [place.open(), place.open()];
+    clock = new HandClock();
+    await begin(stores[0], turns(40));
+    const made = await createCompactor({ store: stores[0], ...ports, summarizers: [failing] }).compact(
+      ref,
+      request(16_000),
+    );
+    summaryId = made.kind === "compacted" ? made.recordId : "";
+  });
+  afterEach(async () => {
+    for (const store of stores) await store.close();
+    place.remove();
+  });
+
+  function node(store: SessionStore, owner: string, model: Summarizer): SummaryRetry {
+    const lease = createEntryLease({ store, clock, owner });
+    const measure = tokenMeasure(counter, emptyCalibration);
+    return createSummaryRetry({ store, clock, ids: systemRecordIds, summarizers: [model], measure, lease });
+  }
+  const settled = (): unknown => [{ kind: "settled", summaryId }];
+  const quick = (): SummaryRetry => node(stores[1], "quick", summarizer("The quick one read all files."));
+  /** What the quick one leaves stays as it is. */
+  async function expectUntouched(before: readonly unknown[]): Promise<void> {
+    expect(await allRecords(stores[1])).toEqual(before);
+    expect(readRetries((await loadExisting(stores[1], ref)).entry)).toEqual({});
+    expect(JSON.stringify((await contextOf(stores[1])).messages[0]?.content)).toContain("The quick one");
+  }
+
+  it.each([false, true])(
+    "with its summariser's reply adds nothing; a turn is open: %s [RTY-08]",
+    async (isTurnOpen) => {
+      if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
+      const reply = Promise.withResolvers<string>();
+      const slow = summarizer(() => reply.promise);
+      const run = node(stores[0], "late", slow).run(ref);
+      while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
+      clock.atMs += 900_000;
+      expect(await quick().run(ref)).toMatchObject([{ kind: "improved", as: isTurnOpen ? "note" : "compaction" }]);
+      const before = await allRecords(stores[1]);
+      reply.resolve("The late one read all files.");
+      expect(await run).toEqual(settled());
+      await expectUntouched(before);
+    },
+  );
+
+  it.each([false, true])("stopped before its append adds nothing; a turn is open: %s [RTY-08]", async (isTurnOpen) => {
+    if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
+    const late = stopping(stores[0]);
+    const run = node(late.store, "late", summarizer("The late one read all files.")).run(ref);
+    await late.isStopped;
+    clock.atMs += 900_000;
+    expect(await quick().run(ref)).toMatchObject([{ kind: "improved", as: isTurnOpen ? "note" : "compaction" }]);
+    const before = await allRecords(stores[1]);
+    late.wake();
+    expect(await run).toEqual(settled());
+    await expectUntouched(before);
+  });
+
+  it("whose summariser fails leaves nothing to be made again", async () => {
+    const reply = Promise.withResolvers<string>();
+    const slow = summarizer(() => reply.promise);
+    const run = node(stores[0], "late", slow).run(ref);
+    while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
+    clock.atMs += 900_000;
+    await quick().run(ref);
+    const before = await allRecords(stores[1]);
+    reply.reject(new TypeError("the connection is gone"));
+    expect(await run).toEqual(settled());
+    await expectUntouched(before);
+  });
+
+  it("after a reset writes nothing of the old session into the new one", async () => {
+    await stores[0].append(ref, [user("hello")], { turn });
+    const late = stopping(stores[0]);
+    const run = node(late.store, "late", summarizer("The late one read all files.")).run(ref);
+    await late.isStopped;
+    await resetSession(stores[1], ref, { random: systemRandom });
+    await stores[1].append(ref, [user("Something else.")]);
+    late.wake();
+    expect(await run).toEqual(settled());
+    expect(await allRecords(stores[1])).toHaveLength(1);
+    expect((await loadExisting(stores[1], ref)).entry).not.toHaveProperty("summaryRetries");
+  });
+});
