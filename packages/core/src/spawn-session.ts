@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { subagentSessionKey } from "./build-session-key.ts";
 import { loadExisting } from "./open-session.ts";
 import type { Clock, RandomSource } from "./ports.ts";
@@ -27,6 +28,11 @@ export interface SpawnSessionOptions {
   readonly limits?: SpawnLimits;
   /** Further fields of the child's entry; lineage and identity are not among them. */
   readonly entry?: Readonly<Record<string, unknown>>;
+  /**
+   * What the child is for, such as the id of the call that asks for it. The same again, by the same session, gives the
+   * child there is, archived or not, whatever the limits say. @default each call makes another child
+   */
+  readonly occasion?: string;
 }
 
 /** How long a place that was taken is kept for a child that is not there yet. */
@@ -45,17 +51,22 @@ export async function spawnSession(
   parent: SessionRef,
   options: SpawnSessionOptions,
 ): Promise<SessionState> {
-  const { clock, random, limits = {}, entry = {} } = options;
+  const { clock, random, limits = {}, entry = {}, occasion } = options;
   const state = await loadExisting(store, parent);
+  const idFor = (use: string): string =>
+    occasion === undefined ? random.uuid() : derivedUuid([parent.key, state.sessionId, occasion, use]);
+  const { namespace, agentId } = parent;
+  const ref = sessionRef({ namespace, agentId, key: childKey(parent, idFor("key")) });
+  const sessionId = idFor("session");
+  const known = occasion === undefined ? null : await spawnedBefore(store, ref, sessionId);
+  if (known !== null) return known;
   const { ancestors, isCircular } = await spawnLineage(store, state);
   if (isCircular) throw spawnRefused(parent, "circular", "its own lineage leads back to it");
   const depth = 1 + Math.max(ancestors.length, ...[state, ...ancestors].map((one, above) => statedDepth(one) + above));
   const { maxDepth = 3 } = limits;
   if (depth > maxDepth) throw spawnRefused(parent, "depth", `it would be generation ${depth} of at most ${maxDepth}`);
-  const key = childKey(parent, random);
-  const sessionId = random.uuid();
   const root = ancestors.at(-1) ?? state;
-  await takePlace(store, root.ref, { key, sessionId, parentKey: parent.key }, { clock, limits });
+  await takePlace(store, root.ref, { key: ref.key, sessionId, parentKey: parent.key }, { clock, limits });
   const { sessionId: _id, previousSessionIds: _ids, ...given } = entry;
   const child = patchEntry(
     { sessionId },
@@ -67,8 +78,26 @@ export async function spawnSession(
       spawnDepth: depth,
     },
   );
-  const { namespace, agentId } = parent;
-  return store.save(sessionRef({ namespace, agentId, key }), child, { ifRevision: null });
+  try {
+    return await store.save(ref, child, { ifRevision: null });
+  } catch (error) {
+    // The same occasion at the same moment, or answered with a delay.
+    const made = occasion === undefined ? null : await spawnedBefore(store, ref, sessionId);
+    if (made === null) throw error;
+    return made;
+  }
+}
+
+/** The child under its key, whatever became of it there, else in the archive. */
+async function spawnedBefore(store: SessionStore, ref: SessionRef, sessionId: string): Promise<SessionState | null> {
+  return (await store.load(ref)) ?? (await store.load({ ...ref, archiveId: sessionId }));
+}
+
+/** A UUID of version 8 that the same parts always give. */
+function derivedUuid(parts: readonly string[]): string {
+  const hex = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 3) | 8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** Whoever takes an ancestor away does not make its descendants any younger. */
@@ -78,10 +107,10 @@ function statedDepth({ entry, ref }: SessionState): number {
   return Math.max(typeof stated === "number" && Number.isFinite(stated) ? stated : 0, byKey);
 }
 
-function childKey({ agentId, key }: SessionRef, random: RandomSource): string {
+function childKey({ agentId, key }: SessionRef, uuid: string): string {
   const parsed = parseSessionKey(key);
   const isSubagent = parsed.form === "agent" && parsed.rest.kind === "subagent" && parsed.suffix === null;
-  return isSubagent ? `${key}:subagent:${random.uuid()}` : subagentSessionKey(agentId, random.uuid());
+  return isSubagent ? `${key}:subagent:${uuid}` : subagentSessionKey(agentId, uuid);
 }
 
 interface SpawnPlace {
@@ -100,7 +129,8 @@ async function takePlace(
   const { maxChildren = 8, maxTotal = 32, idleMs = 3_600_000 } = limits;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const { entry, revision } = await loadExisting(store, root);
-    let places = placesOf(entry["spawned"]);
+    // One that was taken for the same child, by a process that ended, is taken anew.
+    let places: readonly SpawnPlace[] = placesOf(entry["spawned"]).filter(({ key }) => key !== place.key);
     const children = (): number => places.filter(({ parentKey }) => parentKey === place.parentKey).length;
     const nowMs = clock.nowMs();
     if (places.length >= maxTotal || children() >= maxChildren)

@@ -32,9 +32,15 @@ export function createSpawnTool(scene: SessionToolScene): AgentTool {
         const label = optionalText(args, "label", 120);
         const by = { tool: definition.name, keyPrefix: "spawn" };
         const passOn = task === null ? null : await readyToPassOn(scene, sessions, call, by);
-        const child = await spawned(scene, sessions, label);
+        // A model may use the id of a call again, for another task: that is another call.
+        const occasion = JSON.stringify([call.callId, task, label]);
+        const child = await spawned(scene, sessions, label, occasion);
         const { key } = child.ref;
         const row = sessionRow(child, clock.nowMs());
+        if (row.isArchived) {
+          const content = `This call started ${quote(key)} before; it is archived by now.`;
+          return { content, details: { ...row, isAnswered: false } };
+        }
         if (task === null || passOn === null)
           return { content: `Started ${quote(key)}.`, details: { ...row, isAnswered: false } };
         const reply = await passOn(child.ref, task);
@@ -48,10 +54,11 @@ async function spawned(
   { clock, random, spawnLimits }: SessionToolScene,
   { store, own }: VisibleSessions,
   label: string | null,
+  occasion: string,
 ): Promise<SessionState> {
   try {
     const entry = label === null ? {} : { label };
-    return await spawnSession(store, own, { clock, random, limits: spawnLimits, entry });
+    return await spawnSession(store, own, { clock, random, limits: spawnLimits, entry, occasion });
   } catch (error) {
     if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw new ToolRefusal("no-session", noSession);
     if (!hasErrorCode(error, "SPAWN_REFUSED")) throw error;
