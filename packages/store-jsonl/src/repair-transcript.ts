@@ -55,7 +55,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   let unacknowledged = 0;
   for await (const { line, text, envelope, read } of surveyLines(target, say)) {
     count = line;
-    hasHeader ||= line === 1 && read.isHeader;
+    hasHeader ||= line === 1 && read.isHeader && !isOwnRow(envelope);
     const records = read.unparsed === "malformed" ? gluedRecords(text) : null;
     if (records === null) parents.add(read.record);
     else found.set(line, records);
@@ -82,6 +82,11 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     unacknowledgedFrom: count - unacknowledged + 1,
     hasHeader: hasHeader || count === 0,
   };
+}
+
+/** A header that somebody's transcript began with is a record here; so is what is left of a record glued to a header. */
+function isOwnRow(envelope: StoreEnvelope | null): boolean {
+  return envelope !== null && envelope.seq > 0;
 }
 
 function freeOf(record: SessionRecord, parents: ParentSurvey, line: number): SessionRecord {
@@ -116,10 +121,10 @@ class Repair {
       for (const record of records) this.#add(serializeRecord(this.#linked(record)), null, record.id);
       return;
     }
-    const isOwnRow = line.envelope !== null && line.envelope.seq > 0;
-    if (line.line > 1 && line.read.record.type === "session" && line.read.unparsed === null && !isOwnRow)
+    const isRow = isOwnRow(line.envelope);
+    if (line.line > 1 && line.read.record.type === "session" && line.read.unparsed === null && !isRow)
       return this.#change(line, "a header inside the file is left out");
-    if (line.read.isHeader) {
+    if (line.read.isHeader && !isRow) {
       if (!line.isClean) this.#change(line, "the header was put right");
       if (line.envelope?.seq !== 0) return this.#add(line.text, line.envelope, line.read.record.id);
       return this.#write(attachEnvelope(line.text, line.envelope));
@@ -205,9 +210,11 @@ function gluedRecords(line: string): readonly SessionRecord[] | null {
   return records.length === 0 ? null : records;
 }
 
+/** A header is none: written as a record it would be a second header to the next reader. */
 function isRecord(value: Readonly<Record<string, unknown>>): value is SessionRecord {
   return (
     typeof value["type"] === "string" &&
+    value["type"] !== "session" &&
     typeof value["id"] === "string" &&
     typeof value["timestamp"] === "string" &&
     (value["parentId"] === null || typeof value["parentId"] === "string")

@@ -289,6 +289,12 @@ describe("a damaged transcript", () => {
           numRuns: 150,
           examples: [
             [[], { from: 127, size: 181, to: 0, isCut: false }],
+            // What is glued to the beginning of the header makes it a record with an id.
+            [[], { from: 138, size: 170, to: 53, isCut: false }],
+            [[], { from: 137, size: 170, to: 53, isCut: false }],
+            [[], { from: 139, size: 170, to: 53, isCut: false }],
+            // The beginning of the header and the end of a record that is no UTF-8.
+            [[{ at: 358, mask: 128 }], { from: 42, size: 269, to: 0, isCut: true }],
             // A record that hangs on a later one, which has lost its own parent.
             [[], { from: 379, size: 206, to: 161, isCut: false }],
           ],
