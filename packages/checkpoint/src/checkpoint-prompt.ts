@@ -1,3 +1,5 @@
+import { endOfValue } from "@throughline/core/summaries";
+
 /** What a checkpoint says. */
 export interface CheckpointContent {
   readonly summary: string;
@@ -58,30 +60,16 @@ const mostObjects = 50;
 
 /** The first object in a text that parses and has a summary. */
 function findObject(reply: string): Readonly<Record<string, unknown>> | null {
-  const last = reply.lastIndexOf("}");
+  const last = reply.lastIndexOf("}") + 1;
   let start = reply.indexOf("{");
   for (let tried = 0; start >= 0 && tried < mostObjects; tried++) {
-    for (const end of new Set([closingBrace(reply, start), last])) {
-      const value = end > start ? parsed(reply.slice(start, end + 1)) : null;
+    for (const end of new Set([endOfValue(reply, start) ?? last, last])) {
+      const value = end > start ? parsed(reply.slice(start, end)) : null;
       if (value !== null && ("summary" in value || "Summary" in value)) return value;
     }
     start = reply.indexOf("{", start + 1);
   }
   return null;
-}
-
-/** Where an object ends, braces in its texts left aside; -1 when it does not. */
-function closingBrace(text: string, start: number): number {
-  let depth = 0;
-  let isText = false;
-  for (let at = start; at < text.length; at++) {
-    const sign = text[at];
-    if (isText && sign === "\\") at++;
-    else if (sign === '"') isText = !isText;
-    else if (!isText && sign === "{") depth++;
-    else if (!isText && sign === "}" && --depth === 0) return at;
-  }
-  return -1;
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> | null {

@@ -13,7 +13,7 @@ export { spawnLineage } from "./spawn-lineage.ts";
 export type { SpawnLineage } from "./spawn-lineage.ts";
 export { spawnSession } from "./spawn-session.ts";
 export type { SpawnLimits, SpawnSessionOptions } from "./spawn-session.ts";
-export { entryBlobFields, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
+export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
 export type { SplitEntry } from "./entry-blobs.ts";
 export { archivedAtMs, assertMayEnd, endSession, noteArchiving, waitForTurnEnd } from "./end-session.ts";
 export type { EndSessionOptions, WaitForTurnOptions } from "./end-session.ts";

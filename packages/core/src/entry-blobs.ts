@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { loadExisting, updateEntry } from "./open-session.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
+import type { SessionRecord } from "./record.ts";
 import type { RecordDraft } from "./record-draft.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionState, SessionStore } from "./session-store.ts";
@@ -54,6 +55,12 @@ interface Blob {
 function blobOf(field: string, value: unknown): Blob {
   const text = JSON.stringify(value);
   return { field, text, sha256: createHash("sha256").update(text).digest("hex") };
+}
+
+/** Whether a record holds a blob of its session's entry. */
+export function isBlobNote(record: SessionRecord): boolean {
+  const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
+  return throughlineKind(record) === "note" && data?.["kind"] === noteKind;
 }
 
 function draftOf({ field, text, sha256 }: Blob): RecordDraft {
@@ -131,8 +138,8 @@ export async function loadEntryBlobs(
 async function readBlob(store: SessionStore, ref: SessionRef, field: string, place: BlobPlace): Promise<string | null> {
   for await (const page of store.read(ref, { afterSeq: place.seq - 1, beforeSeq: place.seq + 1 })) {
     for (const { record } of page.records) {
-      const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
-      if (throughlineKind(record) !== "note" || data?.["kind"] !== noteKind || data["field"] !== field) continue;
+      const data = record["data"] as Readonly<Record<string, unknown>>;
+      if (!isBlobNote(record) || data["field"] !== field) continue;
       const { text } = data;
       if (typeof text === "string" && createHash("sha256").update(text).digest("hex") === place.sha256) return text;
     }

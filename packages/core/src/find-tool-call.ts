@@ -1,3 +1,5 @@
+import { endOfValue } from "./end-of-value.ts";
+
 /** Marks that models and the servers before them put around a call. No prose has them but what speaks of them. */
 const marks: readonly RegExp[] = [
   /<\/?(?:[\w-]+:)?(?:tool_calls?|tool_use|function_calls?|invoke|tool_code)\b/,
@@ -37,20 +39,4 @@ export function hasToolCall(text: string): boolean {
 
 function letters(text: string): number {
   return text.match(/\p{L}/gu)?.length ?? 0;
-}
-
-/** Behind the brackets that open at a place; null when they never close. */
-function endOfValue(text: string, from: number): number | null {
-  let depth = 0;
-  let quote: string | null = null;
-  for (let at = from; at < text.length; at++) {
-    const character = text[at] as string;
-    if (quote !== null) {
-      if (character === "\\") at += 1;
-      else if (character === quote) quote = null;
-    } else if (character === '"') quote = character;
-    else if (character === "{" || character === "[") depth += 1;
-    else if ((character === "}" || character === "]") && --depth === 0) return at + 1;
-  }
-  return null;
 }

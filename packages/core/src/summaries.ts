@@ -1,5 +1,6 @@
 export { auditSummary } from "./audit-summary.ts";
 export type { AuditOptions, AuditProblem } from "./audit-summary.ts";
+export { endOfValue } from "./end-of-value.ts";
 export { Deadline } from "./deadline.ts";
 export { untilAborted } from "./until-aborted.ts";
 export {

@@ -1,5 +1,5 @@
 export { decodeLine, encodeLine } from "./decode-line.ts";
-export { attachEnvelope, detachEnvelope } from "./line-envelope.ts";
+export { attachEnvelope, detachEnvelope, plainEnvelope } from "./line-envelope.ts";
 export type { DetachedLine, LineEnvelope } from "./line-envelope.ts";
 export { detectDirectoryLayout, detectLineFormat } from "./detect-format.ts";
 export type { DirectoryLayout, ListedName, TranscriptFormat } from "./detect-format.ts";
@@ -13,7 +13,7 @@ export { readIndexed, readSessionIndex } from "./session-index.ts";
 export { createIndexMemberScanner } from "./index-members.ts";
 export type { IndexMember, IndexMemberScanner } from "./index-members.ts";
 export type { IndexedSession, SessionIndex, SessionIndexShape } from "./session-index.ts";
-export { readSessionsJson, sessionsJsonPieces, writeSessionsJson } from "./sessions-json.ts";
+export { readSessionsJson, sessionsJsonPieces } from "./sessions-json.ts";
 export type { SessionsJson } from "./sessions-json.ts";
 export { agentOfSessionsDir, archiveFileName, classifySessionFile } from "./transcript-file-name.ts";
 export type { SessionFileKind, SessionFileName } from "./transcript-file-name.ts";

@@ -83,13 +83,22 @@ function envelopeText(envelope: LineEnvelope): string {
 }
 
 const count = "(0|[1-9]\\d{0,14})";
-/** What most lines carry. Digits like these are what `attachEnvelope` writes, and need not be written again to be compared. */
-const plainEnvelope = new RegExp(
-  `^\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}$`,
-);
+/**
+ * What most lines carry: a pattern for it, and what its groups say. Digits like these are what `attachEnvelope` writes, and
+ * need not be written again to be compared.
+ */
+export const plainEnvelope: {
+  readonly pattern: string;
+  /** Null when nothing matched. */
+  of(match: RegExpExecArray | null): LineEnvelope | null;
+} = {
+  pattern: `\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}`,
+  of: plainEnvelopeOf,
+};
+const wholePlainEnvelope = new RegExp(`^${plainEnvelope.pattern}$`);
 
-function parsePlain(json: string): LineEnvelope | null {
-  const [, seq, index, size, at, crc] = plainEnvelope.exec(json) ?? [];
+function plainEnvelopeOf(match: RegExpExecArray | null): LineEnvelope | null {
+  const [, seq, index, size, at, crc] = match ?? [];
   if (seq === undefined) return null;
   // Member by member: every line of a transcript comes by here, and a spread costs as much as the pattern.
   const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = { seq: Number(seq) };
@@ -100,7 +109,7 @@ function parsePlain(json: string): LineEnvelope | null {
 }
 
 function parseEnvelope(json: string): LineEnvelope | null {
-  const plain = parsePlain(json);
+  const plain = plainEnvelopeOf(wholePlainEnvelope.exec(json));
   if (plain !== null) return plain;
   let value: unknown;
   try {

@@ -33,12 +33,10 @@ export function readSessionsJson(text: string, options: { readonly path?: string
   return { entries, unreadable, findings };
 }
 
-/** The text of a sessions.json: two spaces, the given order, no line feed at the end, as OpenClaw writes it. */
-export function writeSessionsJson(entries: Iterable<readonly [key: string, entry: unknown]>): string {
-  return [...sessionsJsonPieces(entries)].join("");
-}
-
-/** The same piece by piece, for an index that is larger than what should be held. */
+/**
+ * The text of a sessions.json: two spaces, the given order, no line feed at the end, as OpenClaw writes it. In pieces: an
+ * index may be larger than what should be held.
+ */
 export function* sessionsJsonPieces(entries: Iterable<readonly [key: string, entry: unknown]>): Generator<string> {
   let isFirst = true;
   // Written member by member: an object would put keys like "12" first and lose the order.

@@ -4,15 +4,7 @@ import type { AppendedRecord, RecordDraft, SessionRecord, StoredRecord } from "@
 export function storedRecord(draft: RecordDraft, place: AppendedRecord): StoredRecord {
   const { seq, id, parentId, side, tsMs, storedAtMs } = place;
   const { type, timestamp } = draft;
-  const time = timestamp ?? isoTime(tsMs ?? storedAtMs ?? 0);
+  const time = timestamp ?? new Date(tsMs ?? storedAtMs ?? 0).toISOString();
   const record: SessionRecord = { ...draft, type, id, parentId, timestamp: time };
   return { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: 0, crc: null, record };
-}
-
-let lastTime = { ms: 0, text: new Date(0).toISOString() };
-
-/** What is appended together has one time. */
-function isoTime(ms: number): string {
-  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
-  return lastTime.text;
 }

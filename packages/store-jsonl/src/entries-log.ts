@@ -3,7 +3,7 @@ import { createFinding, type ThroughlineError } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import { appendAll, fileError, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
-import { LogDamage, withoutZeros } from "./log-damage.ts";
+import { LogDamage, readLogLine } from "./log-damage.ts";
 import { createLog, openLog, setTailAside, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
@@ -368,14 +368,12 @@ export class EntriesLog {
   #takeLine(line: SplitLine): void {
     const { codec, agent, folder, onFinding } = this.#options;
     const place = { path: folder.entriesLog, line: this.#lineCount + 1, byteOffset: line.byteOffset };
-    const whole = Buffer.from(line.bytes).toString();
-    const text = withoutZeros(whole);
-    const decoded = decodeRowChange(text, codec, agent);
+    const { decoded, lost } = readLogLine(line.bytes, codec, agent);
     // A line that the codec cannot read throws, and is met again at the next attempt.
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
-    if (decoded === null || text.length < whole.length) {
-      this.damage.add(decoded === null ? text : "");
+    if (lost !== null) {
+      this.damage.add(lost);
       onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
     }
     if (decoded === null) return;

@@ -1,14 +1,29 @@
-import type { RowChange } from "./session-row.ts";
-import { parseObject } from "./stored-line.ts";
+import type { SessionRef } from "@throughline/core";
+import { decodeRowChange, type DecodedChange, type RowChange } from "./session-row.ts";
+import { parseObject, type LineCodec } from "./stored-line.ts";
+
+/** What a line of the entries log says, and what is lost in its place. */
+export interface LogLine {
+  /** Null when it cannot be read. */
+  readonly decoded: DecodedChange | null;
+  /** The text nobody can read, empty where only zeros are left; null when nothing is lost. */
+  readonly lost: string | null;
+}
 
 /**
- * A line without the zeros in front of it: what a power cut leaves of lines whose size arrived and whose bytes did not,
- * line feeds included. The line behind them is whole.
+ * Reads a line. In front of a whole one there may be zeros: what a power cut leaves of lines before it whose size arrived
+ * and whose bytes did not, line feeds included.
  */
-export function withoutZeros(line: string): string {
+export function readLogLine(
+  bytes: Uint8Array,
+  codec: LineCodec,
+  agent: Pick<SessionRef, "namespace" | "agentId">,
+): LogLine {
   let from = 0;
-  while (line.charCodeAt(from) === 0) from++;
-  return from === 0 ? line : line.slice(from);
+  while (bytes[from] === 0) from++;
+  const text = Buffer.from(bytes.subarray(from)).toString();
+  const decoded = decodeRowChange(text, codec, agent);
+  return { decoded, lost: decoded === null ? text : from > 0 ? "" : null };
 }
 
 /** Lines of the entries log that cannot be read any more, and which sessions they were about. */

@@ -6,8 +6,8 @@ import type { AgentSessions } from "./agent-sessions.ts";
 import { appendAll, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
-import { withoutZeros } from "./log-damage.ts";
-import { decodeRowChange, type SessionRow } from "./session-row.ts";
+import { readLogLine } from "./log-damage.ts";
+import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { ParentSurvey, surveyLines, type SurveyTarget } from "./transcript-survey.ts";
 import { backupStore } from "./backup-store.ts";
@@ -61,11 +61,8 @@ async function* verifyLog({ context }: MaintenanceScene, { folder, address }: Ag
       if (bytes.length === 0) break;
       for (const split of splitter.push(bytes)) {
         const place = { path, line: ++line, byteOffset: split.byteOffset };
-        const whole = Buffer.from(split.bytes).toString();
-        const text = withoutZeros(whole);
-        const decoded = decodeRowChange(text, codec, address);
-        if (decoded === null || text.length < whole.length)
-          yield createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
+        const { decoded, lost } = readLogLine(split.bytes, codec, address);
+        if (lost !== null) yield createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
         if (decoded?.isChecksumRight === false)
           yield createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
       }

@@ -1,4 +1,4 @@
-import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { decodeLine, detachEnvelope, plainEnvelope } from "@throughline/openclaw-format";
 import type { StoreEnvelope } from "./stored-line.ts";
 
 /** A line without its envelope, as `detachEnvelope` gives it. */
@@ -9,11 +9,8 @@ export interface OwnLine {
   readonly isAscii: boolean;
 }
 
-const count = "(0|[1-9]\\d{0,14})";
 /** How most lines end, and no longer than this. */
-const plainEnd = new RegExp(
-  `[^\\s{],"_tl":\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}\\}$`,
-);
+const plainEnd = new RegExp(`[^\\s{],"_tl":${plainEnvelope.pattern}\\}$`);
 const plainEndBytes = 140;
 const [openBrace, closeBrace, comma] = [0x7b, 0x7d, 0x2c];
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -36,13 +33,8 @@ function plainLine(bytes: Uint8Array): OwnLine | null {
   const view = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const from = Math.max(0, view.length - plainEndBytes);
   const found = plainEnd.exec(view.toString("latin1", from));
-  if (found === null) return null;
-  const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = {
-    seq: Number(found[1]),
-  };
-  if (found[2] !== undefined) envelope.batch = [Number(found[2]), Number(found[3])];
-  if (found[4] !== undefined) envelope.at = Number(found[4]);
-  if (found[5] !== undefined) envelope.crc = Number(found[5]);
+  const envelope = plainEnvelope.of(found);
+  if (found === null || envelope === null) return null;
   const end = from + found.index + 1;
   try {
     // For the time of decoding, the comma before the envelope is the brace after it: joining two strings copies both.

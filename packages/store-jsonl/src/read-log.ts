@@ -3,10 +3,9 @@ import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { LogDamage, withoutZeros } from "./log-damage.ts";
+import { LogDamage, readLogLine } from "./log-damage.ts";
 import { RowImage } from "./row-image.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { decodeRowChange } from "./session-row.ts";
 import { createSlices } from "./slices.ts";
 import type { LineCodec } from "./stored-line.ts";
 
@@ -46,14 +45,11 @@ export async function readLogInSlices({ files, folder, codec, agent }: EntriesLo
       const bytes = withFileErrors(path, () => readRange(files, handle, position, position + chunkBytes));
       if (bytes.length === 0) return { identity, image, damage, endBytes, lineCount };
       for (const line of splitter.push(bytes)) {
-        const whole = Buffer.from(line.bytes).toString();
-        const text = withoutZeros(whole);
-        const decoded = decodeRowChange(text, codec, agent);
+        const { decoded, lost } = readLogLine(line.bytes, codec, agent);
         endBytes = line.byteOffset + line.sizeBytes + 1;
         lineCount++;
-        if (decoded === null) damage.add(text);
-        else {
-          if (text.length < whole.length) damage.add("");
+        if (lost !== null) damage.add(lost);
+        if (decoded !== null) {
           image.apply(decoded.change);
           damage.mend(decoded.change);
         }

@@ -1,5 +1,5 @@
 import type { Finding, SessionRecord } from "@throughline/core";
-import { serializeRecord } from "@throughline/core/store";
+import { endOfValue, serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";
@@ -201,11 +201,11 @@ function gluedRecords(line: string): readonly SessionRecord[] | null {
   const records: SessionRecord[] = [];
   let left = line.length * maxReadings;
   for (let from = line.indexOf('{"'); from !== -1 && left > 0;) {
-    const end = objectEnd(line, from);
-    left -= (end === -1 ? line.length : end) - from;
-    const record = end === -1 ? null : parseObject(detachEnvelope(line.slice(from, end)).text);
+    const end = endOfValue(line, from);
+    left -= (end ?? line.length) - from;
+    const record = end === null ? null : parseObject(detachEnvelope(line.slice(from, end)).text);
     if (record !== null && isRecord(record)) records.push(record);
-    from = line.indexOf('{"', record === null ? from + 1 : end);
+    from = line.indexOf('{"', record === null || end === null ? from + 1 : end);
   }
   return records.length === 0 ? null : records;
 }
@@ -219,20 +219,4 @@ function isRecord(value: Readonly<Record<string, unknown>>): value is SessionRec
     typeof value["timestamp"] === "string" &&
     (value["parentId"] === null || typeof value["parentId"] === "string")
   );
-}
-
-/** Behind the brace that closes the object which begins here; -1 when none does. */
-function objectEnd(line: string, from: number): number {
-  let depth = 0;
-  let isText = false;
-  for (let at = from; at < line.length; at++) {
-    const code = line[at];
-    if (isText) {
-      if (code === "\\") at++;
-      else if (code === '"') isText = false;
-    } else if (code === '"') isText = true;
-    else if (code === "{") depth++;
-    else if (code === "}" && --depth === 0) return at + 1;
-  }
-  return -1;
 }

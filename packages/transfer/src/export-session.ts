@@ -2,12 +2,12 @@ import {
   loadExisting,
   throughlineKind,
   type RecordSource,
-  type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type SourcedRecord,
 } from "@throughline/core";
+import { isBlobNote } from "@throughline/core/entries";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import type { ExportOptions } from "./export-types.ts";
@@ -179,11 +179,6 @@ function versionThreeLine(
     return null;
   }
   return isSourceCanonical ? source : serializeRecord(record);
-}
-
-function isBlobNote(record: SessionRecord): boolean {
-  const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
-  return throughlineKind(record) === "note" && data?.["kind"] === "entry-blob";
 }
 
 /** A header that says version 3 (or, for OpenClaw, 4) already stays as it is. */
