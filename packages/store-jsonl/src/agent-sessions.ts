@@ -23,6 +23,7 @@ import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile } from "./transcript-file.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
+import { TranscriptFindings } from "./transcript-findings.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 /** File times move in ticks of up to so many milliseconds. */
@@ -49,9 +50,9 @@ export class AgentSessions {
   #hasStrays = false;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string> = new Set();
+  readonly #findings: TranscriptFindings;
   readonly #warm: WarmLines = new WarmLines();
   #isPrepared = false;
-  readonly #missing: Set<string> = new Set();
 
   constructor(context: StoreContext, { namespace, agentId }: AgentAddress) {
     this.#context = context;
@@ -60,6 +61,9 @@ export class AgentSessions {
     this.place = new AgentPlace(context, this.folder);
     const { files, codec, clock } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
+    this.#findings = new TranscriptFindings(this.#said, ({ ref }, finding) =>
+      context.emit({ name: "finding", ref, finding }),
+    );
     // SQLite's log is memory that processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
@@ -186,6 +190,12 @@ export class AgentSessions {
     }
     this.#reportMissing(row);
     return null;
+  }
+
+  /** The session after lines were staged in its file. */
+  holdStaged(held: HeldSession): HeldSession {
+    const transcript = held.file.current ?? held.transcript;
+    return { ...held, transcript, row: this.#summaries.fold(this.log.row(held.row.sessionId) ?? held.row, transcript) };
   }
 
   /** As `hold`, with the places of the records from `seq` on. */
@@ -346,18 +356,16 @@ export class AgentSessions {
   }
 
   #fileOf(sessionId: string): TranscriptFile {
-    const { files, codec, clock, emit } = this.#context;
+    const { files, codec, clock } = this.#context;
     const known = this.#files.get(sessionId);
     this.#files.delete(sessionId);
-    const onFinding = ({ ref }: LineOwner, finding: Finding): void => emit({ name: "finding", ref, finding });
     const file =
       known ??
       new TranscriptFile({
         files,
         codec,
         nowMs: () => clock.nowMs(),
-        onFinding,
-        said: this.#said,
+        findings: this.#findings,
         warm: this.#warm,
         tornFolder: this.folder.torn,
       });
@@ -380,13 +388,10 @@ export class AgentSessions {
   }
 
   #reportMissing(row: SessionRow): void {
-    if (this.#missing.has(row.sessionId)) return;
-    this.#missing.add(row.sessionId);
+    const { sessionId, key } = row;
     const path = this.folder.session(row.fileName);
-    const finding = createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", {
-      path,
-      key: row.key,
-    });
-    this.#context.emit({ name: "finding", ref: this.refOf(row), finding });
+    const message = "The transcript of the session is not there.";
+    const finding = createFinding("SESSION_FILE_MISSING", message, { path, key });
+    this.#findings.say(sessionId, { ref: this.refOf(row), sessionId }, finding);
   }
 }

@@ -1,23 +1,6 @@
-import type {
-  AppendedRecord,
-  AppendOptions,
-  AppendResult,
-  SessionEntry,
-  SessionHead,
-  SessionRef,
-} from "@throughline/core";
-import {
-  assertBatchSize,
-  headAfterAppend,
-  type LinkedRecord,
-  linkRecords,
-  nextUpdatedAtMs,
-  ownEntry,
-  patchEntry,
-  type PreparedRecord,
-  quote,
-  refused,
-} from "@throughline/core/store";
+import type { AppendResult, SessionHead, SessionRef } from "@throughline/core";
+import { quote, refused } from "@throughline/core/store";
+import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
 import { ownHeaderLine } from "./own-header.ts";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -42,95 +25,70 @@ export interface HeldSession {
   readonly transcript: Transcript;
 }
 
-export interface AppendRequest {
-  readonly prepared: readonly PreparedRecord[];
-  readonly digest: string;
-  readonly options: AppendOptions;
-}
-
-type Outcome = Omit<AppendResult, "durability">;
-
-/** What an append does to the entry. */
-export interface EntryChange {
-  readonly entry: SessionEntry;
-  readonly revision: number;
-  readonly updatedAtMs: number;
-  readonly envelope: Partial<StoreEnvelope>;
-  readonly clampedMs: number | null;
-}
-
-/** The result of an earlier append with this key, or null. @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED */
-export function earlierAppend({ row, transcript }: HeldSession, { options, digest }: AppendRequest): Outcome | null {
-  const key = options.idempotencyKey;
-  if (key === undefined) return null;
-  const keyed = row.keyed?.find(([one]) => one === key);
-  if (keyed !== undefined) {
-    if (keyed[1] !== digest)
-      throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
-        idempotencyKey: key,
-      });
-    return { records: [], head: ownHead(transcript.head), revision: keyed[2], replayed: true };
-  }
-  return transcript.remembered.find(key, digest);
-}
-
-/** Decides the append and writes it, in one write. Under the session's lock. */
-export function appendRecords(
-  context: StoreContext,
-  held: HeldSession,
-  request: AppendRequest,
-  temporary: string,
-): Outcome {
-  const { transcript, file, path, owner } = held;
-  const { options } = request;
-  const linked = linkRecords(request.prepared, transcript.head.headId);
-  assertBatchSize(linked, context.limits);
-  const nowMs = context.clock.nowMs();
-  headAfterAppend(transcript.head, linked, options, nowMs);
-  const taken = linked.find(({ record }) => transcript.seqById.has(record.id))?.record.id;
-  if (taken !== undefined)
-    throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
-  const change = options.entry === undefined ? null : entryChange(context, held, options.entry, nowMs);
-  const lines = encodeBatch(context, held, request, linked, change, nowMs);
-  file.repairTail(path, owner);
-  const records = writeBatch(held, lines, linked, temporary);
-  const now = file.current ?? transcript;
-  if (change !== null && change.clampedMs !== null)
-    context.emit({
-      name: "updated-at-clamped",
-      ref: held.ref,
-      claimedMs: change.clampedMs,
-      storedMs: change.updatedAtMs,
-    });
-  return { records, head: ownHead(now.head), revision: change?.revision ?? held.row.revision, replayed: false };
-}
-
-/** The entry after a patch. @throws {ThroughlineError} INPUT_INVALID */
-export function entryChange(
-  context: StoreContext,
-  { row, ref }: HeldSession,
-  given: Readonly<Record<string, unknown>>,
-  nowMs: number,
-): EntryChange {
-  const claimedMs = given["updatedAt"];
-  const { updatedAtMs, wasClamped } = nextUpdatedAtMs(row.updatedAtMs, claimedMs, nowMs);
-  const patch = wasClamped ? { ...given, updatedAt: updatedAtMs } : given;
-  const entry = ownEntry(patchEntry(row.entry, patch));
-  if (entry.sessionId !== row.sessionId)
-    throw refused("INPUT_INVALID", "An append cannot change the sessionId of the entry.", { sessionId: row.sessionId });
-  const { set, unset } = patchMembers(patch);
-  const members = context.codec.isCoded
-    ? { entryEnc: encodeEntry(context.codec.coder, { set, unset }, ref, row.sessionId) }
-    : { entry: set, ...(unset.length === 0 ? {} : { unset }) };
-  const revision = row.revision + 1;
-  const updated = claimedMs === undefined ? {} : { updated: updatedAtMs };
-  return {
-    entry,
-    revision,
-    updatedAtMs,
-    envelope: { ...members, ...updated, revision },
-    clampedMs: wasClamped ? Number(claimedMs) : null,
+/** Decides an append by the session as it is. Under its lock. @throws {ThroughlineError} as `planAppend` */
+export function planHeld(held: HeldSession, request: AppendRequest, nowMs: number): AppendPlan {
+  const { row, ref, transcript } = held;
+  const { sessionId, revision, createdAtMs, updatedAtMs } = row;
+  const target = {
+    frame: { ref, sessionId, revision, head: transcript.head, createdAtMs, updatedAtMs },
+    entry: () => row.entry,
+    holdsId: (id: string) => transcript.seqById.has(id),
+    findKeyed: (key: string, digest: string) => earlierAppend(held, key, digest),
   };
+  return planAppend(request, target, nowMs);
+}
+
+/** An append whose lines wait in its file to be written. */
+export interface StagedAppend {
+  readonly plan: AppendPlan;
+  readonly lines: readonly EncodedLine[];
+}
+
+/** Stages the lines of an append decided at `nowMs`. Under the session's lock. `temporary`: a name for a file made anew. */
+export function stageAppend(
+  { codec }: StoreContext,
+  held: HeldSession,
+  { request, plan, nowMs }: { readonly request: AppendRequest; readonly plan: AppendPlan; readonly nowMs: number },
+  temporary: string,
+): StagedAppend {
+  const { transcript, file, path, owner, row } = held;
+  const { linked } = plan;
+  const { lastSeq } = transcript.head;
+  const ending = endingOf({ codec, held, request, plan, nowMs });
+  const count = linked.length;
+  const lines = linked.map((item, index) => {
+    const envelope: StoreEnvelope = {
+      seq: lastSeq + index + 1,
+      ...(count > 1 ? { batch: [index + 1, count] as const } : {}),
+      at: nowMs,
+      ...(index === count - 1 ? ending : {}),
+    };
+    return encodeStoredLine(item, envelope, codec, owner);
+  });
+  file.repairTail(path, owner);
+  const [first] = linked;
+  // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
+  const isHeaderFirst = lastSeq === 0 && first?.record.type === "session" && lines[0]?.text === first.source;
+  if (isHeaderFirst) {
+    const texts = lines.map(({ line }) => line);
+    file.replace(path, temporary, owner, texts);
+  } else {
+    const isNew = transcript.endBytes === 0;
+    file.stage(path, owner, isNew ? `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n` : "", lines);
+  }
+  return { plan, lines };
+}
+
+/** What an append amounts to by the file it is in: another program's line may have come before its own. */
+export function inFile(
+  { file, path }: HeldSession,
+  { plan, lines }: StagedAppend,
+): Pick<AppendPlan, "result" | "events"> {
+  const now = file.current;
+  const records = appendedIn(now, lines, path);
+  const range = { fromSeq: records[0]?.seq ?? 0, toSeq: records.at(-1)?.seq ?? 0 };
+  const events = plan.events.map((event) => (event.name === "records-appended" ? { ...event, ...range } : event));
+  return { result: { ...plan.result, records, head: ownHead(now?.head ?? plan.result.head) }, events };
 }
 
 /** A head of the caller's own. */
@@ -138,77 +96,67 @@ export function ownHead(head: SessionHead): SessionHead {
   return { ...head, turn: head.turn === null ? null : { ...head.turn } };
 }
 
-function markOf(
-  { transcript, row }: HeldSession,
-  linked: readonly LinkedRecord[],
-  { headId, fence, turn }: SessionHead,
-  change: EntryChange | null,
-  nowMs: number,
-): WindowMark {
+/** The result of an earlier append with this key, or null. @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED */
+function earlierAppend({ row, transcript }: HeldSession, key: string, digest: string): AppendResult | null {
+  const keyed = row.keyed?.find(([one]) => one === key);
+  if (keyed === undefined) return transcript.remembered.find(key, digest);
+  if (keyed[1] !== digest)
+    throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
+      idempotencyKey: key,
+    });
+  return { records: [], head: ownHead(transcript.head), revision: keyed[2], durability: "disk", replayed: true };
+}
+
+interface DecidedAppend {
+  readonly codec: StoreContext["codec"];
+  readonly held: HeldSession;
+  readonly request: AppendRequest;
+  readonly plan: AppendPlan;
+  readonly nowMs: number;
+}
+
+/** What the last line of an append says of the session. */
+function endingOf({ codec, held, request, plan, nowMs }: DecidedAppend): Partial<StoreEnvelope> {
+  const { options, keyed } = request;
+  const { head, revision, updatedAtMs } = plan.frame;
+  const claimsTime = options.entry?.["updatedAt"] !== undefined;
+  return {
+    ...(keyed === null ? {} : { idem: keyed.key, digest: keyed.digest, revision: held.row.revision }),
+    ...(options.turn === undefined ? {} : { fence: head.fence, turn: head.turn }),
+    ...(options.rewindTo === undefined ? {} : { head: options.rewindTo }),
+    ...(options.windowFromSeq === undefined
+      ? {}
+      : { window: options.windowFromSeq, mark: markOf(held, plan, claimsTime ? updatedAtMs : nowMs) }),
+    ...(plan.entry === null
+      ? {}
+      : {
+          ...patchOf(codec, held, plan, options.entry ?? {}),
+          ...(claimsTime ? { updated: updatedAtMs } : {}),
+          revision,
+        }),
+  };
+}
+
+function patchOf(
+  codec: StoreContext["codec"],
+  { ref, row }: HeldSession,
+  { entry }: AppendPlan,
+  given: Readonly<Record<string, unknown>>,
+): Partial<StoreEnvelope> {
+  // The activity time as it was settled: what was claimed may lie in the future.
+  const { set, unset } = patchMembers("updatedAt" in given ? { ...given, updatedAt: entry?.updatedAt } : given);
+  if (codec.isCoded) return { entryEnc: encodeEntry(codec.coder, { set, unset }, ref, row.sessionId) };
+  return { entry: set, ...(unset.length === 0 ? {} : { unset }) };
+}
+
+function markOf({ transcript }: HeldSession, { linked, frame }: AppendPlan, activeAtMs: number): WindowMark {
+  const { headId, fence, turn } = frame.head;
   return {
     messages: transcript.messageCount + linked.filter(({ record }) => record.type === "message").length,
     head: headId,
     fence,
     turn,
-    updated: Math.max(transcript.updatedAtMs, change?.envelope.updated ?? nowMs),
-    revision: change?.revision ?? row.revision,
+    updated: Math.max(transcript.updatedAtMs, activeAtMs),
+    revision: frame.revision,
   };
-}
-
-function encodeBatch(
-  context: StoreContext,
-  held: HeldSession,
-  { options, digest }: AppendRequest,
-  linked: readonly LinkedRecord[],
-  change: EntryChange | null,
-  nowMs: number,
-): readonly EncodedLine[] {
-  const { transcript, owner, row } = held;
-  const { lastSeq } = transcript.head;
-  const count = linked.length;
-  const after = headAfterAppend(transcript.head, linked, options, nowMs);
-  return linked.map((item, index) => {
-    const isLast = index === count - 1;
-    const envelope: StoreEnvelope = {
-      seq: lastSeq + index + 1,
-      ...(count > 1 ? { batch: [index + 1, count] as const } : {}),
-      at: nowMs,
-      ...(isLast && options.idempotencyKey !== undefined
-        ? { idem: options.idempotencyKey, digest, revision: row.revision }
-        : {}),
-      ...(isLast && options.turn !== undefined ? { fence: after.fence, turn: after.turn } : {}),
-      ...(isLast && options.rewindTo !== undefined ? { head: options.rewindTo } : {}),
-      ...(isLast && options.windowFromSeq !== undefined
-        ? { window: options.windowFromSeq, mark: markOf(held, linked, after, change, nowMs) }
-        : {}),
-      ...(isLast ? change?.envelope : {}),
-    };
-    return encodeStoredLine(item, envelope, context.codec, owner);
-  });
-}
-
-function writeBatch(
-  held: HeldSession,
-  lines: readonly EncodedLine[],
-  linked: readonly LinkedRecord[],
-  temporary: string,
-): readonly AppendedRecord[] {
-  const { transcript, file, path, owner, row } = held;
-  const [first] = linked;
-  const isEmpty = transcript.head.lastSeq === 0;
-  // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
-  const isHeaderFirst = isEmpty && first?.record.type === "session" && lines[0]?.text === first.source;
-  if (isHeaderFirst)
-    return appendedIn(
-      file.replace(
-        path,
-        temporary,
-        owner,
-        lines.map(({ line }) => line),
-      ),
-      lines,
-      path,
-    );
-  const prefix = transcript.endBytes === 0 ? `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n` : "";
-  return file.append(path, owner, prefix, lines);
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { createFinding, ThroughlineError } from "@throughline/core";
@@ -6,10 +5,10 @@ import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
+import { prepareAppend } from "@throughline/core/store-plans";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
-import { appendEntry } from "./append-entry.ts";
-import { appendRecords, earlierAppend, type AppendRequest, type HeldSession } from "./append-records.ts";
+import { AppendQueue } from "./append-queue.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
@@ -19,7 +18,7 @@ import { forkSession } from "./fork-session.ts";
 import type { PageCursor } from "./read-forward.ts";
 import { firstSeq, readPage, type Page } from "./read-pages.ts";
 import { redactSession } from "./redact-session.ts";
-import { locateSession, saveSession, withRow, withSession } from "./session-access.ts";
+import { locateSession, saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -38,6 +37,8 @@ class JsonlStore implements core.SessionStore {
   readonly #options: JsonlStoreOptions;
   readonly #context: StoreContext;
   readonly #agents: Map<string, AgentSessions> = new Map();
+  /** Of the sessions that are being appended to. */
+  readonly #queues: Map<string, AppendQueue> = new Map();
   readonly #derived: DerivedFiles;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
@@ -77,30 +78,19 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
-      const durability = rules.writeDurability(this.capabilities, options.durability);
-      const { ids, clock, limits } = this.#context;
-      const prepared = rules.prepareDrafts(drafts, { ids, clock, limits });
+      const { capabilities } = this;
+      const { ids, clock } = this.#context;
+      const request = prepareAppend(drafts, options, { capabilities, ids, clock });
       const row = agent.peek(ref) ?? (await locateSession(agent, ref, false));
-      const digest =
-        options.idempotencyKey === undefined
-          ? ""
-          : createHash("sha256").update(rules.draftsFingerprint(drafts)).digest("hex");
-      const request: AppendRequest = { prepared, digest, options };
-      const isEntryOnly = prepared.length === 0;
-      const scene = this.#scene(agent, durability);
-      if (!isEntryOnly) this.#derived.announce(agent, row.sessionId);
-      const isWhole = options.idempotencyKey !== undefined || prepared.some(({ isIdGiven }) => isIdGiven);
-      const access = { row, changesEntries: isEntryOnly, isWhole, signal: options.signal };
-      const { held, outcome, pinned } = await withSession(scene, ref, access, (held) => {
-        const outcome = earlierAppend(held, request) ?? this.#appendHeld(agent, held, request);
-        agent.remember(held);
-        return { held, outcome, pinned: durability === "disk" && !isEntryOnly ? held.file.pin(held.path) : null };
-      });
-      if (pinned !== null) await pinned.flushed().finally(() => pinned.release());
-      else if (durability === "disk") await agent.log.flushed();
-      if (!outcome.replayed) this.#announce(agent, held, outcome, options.entry !== undefined && !isEntryOnly);
-      const { records, head, revision, replayed } = outcome;
-      return { records, head, revision, durability, replayed };
+      const hasRecords = request.prepared.length > 0;
+      if (hasRecords) this.#derived.announce(agent, row.sessionId);
+      const { result, events, flushed, held } = await this.#queueOf(agent, ref).append(request, row);
+      if (flushed !== null) await flushed;
+      if (result.replayed) return { ...result, durability: request.durability };
+      for (const event of events) this.#context.emit(event);
+      this.#derived.schedule(agent, options.entry !== undefined && hasRecords ? held.row.sessionId : null);
+      for (const notify of this.#followers) notify();
+      return result;
     });
   }
 
@@ -325,22 +315,12 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  #appendHeld(agent: AgentSessions, held: HeldSession, request: AppendRequest): Omit<core.AppendResult, "durability"> {
-    if (request.prepared.length === 0) return appendEntry(this.#context, agent, held, request);
-    return appendRecords(this.#context, held, request, agent.folder.temporary(held.row.sessionId));
-  }
-
-  #announce(
-    agent: AgentSessions,
-    held: HeldSession,
-    { records }: Pick<core.AppendResult, "records">,
-    isPatched: boolean,
-  ): void {
-    const [first] = records;
-    const last = records.at(-1);
-    if (first !== undefined && last !== undefined)
-      this.#context.emit({ name: "records-appended", ref: held.ref, fromSeq: first.seq, toSeq: last.seq });
-    this.#derived.schedule(agent, isPatched ? held.row.sessionId : null);
-    for (const notify of this.#followers) notify();
+  #queueOf(agent: AgentSessions, ref: core.SessionRef): AppendQueue {
+    const name = `${ref.namespace}/${ref.agentId}/${ref.key}`;
+    const known = this.#queues.get(name);
+    if (known !== undefined) return known;
+    const queue = new AppendQueue(this.#context, agent, ref, () => void this.#queues.delete(name));
+    this.#queues.set(name, queue);
+    return queue;
   }
 }

@@ -11,6 +11,8 @@ export interface AccessOptions {
   /** Archived sessions too; without it they are refused. */
   readonly isArchivedToo?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Since when the caller has waited. */
+  readonly sinceMs?: number;
   /** The row, where it was just looked up. */
   readonly row?: SessionRow;
   /** The session with every record of it: some answers lie far back. @default false */
@@ -46,7 +48,7 @@ export async function withRow<T>(
   options: AccessOptions,
   work: (row: SessionRow) => T,
 ): Promise<T> {
-  const { changesEntries = false, isArchivedToo = false, signal } = options;
+  const { changesEntries = false, isArchivedToo = false, signal, sinceMs } = options;
   const { log } = agent;
   for (let known = options.row; ; known = undefined) {
     const row = known ?? (await locateSession(agent, ref, isArchivedToo));
@@ -62,7 +64,7 @@ export async function withRow<T>(
       // Reset, archived or renamed while this waited: then it is another session that is meant.
       return now?.sessionId === row.sessionId ? { value: work(now) } : null;
     };
-    const done = await context.locks.hold(locks, held, signal);
+    const done = await context.locks.hold(locks, held, { signal, sinceMs });
     if (done !== null) return done.value;
   }
 }

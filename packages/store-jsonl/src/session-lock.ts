@@ -12,13 +12,21 @@ import type { LockFile, LockPort } from "./lock-file.ts";
 export interface SessionLocks {
   /** Whether they are the kernel's. */
   readonly isKernels: boolean;
+  /** How long a lock is waited for. */
+  readonly timeoutMs: number;
   /**
    * Runs `work` while holding all the locks. `work` is synchronous: a lock is never held while anything is waited for.
    * All or none are held while it waits, so that the order of the paths does not matter.
    * @throws {ThroughlineError} STORE_LOCKED at the deadline, ABORTED, STORE_READ_ONLY, PATH_UNSAFE
    */
-  hold<T>(paths: readonly string[], work: () => T, signal?: AbortSignal): Promise<T>;
+  hold<T>(paths: readonly string[], work: () => T, how?: LockWait): Promise<T>;
   close(): void;
+}
+
+export interface LockWait {
+  readonly signal?: AbortSignal | undefined;
+  /** Since when whoever waits for this has waited, by the system's clock. @default now */
+  readonly sinceMs?: number | undefined;
 }
 
 export interface SessionLocksOptions {
@@ -46,8 +54,12 @@ interface Shared {
   file: LockFile;
   readonly port: LockPort;
   users: number;
-  /** Settles when the last in this process who asked has let go. */
-  queue: Promise<void>;
+  /** By somebody of this process. */
+  isTaken: boolean;
+  /** Those of this process who wait behind them, in the order they came. */
+  readonly line: (() => void)[];
+  /** Since when nobody in this process could take it, however many tried; null after somebody did. */
+  busySinceMs: number | null;
 }
 
 // One connection a lock file and process, whichever store handles use it: they wait in line instead of spinning.
@@ -69,7 +81,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     if (shared === undefined)
       sharedByPath.set(
         realPath,
-        (shared = { file: port.open(files, realPath), port, users: 0, queue: Promise.resolve() }),
+        (shared = { file: port.open(files, realPath), port, users: 0, isTaken: false, line: [], busySinceMs: null }),
       );
     shared.users++;
     mine.set(path, shared);
@@ -77,14 +89,23 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
   };
   return {
     isKernels: options.port.isKernels,
-    async hold(paths, work, signal) {
+    timeoutMs: options.timeoutMs,
+    async hold(paths, work, { signal, sinceMs } = {}) {
       const shared = [...new Set(paths)].toSorted(byKindAndName).map(reachable);
-      const releases: (() => void)[] = [];
+      const taken: Shared[] = [];
+      // Real time, whatever clock the store was given: the others who hold locks live in it.
+      const wait = { ...options, signal, startMs: sinceMs ?? systemClock.nowMs() };
       try {
-        for (const one of shared) releases.push(await takeTurn(one));
-        return await attempt(shared, work, { ...options, signal });
+        for (const one of shared) {
+          if (one.isTaken) await new Promise<void>((resolve) => void one.line.push(resolve));
+          one.isTaken = true;
+          taken.push(one);
+        }
+        // Mostly nobody holds them, and nothing need be waited for.
+        const first = attempt(shared, work, wait);
+        return first.busy === null ? first.value : await keepTrying(shared, work, wait, first.busy);
       } finally {
-        for (const release of releases) release();
+        for (const one of taken) passOn(one);
       }
     },
     close() {
@@ -98,45 +119,56 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
   };
 }
 
-async function takeTurn(shared: Shared): Promise<() => void> {
-  const before = shared.queue;
-  let release = (): void => undefined;
-  shared.queue = new Promise((resolve) => (release = resolve));
-  await before;
-  return release;
+/** To the next in line, who need not look whether it is free. */
+function passOn(shared: Shared): void {
+  const next = shared.line.shift();
+  if (next === undefined) shared.isTaken = false;
+  else next();
 }
 
 const spinNaps = 7;
 const napMs = 0.02;
 const napCell = new Int32Array(new SharedArrayBuffer(4));
 
-async function attempt<T>(
-  shared: readonly Shared[],
-  work: () => T,
-  options: SessionLocksOptions & { readonly signal: AbortSignal | undefined },
-): Promise<T> {
-  // Real time, whatever clock the store was given: the others who hold locks live in it.
-  const startMs = systemClock.nowMs();
-  for (let naps = 0; ;) {
-    if (options.signal?.aborted === true) throw aborted(options.signal);
-    const held: Shared[] = [];
-    try {
-      const busy = shared.find((one) => !(tryLock(one, options) && held.push(one) > 0));
-      if (busy === undefined) return work();
-      const waitedMs = systemClock.nowMs() - startMs;
-      if (waitedMs > options.timeoutMs) throw locked(busy.file.path, waitedMs, options.files);
-      release(held);
-      // Most holders are done within a write: a short nap is cheaper than giving the processor away.
-      if (naps++ < spinNaps) Atomics.wait(napCell, 0, 0, napMs);
-      else await systemClock.sleep(1 + (options.random.uint32() / 2 ** 32) * 3);
-    } finally {
-      release(held);
+interface Wait extends SessionLocksOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly startMs: number;
+}
+
+type Attempt<T> = { readonly busy: null; readonly value: T } | { readonly busy: Shared };
+
+/** Runs the work if all the locks can be had now; else says which one cannot. */
+function attempt<T>(shared: readonly Shared[], work: () => T, wait: Wait): Attempt<T> {
+  if (wait.signal?.aborted === true) throw lockAborted(wait.signal);
+  const held: Shared[] = [];
+  try {
+    for (const one of shared) {
+      if (!tryLock(one, wait)) return { busy: one };
+      held.push(one);
+      one.busySinceMs = null;
     }
+    return { busy: null, value: work() };
+  } finally {
+    for (const one of held) one.file.unlock();
   }
 }
 
-function release(held: Shared[]): void {
-  for (const one of held.splice(0)) one.file.unlock();
+async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wait, first: Shared): Promise<T> {
+  let busy = first;
+  for (let naps = 0; ;) {
+    const nowMs = systemClock.nowMs();
+    busy.busySinceMs ??= nowMs;
+    // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
+    // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
+    const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
+    if (waitedMs > wait.timeoutMs) throw locked(busy.file.path, waitedMs, wait.files);
+    // Most holders are done within a write: a short nap is cheaper than giving the processor away.
+    if (naps++ < spinNaps) Atomics.wait(napCell, 0, 0, napMs);
+    else await systemClock.sleep(1 + (wait.random.uint32() / 2 ** 32) * 3);
+    const next = attempt(shared, work, wait);
+    if (next.busy === null) return next.value;
+    ({ busy } = next);
+  }
 }
 
 /**
@@ -154,7 +186,8 @@ function tryLock(shared: Shared, { files }: SessionLocksOptions): boolean {
   }
 }
 
-function aborted(signal: AbortSignal): ThroughlineError {
+/** The error of a wait that was given up. */
+export function lockAborted(signal: AbortSignal): ThroughlineError {
   return new ThroughlineError("ABORTED", "The wait for a lock was aborted.", {
     outcome: "not-applied",
     cause: signal.reason,

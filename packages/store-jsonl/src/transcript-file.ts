@@ -1,14 +1,7 @@
-import { crc32 } from "node:zlib";
-import {
-  createFinding,
-  ThroughlineError,
-  type AppendedRecord,
-  type Finding,
-  type SessionHead,
-} from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { createFinding, ThroughlineError, type AppendedRecord, type SessionHead } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
+import { EndAnchor } from "./end-anchor.ts";
 import {
   afterCommit,
   appendAll,
@@ -23,16 +16,15 @@ import type { FileFacts, Files } from "./files.ts";
 import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import { checkIndexed, findMark, lineStartsBefore, minTailBytes, type TranscriptBase } from "./transcript-base.ts";
-import { appendedIn, Transcript, type WrittenLine } from "./transcript.ts";
+import { Transcript, type WrittenLine } from "./transcript.ts";
+import type { TranscriptFindings } from "./transcript-findings.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
 export interface TranscriptFileOptions {
   readonly files: Files;
   readonly codec: LineCodec;
   readonly nowMs: () => number;
-  readonly onFinding: (owner: LineOwner, finding: Finding) => void;
-  /** What was said already of a file, however often it is opened and read; kept by whoever opens the files. */
-  readonly said: Set<string>;
+  readonly findings: TranscriptFindings;
   /** The lines decoded last, of whichever of those files it was. */
   readonly warm: WarmLines;
   /** Where bytes go that were never acknowledged. */
@@ -52,24 +44,17 @@ export interface TranscriptLook {
   readonly isWhole?: boolean;
 }
 
-/** A file that stays open until it is released. */
-export interface PinnedFile {
-  /** Resolves when everything written before the call is on the disk. */
-  flushed(): Promise<void>;
-  release(): void;
-}
-
-/** The last bytes that were understood, to tell a file that grew from one that was written anew. */
-interface Anchor {
+/** Lines on their way to the file, which the image holds already. */
+interface StagedLines {
+  text: string;
+  /** Where the file ended before them. */
   readonly from: number;
-  readonly to: number;
-  readonly crc: number;
-  readonly modifiedNs: bigint;
+  /** Whether their places in the image are those they will have in the file. */
+  isInPlace: boolean;
+  /** What was known of the session without them. */
+  readonly look: TranscriptLook;
 }
 
-/** No write takes longer. */
-const writingMs = 1000;
-const anchorBytes = 256;
 const scanChunkBytes = 1024 * 1024;
 const lineFeed = Buffer.from("\n");
 
@@ -81,8 +66,9 @@ export class TranscriptFile {
   facts: FileFacts | null = null;
   #identity = "";
   #transcript: Transcript | null = null;
-  #anchor: Anchor | null = null;
+  #anchor: EndAnchor | null = null;
   #doubtful: DoubtfulBytes | null = null;
+  #staged: StagedLines | null = null;
 
   constructor(options: TranscriptFileOptions) {
     this.#options = options;
@@ -131,39 +117,71 @@ export class TranscriptFile {
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-      this.#say(
+      this.#options.findings.say(
+        this.#identity,
         owner,
         createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
       );
     }
   }
 
-  /** Writes lines in one write, a last line without an end being ended by the same. Under the session's lock, after `catchUp` and `repairTail`. */
-  append(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
+  /**
+   * Takes lines to be written by the next `commit`, a last line without an end being ended first. The image holds them
+   * from now on, so that whoever comes next is decided by them. Under the session's lock, after `catchUp` and `repairTail`.
+   */
+  stage(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
+    const { transcript } = this.#writable(path);
+    const { isOpenEnded } = transcript;
+    this.#staged ??= { text: "", from: transcript.endBytes, isInPlace: true, look: this.#lookAgain(path, owner) };
+    const staged = this.#staged;
+    if (isOpenEnded || prefix !== "") staged.isInPlace = false;
+    staged.text += isOpenEnded ? "\n" : prefix;
+    transcript.isOpenEnded = false;
+    let offset = transcript.endBytes;
+    const written = lines.map(({ line, text, stored }): WrittenLine => {
+      const byteOffset = offset;
+      offset += Buffer.byteLength(line) + 1;
+      staged.text += `${line}\n`;
+      return { stored, text, byteOffset, endBytes: offset, line: 0 };
+    });
+    return transcript.applyWritten(written);
+  }
+
+  /** How much waits for `commit`, in UTF-16 units. */
+  get stagedLength(): number {
+    return this.#staged?.text.length ?? 0;
+  }
+
+  /**
+   * Writes what was staged, in one write. False when the image had to be made anew: places and heads that `stage` gave
+   * are to be looked up again then. In the same hold of the lock. A write that fails leaves nothing and forgets the image.
+   */
+  commit(path: string): boolean {
+    const staged = this.#staged;
+    this.#staged = null;
+    if (staged === null) return true;
     const { files } = this.#options;
     const { transcript, handle } = this.#writable(path);
-    const before = transcript.endBytes;
-    const { isOpenEnded } = transcript;
-    const bytes = Buffer.from(`${isOpenEnded ? "\n" : prefix}${lines.map(({ line }) => `${line}\n`).join("")}`);
+    const bytes = Buffer.from(staged.text);
     try {
-      appendAll(files, handle, bytes, before, path);
+      appendAll(files, handle, bytes, staged.from, path);
     } catch (error) {
       this.forget();
       throw error;
     }
-    let offset = before + Buffer.byteLength(prefix);
-    const written = lines.map(({ line, text, stored }): WrittenLine => {
-      const byteOffset = offset;
-      offset += Buffer.byteLength(line) + 1;
-      return { stored, text, byteOffset, endBytes: offset, line: 0 };
+    return afterCommit(path, () => {
+      const facts = files.factsOf(handle);
+      const to = transcript.endBytes;
+      // Another program may append without our lock: then its line is in between, and the file says who is where.
+      if (!staged.isInPlace || facts.sizeBytes !== to) {
+        this.#transcript = null;
+        this.catchUp(staged.look);
+        return false;
+      }
+      this.#anchor = EndAnchor.written(bytes, to, facts);
+      this.facts = facts;
+      return true;
     });
-    // Another program may append without our lock: then its line is in between, and the file says who is where.
-    const facts = files.factsOf(handle);
-    if (isOpenEnded || prefix !== "" || facts.sizeBytes !== offset) return this.#recount(path, owner, lines);
-    const end = bytes.subarray(-anchorBytes);
-    this.#anchor = { from: offset - end.length, to: offset, crc: crc32(end), modifiedNs: facts.modifiedNs };
-    this.facts = facts;
-    return transcript.applyWritten(written);
   }
 
   /** Puts other lines in the place of the whole file, durably, and reads them. Under the session's lock. */
@@ -180,27 +198,25 @@ export class TranscriptFile {
     return transcript;
   }
 
-  /** Holds on to the file as it is open now, from a write until its flush: it may be let go of or replaced meanwhile. */
-  pin(path: string): PinnedFile {
+  /**
+   * Resolves when what was written so far is on the disk. The file stays open until then: it may be let go of or
+   * replaced meanwhile.
+   */
+  async flushed(path: string): Promise<void> {
     const { open } = this.#writable(path);
     const identity = this.#identity;
     open.pins++;
-    return {
-      flushed: async () => {
-        try {
-          await open.flush.flushed();
-        } catch (error) {
-          // The first place in doubt counts, should another flush have failed before.
-          if (this.#doubtful?.identity !== identity) this.#doubtful = { identity, from: open.flushedBytes };
-          if (this.#open === open) this.forget();
-          throw fileError(error, path, "unknown");
-        }
-      },
-      release: () => {
-        open.pins--;
-        this.#closeUnused(open);
-      },
-    };
+    try {
+      await open.flush.flushed();
+    } catch (error) {
+      // The first place in doubt counts, should another flush have failed before.
+      if (this.#doubtful?.identity !== identity) this.#doubtful = { identity, from: open.flushedBytes };
+      if (this.#open === open) this.forget();
+      throw fileError(error, path, "unknown");
+    } finally {
+      open.pins--;
+      this.#closeUnused(open);
+    }
   }
 
   get isPinned(): boolean {
@@ -225,6 +241,7 @@ export class TranscriptFile {
     this.#open = null;
     this.#identity = "";
     this.#transcript = null;
+    this.#staged = null;
     this.#anchor = null;
     this.facts = null;
     if (open === null) return;
@@ -250,12 +267,6 @@ export class TranscriptFile {
         details: { path },
       });
     return { transcript: this.#transcript, handle: this.#open.handle, open: this.#open };
-  }
-
-  #recount(path: string, owner: LineOwner, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
-    const look = this.#lookAgain(path, owner);
-    this.#transcript = null;
-    return appendedIn(this.catchUp(look), lines, path);
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {
@@ -302,7 +313,8 @@ export class TranscriptFile {
       facts.sizeBytes >= known.endBytes &&
       (look.isWhole !== true || known.base === null) &&
       known.acceptSavedHead(look.savedHead) &&
-      this.#endsAsBefore(open, known, facts);
+      this.#anchor?.to === known.endBytes &&
+      this.#anchor.holds(files, open.handle, facts);
     if (!isSame) return this.#scanAll(open, facts, look);
     if (facts.sizeBytes === known.endBytes) return known;
     if (known.isOpenEnded) {
@@ -313,20 +325,6 @@ export class TranscriptFile {
       known.isOpenEnded = false;
     }
     return this.#scan(open, facts, known) ? known : this.#scanAll(open, facts, look, true);
-  }
-
-  /** Guards against a file that was changed in place: what was understood must still end as it did. */
-  #endsAsBefore(open: OpenFile, known: Transcript, facts: FileFacts): boolean {
-    const anchor = this.#anchor;
-    if (anchor === null || anchor.to !== known.endBytes) return false;
-    if (facts.sizeBytes === anchor.to && facts.modifiedNs !== anchor.modifiedNs) return false;
-    return crc32(readRange(this.#options.files, open.handle, anchor.from, anchor.to)) === anchor.crc;
-  }
-
-  #setAnchor(open: OpenFile, facts: FileFacts, to: number): void {
-    const from = Math.max(0, to - anchorBytes);
-    const crc = crc32(readRange(this.#options.files, open.handle, from, to));
-    this.#anchor = { from, to, crc, modifiedNs: facts.modifiedNs };
   }
 
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
@@ -366,29 +364,8 @@ export class TranscriptFile {
     if (last !== null) transcript.feed([last]);
     if (transcript.needsReader) return false;
     transcript.finishScan(position);
-    this.#setAnchor(open, facts, transcript.endBytes);
-    this.#report(transcript, facts);
+    this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);
+    this.#options.findings.report(this.#identity, transcript, facts);
     return true;
-  }
-
-  #report(transcript: Transcript, { sizeBytes, modifiedNs }: FileFacts): void {
-    const { owner, path } = transcript.options;
-    for (const finding of transcript.findings.splice(0)) this.#say(owner, finding);
-    // Its writer may be in the middle of it; should it have died there, the next write or look says so.
-    if (transcript.tail === null || systemClock.nowMs() - Number(modifiedNs / 1_000_000n) < writingMs) return;
-    const { code, byteOffset } = transcript.tail;
-    const message = `${sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
-    this.#say(owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
-  }
-
-  /** A tail that grew is the same tail; one that was cut off and is there again is another. */
-  #say(owner: LineOwner, finding: Finding): void {
-    const { said, onFinding } = this.#options;
-    const { code, line, byteOffset, recordId, repaired } = finding;
-    const place = JSON.stringify([this.#identity, code, line, byteOffset, recordId]);
-    if (repaired) said.delete(place);
-    else if (said.has(place)) return;
-    else said.add(place);
-    onFinding(owner, finding);
   }
 }

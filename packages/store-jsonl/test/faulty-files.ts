@@ -62,6 +62,11 @@ export function faultyFiles(): FaultyFiles {
         count("bytesWritten", written);
         return written;
       },
+      truncate(handle, sizeBytes) {
+        const before = nodeFiles.factsOf(handle).sizeBytes;
+        counted.truncate(handle, sizeBytes);
+        left += before - sizeBytes;
+      },
       async flush(handle) {
         count("flush");
         failIfAsked("flush");

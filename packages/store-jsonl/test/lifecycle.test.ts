@@ -140,18 +140,6 @@ describe("two handles", () => {
     await expect(other.append(mainRef, [userDraft("b")])).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
     await Promise.all([one.close(), other.close()]);
   });
-
-  it("share the flush of appends that come at once", async () => {
-    const root = newFolder();
-    const faults = faultyFiles();
-    const store = await storeWithSession(root, { sessionsJson: false, files: faults.files });
-    faults.reset();
-    await Promise.all(Array.from({ length: 64 }, (_, index) => store.append(mainRef, [userDraft(`n${index}`)])));
-    expect(faults.counts["flush"]).toBeLessThan(32);
-    expect(faults.counts["write"]).toBe(64);
-    expect(await textsOf(store)).toEqual(Array.from({ length: 64 }, (_, index) => `n${index}`));
-    await store.close();
-  });
 });
 
 describe("odd transcripts", () => {

@@ -1,0 +1,224 @@
+import { ThroughlineError, type AppendResult, type SessionEvent, type SessionRef } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { writeEntry } from "./append-entry.ts";
+import { planHeld, inFile, stageAppend, type HeldSession, type StagedAppend } from "./append-records.ts";
+import { fileError } from "./file-work.ts";
+import { withSession } from "./session-access.ts";
+import { lockAborted } from "./session-lock.ts";
+import type { SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** What was written for an append. It is acknowledged when `flushed` resolves, or at once where there is nothing to wait for. */
+export interface WrittenAppend {
+  readonly held: HeldSession;
+  readonly result: AppendResult;
+  /** To be announced once it is acknowledged. */
+  readonly events: readonly SessionEvent[];
+  readonly flushed: Promise<void> | null;
+}
+
+/** Others wait for the lock meanwhile: so much text is written at once at most, or one append. */
+const maxStagedLength = 1024 * 1024;
+
+/** An append that was decided. */
+interface Decided {
+  readonly waiting: Waiting;
+  readonly plan: AppendPlan;
+  /** Null when it is written already: it was made again with its key. */
+  readonly staged: StagedAppend | null;
+}
+
+interface Waiting {
+  readonly request: AppendRequest;
+  /** The row as it was known when the append was asked for. */
+  readonly row: SessionRow;
+  readonly sinceMs: number;
+  /** Written by itself, after a write of several failed: one of them may be what does not fit. */
+  isAlone: boolean;
+  resolve(written: WrittenAppend): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * The appends of one session that this process waits to write, in the order they came. Whoever gets the session's lock
+ * writes all that wait by then, in one write with one flush.
+ */
+export class AppendQueue {
+  readonly #context: StoreContext;
+  readonly #agent: AgentSessions;
+  readonly #ref: SessionRef;
+  readonly #onIdle: () => void;
+  #waiting: Waiting[] = [];
+  #isRunning = false;
+  #abandoned: AbortController | null = null;
+
+  /** `onIdle`: nothing waits any more. */
+  constructor(context: StoreContext, agent: AgentSessions, ref: SessionRef, onIdle: () => void) {
+    this.#context = context;
+    this.#agent = agent;
+    this.#ref = ref;
+    this.#onIdle = onIdle;
+  }
+
+  /** @throws {ThroughlineError} what the contract says of `append`; ABORTED while it waits */
+  append(request: AppendRequest, row: SessionRow): Promise<WrittenAppend> {
+    return new Promise((resolve, reject) => {
+      const { signal } = request.options;
+      const sinceMs = systemClock.nowMs();
+      const waiting: Waiting = { request, row, sinceMs, isAlone: false, resolve, reject };
+      if (signal !== undefined) this.#abortWith(signal, waiting);
+      this.#waiting.push(waiting);
+      if (!this.#isRunning) void this.#run();
+    });
+  }
+
+  #abortWith(signal: AbortSignal, waiting: Waiting): void {
+    const { resolve, reject } = waiting;
+    const abort = (): void => {
+      const index = this.#waiting.indexOf(waiting);
+      // Once it is being written there is nothing to give up.
+      if (index === -1) return;
+      this.#waiting.splice(index, 1);
+      reject(lockAborted(signal));
+      if (this.#waiting.length === 0) this.#abandoned?.abort();
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    waiting.resolve = (written) => {
+      signal.removeEventListener("abort", abort);
+      resolve(written);
+    };
+    waiting.reject = (error) => {
+      signal.removeEventListener("abort", abort);
+      reject(error);
+    };
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    // Appends that are asked for in the same turn of the loop go together.
+    await Promise.resolve();
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      try {
+        await this.#writeNext(first);
+      } catch (error) {
+        this.#refuse(error, first);
+      }
+    }
+    this.#isRunning = false;
+    this.#onIdle();
+  }
+
+  async #writeNext(first: Waiting): Promise<void> {
+    const { row, sinceMs, request } = first;
+    const isEntryOnly = isWithoutRecords(request);
+    const isWhole = this.#waiting.some((waiting) => needsWhole(waiting.request));
+    this.#abandoned = request.options.signal === undefined ? null : new AbortController();
+    const scene = { context: this.#context, agent: this.#agent, durability: request.durability };
+    const access = { row, changesEntries: isEntryOnly, isWhole, signal: this.#abandoned?.signal, sinceMs };
+    await withSession(scene, this.#ref, access, (held) => {
+      if (isEntryOnly) this.#writeEntry(held);
+      else this.#writeTogether(held, isWhole);
+    });
+  }
+
+  #writeEntry(held: HeldSession): void {
+    const waiting = this.#waiting.shift();
+    if (waiting === undefined) return;
+    const { request, resolve, reject } = waiting;
+    try {
+      const plan = planHeld(held, request, this.#context.clock.nowMs());
+      if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan);
+      this.#agent.remember(held);
+      const flushed = request.durability === "disk" ? this.#agent.log.flushed() : null;
+      resolve({ held, result: plan.result, events: plan.events, flushed });
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  /** Decides each append by what those before it leave, and writes them all. */
+  #writeTogether(first: HeldSession, isWhole: boolean): void {
+    const temporary = this.#agent.folder.temporary(first.row.sessionId);
+    const decided: Decided[] = [];
+    let held = first;
+    for (let next = this.#take(held, decided, isWhole); next !== null; next = this.#take(held, decided, isWhole)) {
+      const { request, reject } = next;
+      try {
+        const nowMs = this.#context.clock.nowMs();
+        const plan = planHeld(held, request, nowMs);
+        const staged = plan.result.replayed
+          ? null
+          : stageAppend(this.#context, held, { request, plan, nowMs }, temporary);
+        decided.push({ waiting: next, plan, staged });
+        if (staged !== null) held = this.#agent.holdStaged(held);
+      } catch (error) {
+        reject(error);
+      }
+    }
+    this.#commit(held, decided);
+  }
+
+  /** The next append that goes into the same write; null when there is none. */
+  #take({ file }: HeldSession, decided: readonly Decided[], isWhole: boolean): Waiting | null {
+    const [next] = this.#waiting;
+    if (next === undefined || isWithoutRecords(next.request)) return null;
+    if (needsWhole(next.request) && !isWhole) return null;
+    if (decided.length > 0 && (next.isAlone || decided[0]?.waiting.isAlone === true)) return null;
+    return file.stagedLength < maxStagedLength ? (this.#waiting.shift() ?? null) : null;
+  }
+
+  #commit(held: HeldSession, decided: readonly Decided[]): void {
+    const { file, path } = held;
+    let isInPlace: boolean;
+    try {
+      isInPlace = file.commit(path);
+    } catch (error) {
+      this.#takeBack(fileError(error, path), decided);
+      return;
+    }
+    const isForDisk = decided.some(({ waiting }) => waiting.request.durability === "disk");
+    const flushed = isForDisk ? file.flushed(path) : null;
+    // Whoever waits for it hears of its failure; should nobody, by another error, that is no reason to end the process.
+    flushed?.catch(() => undefined);
+    this.#agent.remember(held);
+    for (const { waiting, plan, staged } of decided) {
+      const { request, resolve, reject } = waiting;
+      try {
+        const { result, events } = isInPlace || staged === null ? plan : inFile(held, staged);
+        resolve({ held, result, events, flushed: request.durability === "disk" ? flushed : null });
+      } catch (error) {
+        reject(error);
+      }
+    }
+  }
+
+  /** A write that failed. Of several, one may be what does not fit: each is tried by itself, if nothing is left of it. */
+  #takeBack(error: ThroughlineError, decided: readonly Decided[]): void {
+    const waiting = decided.map((one) => one.waiting);
+    if (waiting.length === 1 || error.outcome !== "not-applied") for (const { reject } of waiting) reject(error);
+    else this.#waiting.unshift(...waiting.map((one) => Object.assign(one, { isAlone: true })));
+  }
+
+  /** Nothing was written: the session is gone, or its lock is held by somebody for too long. */
+  #refuse(error: unknown, first: Waiting): void {
+    const nowMs = systemClock.nowMs();
+    const isLocked = ThroughlineError.isInstance(error) && error.code === "STORE_LOCKED";
+    // Who came later waits on, to its own deadline.
+    const isRefused = ({ sinceMs }: Waiting): boolean => !isLocked || nowMs - sinceMs > this.#context.locks.timeoutMs;
+    const refused = this.#waiting.filter((waiting) => waiting === first || isRefused(waiting));
+    this.#waiting = this.#waiting.filter((waiting) => !refused.includes(waiting));
+    for (const { reject } of refused) reject(error);
+  }
+}
+
+function isWithoutRecords({ prepared }: AppendRequest): boolean {
+  return prepared.length === 0;
+}
+
+/** Whether an id or a key must be looked for among all records. */
+function needsWhole({ prepared, keyed }: AppendRequest): boolean {
+  return keyed !== null || prepared.some(({ isIdGiven }) => isIdGiven);
+}

@@ -1,0 +1,41 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import type { FileFacts } from "./files.ts";
+import type { LineOwner } from "./stored-line.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** No write takes longer. */
+const writingMs = 1000;
+
+/** What there is to say of the transcripts of an agent, each thing once, however often its file is opened and read. */
+export class TranscriptFindings {
+  readonly #onFinding: (owner: LineOwner, finding: Finding) => void;
+  readonly #said: Set<string>;
+
+  /** `said`: shared with whoever says things of other files. */
+  constructor(said: Set<string>, onFinding: (owner: LineOwner, finding: Finding) => void) {
+    this.#said = said;
+    this.#onFinding = onFinding;
+  }
+
+  /** What a scan of the file with this identity has found. */
+  report(identity: string, transcript: Transcript, { sizeBytes, modifiedNs }: FileFacts): void {
+    const { owner, path } = transcript.options;
+    for (const finding of transcript.findings.splice(0)) this.say(identity, owner, finding);
+    // Its writer may be in the middle of it; should it have died there, the next write or look says so.
+    if (transcript.tail === null || systemClock.nowMs() - Number(modifiedNs / 1_000_000n) < writingMs) return;
+    const { code, byteOffset } = transcript.tail;
+    const message = `${sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
+    this.say(identity, owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
+  }
+
+  /** A tail that grew is the same tail; one that was cut off and is there again is another. */
+  say(identity: string, owner: LineOwner, finding: Finding): void {
+    const { code, line, byteOffset, recordId, repaired } = finding;
+    const place = JSON.stringify([identity, code, line, byteOffset, recordId]);
+    if (repaired) this.#said.delete(place);
+    else if (this.#said.has(place)) return;
+    else this.#said.add(place);
+    this.#onFinding(owner, finding);
+  }
+}
