@@ -2,7 +2,7 @@ import type { AppendResult, SessionRef } from "@throughline/core";
 import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
-import { codedRecord, insertRecord, type CodedRecord } from "./record-rows.ts";
+import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";
 import { advanceSession, entryOf, foundSession, frameOf, placeOf, withFrame } from "./session-rows.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
@@ -18,18 +18,26 @@ export function appendRecords(scene: WriteScene, ref: SessionRef, request: Appen
   const plan = planned(scene, session, request, nowMs);
   if (plan.result.replayed) return plan.result;
   const place = placeOf(session);
-  const coded = plan.linked.map((item, index) =>
-    codedRecord(scene.rows, place, item, { seq: session.last_seq + index + 1, storedAtMs: nowMs }),
-  );
+  // A codec may refuse, so it is asked for all of them first.
+  const isPlain = !scene.isCoded && plan.linked.every(isPlainRecord);
+  const coded = isPlain
+    ? []
+    : plan.linked.map((item, index) =>
+        codedRecord(scene.rows, place, item, { seq: session.last_seq + index + 1, storedAtMs: nowMs }),
+      );
   const entry = plan.entry === null ? null : scene.rows.encodeEntry(place, plan.entry);
   if (entry !== null) statements.writeEntry.run(session.session, entry);
+  for (const each of coded) insertRecord(statements, session.session, each);
+  let seq = session.last_seq;
+  if (isPlain) for (const item of plan.linked) insertPlainRecord(statements, session.session, item, ++seq, nowMs);
   const isIdIndexed = hasGivenIds(request);
-  const written = writeRecords(scene, session, plan, coded, isIdIndexed);
+  if (isIdIndexed) enterNewIds(statements, session, plan.result.records);
+  const written = advanceSession(statements, session, rowAfter(session, plan, isIdIndexed));
   const { keyed } = request;
   const row = keyed === null ? written : rememberResult(statements, written, keyed, plan.result, nowMs);
   // Entering ids may have changed the rows of other sessions, of which this one is a fork.
   if (isIdIndexed) known.forget();
-  else known.put(ref, row);
+  else known.put(row);
   scene.announce(...plan.events);
   return plan.result;
 }
@@ -55,19 +63,11 @@ function planned(scene: WriteScene, session: SessionRow, request: AppendRequest,
   );
 }
 
-function writeRecords(
-  { connection: { statements } }: WriteScene,
-  session: SessionRow,
-  { frame, result }: AppendPlan,
-  coded: readonly CodedRecord[],
-  isIdIndexed: boolean,
-): SessionRow {
-  for (const each of coded) insertRecord(statements, session.session, each);
-  if (isIdIndexed) enterNewIds(statements, session, result.records);
-  const messages = coded.filter(({ row }) => row.type === "message").length;
-  return advanceSession(statements, session, {
+function rowAfter(session: SessionRow, { frame, linked }: AppendPlan, isIdIndexed: boolean): SessionRow {
+  const messages = linked.filter(({ record }) => record.type === "message").length;
+  return {
     ...withFrame(session, frame),
     ids_to_seq: isIdIndexed ? frame.head.lastSeq : session.ids_to_seq,
     message_count: session.message_count + messages,
-  });
+  };
 }

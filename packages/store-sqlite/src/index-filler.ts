@@ -5,8 +5,8 @@ import type { StoreHandle } from "./store-handle.ts";
 /** When the indexes behind the log are filled: behind the turns, or only when somebody searches. */
 export type SearchFill = "background" | "on-demand";
 
-/** After the last write of a burst it is quiet for so long before the indexes are filled. */
-const quietMs = 200;
+/** Looked at so often: without a write between two looks a burst is over, and the indexes are filled. */
+const quietMs = 150;
 /** A burst that does not end is not waited for longer. */
 const longestWaitMs = 2000;
 
@@ -25,6 +25,8 @@ export class IndexFiller {
   readonly #words: SearchIndex | null;
   readonly #fill: SearchFill;
   #timer: NodeJS.Timeout | null = null;
+  /** False when there was a write since the last look: a timer of its own for every write would be felt in each. */
+  #isQuiet = false;
   #waitingSinceMs = 0;
   #lastWriteMs = 0;
   #isStopping = false;
@@ -42,11 +44,11 @@ export class IndexFiller {
     const nowMs = this.#handle.scene.clock.nowMs();
     this.#lastWriteMs = nowMs;
     if (this.#fill === "on-demand" || this.#filling !== null) return;
-    if (this.#timer === null) this.#waitingSinceMs = nowMs;
-    else if (nowMs - this.#waitingSinceMs >= longestWaitMs) return;
-    else clearTimeout(this.#timer);
+    this.#isQuiet = false;
+    if (this.#timer !== null) return;
+    this.#waitingSinceMs = nowMs;
     // A process that has nothing else to do may end: the next one goes on.
-    this.#timer = setTimeout(() => this.#fillBehind(), quietMs).unref();
+    this.#timer = setTimeout(() => this.#look(), quietMs).unref();
   }
 
   /** Ends what is under way, for the handle is closing. */
@@ -77,6 +79,15 @@ export class IndexFiller {
     await this.catchUp(options.signal);
     // Words come in smaller batches: with the last of them there is nothing left but children, if anything.
     while ((await this.#fillBatch(options.signal)) === Infinity);
+  }
+
+  #look(): void {
+    const isOverdue = this.#handle.scene.clock.nowMs() - this.#waitingSinceMs >= longestWaitMs;
+    if (this.#isQuiet || isOverdue) this.#fillBehind();
+    else {
+      this.#isQuiet = true;
+      this.#timer?.refresh();
+    }
   }
 
   #fillBehind(): void {

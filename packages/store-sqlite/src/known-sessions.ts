@@ -19,21 +19,22 @@ export class KnownSessions {
     this.#rows.clear();
   }
 
-  find(ref: SessionRef): SessionRow | undefined {
-    return ref.archiveId === undefined ? this.#rows.get(nameOf(ref)) : undefined;
+  /**
+   * By the key alone, which names its agent already: putting the three parts of an address together and hashing them took
+   * as long as writing the session's row. Of two sessions with one key in two namespaces the one that wrote last is known.
+   */
+  find({ namespace, agentId, key, archiveId }: SessionRef): SessionRow | undefined {
+    const row = archiveId === undefined ? this.#rows.get(key) : undefined;
+    return row?.namespace === namespace && row.agent_id === agentId ? row : undefined;
   }
 
   /** What the transaction has made of a row. Should it not be committed, everything is forgotten. */
-  put(ref: SessionRef, row: SessionRow): void {
+  put(row: SessionRow): void {
     if (this.#rows.size >= mostRows) this.#rows.clear();
-    this.#rows.set(nameOf(ref), row);
+    this.#rows.set(row.key, row);
   }
 
   forget(): void {
     this.#rows.clear();
   }
-}
-
-function nameOf({ namespace, agentId, key }: SessionRef): string {
-  return `${namespace}\0${agentId}\0${key}`;
 }

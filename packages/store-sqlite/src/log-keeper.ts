@@ -6,12 +6,12 @@ import { logReaders, sizeOf } from "./store-file.ts";
 
 /** Pages of 8 KB that may wait in the log while commits come without a pause. Writing them back takes some milliseconds. */
 const mostPages = 1000;
-/** Without a commit for so long it is quiet enough to write back what there is, */
+/** Looked at so often: without a commit between two looks it is quiet enough to write back what there is, */
 const quietMs = 100;
 /** if it is worth two flushes: half a megabyte. */
 const fewestPages = 64;
-/** Asking for the log's length takes a tenth of a turn: at most so many commits go by in between, fewer when it grows fast. */
-const mostCommitsBetween = 16;
+/** Asking for the log's length takes a tenth of a turn: at most so many commits go by in between, fewer when it grows. */
+const mostCommitsBetween = 64;
 /** A log that is longer on the disk, and cannot be begun anew, is told of. */
 const largestLogBytes = 64 * 1024 * 1024;
 
@@ -36,6 +36,8 @@ export class LogKeeper {
   #nextPages = mostPages;
   #toldBytes = largestLogBytes;
   #quiet: NodeJS.Timeout | null = null;
+  /** False when there was a commit since the last look: moving the timer on would take more of each than noting this. */
+  #isQuiet = false;
   #soon: NodeJS.Immediate | null = null;
 
   constructor(path: string, events: LogKeeperEvents) {
@@ -46,8 +48,8 @@ export class LogKeeper {
   /** Called after every commit. */
   committed(connection: Connection): void {
     // A process that has nothing else to do may end: whoever writes next finds the log as it is.
-    if (this.#quiet === null) this.#quiet = setTimeout(() => this.#tidy(connection), quietMs).unref();
-    else this.#quiet.refresh();
+    this.#isQuiet = false;
+    this.#quiet ??= setTimeout(() => this.#tidy(connection), quietMs).unref();
     if (++this.#commitsUnseen < this.#nextLookAfter || this.#soon !== null) return;
     const pages = waitingPages(connection);
     const growth = Math.max((pages - this.#pagesSeen) / this.#commitsUnseen, 1);
@@ -67,7 +69,10 @@ export class LogKeeper {
   }
 
   #tidy(connection: Connection): void {
-    if (waitingPages(connection) >= fewestPages) this.#writeBack(connection);
+    if (!this.#isQuiet) {
+      this.#isQuiet = true;
+      this.#quiet?.refresh();
+    } else if (waitingPages(connection) >= fewestPages) this.#writeBack(connection);
     else this.stop();
   }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { hasErrorCode, type ReadPayload, type RecordFor, type SessionRecord } from "@throughline/core";
-import { quote, refused, type LinkedRecord } from "@throughline/core/store";
+import { lineBytes, quote, refused, type LinkedRecord } from "@throughline/core/store";
 import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store-rows";
 import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
 
@@ -24,17 +25,49 @@ export function codedRecord(
   at: { readonly seq: number; readonly storedAtMs: number },
 ): CodedRecord {
   const row = coder.encodeRecord(place, item, at);
-  return { row, ...(typeof row.text === "string" ? promoted(item.record) : noPromotion) };
+  const { role, toolName } = typeof row.text === "string" ? promoted(item.record) : noPromotion;
+  return { row, role, toolName };
+}
+
+/** Whether a record's text is all there is to keep of it, and stands in its row as it is: so it is with nearly all. */
+export function isPlainRecord({ source, text }: LinkedRecord): boolean {
+  return (source === null || source === text) && text.length * 3 <= payloadBytes;
+}
+
+/**
+ * Writes the row of a plain record, without a codec. Nothing is made that is not handed to SQLite: after a flush all memory
+ * is far away, and every object on the way costs.
+ */
+export function insertPlainRecord(
+  statements: Statements,
+  session: Session,
+  item: LinkedRecord,
+  seq: number,
+  storedAtMs: number,
+): void {
+  const { record, text, side, tsMs } = item;
+  const { id, parentId, type } = record;
+  const { role, toolName } = promoted(record);
+  const [bytes, crc] = [lineBytes(item), crc32(text)];
+  statements.insertPlainRecord.run(
+    session,
+    seq,
+    id,
+    parentId,
+    type,
+    side ? 1 : 0,
+    tsMs,
+    storedAtMs,
+    bytes,
+    crc,
+    role,
+    toolName,
+    text,
+  );
 }
 
 export function insertRecord(statements: Statements, session: Session, { row, role, toolName }: CodedRecord): void {
   const text = placed(statements, row.text);
-  if (row.source === null && text.payload === null) {
-    const { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = row;
-    const head = [seq, id, parentId, type, side ? 1 : 0, tsMs, storedAtMs, bytes, crc] as const;
-    statements.insertPlainRecord.run(session, ...head, role, toolName, row.text);
-    return;
-  }
   const source = placed(statements, row.source);
   statements.insertRecord.run(
     session,

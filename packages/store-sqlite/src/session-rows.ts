@@ -87,12 +87,15 @@ export function storeSession(statements: Statements, row: SessionRow): SessionRo
   return placeInList(statements, row);
 }
 
-const advancing: ReadonlySet<keyof SessionRow> = new Set(["last_seq", "head_id", "message_count", "updated_at_ms"]);
-const standing = changingColumns.filter((column) => !advancing.has(column));
-
 /** The same for an append, which mostly changes few columns. */
 export function advanceSession(statements: Statements, before: SessionRow, row: SessionRow): SessionRow {
-  if (standing.some((column) => row[column] !== before[column])) return storeSession(statements, row);
+  const isPlain =
+    row.revision === before.revision &&
+    row.window_seq === before.window_seq &&
+    row.fence === before.fence &&
+    row.turn === before.turn &&
+    row.ids_to_seq === before.ids_to_seq;
+  if (!isPlain) return storeSession(statements, row);
   statements.advanceSession.run(row.last_seq, row.head_id, row.message_count, row.updated_at_ms, row.session);
   return placeInList(statements, row);
 }

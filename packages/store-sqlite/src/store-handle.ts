@@ -23,6 +23,7 @@ export class StoreHandle {
   readonly #options: OpenOptions;
   readonly #followers = new Set<() => void>();
   #opening: Promise<Opened> | null = null;
+  #opened: Opened | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(scene: StoreScene, options: OpenOptions, life: HandleLife) {
@@ -39,9 +40,11 @@ export class StoreHandle {
 
   async write<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
     this.life.begin(options.signal);
-    const { writes } = await this.#open();
-    this.life.begin(options.signal);
-    return writes.submit(run, options);
+    if (this.#opened === null) {
+      this.#opened = await this.#open();
+      this.life.begin(options.signal);
+    }
+    return this.#opened.writes.submit(run, options);
   }
 
   /** A short, synchronous read. */

@@ -24,13 +24,6 @@ interface Job {
   readonly reject: (reason: unknown) => void;
 }
 
-/** What became of a job inside the transaction. */
-interface Done {
-  readonly job: Job;
-  readonly settle: () => void;
-  readonly events: readonly SessionEvent[];
-}
-
 /** At most so many jobs, or so much time, go into one commit: meanwhile nothing else happens in this process. */
 const maxJobs = 64;
 const maxGroupMs = 5;
@@ -50,7 +43,7 @@ export class WriteQueue {
   readonly #connection: Connection;
   readonly #committed: (events: readonly SessionEvent[]) => void;
   readonly #writeScene: WriteScene;
-  /** What the job that runs has announced. */
+  /** What the jobs of this transaction have announced. */
   #announced: SessionEvent[] = [];
   #jobs: Job[] = [];
   #hasWritten = false;
@@ -98,7 +91,7 @@ export class WriteQueue {
     await nextTick();
     try {
       while (this.#jobs.length > 0) {
-        await this.#nextGroup();
+        if (!this.#tryGroup()) await this.#insist();
         if (this.#jobs.length > 0) await nextTick();
       }
     } catch (error) {
@@ -107,16 +100,17 @@ export class WriteQueue {
     this.#work = null;
   }
 
-  /** Commits one group, however long the lock has to be waited for. */
-  async #nextGroup(): Promise<void> {
+  /** Commits one group that was refused the lock just now, however long the lock has to be waited for. */
+  async #insist(): Promise<void> {
     const { clock, random } = this.#scene;
     const askedMs = clock.nowMs();
-    for (let attempt = 1; !this.#tryGroup(); attempt++) {
+    for (let attempt = 1; ; attempt++) {
       if (attempt % spinAttempts !== 0) Atomics.wait(napCell, 0, 0, napMs);
       else {
         await clock.sleep(1 + (random.uint32() % 8));
         this.#dropOverdue(askedMs);
       }
+      if (this.#tryGroup()) return;
     }
   }
 
@@ -146,41 +140,41 @@ export class WriteQueue {
 
   #commitGroup(group: readonly Job[]): void {
     const startedMs = this.#scene.clock.nowMs();
-    const done: Done[] = [];
+    /** Of the jobs that have run, what tells each what became of it, should the transaction be committed. */
+    const settle: (() => void)[] = [];
     let failure: unknown = null;
+    this.#announced = [];
     for (const job of group) {
-      if (done.length > 0 && this.#scene.clock.nowMs() - startedMs >= maxGroupMs) break;
+      if (settle.length > 0 && this.#scene.clock.nowMs() - startedMs >= maxGroupMs) break;
       try {
-        done.push(this.#runJob(job, group.length > 1));
+        settle.push(this.#runJob(job, group.length > 1));
       } catch (error) {
         // The transaction is gone, and with it everything the group has done so far.
         failure = error;
-        done.push({ job, settle: () => undefined, events: [] });
+        settle.push(() => undefined);
         break;
       }
     }
-    this.#jobs.splice(0, done.length);
+    const done = this.#jobs.splice(0, settle.length);
     failure = failure === null ? this.#commit() : storeError(failure, this.#scene.path);
-    for (const { job, settle } of done) {
-      if (failure !== null) job.reject(failure);
-      else settle();
-    }
-    if (failure === null) this.#committed(done.flatMap(({ events }) => events));
+    if (failure === null) for (const each of settle) each();
+    else for (const job of done) job.reject(failure);
+    if (failure === null) this.#committed(this.#announced);
   }
 
-  /** Runs one job. A refusal undoes the job alone; throws when the whole transaction is lost. */
-  #runJob(job: Job, isOneOfMany: boolean): Done {
+  /** Runs one job and gives what settles it. A refusal undoes the job alone; throws when the whole transaction is lost. */
+  #runJob(job: Job, isOneOfMany: boolean): () => void {
     const { database, statements, known } = this.#connection;
-    const events: SessionEvent[] = [];
+    const { length: announcedBefore } = this.#announced;
     const hasSavepoint = isOneOfMany && job.options.isAppend !== true;
     if (hasSavepoint) statements.savepoint.run();
     try {
-      this.#announced = events;
       const result = job.run(this.#writeScene);
       if (job.options.isAppend !== true) known.forget();
       if (hasSavepoint) statements.release.run();
-      return { job, settle: () => job.resolve(result as never), events };
+      return () => job.resolve(result as never);
     } catch (error) {
+      this.#announced.length = announcedBefore;
       known.forget();
       if (!database.inTransaction) throw error;
       if (hasSavepoint) {
@@ -188,7 +182,7 @@ export class WriteQueue {
         statements.release.run();
       } else if (!isOneOfMany || !ThroughlineError.isInstance(error)) statements.rollback.run();
       if (isOneOfMany && !database.inTransaction) throw error;
-      return { job, settle: () => job.reject(storeError(error, this.#scene.path)), events: [] };
+      return () => job.reject(storeError(error, this.#scene.path));
     }
   }
 
@@ -213,6 +207,7 @@ export class WriteQueue {
   }
 
   #dropAborted(): void {
+    if (!this.#jobs.some(({ options }) => options.signal?.aborted === true)) return;
     this.#jobs = this.#jobs.filter((job) => {
       const { signal } = job.options;
       if (signal?.aborted !== true) return true;
