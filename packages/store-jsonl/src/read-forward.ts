@@ -16,8 +16,8 @@ export interface PageCursor {
 const stepBytes = 128 * 1024;
 
 /**
- * A page of records that lie before those whose places are known, read from where the page before ended, or from the
- * beginning of the file: a long session is read as a whole with each line read once. Null where something else stands
+ * A page of records that lie before those whose places are known, read from where the page before ended, from where the
+ * window begins, or from the beginning of the file: a long session is read as a whole with each line read once. Null where something else stands
  * than the records of ours that must be there; then their places are to be found out.
  */
 export function readForward<Payload extends ReadPayload>(
@@ -27,14 +27,14 @@ export function readForward<Payload extends ReadPayload>(
   bounds: PageBounds,
   give: (seq: number, line: StoredLine) => RecordFor<Payload>,
 ): Page<Payload> | null {
-  const isKnown = cursor !== null && cursor.transcript === transcript && cursor.seq === seq;
-  if (!isKnown && seq !== 1) return null;
+  const from = placeOf(transcript, cursor, seq);
+  if (from === null) return null;
   const { codec, owner } = transcript.options;
   // Those whose places are known were decoded a moment ago.
   const leftHere = Math.min(bounds.left, bounds.beforeSeq - seq, transcript.firstSeq - seq);
   const mostRecords = Math.min(bounds.pageRecords, leftHere);
   const records: RecordFor<Payload>[] = [];
-  let position = isKnown ? cursor.byteOffset : 0;
+  let position = from;
   let byteOffset = position;
   let pageBytes = 0;
   const splitter = createLineSplitter({ byteOffset, maxLineBytes: Number.MAX_SAFE_INTEGER });
@@ -61,4 +61,11 @@ export function readForward<Payload extends ReadPayload>(
     }
   }
   return page();
+}
+
+/** Where the line of a record begins, as far as that is known without looking. */
+function placeOf(transcript: Transcript, cursor: PageCursor | null, seq: number): number | null {
+  if (cursor !== null && cursor.transcript === transcript && cursor.seq === seq) return cursor.byteOffset;
+  if (seq === 1) return 0;
+  return seq === transcript.head.windowSeq ? (transcript.windowAt ?? null) : null;
 }

@@ -17,6 +17,8 @@ export interface TranscriptDigest {
   readonly head: SessionHead;
   readonly messageCount: number;
   readonly updatedAtMs: number;
+  /** Where the line of the window's first record begins; absent where nobody knows. */
+  readonly windowAt?: number | undefined;
 }
 
 /** What is known of a session whose transcript was read. */

@@ -13,6 +13,8 @@ export interface TranscriptBase {
   /** Entry patches up to this revision lie before the place. */
   readonly revision: number;
   readonly endBytes: number;
+  /** Where the line of the window's first record begins, where that is known. Whoever reads there looks at its seq. */
+  readonly windowAt?: number | undefined;
 }
 
 /** A file that is open, as long as it was when it was looked at. */

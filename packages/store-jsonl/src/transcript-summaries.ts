@@ -2,17 +2,14 @@ import type { SessionHead, SessionRef } from "@throughline/core";
 import type { PayloadCoder } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
-import type { SeenSession } from "./seen-session.ts";
+import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { decodeEntry, foldPatches, type SessionRow } from "./session-row.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { EntryPatch, Transcript } from "./transcript.ts";
 
 /** What listing needs of a transcript, kept when the image itself is let go. */
-interface TranscriptSummary {
-  readonly head: SessionHead;
-  readonly messageCount: number;
-  readonly updatedAtMs: number;
+interface TranscriptSummary extends TranscriptDigest {
   readonly patches: readonly EntryPatch[];
   /** From the index: the patches of this row are folded in already. */
   readonly indexed?: { readonly row: SessionRow; readonly folded: SessionRow };
@@ -52,8 +49,8 @@ export class TranscriptSummaries {
     const { files, folder } = this.#options;
     const seen = seenAs(files.facts(folder.session(row.fileName)), row);
     const summary = this.#summaryOf(row, seen);
-    const { head, messageCount, updatedAtMs } = summary;
-    return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs }, seen };
+    const { head, messageCount, updatedAtMs, windowAt } = summary;
+    return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs, windowAt }, seen };
   }
 
   /** The row with what was learnt of its transcript, which may be old. */
@@ -75,8 +72,8 @@ export class TranscriptSummaries {
   baseOf(row: SessionRow, seen: string): Omit<TranscriptBase, "endBytes"> | null {
     const found = this.#indexed(row, seen);
     if (found?.indexed === undefined || found.indexed.folded.revision !== row.revision) return null;
-    const { head, messageCount, updatedAtMs } = found;
-    return { head, messageCount, updatedAtMs, revision: row.revision };
+    const { head, messageCount, updatedAtMs, windowAt } = found;
+    return { head, messageCount, updatedAtMs, windowAt, revision: row.revision };
   }
 
   forget(sessionId: string): void {
@@ -145,8 +142,8 @@ function isFor({ indexed }: TranscriptSummary, row: SessionRow): boolean {
   return indexed === undefined || indexed.row === row || row.revision >= indexed.folded.revision;
 }
 
-function summaryOf({ head, messageCount, updatedAtMs, patches }: Transcript): TranscriptSummary {
-  return { head, messageCount, updatedAtMs, patches };
+function summaryOf({ head, messageCount, updatedAtMs, patches, windowAt }: Transcript): TranscriptSummary {
+  return { head, messageCount, updatedAtMs, patches, windowAt };
 }
 
 function emptyHead(sessionId: string): SessionHead {

@@ -120,6 +120,14 @@ export class Transcript {
     return this.offsets[seq - this.firstSeq] ?? this.endBytes;
   }
 
+  /** Where the line of the window's first record begins, should it be known. */
+  get windowAt(): number | undefined {
+    const { windowSeq } = this.head;
+    if (windowSeq === null) return undefined;
+    const known = this.offsets[windowSeq - this.firstSeq];
+    return known ?? (this.base?.head.windowSeq === windowSeq ? this.base.windowAt : undefined);
+  }
+
   /** Puts the places of earlier records in front. */
   addEarlier(starts: readonly number[]): void {
     this.offsets = [...starts, ...this.offsets];

@@ -1,4 +1,5 @@
 import { appendFileSync, copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import type { SessionStore, StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -73,8 +74,27 @@ describe("a long session with a window near its end", () => {
     expect(await store.load(mainRef)).toEqual(whole);
     expect(faults.counts["bytesRead"] ?? 0).toBeLessThan(4096);
     expect(await recordsFrom(store, 2000)).toEqual(wanted);
-    expect(faults.counts["bytesRead"]).toBeLessThan(1_200_000);
+    // The last line, to see that it is the one the index knows, and the window once.
+    expect(faults.counts["bytesRead"]).toBeLessThan(350_000);
     await store.close();
+  });
+
+  it("is read from its beginning where the index is wrong about the window's place", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    const writer = await compactedSession(root, 2000);
+    const wanted = await recordsFrom(writer, 2000);
+    await writer.close();
+    const index = new DatabaseSync(`${root}/agents/main/throughline/index.db`);
+    const places = index.prepare("SELECT json_extract(summary, '$.windowAt') AS place FROM sessions").all();
+    const place = Number(places[0]?.["place"]);
+    expect(readFileSync(transcriptOf(root)).toString("utf8", place, place + 300)).toContain("2001 xxx");
+    for (const wrong of [0, 17, place - 1, place + 1, 1e12, "'text'"]) {
+      index.exec(`UPDATE sessions SET summary = json_set(summary, '$.windowAt', ${wrong})`);
+      await using store = createJsonlStore({ root, sessionsJson: false });
+      await store.load(mainRef);
+      expect(await recordsFrom(store, 2000)).toEqual(wanted);
+    }
+    index.close();
   });
 
   it("answers every question about what lies before the window too", { timeout: 60_000 }, async () => {
