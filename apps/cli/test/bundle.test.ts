@@ -1,9 +1,21 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bundleCli } from "../../../tools/bundle-cli.ts";
+import { bundleCli, threadsOf } from "../../../tools/bundle-cli.ts";
+import { findFiles, repositoryRoot } from "../../../tools/find-files.ts";
 import { cleanEnvironment, objects, seed, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();
@@ -25,13 +37,15 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-/** Writes down at the end what was loaded: modules by URL, and Node's own by name. */
+/** Writes down at the end what was loaded: modules by URL, and Node's own by name. A thread writes a file of its own. */
 const spy = `
 import { registerHooks } from "node:module";
 import { writeFileSync } from "node:fs";
+import { threadId } from "node:worker_threads";
+const file = process.env.SPY_FILE + (threadId === 0 ? "" : ".thread");
 const loaded = [];
 registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
-process.on("exit", () => writeFileSync(process.env.SPY_FILE, JSON.stringify({ loaded, builtin: process.moduleLoadList })));
+process.on("exit", () => writeFileSync(file, JSON.stringify({ loaded, builtin: process.moduleLoadList })));
 `;
 
 interface Loaded {
@@ -70,6 +84,12 @@ function sourcesOf(chunk: string): string[] {
   return sources;
 }
 
+function packages(): string[] {
+  return findFiles(repositoryRoot, "packages", [".ts"])
+    .filter((name) => name.includes("/src/"))
+    .map((name) => join(repositoryRoot, name));
+}
+
 describe("the bundle", () => {
   it.each([[["--help"]], [["sessions"]], [["sessions", "--json"]]])(
     "loads for %s no schema library, no fetch and no model SDK",
@@ -89,7 +109,7 @@ describe("the bundle", () => {
       }
       expect(builtin.filter((name) => /undici|NativeModule (http|https|tls)$/.test(name))).toEqual([]);
       // A pipe as stdout loads `net`; that is not ours. One entry and a few chunks, each a file to open.
-      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 16 : 26);
+      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 16 : 27);
     },
   );
 
@@ -121,6 +141,55 @@ describe("the bundle", () => {
   it("loads no model SDK for the offline rules", async () => {
     const { loaded } = await load("chat", "--key", "talk", "--once", "hello", "--model", "offline");
     expect(loaded.filter((url) => /node_modules\/(?:@anthropic-ai|openai|ollama)\//.test(url))).toEqual([]);
+  });
+
+  it("checks and copies a store that is read in a thread of its own", async () => {
+    const big = join(home, "big.db");
+    const drafts = Array.from({ length: 10 }, (_, index) => user(`${index} ${"lamp ".repeat(200_000)}`));
+    await seed(home, [{ key: "long", drafts }], `sqlite:${big}`);
+    // From this size on a file is no longer read in the thread that everything else waits for.
+    expect(statSync(big).size).toBeGreaterThan(8 * 1024 * 1024);
+    const thread = pathToFileURL(join(realpathSync(installed), "dist/chunks/check-thread.js")).href;
+    for (const args of [
+      ["verify", "--full"],
+      ["backup", join(home, "big-backup.db")],
+    ]) {
+      const { stdout } = await load(...args, "--store", `sqlite:${big}`, "--json");
+      expect(objects(stdout).filter(({ kind }) => kind === "finding" || kind === "error")).toEqual([]);
+      const loadedThere = JSON.parse(readFileSync(join(home, "loaded.json.thread"), "utf8")) as { loaded: string[] };
+      expect(loadedThere.loaded).toContain(thread);
+      writeFileSync(join(home, "loaded.json.thread"), "{}");
+    }
+    expect(statSync(join(home, "big-backup.db")).size).toBeGreaterThan(8 * 1024 * 1024);
+  });
+
+  it("has a file for every thread that what is in it starts, where it is looked for", () => {
+    const chunks = readdirSync(join(installed, "dist"), { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".js"),
+    );
+    const packed = chunks.flatMap((chunk) =>
+      sourcesOf(chunk).map((source) => [join(packageRoot, "src", "..", source), chunk] as const),
+    );
+    const expected = packages().flatMap((path) =>
+      threadsOf(path).flatMap((thread) =>
+        packed
+          .filter(([source]) => source.endsWith(path.slice(repositoryRoot.length)))
+          .map(([, chunk]) => join(dirname(chunk), thread.replace(/^.*[\\/](.*)\.ts$/, "$1.js"))),
+      ),
+    );
+    expect(expected).toContain("chunks/check-thread.js");
+    expect(expected.filter((name) => !existsSync(join(installed, "dist", name)))).toEqual([]);
+  });
+
+  it("cannot be made of a package that starts a thread in a way that nothing sees", () => {
+    const path = join(home, "hidden.ts");
+    writeFileSync(path, 'new Worker(somewhere + "/thread.js");');
+    expect(() => threadsOf(path)).toThrow("does not name it");
+    expect(
+      packages()
+        .flatMap(threadsOf)
+        .filter((thread) => !existsSync(thread)),
+    ).toEqual([]);
   });
 
   it("runs on its own, without the packages it was made from", async () => {
