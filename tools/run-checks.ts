@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
 import process from "node:process";
-import { clearCounts, closingText, countsFile, readCounts } from "./closing-line.ts";
+import { clearCounts, closingText, countsFile, readCounts, type FaultCounts } from "./closing-line.ts";
 
 /** One step of `npm test`. */
 export interface Step {
@@ -9,6 +9,9 @@ export interface Step {
   readonly command: string;
   readonly args: readonly string[];
 }
+
+/** What the fault suites of a whole run go through at least: a suite that met fewer faults has shown too little. */
+const leastFaults: FaultCounts = { states: 2000, kills: 30 };
 
 const root: string = join(import.meta.dirname, "..");
 
@@ -67,9 +70,11 @@ export async function runSteps(
   }
   // No counts means that the run died before its end; that is a failure, not an empty success.
   const counts = readCounts(countsPath) ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {}, faults: null };
-  // A fault suite that met no fault has shown nothing.
   const { states = 0, kills = 0 } = counts.faults ?? {};
-  if (needsFaults && (states === 0 || kills === 0)) failed.push("faults");
+  if (needsFaults && (states < leastFaults.states || kills < leastFaults.kills)) {
+    write(`faults: ${states} states, ${kills} kills; at least ${leastFaults.states} and ${leastFaults.kills}\n`);
+    failed.push("faults");
+  }
   write(`\nsteps: ${failed.length === 0 ? "all passed" : `failed: ${failed.join(", ")}`}\n`);
   write(`${closingText(counts)}\n`);
   return failed.length > 0 || counts.failed > 0 ? 1 : 0;

@@ -54,11 +54,21 @@ describe("running the checks", () => {
     expect(lines.at(-1)).toBe("tests: 0 passed, 1 failed, 0 skipped");
   });
 
-  it("fails a whole run whose fault suites met no fault, and says how many they met", async () => {
+  it("fails a whole run whose fault suites met fewer than 2,000 states or 30 kills, and says how many they met", async () => {
     const { code, lines } = await run([], 7, { states: 2000, kills: 30 }, true);
     expect(code).toBe(0);
     expect(lines.slice(-2)).toEqual(["faults: 2000 states, 30 kills", "tests: 7 passed, 0 failed, 1 skipped"]);
-    expect((await run([], 7, { states: 2000, kills: 0 }, true)).code).toBe(1);
+    for (const faults of [
+      { states: 1999, kills: 30 },
+      { states: 2000, kills: 29 },
+      { states: 0, kills: 0 },
+    ]) {
+      const fewer = await run([], 7, faults, true);
+      expect(fewer.code).toBe(1);
+      expect(fewer.lines).toContain("steps: failed: faults");
+      expect(fewer.lines).toContain(`faults: ${faults.states} states, ${faults.kills} kills; at least 2000 and 30`);
+      expect((await run([], 7, faults)).code).toBe(0);
+    }
     expect((await run([], 7, null, true)).code).toBe(1);
     expect((await run([], 7, null)).code).toBe(0);
   });

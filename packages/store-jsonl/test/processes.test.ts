@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { contend, seededNumbers, type Operation } from "./contention.ts";
+import { findDisorder, findEntryProblems, findSessionProblems } from "./contention-checks.ts";
 import { countFaults } from "./fault-counts.ts";
 import { mainRef, storeWithSession, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -63,16 +65,18 @@ describe("several processes", () => {
   );
 
   it.for([
-    ["small records", 200],
-    ["records of 50 KB", 50_000],
+    ["of 200 bytes", 200, 15, 100],
+    ["of 2 KB", 2000, 10, 60],
+    ["of 50 KB", 50_000, 15, 60],
+    ["of 3 MB", 3_000_000, 8, 8],
   ] as const)(
-    "killed while appending %s lose nothing they acknowledged [REC-26]",
+    "killed while appending records %s lose nothing they acknowledged [REC-26]",
     { timeout: 120_000 },
-    async ([_name, bytes], context) => {
+    async ([_name, bytes, rounds, least], context) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();
       const acknowledged: string[] = [];
-      for (let round = 0; round < 15; round++) {
+      for (let round = 0; round < rounds; round++) {
         const run = await append(root, `r${round}`, 100_000, bytes, 5 + round * 6);
         expect(run.errors).toBe("");
         acknowledged.push(...run.acknowledged.map((line) => `r${round}-${line}`));
@@ -84,9 +88,70 @@ describe("several processes", () => {
       const wanted = new Set(acknowledged);
       expect(seen.filter((line) => wanted.has(line))).toEqual(acknowledged);
       // A record that was written and not acknowledged may be there: one at most for each process.
-      expect(seen.length - acknowledged.length).toBeLessThanOrEqual(15);
-      expect(acknowledged.length).toBeGreaterThan(100);
-      countFaults(context, { kills: 15 });
+      expect(seen.length - acknowledged.length).toBeLessThanOrEqual(rounds);
+      expect(acknowledged.length).toBeGreaterThanOrEqual(least);
+      countFaults(context, { kills: rounds });
     },
   );
+
+  it(
+    "eight of them, some killed, leave one session as one would that does a thing at a time [LCK-14, LCK-16, TST-01]",
+    { timeout: 240_000 },
+    async (context) => {
+      const root = newFolder();
+      await (await storeWithSession(root, { sessionsJson: true })).close();
+      const seed = Math.floor(Math.random() * 1_000_000);
+      const operations = await contend({
+        root,
+        what: "session",
+        processes: 8,
+        killsEach: 1,
+        operationsEach: 40,
+        random: seededNumbers(seed),
+      });
+      await using store = createJsonlStore({ root, sessionsJson: true });
+      expect(await findSessionProblems(store, operations), `seed ${seed}`).toEqual([]);
+      expect(operations.filter(({ got }) => got !== null).length).toBeGreaterThanOrEqual(8 * 41);
+      countFaults(context, { kills: 8 });
+    },
+  );
+});
+
+describe("eight processes at work on the entries", () => {
+  it(
+    "some of them killed, leave what one would have left that does a thing at a time [LCK-14, LCK-16, TST-01]",
+    { timeout: 240_000 },
+    async (context) => {
+      const root = newFolder();
+      await (await storeWithSession(root, { sessionsJson: false })).close();
+      const seed = Math.floor(Math.random() * 1_000_000);
+      const work = { what: "entries", processes: 8, killsEach: 1, operationsEach: 30 } as const;
+      const operations = await contend({ root, ...work, sessionsJson: false, random: seededNumbers(seed) });
+      await using store = createJsonlStore({ root, sessionsJson: false });
+      expect(await findEntryProblems(store, operations), `seed ${seed}`).toEqual([]);
+      expect(operations.filter(({ got }) => got !== null).length).toBeGreaterThanOrEqual(8 * 31);
+      countFaults(context, { kills: 8 });
+    },
+  );
+});
+
+describe("the order of operations", () => {
+  const operation = (name: string, beganAt: number, endedAt: number | null, got: number | null): Operation => ({
+    name,
+    index: 0,
+    beganAt: BigInt(beganAt),
+    got,
+    endedAt: endedAt === null ? null : BigInt(endedAt),
+  });
+
+  it("is none when one that was over comes after one that had not begun, or two have one place", () => {
+    expect(findDisorder([operation("a", 1, 4, 2), operation("b", 2, 3, 1), operation("c", 5, null, null)])).toEqual([]);
+    expect(findDisorder([operation("a", 1, 2, 2), operation("b", 3, 4, 1)])).toEqual([
+      "a-0 ended before b-0 began and comes after it",
+    ]);
+    expect(findDisorder([operation("a", 1, 9, 1), operation("b", 2, 3, 3), operation("c", 4, 8, 2)])).toEqual([
+      "b-0 ended before c-0 began and comes after it",
+    ]);
+    expect(findDisorder([operation("a", 1, 3, 1), operation("b", 1, 3, 1)])).toEqual(["a-0 and b-0 were both told 1"]);
+  });
 });
