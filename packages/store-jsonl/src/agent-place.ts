@@ -1,17 +1,23 @@
 import { createFinding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
+import { fileError } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** What an agent's folder lies on and who else uses it: both decide how it is locked. */
 export class AgentPlace {
   readonly #context: StoreContext;
   readonly #folder: AgentFolder;
-  #hasMark: boolean | null = null;
+  readonly #logChanges: () => number;
+  #hasMark = false;
+  /** How often the entries log had changed when the mark was looked for last. */
+  #lookedAt = -1;
   #isRemote: boolean | null = null;
 
-  constructor(context: StoreContext, folder: AgentFolder) {
+  /** `logChanges`: grows with every change of the entries log, by whichever process. */
+  constructor(context: StoreContext, folder: AgentFolder, logChanges: () => number) {
     this.#context = context;
     this.#folder = folder;
+    this.#logChanges = logChanges;
   }
 
   /** Whether other machines may have the folder too. */
@@ -34,20 +40,33 @@ export class AgentPlace {
   locksFor(sessionIds: readonly string[], fileNames: readonly string[], isEntriesToo: boolean): readonly string[] {
     const { entriesLock } = this.#folder;
     const own = sessionIds.map((sessionId) => this.#folder.sessionLock(sessionId));
-    const theirs = this.#isOpenclaws() ? fileNames.map((name) => `${this.#folder.session(name)}.lock`) : [];
+    const theirs = this.isOpenclaws ? fileNames.map((name) => `${this.#folder.session(name)}.lock`) : [];
     return [...own, ...(isEntriesToo ? [entriesLock] : []), ...theirs];
   }
 
-  /** From now on OpenClaw's lock files are taken too. Under the entries lock. */
+  /** The locks for writing sessions.json: OpenClaw may begin to use any folder, and its lock is how it says so. */
+  viewLocks(): readonly string[] {
+    return [this.#folder.entriesLock, `${this.#folder.sessionsJson}.lock`];
+  }
+
+  /** From now on OpenClaw's lock files are taken too, by every process. Something is written to the entries log then. */
   markOpenclaw(): void {
     const { files } = this.#context;
-    if (this.#isOpenclaws()) return;
-    files.close(files.open(this.#folder.openclawMark, "create"));
+    if (this.isOpenclaws) return;
+    try {
+      files.close(files.open(this.#folder.openclawMark, "create"));
+    } catch (error) {
+      // Another process has met it too.
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(error, this.#folder.openclawMark);
+    }
     this.#hasMark = true;
   }
 
-  /** Looked for once: a folder that OpenClaw has used stays one. */
-  #isOpenclaws(): boolean {
-    return (this.#hasMark ??= this.#context.files.facts(this.#folder.openclawMark) !== null);
+  /** A folder that OpenClaw has used stays one. Who marks it changes the log too, so that nobody need look for nothing. */
+  get isOpenclaws(): boolean {
+    const changes = this.#logChanges();
+    if (this.#hasMark || changes === this.#lookedAt) return this.#hasMark;
+    this.#lookedAt = changes;
+    return (this.#hasMark = this.#context.files.facts(this.#folder.openclawMark) !== null);
   }
 }

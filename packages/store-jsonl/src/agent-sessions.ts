@@ -1,6 +1,5 @@
 import { refused } from "@throughline/core/store";
 import { createFinding, type Finding, type SessionRef, type SessionState } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
 import {
   agentFolder,
   agentFolderExists,
@@ -8,15 +7,15 @@ import {
   type AgentAddress,
   type AgentFolder,
 } from "./agent-folder.ts";
-import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
 import { AgentPlace } from "./agent-place.ts";
 import { ownHead, type HeldSession } from "./append-records.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
+import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { SessionIndex } from "./session-index.ts";
-import type { RowChange, SessionRow } from "./session-row.ts";
+import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
@@ -25,9 +24,6 @@ import type { TranscriptBase } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 import { TranscriptFindings } from "./transcript-findings.ts";
 import { WarmLines } from "./warm-lines.ts";
-
-/** File times move in ticks of up to so many milliseconds. */
-const timeGrainMs = 50;
 
 /** Each open transcript holds a file handle and the ids of its records. */
 const maxOpenTranscripts = 64;
@@ -39,15 +35,11 @@ export class AgentSessions {
   readonly log: EntriesLog;
   readonly view: SessionsView;
   readonly index: SessionIndex;
-  /** Something was taken over that the index does not know of. */
-  hasNewNotes = false;
+  readonly foreign: ForeignChanges;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
   readonly #files: Map<string, TranscriptFile> = new Map();
   readonly #summaries: TranscriptSummaries;
-  /** What was taken over of what others write, for the index to keep. */
-  readonly #notes: Map<string, string> = new Map();
-  #hasStrays = false;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string> = new Set();
   readonly #findings: TranscriptFindings;
@@ -58,8 +50,8 @@ export class AgentSessions {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
-    this.place = new AgentPlace(context, this.folder);
-    const { files, codec, clock } = context;
+    this.place = new AgentPlace(context, this.folder, () => this.log.changes);
+    const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
     this.#findings = new TranscriptFindings(this.#said, ({ ref }, finding) =>
       context.emit({ name: "finding", ref, finding }),
@@ -90,7 +82,9 @@ export class AgentSessions {
       folder: this.folder,
       isWanted: codec.isCoded ? false : context.writesSessionsJson,
       onFinding,
+      writer: `${random.uint32().toString(36)}${random.uint32().toString(36)}`,
     });
+    this.foreign = new ForeignChanges(context, this, this.#said);
   }
 
   get exists(): boolean {
@@ -102,7 +96,7 @@ export class AgentSessions {
     this.log.refresh();
     const known = this.log.find(ref.key, ref.archiveId);
     if (known !== null || !this.exists) return known;
-    await this.takeForeign();
+    await this.foreign.take();
     return this.log.find(ref.key, ref.archiveId);
   }
 
@@ -115,57 +109,6 @@ export class AgentSessions {
   locateId(sessionId: string): SessionRow | null {
     this.log.refresh();
     return this.log.row(sessionId);
-  }
-
-  /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
-  async takeForeign(): Promise<void> {
-    await this.takeViewChanges();
-    this.#finishPurges();
-    const seen = this.#folderSeen();
-    if (seen !== null && this.#isTaken("folder", seen)) return;
-    if (this.#foreignSessions() !== null) await this.#commitIfWritable(() => this.#foreignSessions());
-    // A file that nobody could be given may be given to somebody later without another change of the folder.
-    if (seen !== null && seen === this.#folderSeen() && !this.#hasStrays) this.#note("folder", seen);
-  }
-
-  /** Takes over what other programs changed in sessions.json. Costs one look at the file while nobody did. */
-  async takeViewChanges(): Promise<void> {
-    this.index.look();
-    this.log.refresh();
-    if (this.log.damage.sessionIds.size > 0) await this.#commitIfWritable(() => denySuspects(this.#adoption()));
-    if (this.#isTaken("view", this.#stamp(this.view.look()))) return;
-    await this.view.refresh();
-    if (this.#changesOfView() !== null) await this.#commitIfWritable(() => this.#changesOfView());
-    this.noteView();
-  }
-
-  /** Keeps in mind that nothing is to be taken from sessions.json as it was seen last. */
-  noteView(): void {
-    if (this.view.isReadable && this.view.seenAs !== null) this.#note("view", this.#stamp(this.view.seenAs));
-  }
-
-  #note(name: "folder" | "view", seen: string): void {
-    if (this.#isTaken(name, seen)) return;
-    this.#notes.set(name, seen);
-    this.hasNewNotes = true;
-  }
-
-  /** What was taken over went into this log; another one may not have it. */
-  #stamp(seen: string): string {
-    return `${this.log.identity} ${seen}`;
-  }
-
-  /** Whether a file or folder of others was taken over as it is: by this handle, or by whoever wrote the index of this log. */
-  #isTaken(name: "folder" | "view", seen: string): boolean {
-    return this.#notes.get(name) === seen || (this.log.isIndexed && this.index.note(name) === seen);
-  }
-
-  /** The sessions folder as it is; null when it changed so lately that another change might not show. */
-  #folderSeen(): string | null {
-    const facts = this.#context.files.facts(this.folder.sessions);
-    if (facts === null) return this.#stamp("");
-    const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
-    return ageMs > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
   }
 
   refOf(row: SessionRow): SessionRef {
@@ -250,9 +193,9 @@ export class AgentSessions {
     if (!files.isWritable(this.folder.own)) return false;
     const isWritten = this.log.updateIndex(
       seen.filter((one) => one.seen !== ""),
-      Object.fromEntries(this.#notes),
+      this.foreign.notes,
     );
-    if (isWritten) this.hasNewNotes = false;
+    if (isWritten) this.foreign.hasNewNotes = false;
     return isWritten;
   }
 
@@ -265,7 +208,7 @@ export class AgentSessions {
   prepareWriting(): void {
     flushFolders(this.#context.files);
     if (this.#isPrepared) return;
-    withFileErrors(this.folder.own, () => this.#makeOwnFolder());
+    withFileErrors(this.folder.own, () => this.makeFolders());
     this.#isPrepared = true;
     this.place.warn();
   }
@@ -290,59 +233,8 @@ export class AgentSessions {
     this.index.close();
   }
 
-  #changesOfView(): RowChange | null {
-    const rowOf = (key: string): SessionRow | null => {
-      const row = this.log.find(key, undefined);
-      return row === null ? null : this.known(row);
-    };
-    return this.view.foreignChanges(rowOf, this.#context.clock.nowMs());
-  }
-
-  #foreignSessions(): RowChange | null {
-    const adopted = adoptSessions(this.#adoption());
-    this.#hasStrays = adopted.hasStrays;
-    return adopted.change;
-  }
-
-  #adoption(): AdoptionScene {
-    const { files, clock, emit } = this.#context;
-    const { folder, log, index, view } = this;
-    const { agentId } = this.address;
-    const onFinding = (finding: Finding): void => {
-      const place = JSON.stringify([log.identity, finding.code, finding.path, finding.key]);
-      if (!this.#said.has(place)) emit({ name: "finding", ref: null, finding });
-      this.#said.add(place);
-    };
-    const hold = (row: SessionRow): HeldSession | null => this.hold(row, true);
-    return { files, folder, log, index, view, agentId, nowMs: clock.nowMs(), hold, onFinding };
-  }
-
-  async #commitIfWritable(take: () => RowChange | null): Promise<void> {
-    const { files, locks } = this.#context;
-    const isWritable =
-      files.isWritable(this.folder.agent) &&
-      (files.facts(this.folder.own) === null || files.isWritable(this.folder.own));
-    if (!isWritable) {
-      const change = take();
-      if (change !== null) this.log.applyUnwritten(change);
-      return;
-    }
-    this.#makeOwnFolder();
-    await locks.hold([this.folder.entriesLock], () => {
-      this.log.refresh();
-      const change = take();
-      if (change?.op === "adopt" && this.view.entries().size > 0) this.place.markOpenclaw();
-      if (change !== null) this.log.write(change);
-    });
-  }
-
-  #makeOwnFolder(): void {
+  makeFolders(): void {
     makeAgentFolder(this.#context.files, this.#context.root, this.address);
-  }
-
-  /** A purge that was interrupted after its commit. */
-  #finishPurges(): void {
-    for (const sessionId of this.log.removed) this.removeBytes(`${sessionId}.jsonl`);
   }
 
   /** Deletes a transcript, its archived forms and what was set aside of it. */

@@ -3,7 +3,7 @@ import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Another program may write sessions.json as often as it likes; the next change of ours tries again. */
+/** Another program may write sessions.json as often as it likes; then it is tried again later. */
 const maxAttempts = 5;
 
 interface Waiting {
@@ -64,6 +64,8 @@ export class DerivedFiles {
       try {
         for (const sessionId of patched) await this.#catchUp(agent, sessionId);
         await this.#writeView(agent);
+        // Before the index, which knows the log by its identity.
+        if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
         this.#writeIndex(agent, written);
       } catch (error) {
         const path = agent.folder.own;
@@ -97,15 +99,17 @@ export class DerivedFiles {
     if (!agent.exists) return;
     const { locks } = this.#context;
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      await agent.takeViewChanges();
+      await agent.foreign.takeView();
       if (!agent.view.isWanted(() => agent.log.activeCount())) return;
       agent.log.refresh();
       const rows = await agent.log.allInSlices();
-      const isWritten = await agent.view.publish(rows.values(), agent.known, (commit) =>
-        locks.hold(agent.place.locksFor([], ["sessions.json"], true), commit),
-      );
-      if (isWritten) return agent.noteView();
+      const written = await agent.view.publish(rows.values(), agent.known, {
+        isTaken: (seenAs) => agent.foreign.isViewTaken(seenAs),
+        underLock: (commit) => locks.hold(agent.place.viewLocks(), commit),
+      });
+      if (written !== null) return agent.foreign.noteView(written.seenAs);
     }
+    this.schedule(agent, null);
   }
 
   #writeIndex(agent: AgentSessions, written: ReadonlySet<string>): void {

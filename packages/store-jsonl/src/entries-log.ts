@@ -1,18 +1,20 @@
-import { crc32 } from "node:zlib";
-import { createFinding, type ThroughlineError } from "@throughline/core";
+import type { ThroughlineError } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
-import { appendAll, fileError, readRange, replaceFile, withFileErrors } from "./file-work.ts";
+import { appendAll, fileError, readRange, withFileErrors } from "./file-work.ts";
 import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
-import { createLog, openLog, setTailAside, type OpenLog } from "./open-log.ts";
+import { createLog, openLog, replaceLog, setTailAside, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
-import type { LogPlace, SeenSession } from "./seen-session.ts";
+import { anchorAt, isStill, type LogPlace } from "./log-place.ts";
+import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
+import { decodeRowChange, encodeRowChange, lineOfRow, type RowChange, type SessionRow } from "./session-row.ts";
 
 const scanChunkBytes = 1024 * 1024;
-const anchorBytes = 256;
+const minCompactedBytes = 1024 * 1024;
+/** So much is written in about twenty milliseconds. */
+const maxCompactedBytes = 4 * 1024 * 1024;
 
 /**
  * The truth about an agent's sessions: lines that are appended and never changed, and what they add up to. Where the
@@ -20,6 +22,8 @@ const anchorBytes = 256;
  */
 export class EntriesLog {
   damage: LogDamage = new LogDamage();
+  /** Grows with every change that is read or written, and when the log turns out to be another. */
+  changes = 0;
   readonly #options: EntriesLogOptions;
   /** All sessions, or those that were asked for or changed behind what the index knows. */
   #image: RowImage = new RowImage();
@@ -35,6 +39,8 @@ export class EntriesLog {
   #lineCount = 0;
   #tornAt: number | null = null;
   #needsLineFeed = false;
+  /** A log of fewer bytes holds no more than four times what is still true. */
+  #compactFromBytes = 0;
   #doubtful: DoubtfulBytes | null = null;
   readonly #sizeOf = (): number => this.#endBytes;
 
@@ -207,15 +213,26 @@ export class EntriesLog {
   }
 
   /** Writes the log anew with the rows as they are now, so that nothing of what is gone stays in it. Under the entries lock. */
-  rewrite(): void {
-    const { files, folder, codec, agent } = this.#options;
-    const rows = [...this.all().values()];
-    const temporary = folder.temporary("entries.log");
-    replaceFile(files, temporary, folder.entriesLog, (append) => {
-      for (const row of rows) append(Buffer.from(`${encodeRowChange({ op: "save", rows: [row] }, codec, agent)}\n`));
-    });
+  rewrite(removed: readonly string[] = []): void {
+    replaceLog(this.#options, this.all().values(), removed);
     this.#reset();
     this.refresh();
+  }
+
+  /** Whether the log may hold far more than what is still true. */
+  get isLong(): boolean {
+    return this.#endBytes > Math.max(minCompactedBytes, this.#compactFromBytes);
+  }
+
+  /** As `rewrite`, where most of the log goes, what is left is soon written, and all of it is understood. */
+  compact(): void {
+    const { codec, agent } = this.#options;
+    this.refreshHeld();
+    let liveBytes = 0;
+    for (const row of this.all().values()) liveBytes += lineOfRow(row, codec, agent).length + 1;
+    this.#compactFromBytes = 4 * liveBytes;
+    if (this.isLong && liveBytes <= maxCompactedBytes && !this.damage.hasUnread && !this.#isAhead)
+      this.rewrite([...this.removed]);
   }
 
   /** Resolves when everything written before the call is on the disk. */
@@ -246,11 +263,12 @@ export class EntriesLog {
 
   /** `at`: where the line begins. What the index knows is no news to it, however often it is read. */
   #apply(change: RowChange, at: number): void {
+    this.changes++;
     this.#image.apply(change);
     this.damage.mend(change);
     if (at < (this.#indexed?.endBytes ?? 0)) return;
-    for (const sessionId of change.removed ?? []) this.#unindexed.add(sessionId);
-    for (const { sessionId } of change.rows) this.#unindexed.add(sessionId);
+    const changed = change.rows.map(({ sessionId }) => sessionId);
+    for (const sessionId of [...changed, ...(change.removed ?? [])]) this.#unindexed.add(sessionId);
   }
 
   /** Goes on from where the index is, when it is the index of this log. */
@@ -258,9 +276,7 @@ export class EntriesLog {
     const { index, files, folder } = this.#options;
     const known = index.log();
     if (known === undefined || known.identity !== open.identity || known.endBytes > sizeBytes) return;
-    const { from, crc } = known.anchor;
-    const end = withFileErrors(folder.entriesLog, () => readRange(files, open.handle, from, known.endBytes));
-    if (crc32(end) !== crc) return;
+    if (!withFileErrors(folder.entriesLog, () => isStill(files, open.handle, known))) return;
     this.#endBytes = known.endBytes;
     this.#lineCount = known.lineCount;
     for (const sessionId of known.removed) this.#image.removed.add(sessionId);
@@ -277,16 +293,8 @@ export class EntriesLog {
 
   #place({ handle, identity }: OpenLog): LogPlace {
     const { files, folder } = this.#options;
-    const from = Math.max(0, this.#endBytes - anchorBytes);
-    const end = withFileErrors(folder.entriesLog, () => readRange(files, handle, from, this.#endBytes));
-    const { removed } = this;
-    return {
-      identity,
-      endBytes: this.#endBytes,
-      lineCount: this.#lineCount,
-      anchor: { from, crc: crc32(end) },
-      removed: [...removed],
-    };
+    const place = { identity, endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
+    return { ...place, anchor: withFileErrors(folder.entriesLog, () => anchorAt(files, handle, this.#endBytes)) };
   }
 
   /** For when the index cannot be asked, or everything is wanted. */
@@ -304,6 +312,7 @@ export class EntriesLog {
   }
 
   #clear(): void {
+    this.changes++;
     this.#endBytes = 0;
     this.#lineCount = 0;
     this.#tornAt = null;
@@ -342,7 +351,7 @@ export class EntriesLog {
   }
 
   #scan(open: OpenLog, sizeBytes: number): void {
-    const { files, folder } = this.#options;
+    const { files, folder, codec, agent } = this.#options;
     withFileErrors(folder.entriesLog, () => {
       const splitter = createLineSplitter({ byteOffset: this.#endBytes, maxLineBytes: Number.MAX_SAFE_INTEGER });
       let position = this.#endBytes;
@@ -358,9 +367,8 @@ export class EntriesLog {
       // Its writer may be in the middle of it, or dead: whoever writes next, under the lock, finds out.
       if (last !== null) {
         this.#tornAt = last.byteOffset;
-        this.#needsLineFeed =
-          decodeRowChange(Buffer.from(last.bytes).toString(), this.#options.codec, this.#options.agent)
-            ?.isChecksumRight === true;
+        const text = Buffer.from(last.bytes).toString();
+        this.#needsLineFeed = decodeRowChange(text, codec, agent)?.isChecksumRight === true;
       }
     });
   }
@@ -368,25 +376,19 @@ export class EntriesLog {
   #takeLine(line: SplitLine): void {
     const { codec, agent, folder, onFinding } = this.#options;
     const place = { path: folder.entriesLog, line: this.#lineCount + 1, byteOffset: line.byteOffset };
-    const { decoded, lost } = readLogLine(line.bytes, codec, agent);
+    const read = readLogLine(line.bytes, codec, agent);
     // A line that the codec cannot read throws, and is met again at the next attempt.
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
-    if (lost !== null) {
-      this.damage.add(lost);
-      onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
-    }
-    if (decoded === null) return;
-    if (!decoded.isChecksumRight)
-      onFinding(createFinding("CHECKSUM_MISMATCH", `A line of the entries log does not fit its checksum.`, place));
-    this.#apply(decoded.change, line.byteOffset);
+    this.damage.note(read, place, onFinding);
+    if (read.decoded !== null) this.#apply(read.decoded.change, line.byteOffset);
   }
 
   #repairTail(open: OpenLog): void {
     if (this.#tornAt === null) return;
     const { files, folder, nowMs, onFinding } = this.#options;
     if (this.#needsLineFeed) {
-      const sizeBytes = files.factsOf(open.handle).sizeBytes;
+      const { sizeBytes } = files.factsOf(open.handle);
       appendAll(files, open.handle, Buffer.from("\n"), sizeBytes, folder.entriesLog);
       this.#scan(open, sizeBytes + 1);
       return;

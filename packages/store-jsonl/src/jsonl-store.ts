@@ -139,7 +139,7 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
-      if (agent.exists) await agent.takeViewChanges();
+      if (agent.exists) await agent.foreign.takeView();
       const row = await agent.locate(ref);
       return row === null ? null : agent.state(row);
     });
@@ -164,7 +164,7 @@ class JsonlStore implements core.SessionStore {
       this.#begin(query.signal);
       const states: core.SessionState[] = [];
       for (const agent of this.#agentsOf(query)) {
-        await agent.takeForeign();
+        await agent.foreign.take();
         for (const state of listAgent(this.#context, agent, query)) states.push(state);
         this.#begin(query.signal);
       }

@@ -18,7 +18,7 @@ export function listAgent(context: StoreContext, agent: AgentSessions, query: Li
   const looked = new Map<string, SeenSession | null>();
   const found = agent.log.isIndexed ? listByIndex(context, agent, query, looked) : undefined;
   const states = found ?? listAll(agent, query, looked);
-  const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.hasNewNotes;
+  const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.foreign.hasNewNotes;
   if (isNews && agent.updateIndex([...looked.values()].filter((seen) => seen !== null)))
     agent.index.unmarkOlder(looked.keys(), context.clock.nowMs() - markLifeMs);
   return states;

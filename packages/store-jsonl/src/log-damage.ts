@@ -1,4 +1,4 @@
-import type { SessionRef } from "@throughline/core";
+import { createFinding, type Finding, type SessionRef } from "@throughline/core";
 import { decodeRowChange, type DecodedChange, type RowChange } from "./session-row.ts";
 import { parseObject, type LineCodec } from "./stored-line.ts";
 
@@ -30,11 +30,28 @@ export function readLogLine(
 export class LogDamage {
   /** A line is missing that nobody can say anything of. */
   isThere = false;
+  /** There are lines that are not understood here, damaged or of a newer version: they must stay. */
+  hasUnread = false;
   /** Sessions whose newest line may be the one that is broken. */
   readonly sessionIds: Set<string> = new Set();
 
+  /** Takes note of what is wrong with a line, and says so. */
+  note(
+    { decoded, lost }: LogLine,
+    place: Parameters<typeof createFinding>[2],
+    onFinding: (finding: Finding) => void,
+  ): void {
+    if (lost !== null) {
+      this.add(lost);
+      onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
+    }
+    if (decoded?.isChecksumRight === false)
+      onFinding(createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place));
+  }
+
   /** A line of a newer version is whole: it only is not understood here. Of one of zeros alone: an empty text. */
   add(line: string): void {
+    this.hasUnread = true;
     if (parseObject(line) !== null) return;
     this.isThere = true;
     for (const [, sessionId = ""] of line.matchAll(/"sessionId":"([^"\\]+)"/g)) this.sessionIds.add(sessionId);
@@ -49,6 +66,7 @@ export class LogDamage {
 
   clear(): void {
     this.isThere = false;
+    this.hasUnread = false;
     this.sessionIds.clear();
   }
 }

@@ -1,9 +1,11 @@
 import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { cutTail, flushFolder, openIfThere } from "./file-work.ts";
+import { cutTail, flushFolder, openIfThere, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { createOpenFile, type OpenFile } from "./open-file.ts";
+import type { EntriesLogOptions } from "./read-log.ts";
+import { encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
 
 /** The entries log, open. */
 export interface OpenLog extends OpenFile {
@@ -40,6 +42,19 @@ function opened(files: Files, handle: number | null, isWritable: boolean, sizeOf
   if (handle === null) return null;
   const { identity, sizeBytes } = files.factsOf(handle);
   return Object.assign(createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf }), { identity });
+}
+
+/** Puts a log with these rows, and these purges that may be unfinished, in the place of the one there is. Under the entries lock. */
+export function replaceLog(
+  { files, folder, codec, agent }: Pick<EntriesLogOptions, "files" | "folder" | "codec" | "agent">,
+  rows: Iterable<SessionRow>,
+  removed: readonly string[],
+): void {
+  replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => {
+    const write = (change: RowChange): void => append(Buffer.from(`${encodeRowChange(change, codec, agent)}\n`));
+    for (const row of rows) write({ op: "save", rows: [row] });
+    if (removed.length > 0) write({ op: "remove", rows: [], removed });
+  });
 }
 
 /** Cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */

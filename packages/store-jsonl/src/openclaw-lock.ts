@@ -1,7 +1,7 @@
 import { pid } from "node:process";
 import { systemClock } from "@throughline/core/node";
 import { fileError, isMissing, readWhole } from "./file-work.ts";
-import type { Files } from "./files.ts";
+import type { FileFacts, Files } from "./files.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 import { parseObject } from "./stored-line.ts";
 
@@ -9,42 +9,64 @@ import { parseObject } from "./stored-line.ts";
 const emptyGraceMs = 30_000;
 /** Said to others: nobody has to wait longer than a write takes. */
 const maxHoldMs = 10_000;
+/** Nobody is believed to hold a lock for longer without being alive. */
+const maxBelievedHoldMs = 30 * 60_000;
+/** Says in a lock file that it is one of ours, and so taken after the kernel's lock. */
+const ourName = "throughline";
 
 /**
  * The lock files of OpenClaw's file eras: `<file>.lock`, made exclusively, with the owner's process in it. Taken beside
  * the kernel's lock and after it, so that only one process of ours ever judges whether one is left over. One whose
- * owner lives, or lives on another host, is waited for and never taken away.
+ * owner lives, or may live where its number means another process, is waited for and not taken away.
  */
 export const openclawLocks: LockPort = {
   name: "openclaw",
   isKernels: false,
   open(files, path): LockFile {
+    let mine: string | null = null;
     return {
       path,
       identity: null,
-      tryLock: () => tryLock(files, path, true),
-      unlock: () => files.remove(path),
+      tryLock() {
+        mine = tryLock(files, path, true);
+        return mine !== null;
+      },
+      // Should somebody have taken ours away and made another, that one is not ours to remove.
+      unlock: () => removeIf(files, path, mine),
       close: () => undefined,
     };
   },
 };
 
-function tryLock(files: Files, path: string, mayEvict: boolean): boolean {
+/** Removes the lock if it is still this one. */
+function removeIf(files: Files, path: string, one: string | null): void {
+  if (one !== null && stampOf(files.facts(path)) === one) files.remove(path);
+}
+
+/** Which lock file it is: the number of a removed file goes to the next that is made. */
+function stampOf(facts: FileFacts | null): string | null {
+  return facts === null ? null : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
+}
+
+/** Which lock it is; null when somebody else holds it. */
+function tryLock(files: Files, path: string, mayEvict: boolean): string | null {
   let handle: number;
   try {
     handle = files.open(path, "create");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(error, path);
-    if (!mayEvict || !isLeftOver(files, path)) return false;
-    files.remove(path);
+    if (!mayEvict) return null;
+    const judged = stampOf(files.facts(path));
+    if (!isLeftOver(files, path)) return null;
+    removeIf(files, path, judged);
     return tryLock(files, path, false);
   }
   try {
     const createdAt = new Date(systemClock.nowMs()).toISOString();
     const starttime = startTimeOf(files, pid);
-    const owner = { pid, createdAt, ...(starttime === null ? {} : { starttime }), maxHoldMs };
+    const owner = { pid, createdAt, ...(starttime === null ? {} : { starttime }), maxHoldMs, by: ourName };
     files.write(handle, Buffer.from(JSON.stringify(owner)));
-    return true;
+    return stampOf(files.factsOf(handle));
   } catch (error) {
     files.remove(path);
     throw fileError(error, path);
@@ -53,29 +75,46 @@ function tryLock(files: Files, path: string, mayEvict: boolean): boolean {
   }
 }
 
-/** The owner's process is gone, or its number went to another one. */
+/**
+ * Whether nobody can be behind the lock any more. One of ours is left over: its owner would hold the kernel's lock,
+ * which whoever asks holds. Of another program's the process must be gone, or its number be another one's; and since a
+ * process of another container has a number that means nothing here, for as long as it may hold the lock.
+ */
 function isLeftOver(files: Files, path: string): boolean {
   const owner = ownerOf(files, path);
-  if (owner === null) {
-    const facts = files.facts(path);
-    return facts !== null && systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n) > emptyGraceMs;
-  }
-  if (!isAlive(owner.pid)) return true;
-  const startTime = startTimeOf(files, owner.pid);
-  return owner.starttime !== null && startTime !== null && owner.starttime !== startTime;
+  if (owner?.isOurs === true) return true;
+  const facts = files.facts(path);
+  if (facts === null) return false;
+  const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
+  if (owner === null) return ageMs > emptyGraceMs;
+  const startTime = isAlive(owner.pid) ? startTimeOf(files, owner.pid) : null;
+  const isItself =
+    isAlive(owner.pid) && (owner.starttime === null || startTime === null || owner.starttime === startTime);
+  return !isItself && ageMs > Math.max(emptyGraceMs, owner.maxHoldMs ?? 0);
 }
 
 /** Whose the lock is; null when nothing in it says so. */
 export function ownerOf(
   files: Files,
   path: string,
-): { readonly pid: number; readonly starttime: number | null } | null {
+): {
+  readonly pid: number;
+  readonly starttime: number | null;
+  readonly maxHoldMs: number | null;
+  readonly isOurs: boolean;
+} | null {
   const bytes = readWhole(files, path);
   const payload = bytes === null ? null : parseObject(Buffer.from(bytes).toString());
   const owner = payload?.["pid"];
   const starttime = payload?.["starttime"];
+  const holdMs = payload?.["maxHoldMs"];
   if (typeof owner !== "number" || !Number.isInteger(owner) || owner <= 0) return null;
-  return { pid: owner, starttime: typeof starttime === "number" ? starttime : null };
+  return {
+    pid: owner,
+    starttime: typeof starttime === "number" ? starttime : null,
+    maxHoldMs: typeof holdMs === "number" && Number.isFinite(holdMs) ? Math.min(holdMs, maxBelievedHoldMs) : null,
+    isOurs: payload?.["by"] === ourName,
+  };
 }
 
 function isAlive(owner: number): boolean {

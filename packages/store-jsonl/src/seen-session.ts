@@ -1,17 +1,6 @@
 import type { SessionHead } from "@throughline/core";
 import type { SessionRow } from "./session-row.ts";
 
-/** Up to where in the entries log the index knows everything. */
-export interface LogPlace {
-  readonly identity: string;
-  readonly endBytes: number;
-  readonly lineCount: number;
-  /** The last bytes before the end, to tell a log that grew from another one. */
-  readonly anchor: { readonly from: number; readonly crc: number };
-  /** Purges that may be unfinished. */
-  readonly removed: readonly string[];
-}
-
 /** What listing needs of a transcript. */
 export interface TranscriptDigest {
   readonly head: SessionHead;

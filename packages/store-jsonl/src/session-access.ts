@@ -32,13 +32,23 @@ export async function locateSession(
 }
 
 /** Runs work on a session under its locks, after everything others wrote was read. The session must have its file. */
-export function withSession<T>(
+export async function withSession<T>(
   scene: ChangeScene,
   ref: SessionRef,
   options: AccessOptions,
   work: (held: HeldSession) => T,
 ): Promise<T> {
-  return withRow(scene, ref, options, (row) => work(scene.agent.holdExisting(row, options.isWhole)));
+  const { agent } = scene;
+  for (;;) {
+    const done = await withRow(scene, ref, options, (row) => {
+      const held = agent.holdExisting(row, options.isWhole);
+      if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return { value: work(held) };
+      // Another program writes here: from now on with its locks.
+      agent.place.markOpenclaw();
+      return null;
+    });
+    if (done !== null) return done.value;
+  }
 }
 
 /** As `withSession`, for work on the row alone: the transcript may be gone. */
@@ -56,10 +66,13 @@ export async function withRow<T>(
     // Before the lock is taken, so that nobody waits while a long file is read.
     if (options.isWhole === true) agent.hold(row, true);
     const locks = agent.place.locksFor([row.sessionId], [row.fileName], changesEntries);
+    const { isOpenclaws } = agent.place;
     const held = (): { readonly value: T } | null => {
       // One look at the log: an archive, a rename or a purge of another process holds this lock too.
       if (changesEntries) log.refreshHeld();
       else log.refresh();
+      // Met meanwhile: then its locks are needed too.
+      if (agent.place.isOpenclaws !== isOpenclaws) return null;
       const now = log.find(ref.key, ref.archiveId);
       // Reset, archived or renamed while this waited: then it is another session that is meant.
       return now?.sessionId === row.sessionId ? { value: work(now) } : null;
@@ -86,10 +99,11 @@ export async function saveSession(
     agent.prepareWriting();
     const others = current === null ? [] : [current.sessionId];
     const names = current === null ? [] : [current.fileName];
+    const { isOpenclaws } = agent.place;
     const saved = await context.locks.hold(agent.place.locksFor([entry.sessionId, ...others], names, true), () => {
       log.refreshHeld();
       const now = log.find(ref.key, undefined);
-      if (now?.sessionId !== current?.sessionId) return null;
+      if (now?.sessionId !== current?.sessionId || agent.place.isOpenclaws !== isOpenclaws) return null;
       const row = now === null ? null : (agent.hold(now)?.row ?? now);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
       return row?.sessionId === entry.sessionId ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);

@@ -5,7 +5,8 @@ import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
 import { keyOrder, pageStatements, sessionColumns } from "./index-page.ts";
-import type { LogPlace, SeenSession, TranscriptDigest } from "./seen-session.ts";
+import type { LogPlace } from "./log-place.ts";
+import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 

@@ -3,7 +3,7 @@ import { createFinding, type Finding } from "@throughline/core";
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, fileError, flushFolder, readWhole } from "./file-work.ts";
-import type { Files } from "./files.ts";
+import type { FileFacts, Files } from "./files.ts";
 import { jsonMembers } from "./json-members.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
@@ -15,6 +15,15 @@ export interface SessionsViewOptions {
   /** Null: while there are at most 10,000 sessions. */
   readonly isWanted: boolean | null;
   readonly onFinding: (finding: Finding) => void;
+  /** What no other writer of the folder is called: files in the making carry it. */
+  readonly writer: string;
+}
+
+/** What the writing of sessions.json depends on. */
+export interface Publication {
+  /** Whether what others wrote into the file, as it was then, is in the rows. */
+  isTaken(seenAs: string): boolean;
+  underLock(commit: () => string | null): Promise<string | null>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -45,7 +54,7 @@ export class SessionsView {
   /** What the file is, in one text; empty when there is none. */
   look(): string {
     const facts = this.#options.files.facts(this.#options.folder.sessionsJson);
-    return facts === null ? "" : `${facts.identity}:${facts.sizeBytes}:${facts.modifiedNs}`;
+    return facts === null ? "" : textOf(facts);
   }
 
   /** What the file was when it was read or written last; null: neither has happened. */
@@ -128,21 +137,22 @@ export class SessionsView {
 
   /**
    * Writes the file if it says something else. Text and bytes are made in slices, so that nobody else in the process
-   * waits for them; under the entries lock the new files only take their names. False when another program wrote the
-   * file meanwhile: then its changes come first.
+   * waits for them; under the locks the new files only take their names. Gives what the file is then; null when another
+   * program wrote it meanwhile, or has written something that was not taken over: then its changes come first.
    */
   async publish(
     rows: Iterable<SessionRow>,
     known: (row: SessionRow) => SessionRow,
-    underLock: (commit: () => boolean) => Promise<boolean>,
-  ): Promise<boolean> {
-    const { files, folder } = this.#options;
+    { isTaken, underLock }: Publication,
+  ): Promise<{ readonly seenAs: string } | null> {
+    const { folder } = this.#options;
     // Of the moment: while this pauses rows may come and go.
     const active = [...rows].filter((row) => !row.isArchived);
     await this.refresh();
     const theirs = this.entries();
-    const seenAs = this.#seenAs;
-    if (!this.#isReadable || (active.length === 0 && seenAs === "")) return true;
+    const seenAs = this.#seenAs ?? "";
+    if (!this.#isReadable || (active.length === 0 && seenAs === "")) return { seenAs };
+    if (!isTaken(seenAs)) return null;
     const base = this.#base;
     const slices = createSlices();
     const wanted = new Map<string, unknown>();
@@ -157,29 +167,37 @@ export class SessionsView {
     const own = new Map([...wanted].filter(([key]) => ours.has(key)));
     const text = await viewText(wanted, slices);
     if (seenAs !== "" && text.crc === this.#seenCrc && text.crc === this.#baseCrc && own.size === base.size)
-      return true;
+      return { seenAs };
     const ownText = own.size === wanted.size ? text : await viewText(own, slices);
-    const view = await this.#prepare(folder.temporary("sessions.json"), text.parts, slices);
+    const view = await this.#prepare(folder.temporary(`sessions.json.${this.#options.writer}`), text.parts, slices);
     const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
-    const next = await this.#prepare(folder.temporary("sessions-view.json"), baseParts, slices);
-    const isDone = await underLock(() => {
-      if (this.look() !== seenAs) return false;
-      // Should the computer stop in between, the base is told from the one before by what the file holds.
-      files.rename(next, folder.viewNext);
-      flushFolder(files, folder.own);
-      files.rename(view, folder.sessionsJson);
-      flushFolder(files, folder.sessions);
-      files.rename(folder.viewNext, folder.viewBase);
-      flushFolder(files, folder.own);
-      this.#seenAs = this.look();
-      return true;
-    });
-    if (!isDone) for (const path of [view, next]) files.remove(path);
-    else {
-      [this.#theirs, this.#base, this.#seenCrc, this.#baseCrc] = [wanted, own, text.crc, text.crc];
-      this.#changed = [...wanted.keys()].filter((key) => !ours.has(key));
+    const next = await this.#prepare(folder.temporary(`sessions-view.json.${this.#options.writer}`), baseParts, slices);
+    const written = await underLock(() => this.#replace(seenAs, view, next));
+    if (written === null) return null;
+    [this.#seenAs, this.#theirs, this.#base] = [written, wanted, own];
+    [this.#seenCrc, this.#baseCrc] = [text.crc, text.crc];
+    this.#changed = [...wanted.keys()].filter((key) => !ours.has(key));
+    return { seenAs: written };
+  }
+
+  /** Gives the prepared files their names, unless sessions.json is not what it was. What it is then; null: not done. */
+  #replace(seenAs: string, view: string, next: string): string | null {
+    const { files, folder } = this.#options;
+    const facts = files.facts(view);
+    // A purge takes away what is in the making: it may hold what was purged.
+    if (this.look() !== seenAs || facts === null || files.facts(next) === null) {
+      for (const path of [view, next]) files.remove(path);
+      return null;
     }
-    return isDone;
+    // Should the computer stop in between, the base is told from the one before by what the file holds.
+    files.rename(next, folder.viewNext);
+    flushFolder(files, folder.own);
+    files.rename(view, folder.sessionsJson);
+    flushFolder(files, folder.sessions);
+    files.rename(folder.viewNext, folder.viewBase);
+    flushFolder(files, folder.own);
+    // As it was made, and not as it is now: somebody may have written it already.
+    return textOf(facts);
   }
 
   async #prepare(path: string, parts: readonly Uint8Array[], slices: Slices): Promise<string> {
@@ -204,6 +222,10 @@ export class SessionsView {
     }
     return path;
   }
+}
+
+function textOf({ identity, sizeBytes, modifiedNs }: FileFacts): string {
+  return `${identity}:${sizeBytes}:${modifiedNs}`;
 }
 
 interface ViewText {

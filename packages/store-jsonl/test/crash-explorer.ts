@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SessionStore } from "@throughline/core";
-import { createJsonlStore, type JsonlStoreOptions, type LockPort } from "@throughline/store-jsonl";
+import { createJsonlStore, type Files, type JsonlStoreOptions, type LockPort } from "@throughline/store-jsonl";
 import { crashStates, imageDigest, type CrashOptions } from "./crash-states.ts";
 import { createSimulatedDisk, type DiskImage, type DiskMoment, type SimulatedDisk } from "./simulated-disk.ts";
 
@@ -73,7 +73,7 @@ export function simulatedStore(
   const clock = { nowMs: () => nowMs++, sleep: () => Promise.resolve() };
   return createJsonlStore({
     root: "/store",
-    files: disk.files,
+    files: withoutOpenclawLocks(disk.files),
     locks,
     clock,
     ids: { next: () => `${called}-${++count}` },
@@ -83,6 +83,28 @@ export function simulatedStore(
     derivedDelayMs: 2 ** 31 - 1,
     ...options,
   } as JsonlStoreOptions);
+}
+
+/** OpenClaw's lock files are another test's: a process that opens the disk after a power cut is not the one that made them. */
+function withoutOpenclawLocks(files: Files): Files {
+  const isLock = (path: string): boolean => path.endsWith(".lock");
+  const handles = new Set<number>();
+  return {
+    ...files,
+    open(path, mode) {
+      if (!isLock(path)) return files.open(path, mode);
+      const handle = -1 - handles.size;
+      handles.add(handle);
+      return handle;
+    },
+    close: (handle) => void (handles.delete(handle) || files.close(handle)),
+    write: (handle, bytes) => (handles.has(handle) ? bytes.length : files.write(handle, bytes)),
+    factsOf: (handle) =>
+      handles.has(handle)
+        ? { identity: `lock:${handle}`, sizeBytes: 0, modifiedNs: 0n, kind: "file" }
+        : files.factsOf(handle),
+    facts: (path) => (isLock(path) ? null : files.facts(path)),
+  };
 }
 
 /** Runs steps on a simulated disk and opens the store in every state that a power cut could leave at any moment of it. */

@@ -1,5 +1,14 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { systemRandom } from "@throughline/core/node";
 import type { SessionEvent } from "@throughline/core";
 import { createJsonlStore, kernelLocks, nodeFiles, properLockfileLocks } from "@throughline/store-jsonl";
@@ -169,12 +178,29 @@ describe("a folder that OpenClaw uses", () => {
     setTimeout(() => rmSync(lock), 40);
     await appended;
     const dead = spawnSync("true").pid;
-    writeFileSync(lock, JSON.stringify({ pid: dead, createdAt }));
+    const leave = (owner: Readonly<Record<string, unknown>>, ageMs: number): void => {
+      writeFileSync(lock, JSON.stringify({ createdAt, ...owner }));
+      utimesSync(lock, new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
+    };
+    leave({ pid: dead }, 31_000);
     await store.append(mainRef, [userDraft("after a dead owner")]);
     expect(existsSync(lock)).toBe(false);
     // The number of a process that ended may be another's by now: this one did not begin when the owner did.
-    writeFileSync(lock, JSON.stringify({ pid: process.pid, createdAt, starttime: 1 }));
+    leave({ pid: process.pid, starttime: 1 }, 31_000);
     await store.append(mainRef, [userDraft("after an owner whose number was given away")]);
+    expect(existsSync(lock)).toBe(false);
+    // Of a process in a container, whose number means nothing here: for as long as it may hold the lock it is waited for.
+    for (const [owner, ageMs] of [
+      [{ pid: dead }, 5000],
+      [{ pid: dead, maxHoldMs: 300_000 }, 200_000],
+    ] as const) {
+      leave(owner, ageMs);
+      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
+      expect(existsSync(lock)).toBe(true);
+    }
+    // One of ours would be held together with the kernel's lock.
+    leave({ pid: process.pid, maxHoldMs: 10_000, by: "throughline" }, 0);
+    await store.append(mainRef, [userDraft("after one of ours that was killed")]);
     expect(existsSync(lock)).toBe(false);
     await store.close();
   });
@@ -196,6 +222,57 @@ describe("a folder that OpenClaw uses", () => {
     expect(existsSync(lock)).toBe(false);
     await store.close();
     expect(readdirSync(`${root}/agents/main/sessions`).filter((name) => name.endsWith(".lock"))).toEqual([]);
+  });
+
+  it("leaves a lock alone that somebody put in the place of its own", async () => {
+    const root = openclawFolder();
+    const lock = `${transcriptOf(root, "oc1")}.lock`;
+    const faults = faultyFiles();
+    const store = createJsonlStore({ root, files: faults.files, lockTimeoutMs: 150 });
+    await store.load(mainRef);
+    await store.append(mainRef, [userDraft("one")]);
+    const theirs = JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() });
+    faults.beforeNextWrite(() =>
+      faults.beforeNextWrite(() => {
+        rmSync(lock);
+        writeFileSync(lock, theirs);
+      }),
+    );
+    await store.append(mainRef, [userDraft("two")]);
+    expect(readFileSync(lock, "utf8")).toBe(theirs);
+    await expect(store.append(mainRef, [userDraft("three")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
+    await store.close();
+  });
+
+  it("is known as one to stores that were open before: by a session of theirs, an edit of theirs, a lock of theirs", async () => {
+    for (const trace of ["session", "edit", "line"] as const) {
+      const root = newFolder();
+      const folder = `${root}/agents/main/sessions`;
+      const old = await storeWithSession(root, { lockTimeoutMs: 150, derivedDelayMs: 1 });
+      await old.append(mainRef, [userDraft("one")]);
+      await expect.poll(() => existsSync(`${folder}/sessions.json`)).toBe(true);
+      await expect.poll(() => existsSync(`${folder}/sessions.json.lock`)).toBe(false);
+      if (trace === "session") writeFileSync(transcriptOf(root, "oc1"), `${JSON.stringify(header)}\n`);
+      if (trace === "session" || trace === "edit") {
+        const entries = JSON.parse(readFileSync(`${folder}/sessions.json`, "utf8")) as Record<string, object>;
+        const edited = { ...entries[mainRef.key], model: "theirs", updatedAt: Date.now() };
+        const added = trace === "session" ? { "agent:main:oc": { sessionId: "oc1", updatedAt: 1 } } : {};
+        writeFileSync(`${folder}/sessions.json`, JSON.stringify({ [mainRef.key]: edited, ...added }));
+      } else {
+        const message = { role: "user", content: "theirs" };
+        const line = { type: "message", id: "abcd1234", parentId: null, timestamp: header.timestamp, message };
+        appendFileSync(transcriptOf(root), `${JSON.stringify(line)}\n`);
+      }
+      const other = createJsonlStore({ root });
+      await other.list();
+      await other.append(mainRef, [userDraft("two")]);
+      await other.close();
+      const lock = `${transcriptOf(root)}.lock`;
+      writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() }));
+      await expect(old.append(mainRef, [userDraft("refused")]), trace).rejects.toMatchObject({ code: "STORE_LOCKED" });
+      rmSync(lock);
+      await old.close();
+    }
   });
 
   it("costs a store of its own no lock file", async () => {

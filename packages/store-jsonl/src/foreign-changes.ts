@@ -1,0 +1,164 @@
+import type { Finding } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { HeldSession } from "./append-records.ts";
+import type { RowChange, SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** File times move in ticks of up to so many milliseconds. */
+const timeGrainMs = 50;
+
+/** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
+export class ForeignChanges {
+  readonly #context: StoreContext;
+  readonly #agent: AgentSessions;
+  /** What was taken over of what others write, for the index to keep. */
+  readonly #notes: Map<string, string> = new Map();
+  /** Something was taken over that the index does not know of. */
+  hasNewNotes = false;
+  #hasStrays = false;
+  /** Findings, by file and place: nobody wants to hear the same at every look. */
+  readonly #said: Set<string>;
+
+  constructor(context: StoreContext, agent: AgentSessions, said: Set<string>) {
+    this.#context = context;
+    this.#agent = agent;
+    this.#said = said;
+  }
+
+  get notes(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.#notes);
+  }
+
+  /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
+  async take(): Promise<void> {
+    await this.takeView();
+    this.#finishPurges();
+    const seen = this.#folderSeen();
+    if (seen !== null && this.#isTaken("folder", seen)) return;
+    if (this.#foreignSessions() !== null) await this.#commit([], () => this.#foreignSessions());
+    // A file that nobody could be given may be given to somebody later without another change of the folder.
+    if (seen !== null && seen === this.#folderSeen() && !this.#hasStrays) this.#note("folder", seen);
+  }
+
+  /** Takes over what other programs changed in sessions.json. Costs one look at the file while nobody did. */
+  async takeView(): Promise<void> {
+    const { index, log, view } = this.#agent;
+    index.look();
+    log.refresh();
+    const suspects = [...log.damage.sessionIds];
+    if (suspects.length > 0) await this.#commit(suspects, () => denySuspects(this.#adoption()));
+    if (this.isViewTaken(view.look())) return;
+    await view.refresh();
+    let change = this.#changesOfView();
+    // What was read for the change, and not what may have come since.
+    let taken = view.seenAs;
+    while (change !== null) {
+      const locked = new Set(idsOf(change));
+      await this.#commit([...locked], () => {
+        const now = this.#changesOfView();
+        const isLocked = now === null || idsOf(now).every((id) => locked.has(id));
+        change = isLocked ? null : now;
+        taken = view.seenAs;
+        return isLocked ? now : null;
+      });
+    }
+    this.noteView(taken);
+  }
+
+  /** Keeps in mind that nothing is to be taken from sessions.json as it was then. */
+  noteView(seenAs: string | null): void {
+    if (this.#agent.view.isReadable && seenAs !== null) this.#note("view", this.#stamp(seenAs));
+  }
+
+  /** Whether everything was taken from sessions.json as it was then. */
+  isViewTaken(seenAs: string): boolean {
+    return this.#isTaken("view", this.#stamp(seenAs));
+  }
+
+  #note(name: "folder" | "view", seen: string): void {
+    if (this.#isTaken(name, seen)) return;
+    this.#notes.set(name, seen);
+    this.hasNewNotes = true;
+  }
+
+  /** What was taken over went into this log; another one may not have it. */
+  #stamp(seen: string): string {
+    return `${this.#agent.log.identity} ${seen}`;
+  }
+
+  /** Whether a file or folder of others was taken over as it is: by this handle, or by whoever wrote the index of this log. */
+  #isTaken(name: "folder" | "view", seen: string): boolean {
+    const { log, index } = this.#agent;
+    return this.#notes.get(name) === seen || (log.isIndexed && index.note(name) === seen);
+  }
+
+  /** The sessions folder as it is; null when it changed so lately that another change might not show. */
+  #folderSeen(): string | null {
+    const facts = this.#context.files.facts(this.#agent.folder.sessions);
+    if (facts === null) return this.#stamp("");
+    const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
+    return ageMs > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
+  }
+
+  #changesOfView(): RowChange | null {
+    const { log, view } = this.#agent;
+    // With the patches that lie in the transcript: a change gets the next revision, and patches up to it count as known.
+    const rowOf = (key: string): SessionRow | null => {
+      const row = log.find(key, undefined);
+      return row === null ? null : this.#agent.look(row).folded;
+    };
+    return view.foreignChanges(rowOf, this.#context.clock.nowMs());
+  }
+
+  #foreignSessions(): RowChange | null {
+    const adopted = adoptSessions(this.#adoption());
+    this.#hasStrays = adopted.hasStrays;
+    return adopted.change;
+  }
+
+  #adoption(): AdoptionScene {
+    const { files, clock, emit } = this.#context;
+    const { folder, log, index, view, address } = this.#agent;
+    const onFinding = (finding: Finding): void => {
+      const place = JSON.stringify([log.identity, finding.code, finding.path, finding.key]);
+      if (!this.#said.has(place)) emit({ name: "finding", ref: null, finding });
+      this.#said.add(place);
+    };
+    const hold = (row: SessionRow): HeldSession | null => this.#agent.hold(row, true);
+    const { agentId } = address;
+    return { files, folder, log, index, view, agentId, nowMs: clock.nowMs(), hold, onFinding };
+  }
+
+  /** `sessionIds`: of the sessions that are changed, which nobody may append to meanwhile. */
+  async #commit(sessionIds: readonly string[], take: () => RowChange | null): Promise<void> {
+    const { files, locks } = this.#context;
+    const { folder, log, place, view } = this.#agent;
+    const isWritable =
+      files.isWritable(folder.agent) && (files.facts(folder.own) === null || files.isWritable(folder.own));
+    if (!isWritable) {
+      const change = take();
+      if (change !== null) log.applyUnwritten(change);
+      return;
+    }
+    this.#agent.makeFolders();
+    await locks.hold([folder.entriesLock, ...sessionIds.map((id) => folder.sessionLock(id))], () => {
+      log.refresh();
+      const change = take();
+      if (change === null) return;
+      // An entry of theirs, or a change of one: from here on they and we exclude one another.
+      if (change.op === "save" || view.entries().size > 0) place.markOpenclaw();
+      log.write(change);
+    });
+  }
+
+  /** A purge that was interrupted after its commit. */
+  #finishPurges(): void {
+    for (const sessionId of this.#agent.log.removed) this.#agent.removeBytes(`${sessionId}.jsonl`);
+  }
+}
+
+function idsOf({ rows }: RowChange): readonly string[] {
+  return rows.map(({ sessionId }) => sessionId);
+}
