@@ -1,12 +1,14 @@
 // Turns of the stores against those of other session layers of equal durability, in one run, one after the other in every
 // round, each in a process of its own. The packages of the others are installed into a folder of their own, from the npm
-// registry, without their install scripts; about 1.2 GB.
-// node --conditions=@throughline/source benchmarks/peers.ts [turns] [rounds] [folder of the packages]
+// registry, without their install scripts; about 1.2 GB, removed again where no folder is given. A peer that fails makes
+// the exit code 1, with --check one that is faster does too. Compared are the medians of the last hundred turns.
+// node --conditions=@throughline/source benchmarks/peers.ts [turns] [rounds] [folder of the packages] [--check]
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { parseArgs } from "node:util";
 import type { Measured } from "./peers/measure.ts";
 
 interface Entrant {
@@ -28,6 +30,7 @@ const classes: readonly { readonly durability: string; readonly entrants: readon
       { title: "Throughline SQLite", name: "throughline:sqlite:disk", ours: true },
       { title: "DeepSeek Harness JSONL 0.1.0-rc.8", name: "deepseek-harness", ours: false },
       { title: "LangGraph 1.7.3 SqliteSaver 1.0.4", name: "langgraph", ours: false, mostTurns: 150 },
+      { title: "ADK 2.0.0 DatabaseSessionService, SQLite", name: "adk:database", ours: false, mostTurns: 150 },
     ],
   },
   {
@@ -47,6 +50,7 @@ const classes: readonly { readonly durability: string; readonly entrants: readon
     entrants: [
       { title: "Throughline memory", name: "throughline:memory:process", ours: true },
       { title: "OpenAI Agents 0.20.0 MemorySession, get and add", name: "openai-agents", ours: false },
+      { title: "ADK 2.0.0 InMemorySessionService", name: "adk:memory", ours: false },
     ],
   },
 ];
@@ -55,6 +59,9 @@ const packages: Readonly<Record<string, string>> = {
   "@earendil-works/pi-coding-agent": "0.87.1",
   "@deepseek-ai/dsh-session-persistence": "0.1.0-rc.8",
   "@deepseek-ai/dsh-session-persistence-jsonl": "0.1.0-rc.8",
+  // Apache-2.0, as its SQLite driver's MIT, which is the one of its drivers that brings its binaries along.
+  "@google/adk": "2.0.0",
+  "@mikro-orm/better-sqlite": "6.6.16",
   "@mastra/core": "1.71.0",
   "@mastra/libsql": "1.23.1",
   "@langchain/core": "^1",
@@ -66,8 +73,12 @@ const packages: Readonly<Record<string, string>> = {
   zod: "^4",
 };
 
-const turns = Number(process.argv[2] ?? 500);
-const rounds = Number(process.argv[3] ?? 3);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { check: { type: "boolean", default: false } },
+});
+const [turns = 500, rounds = 3] = positionals.slice(0, 2).map(Number);
+const ownFolder = positionals[2] === undefined ? mkdtempSync(join(tmpdir(), "throughline-peers-")) : null;
 const peersFolder = join(import.meta.dirname, "peers");
 
 /** The modules beside the packages they import. */
@@ -77,7 +88,7 @@ function installed(folder: string): string {
   const overrides = { "better-sqlite3": "13.2.0" };
   const manifest = { name: "peers", private: true, type: "module", dependencies: packages, overrides };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-  if (!existsSync(join(folder, "node_modules/openclaw"))) {
+  if (!Object.keys(packages).every((name) => existsSync(join(folder, "node_modules", name)))) {
     process.stderr.write(`installing the packages of the peers into ${folder} ...\n`);
     const { status } = spawnSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], {
       cwd: folder,
@@ -106,24 +117,26 @@ function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-const folder = installed(process.argv[4] ?? mkdtempSync(join(tmpdir(), "throughline-peers-")));
-let slower = 0;
-for (const { durability, entrants } of classes) {
+/** Times of one class, a line each entrant, then the comparisons; gives how often a peer was faster, and how many failed. */
+function compare(
+  folder: string,
+  { durability, entrants }: (typeof classes)[number],
+): { slower: number; failed: number } {
   const seen = new Map<string, Measured[]>();
-  const failed = new Map<string, string>();
+  const failures = new Map<string, string>();
   for (let round = 0; round < rounds; round++)
     for (const entrant of entrants) {
       const measured = measure(entrant, folder);
-      if (typeof measured === "string") failed.set(entrant.name, measured);
+      if (typeof measured === "string") failures.set(entrant.name, measured);
       else seen.set(entrant.name, [...(seen.get(entrant.name) ?? []), measured]);
     }
   const of = (entrant: Entrant, pick: (measured: Measured) => number): number =>
     median((seen.get(entrant.name) ?? []).map(pick));
   process.stdout.write(`\n${durability}: us a turn, first 100 | last 100 | ms to reopen | messages | bytes a turn\n`);
   for (const entrant of entrants) {
-    const failure = failed.get(entrant.name);
+    const failure = failures.get(entrant.name);
     if (failure !== undefined) {
-      process.stdout.write(`${entrant.title}: not measured: ${failure}\n`);
+      process.stdout.write(`FAILED: ${entrant.title}: ${failure}\n`);
       continue;
     }
     const count = Math.min(turns, entrant.mostTurns ?? turns);
@@ -136,11 +149,32 @@ for (const { durability, entrants } of classes) {
     ];
     process.stdout.write(`${entrant.title.padEnd(48)} ${figures.join(" | ")}\n`);
   }
-  for (const own of entrants.filter(({ ours }) => ours))
-    for (const peer of entrants.filter(({ ours, name }) => !ours && !name.startsWith("raw") && !failed.has(name))) {
+  let slower = 0;
+  const isMeasured = ({ name }: Entrant): boolean => !failures.has(name);
+  for (const own of entrants.filter((entrant) => entrant.ours && isMeasured(entrant)))
+    for (const peer of entrants.filter(
+      (entrant) => !entrant.ours && !entrant.name.startsWith("raw") && isMeasured(entrant),
+    )) {
       const ratio = of(peer, ({ lastUs }) => lastUs) / of(own, ({ lastUs }) => lastUs);
-      if (ratio < 1) slower++;
-      process.stdout.write(`${own.title} is ${ratio.toFixed(2)} x as fast as ${peer.title}\n`);
+      if (!(ratio > 1)) slower++;
+      const verdict = ratio > 1 ? "" : " FASTER PEER";
+      process.stdout.write(`${own.title} is ${ratio.toFixed(2)} x as fast as ${peer.title} (above 1)${verdict}\n`);
     }
+  return { slower, failed: failures.size };
 }
-process.stdout.write(`\ncomparisons in which a peer was faster: ${slower}\n`);
+
+try {
+  const folder = installed(positionals[2] ?? ownFolder ?? "");
+  let [slower, failed] = [0, 0];
+  for (const each of classes) {
+    const result = compare(folder, each);
+    slower += result.slower;
+    failed += result.failed;
+  }
+  process.stdout.write(
+    `\ncomparisons in which a peer was faster: ${slower} (0); entrants that failed: ${failed} (0)\n`,
+  );
+  process.exitCode = failed > 0 || (values.check && slower > 0) ? 1 : 0;
+} finally {
+  if (ownFolder !== null) rmSync(ownFolder, { recursive: true, force: true });
+}

@@ -34,8 +34,10 @@ async function opened(): Promise<Contender> {
     const [kind, durability] = settings as ["jsonl" | "sqlite" | "memory", "process" | "disk"];
     return (await import("./throughline.ts")).openThroughline(folder, kind, durability);
   }
-  const peer = (await import(`./${module}.ts`)) as { readonly open: (folder: string) => Promise<Contender> };
-  return peer.open(folder);
+  const peer = (await import(`./${module}.ts`)) as {
+    readonly open: (folder: string, kind?: string) => Promise<Contender>;
+  };
+  return peer.open(folder, settings[0]);
 }
 
 const contender = await opened();
