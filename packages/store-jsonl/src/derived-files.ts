@@ -7,6 +7,8 @@ import type { StoreContext } from "./store-context.ts";
 const maxAttempts = 5;
 
 interface Waiting {
+  /** Something was purged: what is derived must not keep it. */
+  isPurged: boolean;
   /** Sessions whose transcript was written to. */
   readonly written: Set<string>;
   /** Those whose entry was patched there. */
@@ -50,6 +52,11 @@ export class DerivedFiles {
     this.#timer ??= setTimeout(() => void this.flush(), this.#context.derivedDelayMs).unref();
   }
 
+  /** A session is gone for good: with the next `flush` it is gone from here too. */
+  purged(agent: AgentSessions): void {
+    this.#waitingOf(agent).isPurged = true;
+  }
+
   /** Never rejects. */
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -59,11 +66,11 @@ export class DerivedFiles {
   }
 
   async #flushAll(): Promise<void> {
-    for (const [agent, { written, patched }] of this.#waiting) {
+    for (const [agent, { written, patched, isPurged }] of this.#waiting) {
       this.#waiting.delete(agent);
       try {
         for (const sessionId of patched) await this.#catchUp(agent, sessionId);
-        await this.#writeView(agent);
+        await this.#writeView(agent, isPurged);
         // Before the index, which knows the log by its identity.
         if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
         this.#writeIndex(agent, written);
@@ -80,7 +87,7 @@ export class DerivedFiles {
   }
 
   #waitingOf(agent: AgentSessions): Waiting {
-    const waiting = this.#waiting.get(agent) ?? { written: new Set(), patched: new Set() };
+    const waiting: Waiting = this.#waiting.get(agent) ?? { written: new Set(), patched: new Set(), isPurged: false };
     this.#waiting.set(agent, waiting);
     return waiting;
   }
@@ -95,12 +102,15 @@ export class DerivedFiles {
     });
   }
 
-  async #writeView(agent: AgentSessions): Promise<void> {
+  async #writeView(agent: AgentSessions, isPurged: boolean): Promise<void> {
     if (!agent.exists) return;
     const { locks } = this.#context;
+    const isStale = isPurged && agent.view.isOurs;
+    // One that was being made meanwhile is made again.
+    if (isPurged) await locks.hold(agent.place.viewLocks(), () => agent.view.sweep(Infinity));
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       await agent.foreign.takeView();
-      if (!agent.view.isWanted(() => agent.log.activeCount())) return;
+      if (!isStale && !agent.view.isWanted(() => agent.log.activeCount())) return;
       agent.log.refresh();
       const rows = await agent.log.allInSlices();
       const written = await agent.view.publish(rows.values(), agent.known, {

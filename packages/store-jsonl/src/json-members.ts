@@ -1,9 +1,21 @@
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
 const [quoteMark, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c] as const;
 
+/** Nested so deeply that whoever walks through it may run out of stack; kept as the text it is. */
+export class DeepJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** As deep as a record may be. */
+const maxDepth = 200;
+
 /**
  * The members of a JSON object, one at a time, so that a large one need not be parsed at once. Where a key occurs twice
- * both are given; the later one counts.
+ * both are given; the later one counts. A value that is too deep is given as `DeepJson`.
  * @throws {SyntaxError} where the text is not one JSON object, perhaps after some members of it
  */
 export function* jsonMembers(bytes: Uint8Array): Generator<readonly [key: string, value: unknown]> {
@@ -15,8 +27,10 @@ export function* jsonMembers(bytes: Uint8Array): Generator<readonly [key: string
     const key = JSON.parse(text.toString("utf8", at, keyEnd)) as unknown;
     if (typeof key !== "string") throw new SyntaxError(`no key at byte ${at}`);
     const start = expect(bytes, skipSpace(bytes, keyEnd), colon);
-    const end = endOfValue(bytes, start);
-    yield [key, JSON.parse(text.toString("utf8", start, end)) as unknown];
+    const { end, depth } = endOfValue(bytes, start);
+    const value = text.toString("utf8", start, end);
+    const parsed = JSON.parse(value) as unknown;
+    yield [key, depth > maxDepth ? new DeepJson(value) : parsed];
     at = skipSpace(bytes, end);
     if (bytes[at] === closeBrace) return assertEnd(bytes, at + 1);
     at = expect(bytes, at, comma);
@@ -50,20 +64,20 @@ function endOfText(bytes: Uint8Array, from: number): number {
   return bytes.length;
 }
 
-function endOfValue(bytes: Uint8Array, from: number): number {
+function endOfValue(bytes: Uint8Array, from: number): { readonly end: number; readonly depth: number } {
   const first = bytes[from];
-  if (first === quoteMark) return endOfText(bytes, from);
+  if (first === quoteMark) return { end: endOfText(bytes, from), depth: 0 };
   if (first !== openBrace && first !== openBracket) {
     let at = from;
     while (at < bytes.length && bytes[at] !== comma && bytes[at] !== closeBrace) at++;
-    return at;
+    return { end: at, depth: 0 };
   }
-  let depth = 0;
+  let [open, depth] = [0, 0];
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === quoteMark) at = endOfText(bytes, at) - 1;
-    else if (byte === openBrace || byte === openBracket) depth++;
-    else if ((byte === closeBrace || byte === closeBracket) && --depth === 0) return at + 1;
+    else if (byte === openBrace || byte === openBracket) depth = Math.max(depth, ++open);
+    else if ((byte === closeBrace || byte === closeBracket) && --open === 0) return { end: at + 1, depth };
   }
-  return bytes.length;
+  return { end: bytes.length, depth };
 }

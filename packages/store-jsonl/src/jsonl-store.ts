@@ -182,9 +182,13 @@ class JsonlStore implements core.SessionStore {
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const { purge = false } = options;
-    await this.#change(ref, true, (scene, row) => (purge ? purgeSession(scene, row) : void archiveSession(scene, row)));
-    // What is purged must not stay behind in the view until somebody gets round to it.
-    if (purge) await this.#track(() => this.#derived.flush());
+    const change = (scene: ChangeScene, row: SessionRow): void =>
+      purge ? purgeSession(scene, row) : void archiveSession(scene, row);
+    const { agent } = await this.#change(ref, true, change);
+    if (!purge) return;
+    // It must not stay behind in the view until somebody gets round to it.
+    this.#derived.purged(agent);
+    await this.#track(() => this.#derived.flush());
   }
 
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {

@@ -1,13 +1,14 @@
-import { crc32 } from "node:zlib";
 import { createFinding, type Finding } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { appendAll, fileError, flushFolder, readWhole } from "./file-work.ts";
+import { appendAll, fileError, flushFolder } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
-import { jsonMembers } from "./json-members.ts";
+import { DeepJson } from "./json-members.ts";
+import { isSame, readView, type ReadView } from "./read-view.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
-import { parseObject } from "./stored-line.ts";
+import { viewText } from "./view-text.ts";
 
 export interface SessionsViewOptions {
   readonly files: Files;
@@ -28,6 +29,8 @@ export interface Publication {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Nobody takes so long to write it: what is left of older ones is of writers that were killed. */
+const abandonedMs = 60 * 60 * 1000;
 /** Writing the whole file again takes about a tenth of a second for so many sessions. */
 const maxSessionsByDefault = 10_000;
 
@@ -101,12 +104,20 @@ export class SessionsView {
     this.#seenAs = seenAs;
     [this.#seenCrc, this.#baseCrc] = [crc, baseCrc];
     this.#isReadable = theirs !== null;
+    const path = folder.sessionsJson;
     if (theirs === null)
       onFinding(
-        createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object; it is left as it is.", {
-          path: folder.sessionsJson,
-        }),
+        createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object; it is left as it is.", { path }),
       );
+    if (theirs?.size === 0 && base.size > 1) {
+      const message = `sessions.json is empty where ${base.size} sessions were: taken for lost, and written again.`;
+      onFinding(createFinding("INDEX_UNREADABLE", message, { path, repaired: true }));
+    }
+    for (const [key, entry] of theirs ?? []) {
+      if (!(entry instanceof DeepJson)) continue;
+      const message = "An entry of sessions.json is nested too deeply to be read; it is left as it is.";
+      onFinding(createFinding("ENTRY_UNREADABLE", message, { path, key }));
+    }
     [this.#theirs, this.#base, this.#changed] = [theirs ?? new Map(), base, changed];
   }
 
@@ -119,9 +130,11 @@ export class SessionsView {
   foreignChanges(rowOf: (key: string) => SessionRow | null, nowMs: number): RowChange | null {
     const theirs = this.entries();
     if (!this.#isReadable || this.#seenAs === "") return null;
+    // OpenClaw writes an empty index when it could not read the one there was. Nobody deletes several sessions at once.
+    if (theirs.size === 0 && this.#base.size > 1) return null;
     const changed: SessionRow[] = [];
     for (const key of this.#changed) {
-      const row = rowOf(key);
+      const row = theirs.get(key) instanceof DeepJson ? null : rowOf(key);
       if (row === null) continue;
       const merged = mergeForeign(row, fieldsOf(theirs.get(key)), fieldsOf(this.#base.get(key)), nowMs);
       if (merged !== row) changed.push(merged);
@@ -145,7 +158,7 @@ export class SessionsView {
     known: (row: SessionRow) => SessionRow,
     { isTaken, underLock }: Publication,
   ): Promise<{ readonly seenAs: string } | null> {
-    const { folder } = this.#options;
+    const { files, folder } = this.#options;
     // Of the moment: while this pauses rows may come and go.
     const active = [...rows].filter((row) => !row.isArchived);
     await this.refresh();
@@ -162,7 +175,8 @@ export class SessionsView {
     for (const each of active) {
       await slices.next();
       const row = known(each);
-      wanted.set(row.key, viewOf(row, fieldsOf(theirs.get(row.key))));
+      const entry = theirs.get(row.key);
+      wanted.set(row.key, entry instanceof DeepJson ? entry : viewOf(row, fieldsOf(entry)));
     }
     const own = new Map([...wanted].filter(([key]) => ours.has(key)));
     const text = await viewText(wanted, slices);
@@ -172,7 +186,12 @@ export class SessionsView {
     const view = await this.#prepare(folder.temporary(`sessions.json.${this.#options.writer}`), text.parts, slices);
     const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
     const next = await this.#prepare(folder.temporary(`sessions-view.json.${this.#options.writer}`), baseParts, slices);
-    const written = await underLock(() => this.#replace(seenAs, view, next));
+    let written: string | null = null;
+    try {
+      written = await underLock(() => this.#replace(seenAs, view, next));
+    } finally {
+      if (written === null) for (const path of [view, next]) files.remove(path);
+    }
     if (written === null) return null;
     [this.#seenAs, this.#theirs, this.#base] = [written, wanted, own];
     [this.#seenCrc, this.#baseCrc] = [text.crc, text.crc];
@@ -180,15 +199,29 @@ export class SessionsView {
     return { seenAs: written };
   }
 
+  /** Whether this store has ever written the file. */
+  get isOurs(): boolean {
+    const { files, folder } = this.#options;
+    return files.facts(folder.viewBase) !== null;
+  }
+
+  /** Removes files in the making that were given up before a time; under the locks. */
+  sweep(beforeMs: number): void {
+    const { files, folder } = this.#options;
+    for (const name of files.names(folder.own)) {
+      if (!/^sessions(-view)?\.json\..+\.tmp$/.test(name)) continue;
+      const path = `${folder.own}/${name}`;
+      if (Number((files.facts(path)?.modifiedNs ?? 0n) / 1_000_000n) < beforeMs) files.remove(path);
+    }
+  }
+
   /** Gives the prepared files their names, unless sessions.json is not what it was. What it is then; null: not done. */
   #replace(seenAs: string, view: string, next: string): string | null {
     const { files, folder } = this.#options;
+    this.sweep(systemClock.nowMs() - abandonedMs);
     const facts = files.facts(view);
     // A purge takes away what is in the making: it may hold what was purged.
-    if (this.look() !== seenAs || facts === null || files.facts(next) === null) {
-      for (const path of [view, next]) files.remove(path);
-      return null;
-    }
+    if (this.look() !== seenAs || facts === null || files.facts(next) === null) return null;
     // Should the computer stop in between, the base is told from the one before by what the file holds.
     files.rename(next, folder.viewNext);
     flushFolder(files, folder.own);
@@ -228,35 +261,6 @@ function textOf({ identity, sizeBytes, modifiedNs }: FileFacts): string {
   return `${identity}:${sizeBytes}:${modifiedNs}`;
 }
 
-interface ViewText {
-  readonly parts: readonly Uint8Array[];
-  readonly crc: number;
-}
-
-/** By own properties: a key like `__proto__` is a key like any other. */
-async function viewText(entries: ReadonlyMap<string, unknown>, slices: Slices): Promise<ViewText> {
-  const parts: Uint8Array[] = [];
-  let crc = 0;
-  const add = (text: string): void => {
-    const bytes = Buffer.from(text);
-    crc = crc32(bytes, crc);
-    parts.push(bytes);
-  };
-  let lines: string[] = [];
-  for (const [key, entry] of entries) {
-    lines.push(JSON.stringify(Object.fromEntries([[key, entry]]), null, 2).slice(2, -2));
-    if (lines.length < entriesPerPart) continue;
-    add(`${parts.length === 0 ? "{\n" : ",\n"}${lines.join(",\n")}`);
-    lines = [];
-    await slices.next();
-  }
-  if (lines.length > 0) add(`${parts.length === 0 ? "{\n" : ",\n"}${lines.join(",\n")}`);
-  add(parts.length === 0 ? "{}\n" : "\n}\n");
-  return { parts, crc };
-}
-
-const entriesPerPart = 64;
-
 /** The row after what another program did to its entry. Where both changed a field the later one wins. */
 function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
   if (theirs === null)
@@ -293,61 +297,7 @@ function viewOf(row: SessionRow, written: Fields | null = null): unknown {
   return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
 }
 
-interface ReadView {
-  /** Null: the file cannot be read. */
-  readonly theirs: ReadonlyMap<string, unknown> | null;
-  readonly base: ReadonlyMap<string, unknown>;
-  readonly changed: readonly string[];
-  readonly crc: number | null;
-  readonly baseCrc: number | null;
-}
-
-/** The file, and what this store wrote last: the newer of two where the writing was cut off and the file shows it. */
-function* readView(files: Files, folder: AgentFolder, seenAs: string): Generator<undefined, ReadView> {
-  const bytes = seenAs === "" ? null : readWhole(files, folder.sessionsJson);
-  const crc = bytes === null ? null : crc32(bytes);
-  yield;
-  const theirs = seenAs === "" ? new Map<string, unknown>() : yield* readEntries(bytes);
-  const [next, last] = [folder.viewNext, folder.viewBase].map((path) => splitBase(readWhole(files, path)));
-  const isWritten = next?.crc !== undefined && next.crc === crc;
-  const written = yield* readEntries((isWritten ? next : last)?.entries ?? null);
-  const base = written ?? new Map<string, unknown>();
-  const changed: string[] = [];
-  for (const key of new Set([...(theirs?.keys() ?? []), ...base.keys()])) {
-    if (!isSame(theirs?.get(key), base.get(key))) changed.push(key);
-    yield;
-  }
-  return { theirs, base, changed, crc, baseCrc: last?.crc ?? null };
-}
-
-/** A line that says which sessions.json it belongs to, and of its entries those that are ours. */
-function splitBase(bytes: Uint8Array | null): { readonly crc: number; readonly entries: Uint8Array } | null {
-  if (bytes === null) return null;
-  const end = bytes.indexOf(0x0a);
-  const crc = parseObject(Buffer.from(bytes.subarray(0, Math.max(0, end))).toString())?.["crc"];
-  // Written before there was such a line: the same bytes as sessions.json.
-  return typeof crc === "number" ? { crc, entries: bytes.subarray(end + 1) } : { crc: crc32(bytes), entries: bytes };
-}
-
-function* readEntries(bytes: Uint8Array | null): Generator<undefined, ReadonlyMap<string, unknown> | null> {
-  if (bytes === null) return null;
-  const entries = new Map<string, unknown>();
-  try {
-    for (const [key, entry] of jsonMembers(bytes)) {
-      entries.set(key, entry);
-      yield;
-    }
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-  return entries;
-}
-
 function fieldsOf(value: unknown): Fields | null {
+  if (value instanceof DeepJson) return null;
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }

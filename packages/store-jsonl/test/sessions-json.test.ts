@@ -125,6 +125,68 @@ describe("sessions.json", () => {
     expect(findingCodesOf(events)).toContain("INDEX_UNREADABLE");
   });
 
+  it("that is empty all of a sudden is taken for lost: nobody is archived, and it is written again", async () => {
+    const root = newFolder();
+    const other = sessionRef({ key: "agent:main:other" });
+    const first = await storeWithSession(root);
+    await first.save(other, { sessionId: "s2", sendPolicy: "deny" }, { ifRevision: null });
+    await first.close();
+    const before = viewOf(root);
+    writeFileSync(`${root}/agents/main/sessions/sessions.json`, "{}");
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
+    expect((await store.list()).sessions.map(({ ref }) => ref.key).toSorted()).toEqual([key, other.key]);
+    expect((await store.load(other))?.entry["sendPolicy"]).toBe("deny");
+    expect(findingCodesOf(events)).toEqual(["INDEX_UNREADABLE"]);
+    await store.append(mainRef, [userDraft("hi")]);
+    await store.close();
+    expect(Object.keys(viewOf(root)).toSorted()).toEqual(Object.keys(before).toSorted());
+    expect(viewOf(root)[other.key]).toEqual(before[other.key]);
+  });
+
+  it("with an entry that is too deep is read but for that, and the entry stays as it is", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const path = `${root}/agents/main/sessions/sessions.json`;
+    const deep = `{"sessionId":"deep","x":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+    const ours = JSON.stringify({ ...viewOf(root)[key], model: "theirs", updatedAt: Date.now() });
+    writeFileSync(path, `{"agent:main:deep":${deep},${JSON.stringify(key)}:${ours}}`);
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
+    expect((await store.load(mainRef))?.entry["model"]).toBe("theirs");
+    expect((await store.list()).sessions.length).toBe(1);
+    expect(findingCodesOf(events)).toEqual(["ENTRY_UNREADABLE"]);
+    await store.append(mainRef, [userDraft("hi")], { entry: { label: "ours" } });
+    await store.close();
+    const text = readFileSync(path, "utf8");
+    expect(text).toContain(deep);
+    expect(text).toContain('"label": "ours"');
+    // Also one that was a session's of ours.
+    writeFileSync(path, `{${JSON.stringify(key)}:${deep}}`);
+    const again = createJsonlStore({ root });
+    expect((await again.load(mainRef))?.entry["label"]).toBe("ours");
+    await again.append(mainRef, [userDraft("ho")], { entry: { label: "still ours" } });
+    await again.close();
+    expect(readFileSync(path, "utf8")).toContain(deep);
+  });
+
+  it("holds nothing of a session that was purged, though it is not written any more", async () => {
+    const root = newFolder();
+    const other = sessionRef({ key: "agent:main:secret-key" });
+    const first = await storeWithSession(root);
+    await first.save(other, { sessionId: "s2", label: "secret label" }, { ifRevision: null });
+    await first.close();
+    const own = `${root}/agents/main/throughline`;
+    for (const name of ["sessions.json.killed.tmp", "sessions-view.json.killed.tmp"])
+      writeFileSync(`${own}/${name}`, readFileSync(`${root}/agents/main/sessions/sessions.json`));
+    const store = createJsonlStore({ root, sessionsJson: false });
+    await store.remove(other, { purge: true });
+    await store.close();
+    const holders = filesBelow(root).filter((path) => readFileSync(`${root}/${path}`).includes("secret"));
+    expect(holders).toEqual([]);
+    expect(Object.keys(viewOf(root))).toEqual([key]);
+  });
+
   it("loses nothing under a key like __proto__", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);

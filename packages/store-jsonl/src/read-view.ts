@@ -1,0 +1,89 @@
+import { crc32 } from "node:zlib";
+import type { AgentFolder } from "./agent-folder.ts";
+import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { jsonMembers } from "./json-members.ts";
+import { parseObject } from "./stored-line.ts";
+
+/** sessions.json as it is, and what this store wrote there last. */
+export interface ReadView {
+  /** Null: the file cannot be read. */
+  readonly theirs: ReadonlyMap<string, unknown> | null;
+  readonly base: ReadonlyMap<string, unknown>;
+  readonly changed: readonly string[];
+  readonly crc: number | null;
+  readonly baseCrc: number | null;
+}
+
+/** The file, and what this store wrote last: the newer of two where the writing was cut off and the file shows it. */
+export function* readView(files: Files, folder: AgentFolder, seenAs: string): Generator<undefined, ReadView> {
+  const view = seenAs === "" ? null : yield* readInSteps(files, folder.sessionsJson);
+  const crc = view?.crc ?? null;
+  const theirs = seenAs === "" ? new Map<string, unknown>() : yield* readEntries(view?.bytes ?? null);
+  const next = splitBase(yield* readInSteps(files, folder.viewNext));
+  const last = splitBase(yield* readInSteps(files, folder.viewBase));
+  const isWritten = next?.crc !== undefined && next.crc === crc;
+  const written = yield* readEntries((isWritten ? next : last)?.entries ?? null);
+  const base = written ?? new Map<string, unknown>();
+  const changed: string[] = [];
+  for (const key of new Set([...(theirs?.keys() ?? []), ...base.keys()])) {
+    if (!isSame(theirs?.get(key), base.get(key))) changed.push(key);
+    yield;
+  }
+  return { theirs, base, changed, crc, baseCrc: last?.crc ?? null };
+}
+
+interface ReadFile {
+  readonly bytes: Uint8Array;
+  readonly crc: number;
+}
+
+const stepBytes = 1024 * 1024;
+
+function* readInSteps(files: Files, path: string): Generator<undefined, ReadFile | null> {
+  const handle = openIfThere(files, path);
+  if (handle === null) return null;
+  try {
+    const parts: Uint8Array[] = [];
+    let crc = 0;
+    for (let position = 0; ;) {
+      const part = withFileErrors(path, () => readRange(files, handle, position, position + stepBytes));
+      if (part.length === 0) return { bytes: parts.length === 1 ? (parts[0] ?? part) : Buffer.concat(parts), crc };
+      parts.push(part);
+      crc = crc32(part, crc);
+      position += part.length;
+      yield;
+    }
+  } finally {
+    files.close(handle);
+  }
+}
+
+/** A line that says which sessions.json it belongs to, and of its entries those that are ours. */
+function splitBase(read: ReadFile | null): { readonly crc: number; readonly entries: Uint8Array } | null {
+  if (read === null) return null;
+  const { bytes } = read;
+  const end = bytes.indexOf(0x0a);
+  const crc = parseObject(Buffer.from(bytes.subarray(0, Math.max(0, end))).toString())?.["crc"];
+  // Written before there was such a line: the same bytes as sessions.json.
+  return typeof crc === "number" ? { crc, entries: bytes.subarray(end + 1) } : { crc: read.crc, entries: bytes };
+}
+
+function* readEntries(bytes: Uint8Array | null): Generator<undefined, ReadonlyMap<string, unknown> | null> {
+  if (bytes === null) return null;
+  const entries = new Map<string, unknown>();
+  try {
+    for (const [key, entry] of jsonMembers(bytes)) {
+      entries.set(key, entry);
+      yield;
+    }
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  return entries;
+}
+
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
