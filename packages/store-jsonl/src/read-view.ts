@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { AgentFolder } from "./agent-folder.ts";
-import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import { openIfThere, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { jsonMembers } from "./json-members.ts";
 import { parseObject } from "./stored-line.ts";
@@ -44,16 +44,19 @@ function* readInSteps(files: Files, path: string): Generator<undefined, ReadFile
   const handle = openIfThere(files, path);
   if (handle === null) return null;
   try {
-    const parts: Uint8Array[] = [];
+    // One piece from the beginning: putting parts together would take as long as reading some of them.
+    const bytes = Buffer.allocUnsafe(files.factsOf(handle).sizeBytes);
     let crc = 0;
-    for (let position = 0; ;) {
-      const part = withFileErrors(path, () => readRange(files, handle, position, position + stepBytes));
-      if (part.length === 0) return { bytes: parts.length === 1 ? (parts[0] ?? part) : Buffer.concat(parts), crc };
-      parts.push(part);
-      crc = crc32(part, crc);
-      position += part.length;
+    let filled = 0;
+    while (filled < bytes.length) {
+      const wanted = bytes.subarray(filled, filled + stepBytes);
+      const count = withFileErrors(path, () => files.read(handle, wanted, filled));
+      if (count === 0) break;
+      crc = crc32(wanted.subarray(0, count), crc);
+      filled += count;
       yield;
     }
+    return { bytes: bytes.subarray(0, filled), crc };
   } finally {
     files.close(handle);
   }
