@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { maskDeep, maskSecrets } from "./store-url.ts";
+import { withoutSelfAdvice } from "./self-advice.ts";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 
 /** How a failure is shown and what the process ends with. */
@@ -12,6 +13,8 @@ export interface ErrorReport {
 export interface ReportOptions {
   readonly isJson: boolean;
   readonly isDebug: boolean;
+  /** What failed; its own name is no remedy. Null before that is known. */
+  readonly command: string | null;
 }
 
 /** Wrong usage ends with 2, everything else with 1. */
@@ -20,11 +23,12 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
   const exitCode = typed.code === "USAGE" ? 2 : 1;
   const message = maskSecrets(typed.message);
   const details = maskDeep(typed.details);
+  const remedy = options.command === null ? typed.remedy : withoutSelfAdvice(typed.remedy, options.command);
   if (options.isJson) {
-    const { code, remedy, retryable, outcome } = typed;
+    const { code, retryable, outcome } = typed;
     return { exitCode, text: `${jsonLine({ kind: "error", code, message, remedy, retryable, outcome, details })}\n` };
   }
-  const lines = [`error: ${message}`, typed.remedy];
+  const lines = [`error: ${message}`, remedy];
   if (options.isDebug) {
     lines.push(`${typed.code} ${jsonLine(details)}`);
     const { cause } = typed;

@@ -2,6 +2,7 @@ import type { Finding } from "@throughline/core";
 import { counted } from "./counted.ts";
 import { findingText } from "./output.ts";
 import type { Output } from "./output.ts";
+import { withoutSelfAdvice } from "./self-advice.ts";
 
 /** Findings are the result of a command: printed as they come, each once, and kept for the end. */
 export interface FindingReport {
@@ -11,17 +12,20 @@ export interface FindingReport {
   close(checked: string): Promise<void>;
 }
 
-export function createFindingReport(output: Output): FindingReport {
+/** `command` is what finds them, as it is typed: it is no remedy for what it has found. */
+export function createFindingReport(output: Output, command: string): FindingReport {
   const findings: Finding[] = [];
   return {
     findings,
     add: async (found) => {
-      for (const finding of found) {
+      for (const each of found) {
+        const finding = { ...each, remedy: withoutSelfAdvice(each.remedy, command) };
         findings.push(finding);
         if (output.isJson) await output.object({ kind: "finding", ...finding });
         else {
           await output.line(findingText(finding));
-          if (finding.severity !== "info") await output.line({ text: `    ${finding.remedy}`, style: "dim" });
+          if (finding.severity !== "info" && !finding.repaired)
+            await output.line({ text: `    ${finding.remedy}`, style: "dim" });
         }
       }
       await output.flush();

@@ -30,7 +30,9 @@ for (const stream of [process.stdout, process.stderr]) {
       `The output cannot be written: ${error.message}`,
     );
     if (stream === process.stdout)
-      process.stderr.write(reportError(failure, { isJson: process.argv.includes("--json"), isDebug: false }).text);
+      process.stderr.write(
+        reportError(failure, { isJson: process.argv.includes("--json"), isDebug: false, command: null }).text,
+      );
     process.exit(1);
   });
 }

@@ -5,6 +5,8 @@ export interface OpenStoreOptions {
   readonly workingDirectory: string;
   /** Whether a store that is not there is made. */
   readonly create: boolean;
+  /** False: a damaged file stays where it is, though a backup lies beside it. @default true */
+  readonly recover?: boolean;
   readonly onEvent?: SessionEventListener;
 }
 
@@ -21,7 +23,12 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   }
   if (address.scheme === "sqlite") {
     const { createSqliteStore } = await import("@throughline/store-sqlite");
-    return createSqliteStore({ path: address.path, create: options.create, ...events });
+    return createSqliteStore({
+      path: address.path,
+      create: options.create,
+      recover: options.recover ?? true,
+      ...events,
+    });
   }
   if (address.scheme === "postgres") {
     const { createPostgresStore } = await import("@throughline/store-postgres");

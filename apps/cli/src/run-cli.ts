@@ -29,10 +29,11 @@ interface Request {
 export async function runCli(host: Host): Promise<number> {
   // Until the arguments are parsed, this is all there is to know how a failure should look.
   const words = host.arguments.includes("--") ? host.arguments.slice(0, host.arguments.indexOf("--")) : host.arguments;
-  const reporting = { isJson: words.includes("--json"), isDebug: false };
+  const reporting = { isJson: words.includes("--json"), isDebug: false, command: null as string | null };
   try {
     const request = parseArguments(host);
     if (request === null) return 0;
+    reporting.command = request.definition.name;
     return await runCommand(host, request, (isDebug) => (reporting.isDebug = isDebug));
   } catch (error) {
     if (host.signal.aborted) return interruptedExitCode;

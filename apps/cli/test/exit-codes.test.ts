@@ -67,7 +67,6 @@ const cases: readonly Case[] = [
   { args: ["append", "x", "--batch", "1001"], code: 2, error: "USAGE" },
   { args: ["append", "x", "--durability", "maybe"], code: 2, error: "USAGE" },
   { args: ["append", "x", "--durability", "disk", "--store", "memory:"], code: 2, error: "USAGE" },
-  { args: ["doctor", "--repair"], code: 2, error: "USAGE" },
   { args: ["export"], code: 2, error: "USAGE" },
   { args: ["export", "agent:main:one", "--all"], code: 2, error: "USAGE" },
   { args: ["export", "--all"], code: 2, error: "USAGE" },

@@ -15,7 +15,7 @@ describe("a report of findings", () => {
         },
       });
     const options = { isJson: true, isQuiet: true, logLevel: "warn", color: "never" } as const;
-    const report = createFindingReport(createOutput({ stdout: stream(), stderr: stream() }, options));
+    const report = createFindingReport(createOutput({ stdout: stream(), stderr: stream() }, options), "verify");
     const found = Array.from({ length: 200_000 }, (_, index) =>
       createFinding("LINE_MALFORMED", "The line is not JSON.", { line: index + 1 }),
     );

@@ -1,5 +1,5 @@
-import { createFinding, ThroughlineError } from "@throughline/core";
-import type { Finding, ListQuery, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
+import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { inspectRecords } from "./inspect-records.ts";
 import { mergeFindings } from "./merge-findings.ts";
 
@@ -18,7 +18,7 @@ export async function* inspectStore(
   options: InspectStoreOptions = {},
 ): AsyncGenerator<Finding, void, void> {
   const { signal } = options;
-  if (store.maintenance !== undefined) yield* store.maintenance.verify(signal === undefined ? {} : { signal });
+  if (store.maintenance !== undefined) yield* ownFindings(store.maintenance, signal);
   let cursor: string | null = null;
   do {
     const page = await store.list({
@@ -34,6 +34,26 @@ export async function* inspectStore(
   } while (cursor !== null);
 }
 
+/** What the store's check meets before it can go on is a finding as well: sessions may be read all the same. */
+async function* ownFindings(
+  maintenance: MaintenanceFacet,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding, void, void> {
+  try {
+    yield* maintenance.verify(signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
+    yield unreadable(error, null);
+  }
+}
+
+/** What was written and cannot be read back is damage; anything else may be a matter of permissions. */
+function unreadable(error: ThroughlineError, key: string | null): Finding {
+  const path = error.details["path"];
+  const place = { key, path: typeof path === "string" ? path : null };
+  return createFinding(error.code === "STORE_CORRUPT" ? "STORE_DAMAGED" : "FILE_UNREADABLE", error.message, place);
+}
+
 async function inspectSession(
   store: SessionStore,
   { ref, head }: SessionState,
@@ -45,8 +65,7 @@ async function inspectSession(
     for await (const page of store.read(ref, signal === undefined ? {} : { signal })) records.push(...page.records);
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
-    const path = error.details["path"];
-    return [createFinding("FILE_UNREADABLE", error.message, { key, path: typeof path === "string" ? path : null })];
+    return [unreadable(error, key)];
   }
   return mergeFindings([gaps(records, key), inspectRecords(records, head.headId)], { key });
 }

@@ -136,7 +136,7 @@ async function answered(
     await work();
   } catch (error) {
     await output.flush();
-    host.stderr.write(reportError(error, { isJson: false, isDebug: false }).text);
+    host.stderr.write(reportError(error, { isJson: false, isDebug: false, command: "chat" }).text);
     const isKept = conversation.session !== null && hasErrorCode(error, "MODEL_FAILED", "CONTEXT_OVERFLOW");
     if (isKept) output.note("What you said is kept; /continue asks again.");
   }

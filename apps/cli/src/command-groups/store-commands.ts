@@ -6,7 +6,12 @@ export const storeCommands: readonly CommandDefinition[] = [
     name: "doctor",
     description: "say what is wrong with the store, or with transcripts that were not imported",
     arguments: [{ name: "[path]", description: "a file or directory instead of the store" }],
-    options: [{ flags: "--repair", description: "write a clean copy beside each file that needs one; originals stay" }],
+    options: [
+      {
+        flags: "--repair",
+        description: "write what can be read to a new file beside each that needs it; originals stay",
+      },
+    ],
     examples: ["doctor", "doctor session.jsonl --repair --json"],
     load: () => import("../commands/doctor.ts"),
   },

@@ -1,20 +1,17 @@
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
-import type { Finding } from "@throughline/core";
-import {
-  inspectIndex,
-  inspectStore,
-  inspectTranscript,
-  mergeFindings,
-  needsAttention,
-  repairTranscript,
-} from "@throughline/inspect";
+import type { Finding, SessionStore } from "@throughline/core";
+import { inspectIndex, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
 import { classifySessionFile } from "@throughline/openclaw-format";
 import { nameSessionId } from "@throughline/transfer";
+import { checkStore } from "../check-store.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
-import { usageError } from "../error-report.ts";
 import { createFindingReport } from "../finding-report.ts";
+import { openStore } from "../open-store.ts";
+import { shellWord } from "../shell-word.ts";
+import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
+import { parseStoreUrl } from "../store-url.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
 import type { TranscriptFile } from "../transcript-files.ts";
 import { writeNewFile } from "../write-file.ts";
@@ -29,39 +26,77 @@ const findingsExitCode = 3;
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as DoctorOptions;
   const [path] = input.arguments;
-  if (path === undefined && options.repair === true) {
-    throw usageError(
-      "--repair needs a PATH: it writes clean copies of files, and the store repairs itself when it is opened.",
-    );
-  }
-  const report = createFindingReport(context.output);
-  const checked =
-    path === undefined
-      ? await checkStore(context, report.add)
-      : await checkFiles(context, path, options.repair === true, report.add);
-  await report.close(checked);
+  const isRepair = options.repair === true;
+  const report = createFindingReport(context.output, isRepair ? "doctor --repair" : "doctor");
+  const full = path === undefined ? null : resolve(context.host.workingDirectory, path);
+  const database = full === null ? null : sqliteFileOf(full);
+  if (full === null) await report.close(await checkOwnStore(context, isRepair, report.add));
+  else if (database === null) await report.close(await checkFiles(context, full, isRepair, report.add));
+  else await report.close(await checkDatabase(context, { path: full, database, isRepair }, report.add));
   return needsAttention(report.findings) ? findingsExitCode : 0;
 }
 
 type Report = (findings: readonly Finding[]) => Promise<void>;
 
-async function checkStore(context: CommandContext, report: Report): Promise<string> {
-  const { scope, signal } = context;
-  const seen = new Set<string>();
-  // What the store notices by itself while it is read comes as an event; its own check may say the same again.
-  let noticed: Finding[] = [];
-  const store = await context.openStore("read", (finding) => noticed.push(finding));
-  const take = async (found: readonly Finding[]): Promise<void> => {
-    const fresh = [...noticed, ...found].filter(({ code, path, key, line, recordId, message }) => {
-      const identity = JSON.stringify([code, path ?? key, line ?? recordId ?? message]);
-      return !seen.has(identity) && seen.add(identity);
-    });
-    noticed = [];
-    await report(fresh);
+async function checkOwnStore(context: CommandContext, isRepair: boolean, report: Report): Promise<string> {
+  const address = parseStoreUrl(context.storeUrl, context.host.workingDirectory);
+  const checked = {
+    open: (onFinding: (finding: Finding) => void) => context.openStore("read", onFinding),
+    path: address.scheme === "sqlite" ? address.path : null,
+    isRepair,
+    named: "",
   };
-  const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
-  for await (const finding of inspectStore(store, { query, signal })) await take([finding]);
-  await take([]);
+  await checkStore(context, checked, report);
+  return "store";
+}
+
+interface DatabaseToCheck {
+  readonly path: string;
+  readonly database: SqliteFile;
+  readonly isRepair: boolean;
+}
+
+/** A database holds no lines: whoever reads it as a transcript finds nothing but what is wrong with that. */
+async function checkDatabase(
+  context: CommandContext,
+  { path, database, isRepair }: DatabaseToCheck,
+  report: Report,
+): Promise<string> {
+  const quoted = JSON.stringify(path);
+  if (database === "foreign")
+    throw new ThroughlineError("INPUT_INVALID", `${quoted} is a database of another program.`, {
+      details: { path },
+      remedy: `\`throughline import ${path} --dry-run\` says what is in it, where that program is known.`,
+    });
+  if (database === "log")
+    throw new ThroughlineError("INPUT_INVALID", `${quoted} is the log of a database, not a database.`, {
+      details: { path },
+      remedy: `Name the database itself, ${path.replace(/-(wal|journal)$/, "")}.`,
+    });
+  if (database === "headless") {
+    const message = `${quoted} does not begin like a database: its first page is lost, and with it what is where.`;
+    await report([createFinding("STORE_DAMAGED", message, { path })]);
+    return "file";
+  }
+  const stores: SessionStore[] = [];
+  const open = async (onFinding: (finding: Finding) => void): Promise<SessionStore> => {
+    const store = await openStore(`sqlite:${path}`, {
+      workingDirectory: context.host.workingDirectory,
+      create: false,
+      // It was named to be looked at. That it makes room for a backup is for whoever works with it.
+      recover: false,
+      onEvent: (event) => {
+        if (event.name === "finding") onFinding(event.finding);
+      },
+    });
+    stores.push(store);
+    return store;
+  };
+  try {
+    await checkStore(context, { open, path, isRepair, named: ` ${shellWord(path)}` }, report);
+  } finally {
+    for (const store of stores) await store.close();
+  }
   return "store";
 }
 
@@ -102,15 +137,18 @@ async function statedSessionId(path: string): Promise<string | null> {
   }
 }
 
-/** Writes the clean copy; false when there is one already, which may be of an older state, or none can be made. */
+/** Writes the clean copy; false when there is one already, which may be of an older state, or there is nothing to put in it. */
 async function repairFile({ output, signal }: CommandContext, path: string): Promise<boolean> {
   const target = `${path}${repairedSuffix}`;
   const { sessionId } = classifySessionFile(path.split(/[/\\]/).at(-1) ?? "");
   try {
-    await writeNewFile(
-      target,
-      repairTranscript(readChunks(path), { signal, ...(sessionId === null ? {} : { sessionId }) }),
-    );
+    const lines = repairTranscript(readChunks(path), { signal, ...(sessionId === null ? {} : { sessionId }) });
+    const clean = await beginningOf(lines);
+    if (clean === null) {
+      output.note(`${path}: no record of it can be read, so there is nothing to write a copy of.`);
+      return false;
+    }
+    await writeNewFile(target, clean);
     output.note(`Wrote ${target}`);
     return true;
   } catch (error) {
@@ -120,4 +158,26 @@ async function repairFile({ output, signal }: CommandContext, path: string): Pro
     );
     return false;
   }
+}
+
+/** A copy with a first record in it; null when there would be none: an empty file repairs nothing. */
+async function beginningOf(
+  pieces: AsyncGenerator<Uint8Array, void, void>,
+): Promise<AsyncGenerator<Uint8Array, void, void> | null> {
+  // The header, its line feed, and the first record.
+  const first: Uint8Array[] = [];
+  while (first.length < 3) {
+    const { value, done } = await pieces.next();
+    if (done === true) return null;
+    first.push(value);
+  }
+  return joined(first, pieces);
+}
+
+async function* joined(
+  first: readonly Uint8Array[],
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  yield* first;
+  yield* rest;
 }

@@ -9,7 +9,7 @@ const findingsExitCode = 3;
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const isFull = input.options["full"] === true;
   const { output, scope, signal } = context;
-  const report = createFindingReport(output);
+  const report = createFindingReport(output, isFull ? "verify --full" : "verify");
   const noticed: Finding[] = [];
   const store = await context.openStore("read", (finding) => noticed.push(finding));
   const takeNoticed = (): readonly Finding[] => noticed.splice(0);

@@ -1,0 +1,109 @@
+import { createFinding, hasErrorCode } from "@throughline/core";
+import type { Finding, SessionStore } from "@throughline/core";
+import { inspectStore } from "@throughline/inspect";
+import type { CommandContext } from "./command.ts";
+import { counted } from "./counted.ts";
+import { openStore } from "./open-store.ts";
+import { listSessions } from "./resolve-session.ts";
+import { shellWord } from "./shell-word.ts";
+import { sqliteFileOf } from "./sqlite-file.ts";
+
+export interface StoreToCheck {
+  /** Opens it; called once. */
+  open(onFinding: (finding: Finding) => void): Promise<SessionStore>;
+  /** The file of a store in one file. */
+  readonly path: string | null;
+  readonly isRepair: boolean;
+  /** How the command names it, with a space before; empty for the store of `--store`. */
+  readonly named: string;
+}
+
+type Report = (findings: readonly Finding[]) => Promise<void>;
+
+/** Says what is wrong with a store, each thing once; damage is what is looked for, and ends nothing but the step that met it. */
+export async function checkStore(context: CommandContext, checked: StoreToCheck, report: Report): Promise<void> {
+  const { output, scope, signal } = context;
+  const seen = new Set<string>();
+  // What the store notices by itself while it is read comes as an event; its own check may say the same again.
+  let noticed: Finding[] = [];
+  let isDamaged = false;
+  const take = async (found: readonly Finding[]): Promise<void> => {
+    const fresh = [...noticed, ...found].filter(({ code, path, key, line, recordId, message }) => {
+      const identity = JSON.stringify([code, path ?? key, line ?? recordId ?? message]);
+      return !seen.has(identity) && seen.add(identity);
+    });
+    noticed = [];
+    isDamaged ||= fresh.some(({ severity, repaired }) => severity === "error" && !repaired);
+    await report(fresh);
+  };
+  const step = async (findings: () => AsyncIterable<Finding>): Promise<void> => {
+    try {
+      for await (const finding of findings()) await take([finding]);
+    } catch (error) {
+      if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
+      const path = error.details["path"];
+      await take([createFinding("STORE_DAMAGED", error.message, { path: typeof path === "string" ? path : null })]);
+    }
+  };
+  const onFinding = (finding: Finding): number => noticed.push(finding);
+  const store = await checked.open(onFinding);
+  if (checked.isRepair && store.maintenance === undefined)
+    output.note(`The ${store.capabilities.name} store keeps nothing that could be repaired.`);
+  else if (checked.isRepair) await step(() => repairs(context, store, checked));
+  const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
+  await step(() => inspectStore(store, { query, signal }));
+  await take([]);
+  if (isDamaged && checked.path !== null) noteWays(context, checked, checked.path);
+}
+
+/** What can be done about a damaged file. Without its first page nobody can tell what is where in it. */
+function noteWays({ output }: CommandContext, { isRepair, named }: StoreToCheck, path: string): void {
+  if (!isRepair && sqliteFileOf(path) === "store")
+    output.note(`\`throughline doctor --repair${named}\` writes what can be read of it to a new file.`);
+  output.note(`\`${restoring("FILE", path)}\` puts a backup in its place and keeps it.`);
+}
+
+function restoring(file: string, path: string): string {
+  return `throughline restore-backup ${file} --yes --store ${shellWord(`sqlite:${path}`)}`;
+}
+
+/** A store in one file is repaired into another one beside it, which is looked into before anybody calls it repaired. */
+async function* repairs(
+  { host, output, signal }: CommandContext,
+  store: SessionStore,
+  { path }: StoreToCheck,
+): AsyncGenerator<Finding> {
+  let lost = 0;
+  for await (const finding of store.maintenance?.repair({ signal }) ?? []) {
+    // What a note stands for is in the copy no more than in the damaged file.
+    const isLost = finding.repaired && finding.code === "RECORD_MISSING";
+    if (isLost) lost += 1;
+    const copy = finding.repaired && finding.code === "STORE_DAMAGED" && path !== null ? finding.path : null;
+    if (copy === null || copy === path) {
+      yield isLost ? { ...finding, repaired: false } : finding;
+      continue;
+    }
+    const { sessions, records } = await contentOf(copy, host.workingDirectory);
+    if (records <= lost) {
+      yield createFinding("STORE_DAMAGED", `No record of ${path} could be read; ${copy} holds none.`, { path: copy });
+      continue;
+    }
+    yield finding;
+    const missing = lost === 0 ? "" : `, and notes in the place of ${counted(lost, "record")}`;
+    output.note(`Wrote ${copy}: ${counted(sessions, "session")}, ${counted(records - lost, "record")}${missing}.`);
+    output.note(`\`${restoring(shellWord(copy), path ?? "")}\` puts it in the place of the store, which is kept.`);
+  }
+}
+
+async function contentOf(
+  path: string,
+  workingDirectory: string,
+): Promise<{ readonly sessions: number; readonly records: number }> {
+  let [sessions, records] = [0, 0];
+  await using copy = await openStore(`sqlite:${path}`, { workingDirectory, create: false, recover: false });
+  for await (const { head } of listSessions(copy, { state: "any", sort: "key", limit: 1000 })) {
+    sessions += 1;
+    records += head.lastSeq;
+  }
+  return { sessions, records };
+}
