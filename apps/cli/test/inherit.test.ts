@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSy
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { objects, runHere, temporaryDirectory } from "./harness.ts";
+import { openclawFixture, talk } from "../../../packages/transfer/test/database-fixtures.ts";
+import { isTalkedToHere } from "../src/talked-to-here.ts";
+import { objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run, RunOptions } from "./harness.ts";
 import { runInTerminal } from "./terminal.ts";
 import type { Terminal } from "./terminal.ts";
@@ -20,8 +22,8 @@ const noKeys = { ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "", OLLAMA_HOST: "" };
 const key = "agent:main:main";
 
 /** One session as OpenClaw keeps it. */
-function openclawSession(id = "s1", sessionKey = key, text = "where are the lamps?"): string {
-  const folder = join(directory.path, ".openclaw/agents/main/sessions");
+function openclawSession(id = "s1", sessionKey = key, text = "where are the lamps?", agent = "main"): string {
+  const folder = join(directory.path, ".openclaw/agents", agent, "sessions");
   mkdirSync(folder, { recursive: true });
   const header = { type: "session", version: 3, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/home/ada" };
   const message = {
@@ -53,6 +55,18 @@ function goclawDatabase(path: string, id: string): void {
   database.close();
 }
 
+/** An agent's database as OpenClaw keeps it since 2026.8, and no transcript beside it. */
+function openclawDatabase(agent: string, sessionKey: string, id: string): string {
+  const path = join(directory.path, ".openclaw/agents", agent, "agent/openclaw-agent.sqlite");
+  mkdirSync(dirname(path), { recursive: true });
+  using fixture = openclawFixture(path);
+  fixture.database.prepare("UPDATE schema_meta SET agent_id = ?").run(agent);
+  fixture.node(sessionKey, id, { sessionId: id, updatedAt: 1_790_000_000_500 });
+  fixture.window(id, sessionKey, 1_790_000_000_000);
+  fixture.events(id, talk(id, [`hello from ${id}`, "hi"]));
+  return path;
+}
+
 function stateOf(folder: string): readonly string[] {
   return readdirSync(folder)
     .toSorted()
@@ -74,8 +88,8 @@ function chat(args: readonly string[] = []): Terminal {
   return runInTerminal(directory.path, ["chat", "--model", "offline", ...args], { environment, columns: 300 });
 }
 
-async function sessionKeys(): Promise<unknown[]> {
-  const { stdout } = await run(["sessions", "--json", "--quiet"]);
+async function sessionKeys(...more: readonly string[]): Promise<unknown[]> {
+  const { stdout } = await run(["sessions", "--json", "--quiet", ...more]);
   return objects(stdout).flatMap((session) => (session["kind"] === "session" ? [session["key"]] : []));
 }
 
@@ -181,6 +195,98 @@ describe("sessions of another program at the first run", () => {
       const dry = await run(["import", join(directory.path, ".openclaw", name), "--dry-run", "--json"]);
       expect(objects(dry.stdout)[0]).toMatchObject({ sources: [{ format: "goclaw", state: "unchanged" }] });
     }
+  });
+});
+
+describe("the state directory of another program", () => {
+  it("is seen where it holds nothing but an agent's database, and asked for on a terminal [MIG-04]", async () => {
+    const path = openclawDatabase("main", key, "s1");
+    const told = await run(["chat", "--model", "offline", "--key", "mine", "--once", "hello"], {
+      environment: { THROUGHLINE_HOME: join(directory.path, "other") },
+    });
+    expect(told.stderr).toContain(`a database (`);
+    expect(told.stderr).toContain(`in ${path}. \`throughline import PATH\` brings them here.`);
+    await using terminal = chat();
+    await terminal.waitFor("[y/N] ");
+    expect(terminal.text()).toContain(path);
+    expect(await sessionKeys()).toEqual([]);
+    terminal.write("y\r");
+    await terminal.waitFor("Imported 1 session, 3 records");
+    await terminal.waitFor("Restored: 1 previous turn");
+    expect(await sessionKeys()).toEqual([key]);
+  });
+
+  it("is taken over whole: every agent, its database and its transcripts, and what comes later [MIG-05]", async () => {
+    openclawDatabase("main", key, "s1");
+    openclawSession("s2", "agent:work:main", "of work", "work");
+    openclawDatabase("ops", "agent:ops:main", "s3");
+    goclawDatabase(join(directory.path, ".openclaw/goclaw/sessions.db"), "two");
+    const environment = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
+    const once = ["chat", "--model", "offline", "--key", "mine", "--once"];
+    const first = await run([...once, "hello"], { environment });
+    expect(first.stderr).toContain("Imported 4 sessions");
+    expect(await sessionKeys("--all-agents")).toEqual(
+      expect.arrayContaining([key, "agent:work:main", "agent:ops:main", "agent:main:two"]),
+    );
+    expect((await run([...once, "again"], { environment })).stderr).not.toContain("Imported");
+    // An agent that was not there before, and one whose folder has more.
+    openclawDatabase("later", "agent:later:main", "s5");
+    openclawSession("s6", "agent:work:more", "more", "work");
+    const third = await run([...once, "and again"], { environment });
+    expect(third.stderr).toContain("Imported 2 sessions");
+    expect(await sessionKeys("--all-agents")).toEqual(expect.arrayContaining(["agent:later:main", "agent:work:more"]));
+  });
+
+  it("is what a place means that somebody names, and so is one agent of it", async () => {
+    const path = openclawDatabase("main", key, "s1");
+    openclawSession("s2", "agent:work:main", "of work", "work");
+    const inherit = async (source: string, name: string): Promise<readonly unknown[]> => {
+      home = join(directory.path, name);
+      mkdirSync(home);
+      writeFileSync(join(home, "config.json"), JSON.stringify({ session: { inherit: { enabled: true, source } } }));
+      await run(["chat", "--model", "offline", "--key", "mine", "--once", "hello"]);
+      return (await sessionKeys("--all-agents")).filter((each) => each !== "mine").toSorted();
+    };
+    const state = join(directory.path, ".openclaw");
+    expect(await inherit(state, "one")).toEqual([key, "agent:work:main"]);
+    expect(await inherit(join(state, "agents/work"), "two")).toEqual(["agent:work:main"]);
+    // The folder that the documents name, of an agent whose sessions lie in its database by now.
+    expect(await inherit(join(state, "agents/main/sessions"), "three")).toEqual([key]);
+    expect(await inherit(path, "four")).toEqual([key]);
+  });
+});
+
+describe("chat without a key", () => {
+  it("goes on with what was talked to last here, not with a channel that was imported [CLI-15]", async () => {
+    const store = `sqlite:${join(home, "sessions.db")}`;
+    const once = ["chat", "--model", "offline", "--once", "hello", "--json"];
+    const channel = "agent:main:slack:channel:c1";
+    mkdirSync(home);
+    await seed(directory.path, [{ key: channel, drafts: [user("deploy at five")] }], store);
+    const first = await run(once);
+    expect(objects(first.stdout)[0]).toMatchObject({ key: "agent:main:cli:direct:chat" });
+    expect(first.stderr).toContain(`${channel} was used last, but not from here: a new session is begun.`);
+    await seed(directory.path, [{ key: "agent:main:cron:daily", drafts: [user("the report")] }], store);
+    const second = await run(once);
+    expect(objects(second.stdout)[0]).toMatchObject({ key: "agent:main:cli:direct:chat" });
+    expect(second.stderr).toContain("agent:main:cli:direct:chat goes on.");
+    const third = await run([...once, "--key", channel]);
+    expect(objects(third.stdout)[0]).toMatchObject({ key: channel });
+  });
+
+  it("knows by its key what is talked to from a terminal", () => {
+    const keys = [
+      [key, "talk", "goclaw:main:main", "main:cli:ada", "agent:main:direct:ada", "agent:main:dm:ada"],
+      ["agent:main:cli:direct:notes", "agent:main:import:direct:x", "agent:main:main:thread:7", "agent:main:a:b"],
+      ["agent:main:slack:channel:c1", "agent:main:discord:direct:1", "agent:main:telegram:group:2:topic:3"],
+      ["main:slack:U1", "agent:main:subagent:w:1", "agent:main:cron:daily", "agent:main:cli:group:all"],
+    ];
+    expect(keys.map((each) => each.map(isTalkedToHere))).toEqual([
+      [true, true, true, true, true, true],
+      [true, true, true, true],
+      [false, false, false],
+      [false, false, false, false],
+    ]);
   });
 });
 

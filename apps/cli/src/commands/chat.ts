@@ -7,7 +7,8 @@ import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
 import { freeRef, labelKey } from "../new-session-key.ts";
-import { refsOf, resolveSession } from "../resolve-session.ts";
+import { listSessions, refsOf, resolveSession } from "../resolve-session.ts";
+import { isTalkedToHere } from "../talked-to-here.ts";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 
 export interface ChatOptions {
@@ -40,19 +41,15 @@ function isTerminal({ host, settings }: CommandContext): boolean {
   return isInputAllowed && host.stdin.isTTY === true && host.stdout.isTTY === true;
 }
 
-/** The session of the key, which may be new; else the one that was used last; else a new one. */
-async function startingRef(
-  { scope, signal }: CommandContext,
-  store: SessionStore,
-  key: string | null,
-): Promise<SessionRef> {
+/** The session of the key, which may be new; else the one that was used last here; else a new one. */
+async function startingRef(context: CommandContext, store: SessionStore, key: string | null): Promise<SessionRef> {
+  const { scope, signal } = context;
   const { namespace, agentId } = scope;
-  if (key === null) {
-    const { sessions } = await store.list({ namespace, agentId, limit: 1, signal });
+  if (key === null)
     return (
-      sessions[0]?.ref ?? (await freeRef(store, sessionRef({ key: labelKey(agentId, "chat"), namespace, agentId })))
+      (await lastRef(context, store)) ??
+      (await freeRef(store, sessionRef({ key: labelKey(agentId, "chat"), namespace, agentId })))
     );
-  }
   try {
     const state = await resolveSession(store, key, scope, { isExact: true, signal });
     if (!state.archived) return state.ref;
@@ -67,6 +64,26 @@ async function startingRef(
       throw new ThroughlineError("KEY_INVALID", `The session key ${JSON.stringify(key)} cannot be used.`);
     return ref;
   }
+}
+
+/**
+ * The newest session that is talked to here. What was imported may hold sessions of channels, groups and jobs that are
+ * newer: a word said here would be added to what others read there, so that they are gone on with by their key only.
+ */
+async function lastRef({ output, scope, signal }: CommandContext, store: SessionStore): Promise<SessionRef | null> {
+  const { namespace, agentId } = scope;
+  let passed: SessionRef | null = null;
+  let found: SessionRef | null = null;
+  for await (const { ref } of listSessions(store, { namespace, agentId, limit: 20, signal })) {
+    if (isTalkedToHere(ref.key)) found = ref;
+    else passed ??= ref;
+    if (found !== null) break;
+  }
+  if (passed !== null)
+    output.note(
+      `${passed.key} was used last, but not from here: ${found === null ? "a new session is begun" : `${found.key} goes on`}. --key goes on with any session.`,
+    );
+  return found;
 }
 
 async function readInput({ host, signal }: CommandContext): Promise<string> {

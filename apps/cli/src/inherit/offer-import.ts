@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { sessionSettings } from "@throughline/config";
 import type { SessionSettings } from "@throughline/config";
 import { hasErrorCode } from "@throughline/core";
@@ -6,7 +6,7 @@ import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
-import { foreignPlaces, knownPlaces } from "./foreign-places.ts";
+import { foreignPlaces, openclawState, placesAt } from "./foreign-places.ts";
 import type { ForeignPlace } from "./foreign-places.ts";
 import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
 import type { InheritState } from "./inherit-state.ts";
@@ -34,11 +34,12 @@ export async function offerImport(
   const statePath = join(home, "inherited.json");
   const state = readInheritState(statePath);
   const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
-  const usual = knownPlaces.map((parts) => join(host.userHome, ...parts));
   // Where somebody named a place, that one is meant and no other.
-  const paths = isNamed ? [inherit.source] : [...new Set([inherit.source, ...usual])];
+  const named = isNamed ? [inherit.source] : [openclawState(host.userHome), inherit.source];
   const own = ownPath(context);
-  const places = foreignPlaces(paths.filter((path) => resolve(path) !== own));
+  const isOwn = (path: string): boolean => own !== null && (path === own || path.startsWith(`${own}${sep}`));
+  const paths = new Set(named.flatMap((path) => placesAt(resolve(path))));
+  const places = foreignPlaces([...paths].filter((path) => !isOwn(path)));
   const isNew = (place: ForeignPlace): boolean =>
     inherit.enabled === true ? !isAsBefore(place, state[place.path]) : state[place.path] === undefined;
   const fresh = places.filter(isNew);
@@ -126,7 +127,7 @@ function ownPath({ host, storeUrl }: CommandContext): string | null {
 }
 
 function placeText({ path, files, sizeBytes }: ForeignPlace): string {
-  const what = path.endsWith(".db") ? "a database" : counted(files, "transcript");
+  const what = /\.(db|sqlite)$/.test(path) ? "a database" : counted(files, "transcript");
   return `${what} (${sizeText(sizeBytes)}) in ${path}`;
 }
 
