@@ -1,14 +1,21 @@
 // Durable turns of the JSONL store against a control with the same ready bytes, one write and the same asynchronous
-// fdatasync; many sessions at once; entry updates among few and many sessions; bytes on disk over content.
-// BENCH_SESSIONS=100000 node --conditions=@throughline/source benchmarks/jsonl-append.ts [rounds] [turns]
+// fdatasync; many sessions at once; bytes on disk over content. With --check only the first, as a gate: the exit code is 1
+// when the median of the rounds is above 1.35 (the target is 1.25; a machine that others use too is given the rest).
+// node --conditions=@throughline/source benchmarks/jsonl-append.ts [rounds] [turns] [--check]
 import { mkdtempSync, openSync, rmSync, statSync, writeSync, fdatasync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { parseArgs } from "node:util";
 import type { SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 
-const [rounds = 9, turns = 100] = process.argv.slice(2).map(Number);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { check: { type: "boolean", default: false } },
+});
+const [rounds = 9, turns = 100] = positionals.map(Number);
+const gate = 1.35;
 const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
 
 /** A turn: a question, a call of a tool, its result, the answer. */
@@ -91,10 +98,16 @@ async function compare(work: () => Promise<unknown>, other: () => Promise<unknow
   return ratios;
 }
 
-process.stdout.write(
-  `durable turn over control, p50: ${spread(await compare(() => turn(store, 0), controlTurn))} (at most 1.25)\n`,
-);
+const overControl = await compare(() => turn(store, 0), controlTurn);
+process.stdout.write(`durable turn over control, p50: ${spread(overControl)} (at most 1.25)\n`);
 process.stdout.write(`control over itself: ${spread(await compare(controlTurn, controlTurn))}\n`);
+if (values.check) {
+  const isMet = median(overControl) <= gate;
+  process.stdout.write(`gate: ${isMet ? "met" : "NOT met"} (at most ${gate})\n`);
+  await store.close();
+  rmSync(folder, { recursive: true });
+  process.exit(isMet ? 0 : 1);
+}
 
 async function throughput(count: number, of: (index: number) => Promise<unknown>): Promise<number> {
   const each = Math.max(5, Math.floor(turns / 4));
@@ -124,29 +137,4 @@ for await (const { records } of store.read(refOf(0))) for (const { bytes: size }
 const onDisk = statSync(join(sessions, "bench-0.jsonl")).size;
 process.stdout.write(`bytes on disk over content: ${(onDisk / content).toFixed(3)} (at most 1.2)\n`);
 await store.close();
-
-async function updateTimes(count: number): Promise<{ readonly hot: number; readonly random: number }> {
-  const many = createJsonlStore({ root: join(folder, `many-${count}`), sessionsJson: false });
-  await openSessions(many, count);
-  await many.list({ limit: 1 });
-  const update = async (index: number): Promise<void> => {
-    await many.append(refOf(index), [], { entry: { totalTokens: index }, durability: "process" });
-  };
-  const hot = median(await timesOf(400, () => update(Math.floor(Math.random() * 20))));
-  const random = median(await timesOf(400, () => update(Math.floor(Math.random() * count))));
-  await many.close();
-  return { hot, random };
-}
-
-const large = Number(process.env["BENCH_SESSIONS"] ?? 2000);
-const [few, most] = [await updateTimes(100), await updateTimes(large)];
-process.stdout.write(
-  `entry update, ${large} over 100 sessions: 20 hot keys ${(most.hot / few.hot).toFixed(2)} (at most 1.5), ` +
-    `random ${(most.random / few.random).toFixed(2)} (at most 2.5), ${most.random.toFixed(3)} ms (at most 0.15)\n`,
-);
-const fresh = createJsonlStore({ root: join(folder, `many-${large}`), sessionsJson: false });
-const startMs = performance.now();
-await fresh.list({ limit: 50 });
-process.stdout.write(`first list of 50 among ${large} sessions: ${(performance.now() - startMs).toFixed(1)} ms\n`);
-await fresh.close();
 rmSync(folder, { recursive: true });

@@ -2,27 +2,16 @@
 // Rebuilding 10,000 messages against reading and parsing the same bytes. Each figure in a process of its own, which runs
 // the store as a bundle with V8's compile cache, as the command line does; what sources cost beside it is said.
 // node --conditions=@throughline/source benchmarks/jsonl-resume.ts [megabytes of the large session]
+// The default of 200 takes about a minute; the target is said for a million messages: 1000, with 2 GB free for the files.
 import { execFileSync } from "node:child_process";
-import {
-  appendFileSync,
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { SessionRef } from "../packages/core/src/index.ts";
-import { attachEnvelope } from "../packages/openclaw-format/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { leanBuiltins } from "../tools/lean-builtins.ts";
+import { longPath, longRef, makeLongTranscript } from "./long-transcript.ts";
 
-const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:long" };
 const [mode = "all", root = "", argument = ""] = process.argv.slice(2);
 
 if (mode === "resume") await resume(root);
@@ -36,9 +25,9 @@ async function resume(store: string): Promise<void> {
   const cpuBefore = process.cpuUsage();
   const startMs = performance.now();
   await using handle = createJsonlStore({ root: store, sessionsJson: false });
-  const state = await handle.load(ref);
+  const state = await handle.load(longRef);
   let count = 0;
-  for await (const { records } of handle.read(ref, { afterSeq: (state?.head.windowSeq ?? 1) - 1 }))
+  for await (const { records } of handle.read(longRef, { afterSeq: (state?.head.windowSeq ?? 1) - 1 }))
     count += records.length;
   const tookMs = performance.now() - startMs;
   const { user, system } = process.cpuUsage(cpuBefore);
@@ -69,7 +58,7 @@ function parseWindow(store: string): void {
 }
 
 async function rebuild(store: string, which: string): Promise<void> {
-  const path = join(store, "agents/main/sessions/long.jsonl");
+  const path = join(store, longPath);
   const startMs = performance.now();
   let count = 0;
   if (which === "control") {
@@ -81,39 +70,15 @@ async function rebuild(store: string, which: string): Promise<void> {
     }
   } else {
     const handle = createJsonlStore({ root: store, sessionsJson: false, index: which === "indexed" });
-    for await (const { records } of handle.read(ref)) count += records.length;
+    for await (const { records } of handle.read(longRef)) count += records.length;
   }
   process.stdout.write(JSON.stringify({ tookMs: performance.now() - startMs, count }));
 }
 
-/** A transcript of so many bytes as the store writes it, its window the last 1.5 MB. */
+/** The session, and beside it a copy of its window. */
 async function makeSession(store: string, sizeBytes: number): Promise<void> {
-  await using handle = createJsonlStore({ root: store, sessionsJson: false });
-  await handle.save(ref, { sessionId: "long" }, { ifRevision: null });
-  const path = join(store, "agents/main/sessions/long.jsonl");
-  const content = "x".repeat(700);
-  const timestamp = "2026-01-02T03:04:05.006Z";
-  let seq = 0;
-  for (let written = 0; written < sizeBytes - 1_500_000;) {
-    const lines: string[] = [];
-    for (let each = 0; each < 2000; each++) {
-      const parentId = seq === 0 ? null : `r${seq}`;
-      const record = { type: "message", id: `r${++seq}`, parentId, timestamp, message: { role: "user", content } };
-      lines.push(attachEnvelope(JSON.stringify(record), { seq, at: 1_767_323_045_006 }));
-    }
-    const text = `${lines.join("\n")}\n`;
-    appendFileSync(path, text);
-    written += text.length;
-  }
-  const draft = { type: "message", message: { role: "user", content } };
-  const windowAt = statSync(path).size;
-  await handle.append(ref, [draft], { windowFromSeq: seq + 1, durability: "process" });
-  for (let each = 0; each < 1500; each += 100)
-    await handle.append(
-      ref,
-      Array.from({ length: 100 }, () => draft),
-      { durability: "process" },
-    );
+  const windowAt = await makeLongTranscript(store, sizeBytes);
+  const path = join(store, longPath);
   const window = Buffer.alloc(statSync(path).size - windowAt);
   const file = openSync(path, "r");
   readSync(file, window, 0, window.length, windowAt);
@@ -172,7 +137,7 @@ async function main(megabytes: number): Promise<void> {
     for (const size of [10, megabytes]) {
       const store = join(folder, `s${size}`);
       await makeSession(store, size * 1_000_000);
-      const bytes = statSync(join(store, "agents/main/sessions/long.jsonl")).size;
+      const bytes = statSync(join(store, longPath)).size;
       const [warm, sources, parsed, bare]: [Figures[], Figures[], Figures[], Figures[]] = [[], [], [], []];
       run(program, "resume", store);
       for (let round = 0; round < 7; round++) {

@@ -1,59 +1,21 @@
 // What many sessions cost the JSONL store: the first list of a process, with its index and without one; entry updates among
-// few and many; and how long sessions.json holds the event loop while it is read, merged and written anew.
+// few and many, interleaved; and how long sessions.json holds the event loop while it is read, merged and written anew.
 // node --conditions=@throughline/source benchmarks/jsonl-sessions.ts [sessions] [sessions with a sessions.json]
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
-import type { SessionRef } from "../packages/core/src/index.ts";
-import { createPayloadCoder } from "../packages/core/src/store.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
-import { ownHeaderLine } from "../packages/store-jsonl/src/own-header.ts";
-import { encodeRowChange } from "../packages/store-jsonl/src/session-row.ts";
+import { entryOfMany, makeManySessions, refOfMany } from "./many-sessions.ts";
 
 const [mode = "100000", argument = "10000"] = process.argv.slice(2);
 
 if (mode === "list") await list(argument);
 else if (mode === "view") await view(argument);
 else await main(Number(mode), Number(argument));
-
-function refOf(index: number): SessionRef {
-  return { namespace: "", agentId: "main", key: `agent:main:telegram:direct:${index}` };
-}
-
-/** Sessions as the store leaves them: a transcript each and a line in the entries log. */
-async function makeSessions(root: string, count: number): Promise<void> {
-  const agent = join(root, "agents/main");
-  {
-    await using store = createJsonlStore({ root, sessionsJson: false });
-    await store.save(refOf(0), { sessionId: "session-0" }, { ifRevision: null });
-  }
-  const codec = { coder: createPayloadCoder(undefined), isCoded: false };
-  const nowMs = Date.now();
-  const lines: string[] = [];
-  for (let index = 1; index < count; index++) {
-    const sessionId = `session-${index}`;
-    const { key } = refOf(index);
-    const entry = {
-      sessionId,
-      label: `Conversation number ${index}`,
-      lastChannel: "telegram",
-      lastTo: `telegram:${index}`,
-      deliveryContext: { channel: "telegram", to: `telegram:${index}`, accountId: "default" },
-      origin: { provider: "telegram", surface: "telegram", label: `User ${index}`, chatType: "direct" },
-      totalTokens: index,
-    };
-    const fileName = `${sessionId}.jsonl`;
-    const times = { createdAtMs: nowMs - count + index, updatedAtMs: nowMs - count + index };
-    const row = { sessionId, key, revision: 1, fileName, isArchived: false, entry, ...times };
-    lines.push(encodeRowChange({ op: "save", rows: [row] }, codec, { namespace: "", agentId: "main" }));
-    writeFileSync(join(agent, "sessions", fileName), `${ownHeaderLine(sessionId, key, times.createdAtMs)}\n`);
-  }
-  appendFileSync(join(agent, "throughline/entries.log"), lines.map((line) => `${line}\n`).join(""));
-}
 
 /** The first list of a new process. */
 async function list(root: string): Promise<void> {
@@ -85,19 +47,19 @@ async function view(root: string): Promise<void> {
     longest.push(delay.max / 1e6);
   };
   const update = (index: number): Promise<unknown> =>
-    store.append(refOf(index), [], { entry: { totalTokens: performance.now() }, durability: "none" });
-  await measured(() => store.load(refOf(1)));
+    store.append(refOfMany(index), [], { entry: { totalTokens: performance.now() }, durability: "none" });
+  await measured(() => store.load(refOfMany(1)));
   const touched = statSync(path, { bigint: true }).mtimeNs;
   await measured(async () => {
     await update(1);
     while (statSync(path, { bigint: true }).mtimeNs === touched) await pause(25);
   });
   const entries = JSON.parse(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
-  const entry = entries[refOf(2).key];
+  const entry = entries[refOfMany(2).key];
   if (entry !== undefined) Object.assign(entry, { label: "another program", updatedAt: Date.now() });
   writeFileSync(path, JSON.stringify(entries, null, 2));
-  await measured(() => store.load(refOf(2)));
-  const changed = (await store.load(refOf(2)))?.entry["label"];
+  await measured(() => store.load(refOfMany(2)));
+  const changed = (await store.load(refOfMany(2)))?.entry["label"];
   process.stdout.write(JSON.stringify({ longest, isMerged: changed === "another program" }));
   await store.close();
 }
@@ -111,47 +73,78 @@ function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-async function updateTimes(root: string, count: number): Promise<{ readonly hot: number; readonly random: number }> {
-  await using store = createJsonlStore({ root, sessionsJson: false });
-  await store.list({ limit: 1 });
-  const timed = async (index: number): Promise<number> => {
-    const from = performance.now();
-    await store.append(refOf(index), [], { entry: { totalTokens: from }, durability: "process" });
-    return performance.now() - from;
-  };
-  const [hot, random]: [number[], number[]] = [[], []];
-  for (let each = 0; each < 1000; each++) {
-    hot.push(await timed(Math.floor(Math.random() * 20)));
-    random.push(await timed(Math.floor(Math.random() * count)));
+interface UpdateTimes {
+  readonly hot: number[];
+  readonly random: number[];
+}
+
+/**
+ * Medians of entry updates, in milliseconds: in each of the stores by turns, twenty at a time, and by turns with them a
+ * control that writes as many bytes as such an update does to a log of its own.
+ */
+async function updateTimes(stores: readonly { readonly root: string; readonly count: number }[]): Promise<{
+  readonly stores: readonly { readonly hot: number; readonly random: number }[];
+  readonly control: number;
+}> {
+  const handles = stores.map(({ root }) => createJsonlStore({ root, sessionsJson: false }));
+  for (const store of handles) await store.list({ limit: 1 });
+  const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
+  const log = openSync(join(folder, "control.log"), "a");
+  const row = Buffer.from(`${JSON.stringify({ op: "save", rows: [entryOfMany(1)] })}\n`);
+  const times: UpdateTimes[] = stores.map(() => ({ hot: [], random: [] }));
+  const control: number[] = [];
+  for (let block = -10; block < 50; block++) {
+    for (let each = 0; each < 20; each++) {
+      const from = performance.now();
+      writeSync(log, row);
+      if (block >= 0) control.push(performance.now() - from);
+    }
+    for (const [place, store] of handles.entries())
+      for (const which of ["hot", "random"] as const)
+        for (let each = 0; each < 20; each++) {
+          const ref = refOfMany(Math.floor(Math.random() * (which === "hot" ? 20 : (stores[place]?.count ?? 0))));
+          const from = performance.now();
+          await store.append(ref, [], { entry: { totalTokens: from }, durability: "process" });
+          if (block >= 0) times[place]?.[which].push(performance.now() - from);
+        }
   }
-  return { hot: median(hot.slice(200)), random: median(random.slice(200)) };
+  for (const store of handles) await store.close();
+  closeSync(log);
+  rmSync(folder, { recursive: true });
+  return {
+    stores: times.map(({ hot, random }) => ({ hot: median(hot), random: median(random) })),
+    control: median(control),
+  };
 }
 
 async function main(most: number, withView: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
   try {
-    const times: { readonly hot: number; readonly random: number }[] = [];
-    for (const count of [100, most]) {
-      const root = join(folder, String(count));
-      await makeSessions(root, count);
+    const stores = [100, most].map((count) => ({ root: join(folder, String(count)), count }));
+    for (const { root, count } of stores) {
+      await makeManySessions(root, count);
       const made = run<{ tookMs: number }>("list", root);
-      times.push(await updateTimes(root, count));
       const warm = Array.from({ length: 7 }, () => run<{ tookMs: number; rssMb: number }>("list", root));
       process.stdout.write(
         `first list of 50 among ${count}: ${median(warm.map(({ tookMs }) => tookMs)).toFixed(1)} ms and ` +
           `${median(warm.map(({ rssMb }) => rssMb)).toFixed(0)} MB; with the index to be made first ${made.tookMs.toFixed(0)} ms\n`,
       );
     }
-    const [few, many] = times;
+    const twin = { root: join(folder, "twin"), count: 100 };
+    await makeManySessions(twin.root, twin.count);
+    const { stores: times, control } = await updateTimes([...stores, twin]);
+    const ratio = (place: number, which: "hot" | "random"): string =>
+      ((times[place]?.[which] ?? 0) / (times[0]?.[which] ?? 1)).toFixed(2);
     process.stdout.write(
-      `entry update, ${most} over 100 sessions: 20 hot keys ${((many?.hot ?? 0) / (few?.hot ?? 1)).toFixed(2)} (at most 1.5), ` +
-        `random ${((many?.random ?? 0) / (few?.random ?? 1)).toFixed(2)} (at most 2.5), ${many?.random.toFixed(3)} ms (at most 0.15)\n`,
+      `entry update, ${most} over 100 sessions: 20 hot keys ${ratio(1, "hot")} (at most 1.5), random ${ratio(1, "random")} ` +
+        `(at most 2.5), ${times[1]?.random.toFixed(3)} ms (at most 0.15); another 100 over 100: ${ratio(2, "hot")} and ` +
+        `${ratio(2, "random")}; a bare write of such a row: ${control.toFixed(3)} ms\n`,
     );
     const root = join(folder, "view");
-    await makeSessions(root, withView);
+    await makeManySessions(root, withView);
     {
       await using store = createJsonlStore({ root, sessionsJson: true });
-      await store.append(refOf(3), [], { entry: { totalTokens: 3 } });
+      await store.append(refOfMany(3), [], { entry: { totalTokens: 3 } });
     }
     const { longest, isMerged } = run<{ longest: readonly number[]; isMerged: boolean }>("view", root);
     const [load = 0, publish = 0, merge = 0] = longest;
