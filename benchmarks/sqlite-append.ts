@@ -1,111 +1,20 @@
 // Durable turns of the SQLite store against the bare database in the same run, and many sessions at once against one.
 // node --conditions=@throughline/source benchmarks/sqlite-append.ts [rounds] [turns]
 import { mkdtempSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { crc32 } from "node:zlib";
 import type { AppendOptions, SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
-import { schemaSteps } from "../packages/store-sqlite/src/schema.ts";
+import { createControl, lineOf, messages, openRaw, type Control } from "./sqlite-control.ts";
 
-interface RawDatabase {
-  pragma(text: string): unknown;
-  exec(sql: string): unknown;
-  prepare(sql: string): { run(...values: unknown[]): unknown };
-  close(): void;
-}
-
-const [rounds = 9, turns = 100] = process.argv.slice(2).map(Number);
-const require = createRequire(new URL("../packages/store-sqlite/package.json", import.meta.url));
-const Database = require("better-sqlite3") as new (path: string) => RawDatabase;
+const [rounds = 9, turns = 200] = process.argv.slice(2).map(Number);
 const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
 
-/** A turn: a question, a call of a tool, its result, the answer. About 3 KB. */
-const messages: readonly { readonly role: string; readonly content: string }[] = [
-  { role: "user", content: "q".repeat(200) },
-  { role: "assistant", content: "c".repeat(300) },
-  { role: "toolResult", content: "r".repeat(1700) },
-  { role: "assistant", content: "a".repeat(500) },
-];
-
-interface Control {
-  turn(): void;
-  /** One turn of each of 64 sessions in one commit: what a commit can be shared for at best. */
-  turnOfEach?(): void;
-  close(): void;
-}
-
-function openRaw(path: string, synchronous: "FULL" | "NORMAL"): RawDatabase {
-  const database = new Database(path);
-  for (const setting of ["page_size = 8192", "journal_mode = WAL", `synchronous = ${synchronous}`])
-    database.pragma(setting);
-  return database;
-}
-
-function lineOf(seq: number, message: object): string {
-  const [id, parentId] = [idOf(seq), seq === 1 ? null : idOf(seq - 1)];
-  return JSON.stringify({ type: "message", id, parentId, timestamp: "2026-01-02T03:04:05.006Z", message });
-}
-
-function idOf(seq: number): string {
-  return `${1_700_000_000_000 + seq}_00000000`;
-}
-
-/**
- * The rows a turn of the store writes, in its own schema with its own indexes: four records with their columns and
- * checksums, and the session's row. No rule, no queue, no promise: what SQLite and the driver take for them.
- */
-function createControl(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): Control {
-  const database = openRaw(path, synchronous);
-  for (const { sql } of schemaSteps) database.exec(sql);
-  const begun = database.prepare(
-    `INSERT INTO store_sessions (namespace, agent_id, key, archived, session_id, revision, last_seq, fence, message_count, created_at_ms,
-       updated_at_ms, updated_slot, ids_to_seq, keyed_next, keyed_rows, keyed_sweep_at, keyed_horizon_ms)
-     VALUES ('', 'main', ?, 0, ?, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 5120, -1)`,
-  );
-  for (let session = 1; session <= 64; session++) begun.run(`agent:main:raw-${session}`, `raw-${session}`);
-  const [begin, commit] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
-  const insert = database.prepare(
-    `INSERT INTO store_records (session, seq, id, parent_id, type, side, ts_ms, stored_at_ms, bytes, crc, role, tool_name, text)
-     VALUES (?, ?, ?, ?, 'message', 0, ?, ?, ?, ?, ?, NULL, ?)`,
-  );
-  const update = database.prepare(
-    "UPDATE store_sessions SET last_seq = ?, head_id = ?, message_count = ?, updated_at_ms = ? WHERE session = ?",
-  );
-  const seqs = Array.from({ length: 65 }, () => 0);
-  const write = (session: number): void => {
-    let seq = seqs[session] ?? 0;
-    for (const message of messages) {
-      const text = lineOf(++seq, message);
-      const parentId = seq === 1 ? null : idOf(seq - 1);
-      const nowMs = 1_700_000_000_000 + seq;
-      const [id, bytes] = [idOf(seq), Buffer.byteLength(text)];
-      insert.run(session, seq, id, parentId, nowMs, nowMs, bytes, crc32(text), message.role, text);
-    }
-    update.run(seq, idOf(seq), seq, 1_700_000_000_000 + seq, session);
-    seqs[session] = seq;
-  };
-  return {
-    turn() {
-      begin.run();
-      write(1);
-      commit.run();
-    },
-    turnOfEach() {
-      begin.run();
-      for (let session = 1; session <= 64; session++) write(session);
-      commit.run();
-    },
-    close: () => database.close(),
-  };
-}
-
 /** Only the texts, in a table of their own with one index: less than any store of sessions could write. */
-function createBareControl(path: string): Control {
-  const database = openRaw(path, "FULL");
+function createBareControl(path: string): Pick<Control, "turn" | "close"> {
+  const database = openRaw(path);
   database.exec(
     "CREATE TABLE records (record INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (session, seq)) STRICT",
   );
@@ -154,58 +63,93 @@ function spread(values: readonly number[]): string {
     .join(" / ");
 }
 
-/** Turns are taken in small blocks, one contestant after the other, so that a slow moment of the disk meets all of them. */
-const blockTurns = 50;
+/**
+ * Turns are taken in small blocks, one contestant after the other, each time another one first, so that a slow moment of
+ * the disk meets all of them. A store writes its log back when nothing was committed for 100 ms: with blocks so small no
+ * such pause lies between two of its own, and it does so when the log has 1,000 pages, as SQLite does in the control.
+ */
+const blockTurns = 10;
+/** Rounds before anything is counted: code that was compiled just now is what the first turn of a process pays, not a turn. */
+const warmRounds = 3;
+/** Long enough for every store to have written its log back. */
+const quietMs = 350;
 
 const controls = {
   first: createControl(join(folder, "first.db")),
   second: createControl(join(folder, "second.db")),
-  relaxed: createControl(join(folder, "relaxed.db"), "NORMAL"),
+  many: createControl(join(folder, "many.db")),
+  relaxed: createControl(join(folder, "relaxed.db"), { synchronous: "NORMAL" }),
   bare: createBareControl(join(folder, "bare.db")),
 };
-// The index has a benchmark of its own.
-const store = createSqliteStore({ path: join(folder, "store.db"), searchFill: "on-demand" });
-// What is not flushed here would be flushed by the next turn that is: a file of its own, as the relaxed control has one.
-const relaxedStore = createSqliteStore({ path: join(folder, "relaxed-store.db"), searchFill: "on-demand" });
-await relaxedStore.save(refOf(0), { sessionId: "bench-0" }, { ifRevision: null });
-for (let index = 0; index < 64; index++)
-  await store.save(refOf(index), { sessionId: `bench-${index}` }, { ifRevision: null });
+
+/** Each has a file of its own, as each control has: what one leaves in a log another would have to write back. */
+async function openStore(name: string, sessions = 1): Promise<SessionStore> {
+  // The index has a benchmark of its own.
+  const store = createSqliteStore({ path: join(folder, `${name}.db`), searchFill: "on-demand" });
+  for (let index = 0; index < sessions; index++)
+    await store.save(refOf(index), { sessionId: `bench-${index}` }, { ifRevision: null });
+  return store;
+}
+const stores = {
+  one: await openStore("one-store"),
+  keyed: await openStore("keyed-store"),
+  given: await openStore("given-store"),
+  relaxed: await openStore("relaxed-store"),
+  many: await openStore("many-store", 64),
+};
 
 async function repeat(count: number, work: (index: number) => unknown): Promise<void> {
   for (let each = 0; each < count; each++) await work(each);
 }
 
-const contestants: Readonly<Record<string, (count: number) => Promise<void>>> = {
-  "four texts": (count) => repeat(count, () => controls.bare.turn()),
-  raw: (count) => repeat(count, () => controls.first.turn()),
-  store: (count) => repeat(count, () => turn(store, refOf(0))),
-  "raw again": (count) => repeat(count, () => controls.second.turn()),
-  "store, entry and key": (count) =>
-    repeat(count, (each) => turn(store, refOf(2), { entry: { totalTokens: each }, idempotencyKey: `k${++keys}` })),
-  "store, given ids": (count) => repeat(count, () => turn(store, refOf(1), {}, true)),
-  "raw, NORMAL": (count) => repeat(count, () => controls.relaxed.turn()),
-  "store, process": (count) => repeat(count, () => turn(relaxedStore, refOf(0), { durability: "process" })),
-};
 let keys = 0;
+const contestants: readonly (readonly [name: string, turn: (each: number) => unknown])[] = [
+  ["four texts", () => controls.bare.turn()],
+  ["raw", () => controls.first.turn()],
+  ["store", () => turn(stores.one, refOf(0))],
+  ["raw again", () => controls.second.turn()],
+  [
+    "store, entry and key",
+    (each) => turn(stores.keyed, refOf(0), { entry: { totalTokens: each }, idempotencyKey: `k${++keys}` }),
+  ],
+  ["store, given ids", () => turn(stores.given, refOf(0), {}, true)],
+  ["raw, NORMAL", () => controls.relaxed.turn()],
+  ["store, process", () => turn(stores.relaxed, refOf(0), { durability: "process" })],
+];
+
+/** Microseconds of a turn of each. */
+async function turnsOfOne(): Promise<Record<string, number>> {
+  const means: Record<string, number> = {};
+  const blocks = turns / blockTurns;
+  for (let block = 0; block < blocks; block++) {
+    for (let place = 0; place < contestants.length; place++) {
+      const contestant = contestants[(block + place) % contestants.length];
+      if (contestant === undefined) continue;
+      const [name, work] = contestant;
+      means[name] = (means[name] ?? 0) + (await meanMicroseconds(turns, () => repeat(blockTurns, work)));
+    }
+  }
+  return means;
+}
 
 const columns: Record<string, number[]> = {};
 const note = (name: string, value: number): void => void (columns[name] ??= []).push(value);
-for (let round = 0; round < rounds; round++) {
-  const means: Record<string, number> = {};
-  for (let block = 0; block < turns / blockTurns; block++) {
-    for (const [name, work] of Object.entries(contestants)) {
-      means[name] = (means[name] ?? 0) + (await meanMicroseconds(turns, () => work(blockTurns)));
-    }
-  }
-  const rawMany = await meanMicroseconds(turns * 4, () => repeat(turns / 16, () => controls.first.turnOfEach?.()));
+for (let round = -warmRounds; round < rounds; round++) {
+  const means = await turnsOfOne();
+  await new Promise((resolve) => setTimeout(resolve, quietMs));
+  const rawMany = await meanMicroseconds(turns * 4, () => repeat(turns / 16, () => controls.many.turnOfEach()));
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
   const cpu = process.cpuUsage();
   const many = await meanMicroseconds(turns * 4, async () => {
-    await Promise.all(Array.from({ length: 64 }, (_, index) => repeat(turns / 16, () => turn(store, refOf(index)))));
+    await Promise.all(
+      Array.from({ length: 64 }, (_, index) => repeat(turns / 16, () => turn(stores.many, refOf(index)))),
+    );
   });
   delay.disable();
   const { user, system } = process.cpuUsage(cpu);
+  await new Promise((resolve) => setTimeout(resolve, quietMs));
+  if (round < 0) continue;
   note("64 sessions at once, us of CPU a turn", (user + system) / (turns * 4));
   note("64 sessions at once, longest stall, ms", delay.max / 1e6);
   const serial = means["store"] ?? 0;
@@ -222,9 +166,10 @@ for (let round = 0; round < rounds; round++) {
   note("raw, 64 turns a commit, times one", raw / rawMany);
   note("64 sessions at once / raw, 64 a commit", many / rawMany);
   note("64 SESSIONS, TIMES ONE", serial / many);
+  // What is left of a turn when nothing is flushed at all is the same for one session and for many.
+  note("raw / raw, NORMAL", raw / (means["raw, NORMAL"] ?? 1));
 }
-await store.close();
-await relaxedStore.close();
+for (const store of Object.values(stores)) await store.close();
 for (const control of Object.values(controls)) control.close();
 rmSync(folder, { recursive: true });
 process.stdout.write(`${rounds} rounds of ${turns} turns, 4 records each; min / median / max\n`);

@@ -1,26 +1,13 @@
-// Opening and reading a session of 10,000 messages against SELECT and JSON.parse of the same rows, and the size of the file.
+// Opening and reading a session of 10,000 messages against SELECT and JSON.parse of the same rows.
 // node --conditions=@throughline/source benchmarks/sqlite-read.ts [rounds]
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
-
-interface Statement {
-  all(...values: unknown[]): unknown[];
-  run(...values: unknown[]): unknown;
-}
-interface RawDatabase {
-  exec(sql: string): unknown;
-  pragma(text: string): unknown;
-  prepare(sql: string): Statement & { pluck(): Statement };
-  close(): void;
-}
+import { openRaw } from "./sqlite-control.ts";
 
 const [rounds = 15] = process.argv.slice(2).map(Number);
-const require = createRequire(new URL("../packages/store-sqlite/package.json", import.meta.url));
-const Database = require("better-sqlite3") as new (path: string) => RawDatabase;
 const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
 const [path, controlPath] = [join(folder, "store.db"), join(folder, "control.db")];
 const ref = { namespace: "", agentId: "main", key: "agent:main:read" };
@@ -50,8 +37,7 @@ async function fill(): Promise<{ readonly contentBytes: number }> {
     }));
     await store.append(ref, drafts, { durability: "process" });
   }
-  const control = new Database(controlPath);
-  for (const setting of ["page_size = 8192", "journal_mode = WAL"]) control.pragma(setting);
+  const control = openRaw(controlPath);
   control.exec(
     "CREATE TABLE records (record INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (session, seq)) STRICT; BEGIN",
   );
@@ -68,21 +54,67 @@ async function fill(): Promise<{ readonly contentBytes: number }> {
   return { contentBytes };
 }
 
+/** What is read is kept, as by whoever rebuilds a session: that is what the collector has to walk through. */
 async function readStore(): Promise<number> {
+  await using store = createSqliteStore({ path, create: false });
+  const kept: unknown[] = [];
+  for await (const { records } of store.read(ref)) for (const record of records) kept.push(record);
+  return kept.length;
+}
+
+/** The same, page by page, without keeping any: as by an export. */
+async function passStore(): Promise<number> {
   await using store = createSqliteStore({ path, create: false });
   let count = 0;
   for await (const { records } of store.read(ref)) count += records.length;
   return count;
 }
 
+async function openStore(): Promise<number> {
+  await using store = createSqliteStore({ path, create: false });
+  return (await store.load(ref)) === null ? 0 : messageCount;
+}
+
 async function readControl(): Promise<number> {
-  const control = new Database(controlPath);
+  const control = openRaw(controlPath);
   const texts = control.prepare("SELECT text FROM records WHERE session = 1 ORDER BY seq").pluck().all() as string[];
   const records: unknown[] = [];
   for (const text of texts) records.push(JSON.parse(text));
   control.close();
   return records.length;
 }
+
+type Row = readonly [
+  seq: number,
+  side: number,
+  tsMs: number,
+  storedAtMs: number,
+  bytes: number,
+  crc: number,
+  text: string,
+];
+
+/** The bare database giving what a record of the contract is: its text and the nine values of its head, in one object. */
+async function readHeads(): Promise<number> {
+  const control = openRaw(path);
+  const slice = control
+    .prepare(
+      "SELECT seq, side, ts_ms, stored_at_ms, bytes, crc, text FROM store_records WHERE session = 1 AND seq > ? ORDER BY seq LIMIT 128",
+    )
+    .raw();
+  const records: { readonly seq: number }[] = [];
+  for (let rows: Row[]; (rows = slice.all(records.at(-1)?.seq ?? 0) as Row[]).length > 0;) {
+    for (const [seq, side, tsMs, storedAtMs, bytes, crc, text] of rows) {
+      const record = JSON.parse(text) as { readonly id: string; readonly parentId: string; readonly type: string };
+      const { id, parentId, type } = record;
+      records.push({ seq, id, parentId, type, side: side === 1, tsMs, storedAtMs, bytes, crc, record } as Head);
+    }
+  }
+  control.close();
+  return records.length;
+}
+
+type Head = { readonly seq: number };
 
 async function timed(work: () => Promise<number>): Promise<number> {
   const startedNs = process.hrtime.bigint();
@@ -97,23 +129,35 @@ function spread(values: readonly number[]): string {
 }
 
 const { contentBytes } = await fill();
-const columns: Record<string, number[]> = { "control, ms": [], "store, ms": [], "STORE / CONTROL": [] };
-for (let round = 0; round < rounds + 2; round++) {
-  const before = await timed(readControl);
-  const store = await timed(readStore);
-  const control = (before + (await timed(readControl))) / 2;
-  // The first two warm up.
-  if (round < 2) continue;
-  columns["control, ms"]?.push(control);
-  columns["store, ms"]?.push(store);
-  columns["STORE / CONTROL"]?.push(store / control);
+const contestants: Readonly<Record<string, () => Promise<number>>> = {
+  control: readControl,
+  "control, with heads": readHeads,
+  "open and load": openStore,
+  store: readStore,
+  "store, none kept": passStore,
+};
+const names = Object.keys(contestants);
+const columns: Record<string, number[]> = {};
+for (let round = 0; round < rounds + 3; round++) {
+  const taken: Record<string, number> = {};
+  for (let place = 0; place < names.length; place++) {
+    const name = names[(place + round) % names.length] ?? "";
+    taken[name] = await timed(contestants[name] ?? readControl);
+  }
+  // The first ones warm up.
+  if (round < 3) continue;
+  for (const name of names) {
+    (columns[`${name}, ms`] ??= []).push(taken[name] ?? 0);
+    if (name !== "control") (columns[`${name} / control`] ??= []).push((taken[name] ?? 0) / (taken["control"] ?? 1));
+  }
 }
+const totalOf = (name: string): number => (columns[`${name}, ms`] ?? []).reduce((sum, each) => sum + each, 0);
 process.stdout.write(
   `open and read ${messageCount} messages, ${contentBytes} bytes; ${rounds} rounds, min / median / max\n`,
 );
-for (const [name, values] of Object.entries(columns)) process.stdout.write(`${name.padEnd(24)} ${spread(values)}\n`);
-const sizeBytes = statSync(path).size;
+for (const [name, values] of Object.entries(columns)) process.stdout.write(`${name.padEnd(30)} ${spread(values)}\n`);
+const ofAll = ["control, with heads", "store", "store, none kept"].map((name) => totalOf(name) / totalOf("control"));
 process.stdout.write(
-  `${"SIZE / CONTENT".padEnd(24)} ${(sizeBytes / contentBytes).toFixed(3)} (${sizeBytes} bytes, without full text)\n`,
+  `${"BY THE MEAN: heads, STORE, pass".padEnd(30)} ${ofAll.map((each) => each.toFixed(2)).join(" / ")}\n`,
 );
 rmSync(folder, { recursive: true });
