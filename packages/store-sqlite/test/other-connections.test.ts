@@ -103,4 +103,15 @@ describe("beside other connections", () => {
     await store.append(ref, [say("three")], { durability: "none" });
     expect(levels).toEqual([1, 2, 2, 1]);
   });
+
+  it("two sessions of one key in two namespaces, written in turns and together, are never taken for each other", async () => {
+    await using store = createSqliteStore({ path: join(testFolder(), "store.db") });
+    const one = { namespace: "one", agentId: "main", key: "agent:main:same" };
+    const other = { ...one, namespace: "other" };
+    for (const ref of [one, other]) await store.save(ref, { sessionId: `of-${ref.namespace}` }, { ifRevision: null });
+    const seqs: (number | undefined)[] = [];
+    for (const ref of [one, one, other, one]) seqs.push((await store.append(ref, [say("in turns")])).records[0]?.seq);
+    const together = await Promise.all([other, one, other].map((ref) => store.append(ref, [say("together")])));
+    expect([...seqs, ...together.map(({ records }) => records[0]?.seq)]).toEqual([1, 2, 1, 3, 2, 4, 3]);
+  });
 });
