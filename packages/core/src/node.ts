@@ -1,2 +1,2 @@
 export { builtinSqlite } from "./node/builtin-sqlite.ts";
-export { systemClock, systemRandom, systemRecordIds } from "./node/system-ports.ts";
+export { monotonicMs, systemClock, systemRandom, systemRecordIds } from "./node/system-ports.ts";

@@ -1,5 +1,5 @@
 import { ThroughlineError, type AppendResult, type SessionEvent, type SessionRef } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { monotonicMs } from "@throughline/core/node";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
@@ -34,6 +34,7 @@ interface Waiting {
   readonly request: AppendRequest;
   /** The row as it was known when the append was asked for. */
   readonly row: SessionRow;
+  /** By `monotonicMs`. */
   readonly sinceMs: number;
   /** Written by itself, after a write of several failed: one of them may be what does not fit. */
   isAlone: boolean;
@@ -66,7 +67,7 @@ export class AppendQueue {
   append(request: AppendRequest, row: SessionRow): Promise<WrittenAppend> {
     return new Promise((resolve, reject) => {
       const { signal } = request.options;
-      const sinceMs = systemClock.nowMs();
+      const sinceMs = monotonicMs();
       const waiting: Waiting = { request, row, sinceMs, isAlone: false, resolve, reject };
       if (signal !== undefined) this.#abortWith(signal, waiting);
       this.#waiting.push(waiting);
@@ -204,7 +205,7 @@ export class AppendQueue {
 
   /** Nothing was written: the session is gone, or its lock is held by somebody for too long. */
   #refuse(error: unknown, first: Waiting): void {
-    const nowMs = systemClock.nowMs();
+    const nowMs = monotonicMs();
     const isLocked = ThroughlineError.isInstance(error) && error.code === "STORE_LOCKED";
     // Who came later waits on, to its own deadline.
     const isRefused = ({ sinceMs }: Waiting): boolean => !isLocked || nowMs - sinceMs > this.#context.locks.timeoutMs;

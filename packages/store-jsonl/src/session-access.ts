@@ -11,7 +11,7 @@ export interface AccessOptions {
   /** Archived sessions too; without it they are refused. */
   readonly isArchivedToo?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Since when the caller has waited. */
+  /** Since when the caller has waited, by `monotonicMs`. */
   readonly sinceMs?: number;
   /** The row, where it was just looked up. */
   readonly row?: SessionRow;

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { ThroughlineError, type RandomSource } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { monotonicMs, systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
@@ -25,7 +25,7 @@ export interface SessionLocks {
 
 export interface LockWait {
   readonly signal?: AbortSignal | undefined;
-  /** Since when whoever waits for this has waited, by the system's clock. @default now */
+  /** Since when whoever waits for this has waited, by `monotonicMs`. @default now */
   readonly sinceMs?: number | undefined;
 }
 
@@ -93,8 +93,8 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     async hold(paths, work, { signal, sinceMs } = {}) {
       const shared = [...new Set(paths)].toSorted(byKindAndName).map(reachable);
       const taken: Shared[] = [];
-      // Real time, whatever clock the store was given: the others who hold locks live in it.
-      const wait = { ...options, signal, startMs: sinceMs ?? systemClock.nowMs() };
+      // Real time, whatever clock the store was given: the others who hold locks live in it. And none that somebody sets.
+      const wait = { ...options, signal, startMs: sinceMs ?? monotonicMs() };
       try {
         for (const one of shared) {
           if (one.isTaken) await new Promise<void>((resolve) => void one.line.push(resolve));
@@ -156,7 +156,7 @@ function attempt<T>(shared: readonly Shared[], work: () => T, wait: Wait): Attem
 async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wait, first: Shared): Promise<T> {
   let busy = first;
   for (let naps = 0; ;) {
-    const nowMs = systemClock.nowMs();
+    const nowMs = monotonicMs();
     busy.busySinceMs ??= nowMs;
     // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
     // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.

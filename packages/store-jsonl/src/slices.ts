@@ -1,5 +1,5 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { systemClock } from "@throughline/core/node";
+import { monotonicMs } from "@throughline/core/node";
 
 /** Long work in parts, so that nobody else in the process waits for all of it. */
 export interface Slices {
@@ -10,11 +10,11 @@ export interface Slices {
 const sliceMs = 5;
 
 export function createSlices(): Slices {
-  let startedMs = systemClock.nowMs();
+  let startedMs = monotonicMs();
   return {
     next() {
-      if (systemClock.nowMs() - startedMs < sliceMs) return undefined;
-      return pause().then(() => void (startedMs = systemClock.nowMs()));
+      if (monotonicMs() - startedMs < sliceMs) return undefined;
+      return pause().then(() => void (startedMs = monotonicMs()));
     },
   };
 }

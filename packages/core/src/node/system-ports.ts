@@ -24,6 +24,11 @@ export const systemClock: Clock = {
     }),
 };
 
+/** Milliseconds since the process began, on a clock that nobody sets: for deadlines, which a corrected time must not move. */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
 /** Randomness from the operating system. */
 export const systemRandom: RandomSource = {
   uint32: () => randomBytes(4).readUInt32BE(),
