@@ -102,6 +102,22 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
   }
 }
 
+/**
+ * Makes the store's own folder of an agent again, with what belongs in it: somebody removed it, or part of it, while it
+ * was in use. An agent's folder that is gone as a whole stays away, for its sessions are. `locks`: the folder of its locks.
+ * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_IO
+ */
+export function remakeOwnFolder(files: Files, locks: string): void {
+  const own = locks.slice(0, locks.lastIndexOf("/"));
+  for (const each of [own, locks, `${own}/torn`]) {
+    withFileErrors(each, () => {
+      files.makeFolder(each);
+      assertFolder(each, files.facts(each)?.kind ?? "missing");
+      flushFolder(files, each.slice(0, each.lastIndexOf("/")));
+    });
+  }
+}
+
 function makeWithParents(files: Files, path: string): void {
   const parent = path.slice(0, path.lastIndexOf("/"));
   if (parent !== "" && files.facts(parent) === null) {

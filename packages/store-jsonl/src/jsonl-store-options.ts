@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder } from "@throughline/core/store";
+import { remakeOwnFolder } from "./agent-folder.ts";
 import { nodeFiles, type Files } from "./files.ts";
 import { kernelLocks, type LockPort } from "./lock-file.ts";
 import { createSessionLocks } from "./session-lock.ts";
@@ -54,7 +55,13 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
   return {
     root: resolve(options.root),
     files,
-    locks: createSessionLocks({ files, port: locks, random, timeoutMs: lockTimeoutMs }),
+    locks: createSessionLocks({
+      files,
+      port: locks,
+      random,
+      timeoutMs: lockTimeoutMs,
+      remakeFolder: (folder) => remakeOwnFolder(files, folder),
+    }),
     keepsIndex: index,
     derivedDelayMs,
     codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },

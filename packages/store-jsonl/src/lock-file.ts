@@ -66,7 +66,9 @@ function lockFileOf(database: nodeSqlite.DatabaseSync, path: string, identity: s
     identity,
     tryLock: () => runUnlessBusy(begin, path),
     unlock: () => void rollback.run(),
-    close: () => database.close(),
+    close() {
+      if (database.isOpen) database.close();
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { ThroughlineError, type RandomSource } from "@throughline/core";
 import { monotonicMs, systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
-import { withFileErrors } from "./file-work.ts";
+import { isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";
 import { openclawLocks, ownerOf } from "./openclaw-lock.ts";
@@ -34,6 +34,8 @@ export interface SessionLocksOptions {
   readonly port: LockPort;
   readonly random: RandomSource;
   readonly timeoutMs: number;
+  /** Makes the folder of a lock file again, which somebody removed. @default it is an error */
+  readonly remakeFolder?: (folder: string) => void;
 }
 
 function isOpenclaws(path: string): boolean {
@@ -72,17 +74,17 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
   const reachable = (path: string): Shared => {
     const known = mine.get(path);
     if (known !== undefined) return known;
-    const split = path.lastIndexOf("/");
-    const realPath = withFileErrors(path, () => files.realPath(path.slice(0, split))) + path.slice(split);
+    const folder = folderOf(path);
+    const realFolder = inFolder(options, path, () => withFileErrors(path, () => files.realPath(folder)));
+    const realPath = realFolder + path.slice(folder.length);
     const port = isOpenclaws(path) ? openclawLocks : options.port;
     const sharedByPath = sharedByPort.get(port) ?? new Map<string, Shared>();
     sharedByPort.set(port, sharedByPath);
     let shared = sharedByPath.get(realPath);
-    if (shared === undefined)
-      sharedByPath.set(
-        realPath,
-        (shared = { file: port.open(files, realPath), port, users: 0, isTaken: false, line: [], busySinceMs: null }),
-      );
+    if (shared === undefined) {
+      const file = port.open(files, realPath);
+      sharedByPath.set(realPath, (shared = { file, port, users: 0, isTaken: false, line: [], busySinceMs: null }));
+    }
     shared.users++;
     mine.set(path, shared);
     return shared;
@@ -117,6 +119,22 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
       mine.clear();
     },
   };
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
+}
+
+/** Work on a lock. When its folder is gone, and one of ours, that is made again first. */
+function inFolder<T>({ remakeFolder }: SessionLocksOptions, path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const isGone = ThroughlineError.isInstance(error) && isMissing(error.cause);
+    if (!isGone || isOpenclaws(path) || remakeFolder === undefined) throw error;
+    remakeFolder(folderOf(path));
+    return work();
+  }
 }
 
 /** To the next in line, who need not look whether it is free. */
@@ -175,14 +193,16 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
  * Someone may have replaced the file under its name; a lock on the old one would exclude nobody. One look at each lock:
  * two owners would lose acknowledged records, and it costs a hundredth of a flush.
  */
-function tryLock(shared: Shared, { files }: SessionLocksOptions): boolean {
+function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
+  const { files } = options;
   for (;;) {
     const { file, port } = shared;
     if (!file.tryLock()) return false;
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();
+    // Before the other is let go of: when none can be opened, that one is of use again as soon as its file is back.
+    shared.file = inFolder(options, file.path, () => port.open(files, file.path));
     file.close();
-    shared.file = port.open(files, file.path);
   }
 }
 
