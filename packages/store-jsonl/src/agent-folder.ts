@@ -21,6 +21,8 @@ export interface AgentFolder {
   /** Stands here where OpenClaw was met: then its lock files are taken too. */
   readonly openclawMark: string;
   readonly torn: string;
+  /** Copies that a repair made, with what it removed. */
+  readonly repaired: string;
   sessionLock(sessionId: string): string;
   session(fileName: string): string;
   /** A name for a file in the making, on the same file system. */
@@ -49,6 +51,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     viewNext: `${own}/sessions-view.next.json`,
     openclawMark: `${own}/openclaw-was-here`,
     torn: `${own}/torn`,
+    repaired: `${own}/repaired`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
     session: (fileName) => `${sessions}/${fileName}`,
     temporary: (name) => `${own}/${name}.tmp`,
@@ -76,6 +79,7 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
     `${parent}/throughline`,
     `${parent}/throughline/locks`,
     `${parent}/throughline/torn`,
+    `${parent}/throughline/repaired`,
   ]) {
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts !== null) assertFolder(path, facts.kind);

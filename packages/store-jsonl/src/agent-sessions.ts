@@ -14,6 +14,7 @@ import { flushFolders, withFileErrors } from "./file-work.ts";
 import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import type { SeenSession } from "./seen-session.ts";
+import { removeTranscript } from "./session-copies.ts";
 import { SessionIndex } from "./session-index.ts";
 import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
@@ -237,14 +238,9 @@ export class AgentSessions {
     makeAgentFolder(this.#context.files, this.#context.root, this.address);
   }
 
-  /** Deletes a transcript, its archived forms and what was set aside of it. */
+  /** Deletes a transcript, its archived forms and every copy that was made of it. */
   removeBytes(fileName: string): void {
-    const { files } = this.#context;
-    for (const folder of [this.folder.sessions, this.folder.torn]) {
-      if (files.facts(folder) === null) continue;
-      for (const name of files.names(folder))
-        if (name === fileName || name.startsWith(`${fileName}.`)) files.remove(`${folder}/${name}`);
-    }
+    removeTranscript(this.#context.files, this.folder, fileName);
   }
 
   #fileOf(sessionId: string): TranscriptFile {

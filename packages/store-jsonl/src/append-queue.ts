@@ -142,7 +142,7 @@ export class AppendQueue {
 
   /** Decides each append by what those before it leave, and writes them all. */
   #writeTogether(first: HeldSession, isWhole: boolean): void {
-    const temporary = this.#agent.folder.temporary(first.row.sessionId);
+    const temporary = this.#agent.folder.temporary(first.row.fileName);
     const decided: Decided[] = [];
     let held = first;
     for (let next = this.#take(held, decided, isWhole); next !== null; next = this.#take(held, decided, isWhole)) {

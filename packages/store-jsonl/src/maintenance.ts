@@ -172,16 +172,53 @@ async function* repairStore(
 
 /** Writes the repaired copy, what was removed and a report; nothing when there is nothing to repair. */
 async function* repairSession(
-  { context }: MaintenanceScene,
+  scene: MaintenanceScene,
   agent: AgentSessions,
   row: SessionRow,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
-  const { files, clock } = context;
-  const fileName = agent.fileNameOf(row);
-  const path = agent.folder.session(fileName);
-  if (files.facts(path) === null) return;
-  const folder = `${agent.folder.own}/repaired`;
+  for (;;) {
+    const findings = await repairOnce(scene, agent, row, signal);
+    if (findings !== null) return yield* findings;
+  }
+}
+
+/** Null when the transcript was redacted or purged meanwhile: what was made of it holds the words that had to go. */
+async function repairOnce(
+  scene: MaintenanceScene,
+  agent: AgentSessions,
+  row: SessionRow,
+  signal: AbortSignal | undefined,
+): Promise<readonly Finding[] | null> {
+  const { files } = scene.context;
+  const path = agent.folder.session(agent.fileNameOf(row));
+  // While it is open no other file gets its number, so that the same number means the same file.
+  const pin = openIfThere(files, path);
+  if (pin === null) return [];
+  try {
+    const { identity } = withFileErrors(path, () => files.factsOf(pin));
+    const isSame = (): boolean => files.facts(path)?.identity === identity;
+    try {
+      return await repairFile(scene, agent, row, { path, isSame }, signal);
+    } catch (error) {
+      if (isSame()) throw error;
+      return null;
+    }
+  } finally {
+    files.close(pin);
+  }
+}
+
+async function repairFile(
+  { context }: MaintenanceScene,
+  agent: AgentSessions,
+  row: SessionRow,
+  { path, isSame }: { readonly path: string; isSame(): boolean },
+  signal: AbortSignal | undefined,
+): Promise<readonly Finding[] | null> {
+  const { files, locks } = context;
+  const { repaired: folder, sessions } = agent.folder;
+  const fileName = path.slice(sessions.length + 1);
   const copy = `${folder}/${fileName}`;
   agent.prepareWriting();
   withFileErrors(folder, () => files.makeFolder(folder));
@@ -197,34 +234,36 @@ async function* repairSession(
   };
   try {
     const { changes, findings } = await repairTranscript(target, row.createdAtMs, write);
-    if (changes.length === 0) return;
-    withFileErrors(copy, () => {
-      files.flushNow(handle);
-      writeWhole(context, `${copy}.removed`, removedBytes(context, path, changes));
-      const report = {
-        path,
-        copy,
-        removed: `${copy}.removed`,
-        atMs: clock.nowMs(),
-        changes: withPlaces(changes),
-        findings,
-      };
-      writeWhole(context, `${copy}.report.json`, [Buffer.from(`${JSON.stringify(report, null, 2)}\n`)]);
-      files.rename(temporary, copy);
-      flushFolder(files, folder);
-    });
-    for (const finding of findings) yield { ...finding, repaired: true };
+    if (changes.length === 0) return [];
+    withFileErrors(copy, () => files.flushNow(handle));
+    const keep = (): boolean => {
+      if (!isSame()) return false;
+      withFileErrors(copy, () => keepRepaired(context, { path, copy, temporary }, { changes, findings }));
+      return true;
+    };
+    if (!(await locks.hold(agent.place.locksFor([row.sessionId], [fileName], false), keep, { signal }))) return null;
     const message = `${changes.length} lines were changed in ${quote(copy)}; the original is as it was.`;
-    yield createFinding("LINE_MALFORMED", message, {
-      path,
-      key: row.key,
-      line: changes[0]?.line ?? null,
-      repaired: true,
-    });
+    const place = { path, key: row.key, line: changes[0]?.line ?? null, repaired: true };
+    const summary = createFinding("LINE_MALFORMED", message, place);
+    return [...findings.map((finding) => ({ ...finding, repaired: true })), summary];
   } finally {
     files.close(handle);
     files.remove(temporary);
   }
+}
+
+function keepRepaired(
+  context: StoreContext,
+  { path, copy, temporary }: { readonly path: string; readonly copy: string; readonly temporary: string },
+  { changes, findings }: { readonly changes: readonly RepairedLine[]; readonly findings: readonly Finding[] },
+): void {
+  const { files, clock } = context;
+  const removed = `${copy}.removed`;
+  writeWhole(context, removed, removedBytes(context, path, changes));
+  const report = { path, copy, removed, atMs: clock.nowMs(), changes: withPlaces(changes), findings };
+  writeWhole(context, `${copy}.report.json`, [Buffer.from(`${JSON.stringify(report, null, 2)}\n`)]);
+  files.rename(temporary, copy);
+  flushFolder(files, copy.slice(0, copy.lastIndexOf("/")));
 }
 
 /** Each change with where its bytes lie among those that were removed. */

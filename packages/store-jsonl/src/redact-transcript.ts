@@ -7,11 +7,13 @@ import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
 import { readLine } from "./read-pages.ts";
 import type { StoreContext } from "./store-context.ts";
+import { removeCopies } from "./session-copies.ts";
 import { encodeStoredLine, type StoreEnvelope } from "./stored-line.ts";
 
 /**
- * Replaces records by tombstones: the one time a transcript is written anew. Every other line keeps its bytes. What
- * was set aside of this session is deleted, for nobody can tell whose words a torn line holds. Under the session's lock.
+ * Replaces records by tombstones: the one time a transcript is written anew. Every other line keeps its bytes. Copies
+ * that were made of it are deleted, and what was set aside too, for nobody can tell whose words a torn line holds. Under
+ * the session's lock.
  * @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted
  */
 export function redactTranscript(
@@ -32,20 +34,17 @@ export function redactTranscript(
   if (seqs.length > 0) {
     file.replace(
       path,
-      agent.folder.temporary(held.row.sessionId),
+      agent.folder.temporary(held.row.fileName),
       owner,
       redactedLines(context, held, new Set(seqs), reason),
     );
-    afterCommit(path, () => removeSetAside(context, agent, held));
+    afterCommit(path, () => {
+      for (const name of [`${held.row.sessionId}.jsonl`, held.row.fileName])
+        removeCopies(context.files, agent.folder, name);
+    });
   }
   context.emit({ name: "records-redacted", ref: held.ref, seqs });
   return { seqs };
-}
-
-function removeSetAside({ files }: StoreContext, { folder }: AgentSessions, { row }: HeldSession): void {
-  for (const name of files.names(folder.torn))
-    if (name.startsWith(`${row.sessionId}.jsonl.`) || name.startsWith(`${row.fileName}.`))
-      files.remove(`${folder.torn}/${name}`);
 }
 
 function* redactedLines(
