@@ -20,18 +20,21 @@ export class AgentPlace {
     this.#logChanges = logChanges;
   }
 
-  /** Whether other machines may have the folder too. */
+  /** Whether other machines may have the folder too, or a part of it: each may be a mount of its own. */
   get isRemote(): boolean {
-    const { files, root } = this.#context;
+    const { files } = this.#context;
+    const { agent, sessions, own } = this.#folder;
     if (this.#isRemote !== null) return this.#isRemote;
-    if (files.facts(root) === null) return false;
-    return (this.#isRemote = files.fileSystem(root) === "network");
+    if (files.facts(agent) === null) return false;
+    const present = [agent, sessions, own].filter((path) => files.facts(path) !== null);
+    return (this.#isRemote = present.some((path) => files.fileSystem(path) !== "local"));
   }
 
   /** Says what the kernel's locks cannot promise here. */
   warn(): void {
     if (!this.isRemote || !this.#context.locks.isKernels) return;
-    const message = "The folder is on another machine: whether its locks exclude other hosts is for its server to say.";
+    const message =
+      "The folder is on a file system of another machine, or of a kind that may be: whether its locks exclude other hosts is for its server to say.";
     const finding = createFinding("FILE_SYSTEM_REMOTE", message, { path: this.#folder.agent });
     this.#context.emit({ name: "finding", ref: null, finding });
   }

@@ -1,4 +1,5 @@
 import * as fs from "node:fs";
+import { platform } from "node:process";
 
 /** What is asked of a file before it is trusted. */
 export interface FileFacts {
@@ -8,6 +9,9 @@ export interface FileFacts {
   readonly modifiedNs: bigint;
   readonly kind: "file" | "folder" | "other";
 }
+
+/** Whether a file system is this computer's alone. */
+export type FileSystemKind = "local" | "network" | "unknown";
 
 /**
  * `append`: an existing file, also readable. `create`: as append, but the file must not exist. `read`: reading only.
@@ -41,8 +45,8 @@ export interface Files {
   names(path: string): readonly string[];
   rename(from: string, to: string): void;
   remove(path: string): void;
-  /** "network" where the kernel says that the folder is another machine's. */
-  fileSystem(path: string): "local" | "network";
+  /** Whose file system a folder is on. "unknown" where the kernel names one that may be either. */
+  fileSystem(path: string): FileSystemKind;
   isWritable(path: string): boolean;
   realPath(path: string): string;
 }
@@ -56,7 +60,36 @@ const flags: Readonly<Record<OpenMode, number>> = {
   rewrite: O_RDWR | O_NOFOLLOW,
 };
 
-/** `f_type` of statfs: NFS, SMB (three), CIFS is one of them, 9P, AFS (two), Ceph, Lustre, GFS2, OCFS2, VirtualBox. */
+/** `f_type` of statfs on Linux, of file systems on a disk or in the memory of this computer. */
+const localTypes: ReadonlySet<number> = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58465342, // XFS
+  0x9123683e, // btrfs
+  0x2fc12fc1, // ZFS
+  0xca451a4e, // bcachefs
+  0xf2f52010, // F2FS
+  0x01021994, // tmpfs
+  0x858458f6, // ramfs
+  0x794c7630, // overlayfs
+  0x61756673, // aufs
+  0xf15f, // eCryptfs
+  0x3153464a, // JFS
+  0x52654973, // ReiserFS
+  0x3434, // NILFS
+  0x24051905, // UBIFS
+  0x72b6, // JFFS2
+  0x5346544e, // NTFS
+  0x7366746e, // NTFS, the newer driver
+  0x2011bab0, // exFAT
+  0x4d44, // FAT
+  0x4244, // HFS
+  0x482b, // HFS+
+]);
+
+/**
+ * The same of file systems that other machines have too: NFS, SMB (three), 9P, AFS (two), Ceph, Lustre, GFS2, OCFS2,
+ * VirtualBox. What is in neither list may be anything: behind FUSE there is a disk, or somebody's cloud.
+ */
 const networkTypes: ReadonlySet<number> = new Set([
   0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x0bd00bd0, 0x01161970,
   0x7461636f, 0x786f4256,
@@ -105,7 +138,7 @@ export const nodeFiles: Files = {
   names: (path) => fs.readdirSync(path),
   rename: (from, to) => fs.renameSync(from, to),
   remove: (path) => fs.rmSync(path, { force: true }),
-  fileSystem: (path) => (networkTypes.has(fs.statfsSync(path).type >>> 0) ? "network" : "local"),
+  fileSystem: (path) => kindOfType(fs.statfsSync(path).type >>> 0),
   isWritable(path) {
     try {
       fs.accessSync(path, fs.constants.W_OK);
@@ -116,6 +149,12 @@ export const nodeFiles: Files = {
   },
   realPath: (path) => fs.realpathSync(path),
 };
+
+function kindOfType(type: number): FileSystemKind {
+  // Other systems number theirs as they please, and the lists would call every disk unknown.
+  if (platform !== "linux" || localTypes.has(type)) return "local";
+  return networkTypes.has(type) ? "network" : "unknown";
+}
 
 function factsFrom(stats: fs.BigIntStats): FileFacts {
   return {

@@ -1,5 +1,5 @@
 export { nodeFiles } from "./files.ts";
-export type { FileFacts, Files, OpenMode } from "./files.ts";
+export type { FileFacts, Files, FileSystemKind, OpenMode } from "./files.ts";
 export { createJsonlStore } from "./jsonl-store.ts";
 export type { JsonlStoreOptions } from "./jsonl-store-options.ts";
 export { kernelLocks } from "./lock-file.ts";
