@@ -1,7 +1,7 @@
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { exploreCrashes } from "../packages/store-jsonl/test/crash-explorer.ts";
-import { lifeOfSessions } from "../packages/store-jsonl/test/crash-steps.ts";
+import { lifeOfHastySessions, lifeOfSessions } from "../packages/store-jsonl/test/crash-steps.ts";
 import { countFallible, liveWithFault } from "../packages/store-jsonl/test/fault-explorer.ts";
 
 /**
@@ -24,26 +24,31 @@ if (import.meta.main) {
   const startMs = performance.now();
   const seconds = (): string => ((performance.now() - startMs) / 1000).toFixed(0);
   const problems: string[] = [];
-  for (const isReopened of [false, true]) {
-    const result = await exploreCrashes(lifeOfSessions(), {
-      cutEveryBytes: Number(values.cut),
-      recoverEvery: Number(values.recover),
-      statesPerRecovery: Number(values.recovered),
-      isReopened,
-      part,
-    });
-    problems.push(...result.problems);
-    process.stdout.write(
-      `power cuts, ${isReopened ? "a store for each step" : "one store"}: ${result.moments} moments, ` +
-        `${result.states} states, ${result.problems.length} problems, ${seconds()} s\n`,
-    );
-  }
-  const calls = await countFallible(lifeOfSessions());
   const faults: string[] = [];
   let lives = 0;
-  for (const code of ["EIO", "ENOSPC"] as const)
-    for (let place = 1 + part.index; place <= calls; place += count, lives++)
-      faults.push(...(await liveWithFault(lifeOfSessions(), { place, code })));
+  for (const [name, life] of [
+    ["sessions", lifeOfSessions],
+    ["hasty sessions", lifeOfHastySessions],
+  ] as const) {
+    for (const isReopened of [false, true]) {
+      const result = await exploreCrashes(life(), {
+        cutEveryBytes: Number(values.cut),
+        recoverEvery: Number(values.recover),
+        statesPerRecovery: Number(values.recovered),
+        isReopened,
+        part,
+      });
+      problems.push(...result.problems);
+      process.stdout.write(
+        `power cuts, ${name}, ${isReopened ? "a store for each step" : "one store"}: ${result.moments} moments, ` +
+          `${result.states} states, ${result.problems.length} problems, ${seconds()} s\n`,
+      );
+    }
+    const calls = await countFallible(life());
+    for (const code of ["EIO", "ENOSPC"] as const)
+      for (let place = 1 + part.index; place <= calls; place += count, lives++)
+        faults.push(...(await liveWithFault(life(), { place, code })));
+  }
   process.stdout.write(`failed calls: ${lives} lives, ${faults.length} problems, ${seconds()} s\n`);
   for (const problem of [...problems, ...faults].slice(0, 10)) process.stdout.write(`${problem}\n`);
   process.exitCode = problems.length + faults.length === 0 ? 0 : 1;

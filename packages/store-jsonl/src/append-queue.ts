@@ -4,6 +4,7 @@ import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
 import { planHeld, inFile, stageAppend, type HeldSession, type StagedAppend } from "./append-records.ts";
+import { isUnflushed } from "./durable-session.ts";
 import { fileError } from "./file-work.ts";
 import { withSession } from "./session-access.ts";
 import { lockAborted } from "./session-lock.ts";
@@ -117,8 +118,11 @@ export class AppendQueue {
     const isEntryOnly = isWithoutRecords(request);
     const isWhole = this.#waiting.some((waiting) => needsWhole(waiting.request));
     this.#abandoned = request.options.signal === undefined ? null : new AbortController();
-    const scene = { context: this.#context, agent: this.#agent, durability: request.durability };
-    const access = { row, changesEntries: isEntryOnly, isWhole, signal: this.#abandoned?.signal, sinceMs };
+    const isToBeDurable = this.#waiting.some(isForDisk) && isUnflushed(this.#agent, row.sessionId);
+    const durability = isToBeDurable ? "disk" : request.durability;
+    const scene = { context: this.#context, agent: this.#agent, durability };
+    const changesEntries = isEntryOnly || isToBeDurable;
+    const access = { row, changesEntries, isWhole, signal: this.#abandoned?.signal, sinceMs };
     await withSession(scene, this.#ref, access, (held) => {
       if (isEntryOnly) this.#writeEntry(held);
       else this.#writeTogether(held, isWhole);
@@ -163,10 +167,12 @@ export class AppendQueue {
   }
 
   /** The next append that goes into the same write; null when there is none. */
-  #take({ file }: HeldSession, decided: readonly Decided[], isWhole: boolean): Waiting | null {
+  #take({ file, row }: HeldSession, decided: readonly Decided[], isWhole: boolean): Waiting | null {
     const [next] = this.#waiting;
     if (next === undefined || isWithoutRecords(next.request)) return null;
     if (needsWhole(next.request) && !isWhole) return null;
+    // What it hangs on must be on the disk before, and that takes another lock.
+    if (row.isUnflushed === true && isForDisk(next)) return null;
     if (decided.length > 0 && (next.isAlone || decided[0]?.waiting.isAlone === true)) return null;
     return file.stagedLength < maxStagedLength ? (this.#waiting.shift() ?? null) : null;
   }
@@ -180,8 +186,7 @@ export class AppendQueue {
       this.#takeBack(fileError(error, path), decided);
       return;
     }
-    const isForDisk = decided.some(({ waiting }) => waiting.request.durability === "disk");
-    const flushed = isForDisk ? file.flushed(path) : null;
+    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? file.flushed(path) : null;
     // Whoever waits for it hears of its failure; should nobody, by another error, that is no reason to end the process.
     flushed?.catch(() => undefined);
     this.#agent.remember(held);
@@ -213,6 +218,10 @@ export class AppendQueue {
     this.#waiting = this.#waiting.filter((waiting) => !refused.includes(waiting));
     for (const { reject } of refused) reject(error);
   }
+}
+
+function isForDisk({ request }: Waiting): boolean {
+  return request.durability === "disk";
 }
 
 function isWithoutRecords({ prepared }: AppendRequest): boolean {

@@ -192,8 +192,7 @@ export class EntriesLog {
     const { files, folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
     this.refreshHeld();
-    if (this.#doubtful !== null) flushAgain(files, path, this.#doubtful);
-    this.#doubtful = null;
+    this.#doubtful = flushAgain(files, path, this.#doubtful);
     withFileErrors(path, () => {
       this.#open ??= createLog(files, folder, this.#sizeOf);
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
@@ -245,12 +244,14 @@ export class EntriesLog {
     }
   }
 
-  /** As `flushed`, at once: before files are renamed or deleted on the strength of what was written. */
+  /** As `flushed`, at once: before files are renamed or deleted on the strength of what was written. Under the entries lock. */
   flushNow(): void {
+    const { files, folder } = this.#options;
+    this.#doubtful = flushAgain(files, folder.entriesLog, this.#doubtful);
     const open = this.#openNow();
     try {
       if (open.isDead) throw new Error("an earlier flush of this file failed");
-      this.#options.files.flushNow(open.handle);
+      files.flushNow(open.handle);
     } catch (error) {
       throw this.#flushFailed(open, error);
     }

@@ -55,14 +55,17 @@ const chunkBytes = 1024 * 1024;
 
 /**
  * Puts bytes whose flush failed on the disk after all: a later flush would leave them out and still succeed, so they
- * are written over with themselves first. What others read meanwhile does not change. Under the file's lock.
+ * are written over with themselves first. What others read meanwhile does not change. Under the file's lock. Gives what
+ * is in doubt then: nothing.
  */
-export function flushAgain(files: Files, path: string, { identity, from }: DoubtfulBytes): void {
+export function flushAgain(files: Files, path: string, doubtful: DoubtfulBytes | null): null {
+  if (doubtful === null) return null;
+  const { identity, from } = doubtful;
   try {
     const handle = files.open(path, "rewrite");
     try {
       const facts = files.factsOf(handle);
-      if (facts.identity !== identity) return;
+      if (facts.identity !== identity) return null;
       for (let position = from; position < facts.sizeBytes;) {
         const bytes = readRange(files, handle, position, Math.min(position + chunkBytes, facts.sizeBytes));
         if (bytes.length === 0) break;
@@ -80,4 +83,5 @@ export function flushAgain(files: Files, path: string, { identity, from }: Doubt
   } catch (error) {
     throw fileError(error, path);
   }
+  return null;
 }

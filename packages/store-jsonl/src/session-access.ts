@@ -2,6 +2,7 @@ import type { SessionEntry, SessionRef, ThroughlineError } from "@throughline/co
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
+import { holdForWriting, makeDurable } from "./durable-session.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 
@@ -41,7 +42,7 @@ export async function withSession<T>(
   const { agent } = scene;
   for (;;) {
     const done = await withRow(scene, ref, options, (row) => {
-      const held = agent.holdExisting(row, options.isWhole);
+      const held = holdForWriting(scene, row, options.isWhole === true);
       if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return { value: work(held) };
       // Another program writes here: from now on with its locks.
       agent.place.markOpenclaw();
@@ -53,11 +54,12 @@ export async function withSession<T>(
 
 /** As `withSession`, for work on the row alone: the transcript may be gone. */
 export async function withRow<T>(
-  { agent, context }: ChangeScene,
+  scene: ChangeScene,
   ref: SessionRef,
   options: AccessOptions,
   work: (row: SessionRow) => T,
 ): Promise<T> {
+  const { agent, context, durability } = scene;
   const { changesEntries = false, isArchivedToo = false, signal, sinceMs } = options;
   const { log } = agent;
   for (let known = options.row; ; known = undefined) {
@@ -75,7 +77,8 @@ export async function withRow<T>(
       if (agent.place.isOpenclaws !== isOpenclaws) return null;
       const now = log.find(ref.key, ref.archiveId);
       // Reset, archived or renamed while this waited: then it is another session that is meant.
-      return now?.sessionId === row.sessionId ? { value: work(now) } : null;
+      if (now?.sessionId !== row.sessionId) return null;
+      return { value: work(changesEntries && durability === "disk" ? makeDurable(scene, now) : now) };
     };
     const done = await context.locks.hold(locks, held, { signal, sinceMs });
     if (done !== null) return done.value;
@@ -102,8 +105,9 @@ export async function saveSession(
     const { isOpenclaws } = agent.place;
     const saved = await context.locks.hold(agent.place.locksFor([entry.sessionId, ...others], names, true), () => {
       log.refreshHeld();
-      const now = log.find(ref.key, undefined);
-      if (now?.sessionId !== current?.sessionId || agent.place.isOpenclaws !== isOpenclaws) return null;
+      const found = log.find(ref.key, undefined);
+      if (found?.sessionId !== current?.sessionId || agent.place.isOpenclaws !== isOpenclaws) return null;
+      const now = found === null || scene.durability !== "disk" ? found : makeDurable(scene, found);
       const row = now === null ? null : (agent.hold(now)?.row ?? now);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
       return row?.sessionId === entry.sessionId ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);

@@ -50,10 +50,11 @@ export function createSession(
     createdAtMs: nowMs,
     updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs,
     isArchived: false,
+    ...(scene.durability === "disk" ? {} : { isUnflushed: true as const }),
   };
   const row = withEntry(context, ref, blank, entry);
   const archived = current === null ? null : archivedRow(scene, current, "reset");
-  writeNewFile(scene, agent.folder.session(fileName), ownHeaderLine(sessionId, ref.key, nowMs));
+  writeNewFile(scene, agent.folder.session(fileName), row);
   try {
     agent.log.write({ op: archived === null ? "save" : "reset", rows: archived === null ? [row] : [row, archived] });
   } catch (error) {
@@ -178,7 +179,13 @@ function activeFileName({ fileName }: SessionRow): string {
   return fileName.replace(/(\.jsonl)\.(?:reset|deleted)\..*$/, "$1");
 }
 
-function writeNewFile({ context: { files }, agent, durability }: ChangeScene, path: string, header: string): void {
+/** The file of a session with its header and nothing behind it. */
+export function writeNewFile(
+  { context: { files }, agent, durability }: ChangeScene,
+  path: string,
+  { sessionId, key, createdAtMs }: SessionRow,
+): void {
+  const header = ownHeaderLine(sessionId, key, createdAtMs);
   withFileErrors(path, () => {
     const handle = files.open(path, "create");
     try {

@@ -21,6 +21,8 @@ export interface SessionRow {
   readonly origins?: readonly (readonly [sessionId: string, seq: number])[];
   /** Where appends without records left the head; taken over when the transcript stands at its `lastSeq`. */
   readonly savedHead?: SessionHead;
+  /** Made with less than `disk`: a power cut may have taken the transcript. Gone once something was acknowledged at `disk`. */
+  readonly isUnflushed?: true;
   /** Idempotency keys of appends without records: key, digest, revision. */
   readonly keyed?: readonly (readonly [key: string, digest: string, revision: number])[];
 }
@@ -172,6 +174,7 @@ function rowFrom(
     createdAtMs: Number(row["createdAtMs"] ?? 0),
     updatedAtMs: Number(row["updatedAtMs"] ?? 0),
     isArchived: row["isArchived"] === true,
+    ...(row["isUnflushed"] === true ? { isUnflushed: true } : {}),
     ...(typeof row["formerFileName"] === "string" ? { formerFileName: row["formerFileName"] } : {}),
     ...(typeof row["savedHead"] === "object" && row["savedHead"] !== null
       ? { savedHead: row["savedHead"] as SessionHead }

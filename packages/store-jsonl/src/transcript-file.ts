@@ -103,11 +103,7 @@ export class TranscriptFile {
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
     const { transcript, handle } = this.#writable(path);
-    if (this.#doubtful !== null) {
-      flushAgain(files, path, this.#doubtful);
-      this.#doubtful = null;
-      this.facts = null;
-    }
+    this.#flushDoubtful(path);
     const { tail } = transcript;
     if (tail !== null) {
       const { sizeBytes } = files.factsOf(handle);
@@ -219,6 +215,22 @@ export class TranscriptFile {
     }
   }
 
+  /** As `flushed`, at once, for a file that was written with less: also of what others wrote. */
+  flushNow(path: string): void {
+    const { files } = this.#options;
+    const { open, handle } = this.#writable(path);
+    this.#flushDoubtful(path);
+    try {
+      if (open.isDead) throw new Error("an earlier flush of this file failed");
+      files.flushNow(handle);
+    } catch (error) {
+      open.isDead = true;
+      this.#doubtful = { identity: this.#identity, from: 0 };
+      this.forget();
+      throw fileError(error, path);
+    }
+  }
+
   get isPinned(): boolean {
     return this.#open !== null && this.#open.pins > 0;
   }
@@ -267,6 +279,11 @@ export class TranscriptFile {
         details: { path },
       });
     return { transcript: this.#transcript, handle: this.#open.handle, open: this.#open };
+  }
+
+  #flushDoubtful(path: string): void {
+    if (this.#doubtful !== null) this.facts = null;
+    this.#doubtful = flushAgain(this.#options.files, path, this.#doubtful);
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {

@@ -183,6 +183,7 @@ export class Transcript {
     if (line?.envelope.seq === 0 && this.#lineCount === 1 && this.base === null) {
       this.isHeaderOurs = true;
       this.endBytes = endOf(split);
+      this.isOpenEnded = !split.isTerminated;
       return;
     }
     const { codec, owner } = this.options;

@@ -12,7 +12,7 @@ export interface Step {
   readonly isVolatile?: boolean;
   /** Several appends at once: what may be there between none and all of them. */
   readonly isParallel?: boolean;
-  /** The files it writes to: one it flushed is in no doubt any more. */
+  /** The files it writes to: one it flushed is in no doubt any more, one of a volatile step is. */
   readonly files: readonly string[];
 }
 

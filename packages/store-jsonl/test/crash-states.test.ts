@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { crashStates, imageDigest } from "./crash-states.ts";
 import { exploreCrashes } from "./crash-explorer.ts";
-import { lifeOfSessions } from "./crash-steps.ts";
+import { lifeOfHastySessions, lifeOfSessions } from "./crash-steps.ts";
 import { countFaults } from "./fault-counts.ts";
 import { countFallible, liveWithFault } from "./fault-explorer.ts";
 import { createSimulatedDisk, systemError } from "./simulated-disk.ts";
@@ -30,6 +30,31 @@ describe("a power cut", () => {
     expect(result.problems.slice(0, 3)).toEqual([]);
     expect(result.states).toBeGreaterThanOrEqual(400);
     countFaults(context, { states: result.states });
+  });
+});
+
+describe("what is acknowledged at disk", () => {
+  it.for([false, true])(
+    "is there after a power cut though its session was made with less, stores closed after each step: %s [STO-03]",
+    { timeout },
+    async (isReopened, context) => {
+      const statesPerMoment = isReopened ? 4 : 16;
+      const sample = { cutEveryBytes: 48, statesPerMoment, recoverEvery: 100, statesPerRecovery: 2, isReopened };
+      const result = await exploreCrashes(lifeOfHastySessions(), sample);
+      expect(result.problems.slice(0, 3)).toEqual([]);
+      expect(result.states).toBeGreaterThanOrEqual(500);
+      countFaults(context, { states: result.states });
+    },
+  );
+
+  it("is there after a call failed once while its session was put on the disk", { timeout }, async () => {
+    const calls = await countFallible(lifeOfHastySessions());
+    const problems: string[] = [];
+    for (let place = 1; place <= calls; place += 2)
+      problems.push(
+        ...(await liveWithFault(lifeOfHastySessions(), { place, code: place % 4 === 1 ? "EIO" : "ENOSPC" })),
+      );
+    expect(problems.slice(0, 3)).toEqual([]);
   });
 });
 

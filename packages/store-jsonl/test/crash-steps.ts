@@ -17,6 +17,78 @@ async function archivedOf(store: SessionStore, key: string): Promise<SessionRef>
   return found.ref;
 }
 
+const hasty = { ifRevision: null, durability: "process" } as const;
+
+/** Sessions that are made with less than what is acknowledged in them later. */
+export function lifeOfHastySessions(): readonly Step[] {
+  const imported = sessionRef({ key: "agent:main:imported" });
+  const timestamp = "2026-01-02T03:04:05.006Z";
+  const header = { type: "session", version: 3, id: "old", timestamp, cwd: "/x" };
+  const headerRecord = { type: "session", id: "header:old", parentId: null, timestamp, version: 3 };
+  return [
+    {
+      name: "save at process durability",
+      files: ["s1"],
+      isVolatile: true,
+      run: (store) => store.save(main, { sessionId: "s1", label: "one", sendPolicy: "deny" }, hasty),
+    },
+    { name: "append at disk", files: ["s1", "entries"], run: (store) => store.append(main, [draft("hello")]) },
+    { name: "append again", files: ["s1"], run: (store) => store.append(main, [draft("two")], { entry: { x: 1 } }) },
+    {
+      name: "save another at process durability",
+      files: ["s2"],
+      isVolatile: true,
+      run: (store) => store.save(other, { sessionId: "s2", label: "two" }, hasty),
+    },
+    {
+      name: "append without records at disk",
+      files: ["s2", "entries"],
+      run: (store) => store.append(other, [], { entry: { label: "zwei" } }),
+    },
+    { name: "append after it", files: ["s2"], run: (store) => store.append(other, [draft("o1")]) },
+    {
+      name: "reset at process durability",
+      files: ["s1", "s3"],
+      isVolatile: true,
+      run: (store) => store.save(main, { sessionId: "s3", label: "three" }, { ...hasty, ifRevision: 2 }),
+    },
+    {
+      name: "append at process durability after the reset",
+      files: ["s3"],
+      isVolatile: true,
+      run: (store) => store.append(main, [draft("p")], { durability: "process" }),
+    },
+    { name: "append at disk after it", files: ["s3", "entries"], run: (store) => store.append(main, [draft("q")]) },
+    {
+      name: "fork",
+      files: ["entries", "f1"],
+      run: async (store) => {
+        await store.fork?.fork(main, forked, { sessionId: "f1" });
+      },
+    },
+    { name: "append to the fork", files: ["f1"], run: (store) => store.append(forked, [draft("own")]) },
+    {
+      name: "save at process durability to import",
+      files: ["s4"],
+      isVolatile: true,
+      run: (store) => store.save(imported, { sessionId: "s4", label: "from elsewhere" }, hasty),
+    },
+    {
+      name: "import the records at disk",
+      files: ["s4", "entries"],
+      run: (store) => store.append(imported, [{ source: JSON.stringify(header), record: headerRecord }, draft("m")]),
+    },
+    {
+      name: "save a third at process durability",
+      files: ["s5"],
+      isVolatile: true,
+      run: (store) => store.save(renamed, { sessionId: "s5" }, hasty),
+    },
+    { name: "archive it", files: ["s5", "entries"], run: (store) => store.move(renamed, { kind: "archive" }) },
+    { name: "close", files: [], run: (store) => store.close() },
+  ];
+}
+
 /** Everything a session goes through, a step each. */
 export function lifeOfSessions(): readonly Step[] {
   return [
@@ -50,7 +122,7 @@ export function lifeOfSessions(): readonly Step[] {
     },
     {
       name: "append at process durability",
-      files: [],
+      files: ["s1"],
       isVolatile: true,
       run: (store) => store.append(main, [draft("p")], { durability: "process" }),
     },

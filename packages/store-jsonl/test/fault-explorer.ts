@@ -62,8 +62,9 @@ export async function liveWithFault(steps: readonly Step[], fault: Fault): Promi
       }
     }
     image = disk.image();
-    for (const file of step.files) if (step.isVolatile !== true) doubtful.delete(file);
-    if (step.isVolatile === true) doubtful.add("s1");
+    for (const file of step.files)
+      if (step.isVolatile === true) doubtful.add(file);
+      else doubtful.delete(file);
     if (installed.failed() !== null) problems.push(...(await lostInPowerCut(name, disk, doubtful)));
   }
   await store.close();

@@ -18,6 +18,19 @@ export interface CopyOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a session is refused for: the others may fare better. */
+const refusals = [
+  "SESSION_EXISTS",
+  "SESSION_ARCHIVED",
+  "ID_CASE_COLLISION",
+  "REVISION_CONFLICT",
+  "APPEND_CONFLICT",
+  "RECORD_TOO_LARGE",
+] as const;
+
+/** What a damaged session, or the disk below it, answers when it is read. */
+const damages = ["STORE_CORRUPT", "STORE_IO", "CODEC_FAILED", "RECORD_INVALID", "SESSION_NOT_FOUND"] as const;
+
 /** What became of one session; the states are those of an import. */
 export interface CopyResult {
   readonly ref: SessionRef;
@@ -30,7 +43,8 @@ export interface CopyResult {
 /**
  * Copies sessions from one store to another: seq, ids, lines, entries and heads stay. Running it again copies what has
  * come since; after an interruption it goes on where it stopped. A session of the target that is another one under the
- * same key is refused, never mixed with.
+ * same key is refused, never mixed with. A session that cannot be read to its end is refused too, and the others are
+ * copied: what was begun of it in the target is taken back, so that half of it never looks like the whole.
  */
 export async function* copySessions(
   from: SessionStore,
@@ -41,18 +55,7 @@ export async function* copySessions(
     try {
       yield await copySession(from, to, state, options);
     } catch (error) {
-      if (
-        !hasErrorCode(
-          error,
-          "SESSION_EXISTS",
-          "SESSION_ARCHIVED",
-          "ID_CASE_COLLISION",
-          "REVISION_CONFLICT",
-          "APPEND_CONFLICT",
-          "RECORD_TOO_LARGE",
-        )
-      )
-        throw error;
+      if (!hasErrorCode(error, ...refusals, ...damages)) throw error;
       yield { ref: state.ref, sessionId: state.sessionId, state: "refused", records: 0, error };
     }
   }
@@ -115,19 +118,47 @@ async function copySession(
   const target = found ?? (await to.save(active, { ...source.entry, ...activity }, { ifRevision: null }));
   await assertSameBeginning(from, to, source, target);
   const afterSeq = target.head.lastSeq;
-  const copied =
-    afterSeq < source.head.lastSeq
-      ? await copyRecords(
-          { store: from, ref: source.ref },
-          { store: to, ref: target.ref },
-          { afterSeq, beforeSeq: source.head.lastSeq + 1, entry: activity, ...signalOf(options) },
-        )
-      : 0;
+  const range = { afterSeq, beforeSeq: source.head.lastSeq + 1, entry: activity, ...signalOf(options) };
+  let copied = 0;
+  try {
+    if (afterSeq < source.head.lastSeq)
+      copied = await copyRecords({ store: from, ref: source.ref }, { store: to, ref: target.ref }, range);
+  } catch (error) {
+    if (!hasErrorCode(error, ...damages)) throw error;
+    throw found === null ? await takenBack(from, to, { source, target, error }) : await brokenOff(to, target, error);
+  }
   const isSettled = target.archived ? false : await settle(to, source, target.ref);
   if (source.archived && !target.archived) await to.move(target.ref, { kind: "archive" });
   const state =
     found === null ? "imported" : copied > 0 || isSettled || source.archived !== found.archived ? "grown" : "unchanged";
   return { ref: source.ref, sessionId: source.sessionId, state, records: copied, error: null };
+}
+
+interface Unfinished {
+  readonly source: SessionState;
+  readonly target: SessionState;
+  readonly error: ThroughlineError;
+}
+
+/** Removes what this run has begun and nobody else has added to; gives what the session is refused for. */
+async function takenBack(
+  from: SessionStore,
+  to: SessionStore,
+  { source, target, error }: Unfinished,
+): Promise<ThroughlineError> {
+  const now = await to.load(target.ref);
+  if (now === null) return error;
+  await assertSameBeginning(from, to, source, now);
+  await to.remove(target.ref, { purge: true });
+  return error;
+}
+
+/** What was in the target before stays, with what has come to it: how far that reaches is said. */
+async function brokenOff(to: SessionStore, target: SessionState, error: ThroughlineError): Promise<ThroughlineError> {
+  const { lastSeq } = (await to.load(target.ref))?.head ?? target.head;
+  const message = `${error.message} The target has the records up to ${lastSeq}.`;
+  const { code, details, remedy } = error;
+  return new ThroughlineError(code, message, { cause: error, details: { ...details, lastSeq }, remedy });
 }
 
 /** Puts entry, head and window as they are in the source. True when something was to do. */

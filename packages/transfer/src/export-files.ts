@@ -1,4 +1,5 @@
 import {
+  hasErrorCode,
   ThroughlineError,
   type RandomSource,
   type SessionEntry,
@@ -6,12 +7,19 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { loadEntryBlobs } from "@throughline/core/entries";
+import { archivedAtMs, loadEntryBlobs } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
-import { archiveFileName, joinPath, sessionsJsonPieces, transcriptFileName } from "@throughline/openclaw-format";
+import {
+  archiveFileName,
+  classifySessionFile,
+  joinPath,
+  sessionsJsonPieces,
+  transcriptFileName,
+  type SessionFileName,
+} from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
 import type { ExportOptions, ExportRemark } from "./export-types.ts";
-import { noteSeqs, receiptChain } from "./import-receipt.ts";
+import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { assertNoFile, writeNewFile } from "./node/target-files.ts";
 
@@ -24,6 +32,8 @@ export interface ExportedFile {
   readonly records: number;
   readonly sizeBytes: number;
   readonly remarks: readonly ExportRemark[];
+  /** Why a session has no file, and is in no index; the others have theirs. Only where all are exported. */
+  readonly error: ThroughlineError | null;
 }
 
 export interface ExportFileOptions extends ExportOptions {
@@ -58,6 +68,7 @@ export async function exportToFile(
     records: state === null ? 0 : state.head.lastSeq - noteCount(state.entry) - leftOut,
     sizeBytes,
     remarks,
+    error: null,
   };
 }
 
@@ -77,7 +88,8 @@ export interface ExportAllOptions extends ExportFileOptions {
 
 /**
  * Writes all sessions below a directory: for `jsonl` and `openclaw` as `agents/<agent>/sessions/` with a sessions.json
- * that holds every field of the entries, for `pi` as a folder for each working directory. One result a file.
+ * that holds every field of the entries, for `pi` as a folder for each working directory. One result a file; a session
+ * that cannot be read, or has no name there, is a result with an error, and the others are written all the same.
  * @throws {ThroughlineError} EXPORT_EXISTS; what was written before it stays
  */
 export async function* exportAll(
@@ -88,13 +100,33 @@ export async function* exportAll(
   const { agentId, namespace = "", archived = false } = options;
   using indexes = new AgentIndexes();
   for await (const state of sessionsOf(store, { namespace, agentId, archived })) {
-    const path = options.to === "pi" ? await piPath(store, state, directory) : openclawPath(state, directory);
     if (options.to !== "pi") await assertNoFile(indexPath(directory, state.ref.agentId));
-    yield await exportToFile(store, state.ref, path, options);
-    if (options.to !== "pi") indexes.add(state, state.archived ? null : await exportedEntry(store, state, path));
+    let path = directory;
+    try {
+      path = options.to === "pi" ? await piPath(store, state, directory) : openclawPath(state, directory);
+      const isIndexed = options.to !== "pi" && !state.archived;
+      const entry = isIndexed ? await exportedEntry(store, state, path) : null;
+      yield await exportToFile(store, state.ref, path, options);
+      if (options.to !== "pi") indexes.add(state, entry);
+    } catch (error) {
+      if (!hasErrorCode(error, ...ofOneSession)) throw error;
+      const { ref, sessionId } = state;
+      yield { path, key: ref.key, sessionId, records: 0, sizeBytes: 0, remarks: [], error };
+    }
   }
   for (const [agent, entries] of indexes.all) yield await writeIndex(indexPath(directory, agent), entries, options);
 }
+
+/** What is wrong with one session and says nothing of the others. */
+const ofOneSession = [
+  "STORE_CORRUPT",
+  "STORE_IO",
+  "CODEC_FAILED",
+  "RECORD_INVALID",
+  "RECORD_FROM_NEWER_VERSION",
+  "SESSION_NOT_FOUND",
+  "PATH_UNSAFE",
+] as const;
 
 /** The entries of each agent until its sessions are written: all of them may be more than memory holds. */
 class AgentIndexes implements Disposable {
@@ -135,7 +167,7 @@ async function* sessionsOf(
 
 async function writeIndex(path: string, entries: ScratchMap, options: ExportFileOptions): Promise<ExportedFile> {
   const { sizeBytes } = await writeNewFile(path, indexPieces(entries), options.random ?? systemRandom);
-  return { path, key: null, sessionId: null, records: 0, sizeBytes, remarks: [] };
+  return { path, key: null, sessionId: null, records: 0, sizeBytes, remarks: [], error: null };
 }
 
 async function* indexPieces(entries: ScratchMap): AsyncGenerator<Uint8Array> {
@@ -159,16 +191,37 @@ function indexPath(directory: string, agentId: string): string {
   return joinPath(directory, "agents", agentId, "sessions", "sessions.json");
 }
 
+/** As the file was called that the session came from: the topic of a conversation stands in the name only. */
 function openclawPath(state: SessionState, directory: string): string {
-  const name = transcriptFileName(state.sessionId);
-  const iso = new Date(state.updatedAtMs).toISOString();
-  return joinPath(
-    directory,
-    "agents",
-    state.ref.agentId,
-    "sessions",
-    state.archived ? archiveFileName(name, "reset", iso) : name,
+  const named = sourceName(state.entry);
+  const name = transcriptFileName(state.sessionId, named?.topicId ?? undefined);
+  const folder = joinPath(directory, "agents", state.ref.agentId, "sessions");
+  if (!state.archived) return joinPath(folder, name);
+  const { atMs, why } = putAside(state, named);
+  return joinPath(folder, archiveFileName(name, why, new Date(atMs).toISOString()));
+}
+
+/** The name of the transcript a session was imported from; null for one of ours and one from elsewhere. */
+function sourceName(entry: SessionEntry): SessionFileName | null {
+  const receipt = receiptOf(entry);
+  if (receipt === null) return null;
+  const names = [receipt.path, receipt.sessionFile ?? ""].map((path) =>
+    classifySessionFile(path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1)),
   );
+  return names.find(({ topicId }) => topicId !== null) ?? names[0] ?? null;
+}
+
+/** When and why a session was put aside: by us, or where it came from; whichever was later. Else its last activity. */
+function putAside(
+  { entry, updatedAtMs }: SessionState,
+  named: SessionFileName | null,
+): { readonly atMs: number; readonly why: "reset" | "deleted" } {
+  const there = Date.parse(receiptOf(entry)?.archivedAt ?? "");
+  const here = archivedAtMs(entry);
+  const isOurs = here !== null && !(there >= here);
+  if (isOurs) return { atMs: here, why: "reset" };
+  const why = named?.kind === "deleted-archive" ? "deleted" : "reset";
+  return { atMs: Number.isNaN(there) ? updatedAtMs : there, why };
 }
 
 /** The entry as an index of its own place has it: whole, without where we got it from, with the file's name. */

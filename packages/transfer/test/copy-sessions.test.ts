@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { resetSession, type SessionRef, type SessionStore } from "@throughline/core";
+import { resetSession, type PayloadCodec, type SessionRef, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 import { copySessions, type CopyOptions } from "@throughline/transfer";
@@ -140,4 +140,51 @@ describe("copySessions", () => {
       code: "SESSION_NOT_FOUND",
     });
   });
+
+  it("takes back what it began of a session that cannot be read to its end, and copies the others", async () => {
+    const lost = new Set<string>();
+    const from = createMemoryStore({ codec: codecWithout(lost), limits: { pageRecords: 1 } });
+    const keys = ["agent:main:a", "agent:main:b", "agent:main:c"];
+    const say = (id: string): { type: string; id: string; message: unknown } => ({
+      type: "message",
+      id,
+      message: { role: "user", content: id },
+    });
+    for (const key of keys) {
+      await from.save({ ...main, key }, { sessionId: `id-${key.at(-1)}` }, { ifRevision: null });
+      for (const seq of [1, 2, 3]) await from.append({ ...main, key }, [say(`${key.at(-1)}${seq}`)]);
+    }
+    lost.add("b3");
+    const to = createMemoryStore({ limits: { batchRecords: 1 } });
+    const expected = [
+      ["imported", 3, null],
+      ["refused", 0, "CODEC_FAILED"],
+      ["imported", 3, null],
+    ];
+    expect(await copy(from, to)).toEqual(expected);
+    expect(await to.load({ ...main, key: "agent:main:b" })).toBeNull();
+    // Mended, it is copied whole.
+    lost.clear();
+    expect((await copy(from, to))[1]).toEqual(["imported", 3, null]);
+    expect(await picture(to)).toEqual(await picture(from));
+    // What was whole before it grew, and was damaged then, stays; how far it reaches is said.
+    for (const id of ["b4", "b5", "b6"]) await from.append({ ...main, key: "agent:main:b" }, [say(id)]);
+    lost.add("b6");
+    const [, grown] = await Array.fromAsync(copySessions(from, to));
+    expect(grown).toMatchObject({ state: "refused", error: { code: "CODEC_FAILED", details: { lastSeq: 4 } } });
+    expect(grown?.error?.message).toContain("The target has the records up to 4.");
+    expect((await to.load({ ...main, key: "agent:main:b" }))?.head.lastSeq).toBe(4);
+  });
 });
+
+/** Keeps everything as it is, and cannot read the records of these ids any more. */
+function codecWithout(lost: ReadonlySet<string>): PayloadCodec {
+  return {
+    name: "losing",
+    encode: (plain) => plain,
+    decode: (coded, { id }) => {
+      if (lost.has(id)) throw new Error("lost");
+      return coded;
+    },
+  };
+}

@@ -1,6 +1,8 @@
-import { mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { SessionRef } from "@throughline/core";
+import type { PayloadCodec, SessionRef } from "@throughline/core";
+import { noteArchiving } from "@throughline/core/entries";
+import { systemClock } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportAll, exportSession, exportToFile, type ExportRemark } from "@throughline/transfer";
 import {
@@ -268,5 +270,71 @@ describe("export to files", () => {
     expect(
       (await importAll(createMemoryStore(), folder.path)).map(({ format, sessionId: id }) => [format, id]),
     ).toEqual([["pi", sessionId]]);
+  });
+
+  it("keeps when and why a session was put aside, and the topic, in the names", async () => {
+    const other = sessionId.replace(/^.{8}/, "11111111");
+    const names = [
+      `${sessionId}-topic-7.jsonl`,
+      `${other}-topic-a%2Fb.jsonl.reset.2026-03-01T00-00-00.000Z`,
+      "gone.jsonl.deleted.2026-03-02T10-20-30.400Z",
+      "old.jsonl.reset.2026-03-03T00-00-00.000Z",
+    ];
+    const text = (id: string): string => jsonLines({ ...header, id }, message("a", null));
+    using source = fixtureFolder({
+      "agents/main/sessions/sessions.json": "{}",
+      ...Object.fromEntries(
+        names.map((name) => [`agents/main/sessions/${name}`, text(name.replace(/(-topic|\.).*/, ""))]),
+      ),
+    });
+    const store = createMemoryStore();
+    await importAll(store, source.path);
+    const own: SessionRef = { namespace: "", agentId: "main", key: "agent:main:own" };
+    await store.save(own, { sessionId: "own" }, { ifRevision: null });
+    const clock = { ...systemClock, nowMs: () => Date.parse("2026-04-05T06:07:08.009Z") };
+    await noteArchiving(store, own, clock);
+    await store.move(own, { kind: "archive" });
+    using target = fixtureFolder();
+    const files = await Array.fromAsync(exportAll(store, target.path, { to: "openclaw", archived: true }));
+    const written = files.map(({ path }) => path.slice(path.lastIndexOf("/") + 1));
+    expect(written.toSorted()).toEqual(
+      [...names, "own.jsonl.reset.2026-04-05T06-07-08.009Z", "sessions.json"].toSorted(),
+    );
+  });
+
+  it("goes on after a session that cannot be read, and leaves it out of the index", async () => {
+    let lost = "";
+    const codec: PayloadCodec = {
+      name: "losing",
+      encode: (plain) => plain,
+      decode: (coded, { id }) => {
+        if (id === lost) throw new Error("lost");
+        return coded;
+      },
+    };
+    const store = createMemoryStore({ codec });
+    for (const name of ["one", "two", "three"]) {
+      const each: SessionRef = { ...ref, key: `agent:main:${name}` };
+      await store.save(each, { sessionId: name }, { ifRevision: null });
+      await store.append(each, [{ type: "message", id: name, message: { role: "user", content: name } }]);
+    }
+    lost = "two";
+    for (const to of ["openclaw", "pi", "jsonl"] as const) {
+      using folder = fixtureFolder();
+      const files = await Array.fromAsync(exportAll(store, folder.path, { to }));
+      expect(files.map(({ sessionId: id, error }) => [id, error?.code ?? null])).toEqual([
+        ["one", null],
+        ["three", null],
+        ["two", "CODEC_FAILED"],
+        ...(to === "pi" ? [] : [[null, null]]),
+      ]);
+      const index = Object.entries(folder.state()).filter(([name]) => name.endsWith("sessions.json"));
+      expect(index).toHaveLength(to === "pi" ? 0 : 1);
+      if (to !== "pi")
+        expect(
+          Object.keys(JSON.parse(readFileSync(folder.at("agents/main/sessions/sessions.json"), "utf8")) as object),
+        ).toEqual(["agent:main:one", "agent:main:three"]);
+      expect(Object.keys(folder.state()).filter((name) => /two|\.tmp/.test(name))).toEqual([]);
+    }
   });
 });

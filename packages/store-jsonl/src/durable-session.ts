@@ -1,0 +1,40 @@
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { HeldSession } from "./append-records.ts";
+import { flushFolder, withFileErrors } from "./file-work.ts";
+import { writeNewFile, type ChangeScene } from "./session-changes.ts";
+import type { SessionRow } from "./session-row.ts";
+
+/**
+ * Puts on the disk what a session that was made with less than `disk` hangs on: its header and whatever follows it, its
+ * file's name and its line in the entries log. To be done before anything of it is acknowledged at `disk`, by whichever
+ * process that is. Once for a session: then its row says no more that it is to be done. Under the locks of the session
+ * and of the entries.
+ */
+export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
+  const { agent, context } = scene;
+  const { isUnflushed, ...durable } = row;
+  if (isUnflushed !== true) return row;
+  const { file, path } = holdForWriting(scene, row, false);
+  file.flushNow(path);
+  withFileErrors(agent.folder.sessions, () => flushFolder(context.files, agent.folder.sessions));
+  agent.log.flushNow();
+  // Should this line be lost, all of it is done again: nothing that is acknowledged hangs on it.
+  agent.log.write({ op: "save", rows: [durable] });
+  return durable;
+}
+
+/** Whether something of the session can be acknowledged at `disk` only after `makeDurable`. Looks at nothing. */
+export function isUnflushed(agent: AgentSessions, sessionId: string): boolean {
+  return agent.log.row(sessionId)?.isUnflushed === true;
+}
+
+/**
+ * The session under its lock, with its file. One that no power cut was to survive may have lost it, and begins anew.
+ * @throws {ThroughlineError} STORE_CORRUPT when a file is gone that was on the disk
+ */
+export function holdForWriting(scene: ChangeScene, row: SessionRow, isWhole: boolean): HeldSession {
+  const { agent } = scene;
+  if (row.isUnflushed === true && agent.hold(row, isWhole) === null)
+    writeNewFile(scene, agent.folder.session(row.fileName), row);
+  return agent.holdExisting(row, isWhole);
+}
