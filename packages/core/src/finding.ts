@@ -94,6 +94,10 @@ const table = {
     remedy: "The index names a file that is not there; restore it or remove the entry.",
   },
   SESSION_FILE_FOREIGN: { severity: "info", remedy: "The path of another machine is read by its file name." },
+  SESSION_LEFT_ALONE: {
+    severity: "info",
+    remedy: "Nothing to do: what was done here stays; imported under another key the source is there once more.",
+  },
   STORE_DAMAGED: {
     severity: "error",
     remedy: "Restore the newest backup, or repair: what can be read is written to a copy, the damaged file is kept.",

@@ -16,13 +16,26 @@ export interface DatabaseSession {
   /** Null when only the entry is there. */
   readonly lines: (() => Iterable<DatabaseLine>) | null;
   readonly isArchived: boolean;
+  /** Whether the rows it was made of are still there. @default false */
+  readonly isCopy?: boolean;
   readonly archivedAtMs: number | null;
   readonly findings: readonly Finding[];
 }
 
 /** A session of a database as an import takes it. */
 export function databaseSource(session: DatabaseSession): TranscriptSource {
-  const { databasePath, format, agentId, key, entry, lines, isArchived, archivedAtMs, findings } = session;
+  const {
+    databasePath,
+    format,
+    agentId,
+    key,
+    entry,
+    lines,
+    isArchived,
+    isCopy = false,
+    archivedAtMs,
+    findings,
+  } = session;
   const path = `${databasePath}#${session.sessionId}${session.part === undefined ? "" : `.${session.part}`}`;
   return {
     kind: "transcript",
@@ -39,6 +52,7 @@ export function databaseSource(session: DatabaseSession): TranscriptSource {
     entry,
     own: null,
     isArchived,
+    isCopy,
     archivedAt: archivedAtMs === null ? null : new Date(archivedAtMs).toISOString(),
     findings,
   };

@@ -12,7 +12,7 @@ import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import type { ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
-import { noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
+import { importedRecords, noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
 
 /** Bytes are handed out in pieces of about this size. */
 const pieceBytes = 64 * 1024;
@@ -86,11 +86,6 @@ async function* exportedParts(
   }
   if (needsHeader) yield* addedHeader(state, options);
   if (tracker.needsLeaf(headId)) yield* addedLeaf(state, options, tracker.lastTimestamp);
-}
-
-/** How many records an import has made, those included that stand for no line, or for none any more. */
-function importedRecords(receipt: ImportReceipt): number {
-  return receipt.recordCount + noteSeqs(receipt).length + supersededCount(receipt);
 }
 
 /** Whether the imported file ended at this record without a line feed, and nothing came after it. */

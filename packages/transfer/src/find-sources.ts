@@ -4,11 +4,12 @@ import { isAgentId } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, classifySessionFile, joinPath } from "@throughline/openclaw-format";
 import { databaseFile } from "./database-file.ts";
-import { readFolderNames } from "./folder-names.ts";
+import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat } from "./import-types.ts";
-import { indexedFolder } from "./indexed-folder.ts";
+import { marksNamespace } from "./imported-sources.ts";
+import { indexedFolder, isRenamed } from "./indexed-folder.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { isInside, openSource } from "./node/source-files.ts";
 import { ownAgent } from "./own-store-folder.ts";
@@ -54,7 +55,7 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
       yield* databaseIn(path, "sessions.db", survey);
       if (folders.includes("goclaw")) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db");
       // Other tenants of a store of ours: each is imported by itself, into a namespace that is named.
-      if (folders.includes("namespaces")) yield skipped(joinPath(path, "namespaces"));
+      if (await hasTenants(path, folders)) yield skipped(joinPath(path, "namespaces"));
       return;
     case "own-agent":
       return yield* ownAgent(path);
@@ -76,6 +77,13 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     case "unknown":
       return yield* unknownFolder(path, survey, search);
   }
+}
+
+async function hasTenants(path: string, folders: readonly string[]): Promise<boolean> {
+  if (!folders.includes("namespaces")) return false;
+  const namespaces = (await surveyFolder(joinPath(path, "namespaces")))?.folders ?? [];
+  const marks = new Set(["", ...namespaces].map(marksNamespace));
+  return namespaces.some((name) => !marks.has(name));
 }
 
 /** `agents`, or the sessions directory of one agent that has no index. */
@@ -129,15 +137,20 @@ async function* plainFolder(folder: string, search: Search): AsyncGenerator<Foun
     const { kind } = classifySessionFile(name);
     if (kind === "other" || kind === "lock" || kind === "temporary" || kind === "index") continue;
     const path = joinPath(folder, name);
-    yield* guarded(path, plainFile(path, name, search));
+    yield* guarded(path, plainFile(path, name, { names, search }));
   }
 }
 
-async function* plainFile(path: string, name: string, search: Search): AsyncGenerator<FoundSource> {
+async function* plainFile(
+  path: string,
+  name: string,
+  { names, search }: { readonly names: FolderNames; readonly search: Search },
+): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
   if (kind !== "transcript" && !isArchived) yield skipped(path);
-  else yield { ...(await loneFile(path, search)), isArchived, archivedAt };
+  else
+    yield { ...(await loneFile(path, search)), isArchived, isCopy: isArchived && !isRenamed(name, names), archivedAt };
 }
 
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */

@@ -58,8 +58,10 @@ export class ImportBatch {
     this.sizeBytes += Buffer.byteLength(JSON.stringify(notes));
   }
 
-  add(line: TranscriptLine, sizeBytes: number): void {
-    const draft = line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record };
+  /** `withheld`: what is written in the line's place. */
+  add(line: TranscriptLine, sizeBytes: number, withheld: RecordDraft | null = null): void {
+    const sourced = line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record };
+    const draft = withheld ?? sourced;
     const isFirst = this.drafts.length === this.notes.length && !this.isHeaderFirst;
     if (isFirst && line.record.type === "session") {
       this.drafts.unshift(draft);

@@ -1,9 +1,11 @@
 import { ThroughlineError, type ErrorCode, type SessionStore } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
 import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
-import { importTranscript } from "./import-transcript.ts";
+import { importTranscript, type ImportPlaces } from "./import-transcript.ts";
 import type { ImportOptions, ImportSource } from "./import-types.ts";
 import { inLanes, type LaneClaim } from "./in-lanes.ts";
+import { createSourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Errors of the store or the caller, after which no other source would fare better. */
@@ -29,12 +31,25 @@ export async function* importPaths(
   options: ImportOptions = {},
 ): AsyncGenerator<ImportSource> {
   const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
-  yield* inLanes(sources, {
-    width: lanes,
-    mostWeight: mostBytesTogether,
-    claim: claimOf,
-    run: async (found) => (found.kind === "transcript" ? importGuarded(store, found, options) : otherResult(found)),
-  });
+  const { namespace = "", dryRun: isDryRun = false } = options;
+  using registry = createSourceRegistry(store, { namespace, isDryRun, random: systemRandom });
+  const places = { store, registry };
+  await registry.look();
+  let hasFailed = false;
+  try {
+    yield* inLanes(sources, {
+      width: lanes,
+      mostWeight: mostBytesTogether,
+      claim: claims(),
+      run: async (found) => (found.kind === "transcript" ? importGuarded(places, found, options) : otherResult(found)),
+    });
+  } catch (error) {
+    hasFailed = true;
+    throw error;
+  } finally {
+    // After a failure the next import goes through the sessions there are.
+    if (!hasFailed) await registry.finish();
+  }
 }
 
 /** So many transcripts are written at a time: a store that flushes once for several commits is waited for less. */
@@ -42,13 +57,21 @@ const lanes = 16;
 /** Of so many bytes together, or one alone, so that what is in memory stays within a few batches. */
 const mostBytesTogether = 2 * 1024 * 1024;
 
-/** Transcripts that may want one key or one id keep their order: the first gets it, the second another. */
-function claimOf(found: FoundSource): LaneClaim {
-  if (found.kind !== "transcript") return { names: [], weight: 0, isAlone: false };
-  const { key, sessionId, sizeBytes } = found;
-  // `<key>-2` is what a second session of that key is called.
-  const names = [`id ${sessionId.toLowerCase()}`, ...(key === null ? [] : [`key ${key.replace(/-\d+$/, "")}`])];
-  return { names, weight: sizeBytes ?? 0, isAlone: sizeBytes === null || sizeBytes > mostBytesTogether };
+/** Transcripts that may want one key, one id or one session keep their order: the first gets it, the second another. */
+function claims(): (found: FoundSource) => LaneClaim {
+  let isBehindArchives = false;
+  return (found) => {
+    if (found.kind !== "transcript") return { names: [], weight: 0, isAlone: false };
+    const { path, key, sessionId, sizeBytes, isArchived } = found;
+    // An archive may be of a session that holds the key of one that comes after it.
+    const isLeavingArchives = isBehindArchives && !isArchived;
+    isBehindArchives = isArchived;
+    // `<key>-2` is what a second session of that key is called.
+    const keyNames = key === null ? [] : [`key ${key.replace(/-\d+$/, "")}`];
+    const names = [`id ${sessionId.toLowerCase()}`, `path ${path}`, ...keyNames];
+    const isLarge = sizeBytes === null || sizeBytes > mostBytesTogether;
+    return { names, weight: sizeBytes ?? 0, isAlone: isLarge || isLeavingArchives };
+  };
 }
 
 async function* sourcesOf(paths: readonly string[], options: ImportOptions): AsyncGenerator<FoundSource> {
@@ -79,12 +102,12 @@ async function onlyOne(paths: readonly string[], options: ImportOptions): Promis
 }
 
 async function importGuarded(
-  store: SessionStore,
+  places: ImportPlaces,
   source: TranscriptSource,
   options: ImportOptions,
 ): Promise<ImportSource> {
   try {
-    return await importTranscript(store, source, options);
+    return await importTranscript(places, source, options);
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || fatalCodes.has(error.code)) throw error;
     const { path, format, agentId, sessionId, findings, isArchived } = source;

@@ -1,5 +1,5 @@
 import type { SessionEntry } from "@throughline/core";
-import type { ContinuedLine } from "./continued-line.ts";
+import { supersededCount, type ContinuedLine } from "./continued-line.ts";
 
 /**
  * What an entry says of the file its session came from, in the field `importedFrom`. Written in the same commit as the
@@ -31,6 +31,10 @@ export interface ImportReceipt {
   readonly sessionFile?: string;
   /** The key the source's index stated, when the session could not have it. */
   readonly key?: string;
+  /** The key the source's index stated. Absent: none, and in receipts of before it was kept. */
+  readonly sourceKey?: string;
+  /** The key the session was asked to go by, whatever it goes by now. Absent: none was asked for. */
+  readonly askedKey?: string;
   /** When the source had put the session aside, ISO 8601. */
   readonly archivedAt?: string;
   /** Where the session had been imported from before. */
@@ -78,4 +82,9 @@ export function receiptChain(entry: SessionEntry): readonly ImportReceipt[] {
   const chain: ImportReceipt[] = [];
   for (let receipt = receiptOf(entry); receipt !== null; receipt = readReceipt(receipt.earlier)) chain.push(receipt);
   return chain;
+}
+
+/** How many records an import has made, those included that stand for no line, or for none any more. */
+export function importedRecords(receipt: ImportReceipt): number {
+  return receipt.recordCount + noteSeqs(receipt).length + supersededCount(receipt);
 }

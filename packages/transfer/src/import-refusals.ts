@@ -10,8 +10,33 @@ interface ImportPlace {
 export function sourceChanged({ path, key }: ImportPlace, importedBytes: number, why: string): ThroughlineError {
   return new ThroughlineError("SOURCE_CHANGED", `${quote(path)} was imported before, and ${why}.`, {
     outcome: "not-applied",
+    remedy: `What was imported stays. ${anotherKey(path)}.`,
     details: { path, key, importedBytes },
   });
+}
+
+/** Behind records of its own a session takes none of its source's: both would claim the same place. */
+export function wentItsOwnWay({ path, key }: ImportPlace): ThroughlineError {
+  const message = `${quote(key)} has records of its own by now: what ${quote(path)} has gained cannot come behind them.`;
+  return new ThroughlineError("APPEND_CONFLICT", message, {
+    outcome: "not-applied",
+    remedy: `${anotherKey(path)}; this one stays as it is.`,
+    details: { path, key },
+  });
+}
+
+/** An archived session takes no records, and what somebody has ended does not begin again by itself. */
+export function isPutAside({ path, key }: ImportPlace): ThroughlineError {
+  const message = `The session of ${quote(path)} is archived here, ${quote(key)}, and its source has gone on.`;
+  return new ThroughlineError("SESSION_ARCHIVED", message, {
+    outcome: "not-applied",
+    remedy: `Restore it and import again. Or: ${anotherKey(path)}.`,
+    details: { path, key },
+  });
+}
+
+function anotherKey(path: string): string {
+  return `Import the source under another key to have all of it in a session beside this one: \`throughline import ${path} --key KEY\``;
 }
 
 /** Another import of the file, under way at the same time, has gone on from where this one wanted to. */

@@ -1,11 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import {
   createFinding,
-  hasErrorCode,
-  patchEntry,
   ThroughlineError,
-  updateEntry,
-  type AppendResult,
   type Finding,
   type SessionRef,
   type SessionState,
@@ -20,35 +16,42 @@ import {
   type TranscriptLine,
   type TranscriptReader,
 } from "@throughline/openclaw-format";
-import {
-  growthOf,
-  maxRestBytes,
-  supersededCount,
-  supersededPieces,
-  type ContinuedLine,
-  type LineGrowth,
-} from "./continued-line.ts";
-import { hashPrefix } from "./hash-prefix.ts";
-import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import { growthOf, maxRestBytes, supersededPieces, type ContinuedLine, type LineGrowth } from "./continued-line.ts";
+import { followArchive } from "./follow-archive.ts";
+import type { ImportReceipt } from "./import-receipt.ts";
 import { ImportBatch } from "./import-batch.ts";
-import { importOvertaken, sourceChanged } from "./import-refusals.ts";
+import { isPutAside, sourceChanged } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
+import { redactCopies, redactionOf, redactionsIn, withheldDraft, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
+import { SessionWriter, withNotes } from "./session-writer.ts";
+import type { SourceRegistry } from "./source-registry.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
+/** What sources are imported into. */
+export interface ImportPlaces {
+  readonly store: SessionStore;
+  readonly registry: SourceRegistry;
+}
+
 /** Reads one transcript into its session, from where an earlier run stopped. */
 export async function importTranscript(
-  store: SessionStore,
+  places: ImportPlaces,
   source: TranscriptSource,
   options: ImportOptions,
 ): Promise<ImportSource> {
-  const target = await findTarget(store, source, options);
+  const { store, registry } = places;
+  const target = await findTarget(places, source, options);
+  const run = new ImportRun(places, source, target, options);
+  if (target.isGone) return run.leftAlone();
+  const { ref, found } = target;
+  if (found !== null) registry.claim(ref.agentId, found.state.sessionId, source);
+  const redactions = await redactionsIn(store, target.others);
   const file = source.open === null ? null : await source.open();
   try {
-    const run = new ImportRun(store, source, target, options);
-    return await run.run(file);
+    return await run.run(file, redactions);
   } finally {
     await file?.close();
   }
@@ -68,6 +71,7 @@ const tornRemedy =
 
 class ImportRun {
   private readonly store: SessionStore;
+  private readonly registry: SourceRegistry;
   private readonly source: TranscriptSource;
   private readonly target: ImportTarget;
   private readonly options: ImportOptions;
@@ -76,10 +80,10 @@ class ImportRun {
   private ref: SessionRef;
   private state: SessionState | null;
   private receipt: ImportReceipt;
-  /** As the store has it. */
-  private storedReceipt: ImportReceipt;
   /** Whether an earlier run, or another one that is under way, began the session. */
   private readonly isBegunBefore: boolean;
+  private writer: SessionWriter;
+  private redactions: Redactions = new Map();
   private readonly batch: ImportBatch;
   private splitEntry: SplitEntry<Readonly<Record<string, unknown>>> | null = null;
   private headBefore: string | null = null;
@@ -97,17 +101,22 @@ class ImportRun {
   private findingsOfRest = Infinity;
   private readonly findings: Finding[] = [];
 
-  constructor(store: SessionStore, source: TranscriptSource, target: ImportTarget, options: ImportOptions) {
+  constructor(
+    { store, registry }: ImportPlaces,
+    source: TranscriptSource,
+    target: ImportTarget,
+    options: ImportOptions,
+  ) {
     this.store = store;
+    this.registry = registry;
     this.source = source;
     this.target = target;
     this.options = options;
     this.ref = target.ref;
-    this.state = target.state;
-    this.receipt =
-      (target.state === null ? null : receiptOf(target.state.entry)) ?? firstReceipt(source, target.refusedKey);
-    this.storedReceipt = this.receipt;
-    this.isBegunBefore = target.state !== null;
+    this.state = target.found?.state ?? null;
+    this.receipt = target.found?.receipt ?? firstReceipt(source, target.refusedKey, options.key);
+    this.isBegunBefore = target.found !== null;
+    this.writer = this.newWriter();
     this.recordCount = this.receipt.recordCount;
     this.knownLines = this.receipt.lineCount;
     const { limits } = store.capabilities;
@@ -122,6 +131,12 @@ class ImportRun {
     this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
   }
 
+  private newWriter(): SessionWriter {
+    const { store, ref, state, receipt, isBegunBefore, options } = this;
+    const { path } = this.source;
+    return new SessionWriter(store, { ref, path, state, receipt, isBegunBefore, options, split: () => this.split });
+  }
+
   /** The index's entry, and what of it is kept in records. */
   private get split(): SplitEntry<Readonly<Record<string, unknown>>> {
     const { source, store } = this;
@@ -130,40 +145,50 @@ class ImportRun {
     return (this.splitEntry ??= splitBlobs(source.entry ?? {}, mostBytes));
   }
 
-  async run(file: SourceFile | null): Promise<ImportSource> {
+  async run(file: SourceFile | null, redactions: Redactions): Promise<ImportSource> {
     const sizeBytes = file?.sizeBytes ?? 0;
+    this.redactions = redactions;
     const isFresh =
       this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.headId === null && sizeBytes > 0);
-    await this.assertSamePrefix(sizeBytes);
+    if (this.target.found?.isSame === false)
+      throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
-    if (this.state === null && this.options.dryRun !== true) {
-      const { entry } = this.split;
-      this.state = await createImportedSession(this.store, this.ref, this.source, entry, this.receipt);
-    }
+    if (!isWhole && this.state?.archived === true) throw isPutAside(this.place);
+    if (this.state === null && this.options.dryRun !== true) await this.create();
     this.beginWithBlobs();
     if (!isWhole) {
       if (file !== null) await this.readFile(file);
       await this.restoreSavedHead();
     }
     if (this.batch.notes.length > 0) await this.flush(this.receipt.sizeBytes, this.receipt.endsWithLineFeed);
-    await this.archive();
-    return this.result(isFresh ? "imported" : isWhole ? "unchanged" : "grown");
+    if (redactions.size > 0 && this.options.dryRun !== true) await redactCopies(this.store, this.ref, redactions);
+    const isMoved = await this.archive();
+    return this.result(isFresh ? "imported" : isWhole && !isMoved ? "unchanged" : "grown");
   }
 
-  /** @throws {ThroughlineError} SOURCE_CHANGED */
-  private async assertSamePrefix(sizeBytes: number): Promise<void> {
-    if (this.receipt.sizeBytes === 0) return;
-    const { open } = this.source;
-    const sha256 = open === null ? null : await hashPrefix(open, this.receipt.sizeBytes);
-    if (sha256 !== this.receipt.sha256)
-      throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
+  /** Of a source that was imported, and purged since. */
+  leftAlone(): ImportSource {
+    const { path, key } = this.place;
+    const message = `${JSON.stringify(path)} was imported, and its session has been purged here: it stays away.`;
+    this.findings.push(createFinding("SESSION_LEFT_ALONE", message, { path, key }));
+    return this.result("skipped");
+  }
+
+  private async create(): Promise<void> {
+    await this.registry.begin();
+    const { store, registry, source, ref, receipt } = this;
+    this.state = await createImportedSession(store, ref, source, this.split.entry, receipt);
+    this.writer = this.newWriter();
+    registry.claim(ref.agentId, this.state.sessionId, source);
+    await registry.made(this.state, receipt);
   }
 
   /** Blobs of the entry go into the first commit; also when an earlier run did not get so far. */
   private beginWithBlobs(): void {
     const { lineCount, notes } = this.receipt;
     const isBegun = lineCount > 0 || notes !== undefined;
-    if (isBegun || this.options.dryRun === true || this.split.drafts.length === 0) return;
+    if (isBegun || this.options.dryRun === true || this.state?.archived === true || this.split.drafts.length === 0)
+      return;
     this.batch.addNotes(this.split.drafts);
   }
 
@@ -200,7 +225,7 @@ class ImportRun {
     if (this.lineCount <= this.knownLines) {
       const growth = growthOf(split, this.lineCount, this.receipt, recordBytes);
       if (growth === null) return this.passOver(this.read(split));
-      if (!this.isTakenAgain(split, growth)) return;
+      if (!(await this.isTakenAgain(split, growth))) return;
     }
     const known = this.reader.findings.length;
     const line = this.read(split);
@@ -216,7 +241,8 @@ class ImportRun {
     }
     const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinary.has(code));
     if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
-    this.batch.add(line, sizeBytes);
+    const redaction = this.redactions.get(line.record.id);
+    this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDraft(line, redaction, sizeBytes));
     this.recordCount++;
     const isTimeKnown = typeof this.source.entry?.["updatedAt"] === "number";
     if (line.tsMs !== null && !isTimeKnown) this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
@@ -241,7 +267,7 @@ class ImportRun {
    * its beginning; false when that record stands for it still.
    * @throws {ThroughlineError} SOURCE_CHANGED
    */
-  private isTakenAgain(split: SplitLine, { sizeBytes, hasRecord, rest }: LineGrowth): boolean {
+  private async isTakenAgain(split: SplitLine, { sizeBytes, hasRecord, rest }: LineGrowth): Promise<boolean> {
     const { lineCount: line } = this;
     const others = (this.receipt.continued ?? []).filter((one) => one.line !== line || one.rest === undefined);
     if (hasRecord && rest !== null) {
@@ -256,11 +282,20 @@ class ImportRun {
       this.passOver(piece);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
       this.recordCount--;
+      await this.withholdLike(piece.record.id, split);
     }
     this.findingsOfRest = this.reader.findings.length;
     const message = `The line had ${sizeBytes} bytes when it was imported and goes on: it is taken again as it is now.`;
     this.findings.push(createFinding("TAIL_CONTINUED", message, { ...this.place, line, byteOffset: split.byteOffset }));
     return true;
+  }
+
+  /** A line whose beginning was redacted does not come back whole. */
+  private async withholdLike(id: string, split: SplitLine): Promise<void> {
+    const redaction = await redactionOf(this.store, this.ref, id);
+    if (redaction === null) return;
+    const whole = createTranscriptReader().push(decodeLine(split.bytes), { line: this.lineCount, byteOffset: 0 });
+    this.redactions = new Map([[whole.record.id, redaction]]);
   }
 
   private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
@@ -270,65 +305,16 @@ class ImportRun {
     const sha256 = this.hash.copy().digest("hex");
     const { headId } = this.reader;
     const read = { sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed, headId };
-    const receipt = this.withNotes({ ...this.receipt, ...read }, (this.state?.head.lastSeq ?? 0) + 1);
-    this.receipt = this.options.dryRun === true ? receipt : await this.write(receipt);
+    const receipt = withNotes({ ...this.receipt, ...read }, batch, (this.state?.head.lastSeq ?? 0) + 1);
+    const { headBefore, updatedAtMs } = this;
+    const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0 };
+    if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)
+      await this.writer.assertNotGoneOn(headBefore);
+    this.receipt = this.options.dryRun === true ? receipt : await this.writer.write(batch, receipt, lines);
     this.records += batch.drafts.length - batch.notes.length;
     this.headBefore = this.reader.headId;
     batch.clear();
     this.progress(endBytes);
-  }
-
-  /** The receipt that is now in the store. */
-  private async write(receipt: ImportReceipt): Promise<ImportReceipt> {
-    const { store, ref, batch } = this;
-    if (batch.drafts.length === 0 && this.reader.headId === this.headBefore) return await this.writeReceipt(receipt);
-    const { records } = await this.append(receipt);
-    const [first] = records;
-    const actual = first === undefined ? receipt : this.withNotes(receipt, first.seq);
-    if (actual.notes?.fromSeq === receipt.notes?.fromSeq) return (this.storedReceipt = receipt);
-    // Somebody else's side record came first.
-    const corrected = { ...this.blobPlaces(actual), importedFrom: actual };
-    await updateEntry(store, ref, (entry) => patchEntry(entry, corrected));
-    return (this.storedReceipt = actual);
-  }
-
-  private async append(receipt: ImportReceipt): Promise<AppendResult> {
-    const { store, ref, batch, headBefore, updatedAtMs, storedReceipt, isBegunBefore } = this;
-    const isSeqKept = this.lost.length === 0 && receipt.notes === undefined && supersededCount(receipt) === 0;
-    const patch = this.blobPlaces(receipt);
-    const headAfter = this.reader.headId;
-    const place = { headBefore, headAfter, receipt, updatedAtMs, isSeqKept, patch, storedReceipt, isBegunBefore };
-    try {
-      return await store.append(ref, batch.drafts, batch.appendOptions(place, this.options));
-    } catch (error) {
-      if (!hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) throw error;
-      throw importOvertaken(this.place, error);
-    }
-  }
-
-  /** What leaves the head alone, and has no record to be known by, is written only upon the receipt it goes on from. */
-  private async writeReceipt(receipt: ImportReceipt): Promise<ImportReceipt> {
-    const { sizeBytes, sha256, lineCount } = this.storedReceipt;
-    await updateEntry(this.store, this.ref, (entry) => {
-      const now = receiptOf(entry);
-      if (now?.sizeBytes !== sizeBytes || now.sha256 !== sha256 || now.lineCount !== lineCount)
-        throw importOvertaken(this.place);
-      return patchEntry(entry, { importedFrom: receipt });
-    });
-    return (this.storedReceipt = receipt);
-  }
-
-  /** The receipt that says where the notes of this batch are, when its first record has that seq. */
-  private withNotes(receipt: ImportReceipt, firstSeq: number): ImportReceipt {
-    const { notes, notesIndex } = this.batch;
-    if (notes.length === 0) return receipt;
-    return { ...receipt, notes: { fromSeq: firstSeq + notesIndex, count: notes.length } };
-  }
-
-  /** What the entry says of its blobs, when they are in this batch. */
-  private blobPlaces({ notes }: ImportReceipt): Readonly<Record<string, unknown>> {
-    if (this.batch.notes.length === 0 || notes === undefined || this.state === null) return {};
-    return this.split.placesFrom(this.state.sessionId, notes.fromSeq);
   }
 
   /** A store of ours may have moved the head without a record. */
@@ -338,13 +324,20 @@ class ImportRun {
     await this.store.append(this.ref, [], { rewindTo: saved.headId, entry: { importedFrom: this.receipt } });
   }
 
-  private async archive(): Promise<void> {
-    if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return;
-    this.ref = (await this.store.move(this.ref, { kind: "archive" })).ref;
+  /** True when it was there and is archived from now on. */
+  private async archive(): Promise<boolean> {
+    if (!this.source.isArchived || this.options.dryRun === true || this.state?.archived === true) return false;
+    const { store, registry, source, ref, receipt, isBegunBefore, writer } = this;
+    const { state, finding } = await followArchive({ store, registry, source, ref, receipt, isBegunBefore, writer });
+    if (finding !== null) this.findings.push(finding);
+    if (state === null) return false;
+    this.ref = state.ref;
+    return isBegunBefore;
   }
 
   private result(state: ImportSource["state"]): ImportSource {
-    const { path, format, isArchived } = this.source;
+    const { path, format } = this.source;
+    const isArchived = this.ref.archiveId !== undefined || (this.options.dryRun === true && this.source.isArchived);
     // What an earlier run has read it has also reported.
     const found = this.reader.findings.filter(
       ({ line }, at) =>

@@ -53,7 +53,8 @@ export interface LostLine {
 
 /**
  * `imported`: a session that was not there. `grown`: what came since the last import, or the rest of one that was cut
- * off. `unchanged`: nothing to do. `skipped`: not a session. `refused`: see `error`; the source is as it was, and what had been read
+ * off. `unchanged`: nothing to do. `skipped`: not a session, or
+ * one that was purged after an earlier import. `refused`: see `error`; the source is as it was, and what had been read
  * before stays in the store.
  */
 export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refused";

@@ -12,8 +12,12 @@ import type { TranscriptSource } from "./transcript-source.ts";
 const maxSuffix = 1000;
 
 /** The receipt a source begins with. */
-export function firstReceipt(source: TranscriptSource, refusedKey: string | null): ImportReceipt {
-  const { path, format, sessionId, entry, archivedAt } = source;
+export function firstReceipt(
+  source: TranscriptSource,
+  refusedKey: string | null,
+  askedKey: string | undefined,
+): ImportReceipt {
+  const { path, format, sessionId, key, entry, archivedAt } = source;
   const sessionFile = entry?.["sessionFile"];
   const earlier = readReceipt(entry?.["importedFrom"]);
   return emptyReceipt({
@@ -22,6 +26,8 @@ export function firstReceipt(source: TranscriptSource, refusedKey: string | null
     sessionId,
     ...(typeof sessionFile === "string" ? { sessionFile } : {}),
     ...(refusedKey === null ? {} : { key: refusedKey }),
+    ...(key === null ? {} : { sourceKey: key }),
+    ...(askedKey === undefined ? {} : { askedKey }),
     ...(archivedAt === null ? {} : { archivedAt }),
     ...(earlier === null ? {} : { earlier }),
   });

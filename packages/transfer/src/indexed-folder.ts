@@ -26,6 +26,12 @@ export async function* indexedFolder(
   const index = await openIndex(indexPath);
   if (index.isUnreadable) yield skipped(indexPath, index.findings);
   const agentId = agentOfSessionsDir(folder);
+  // What was put aside leaves its key to its successor, which the index names.
+  for (const name of files.rest()) {
+    if (!isRenamed(name, files)) continue;
+    files.take(name);
+    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { files, format, agentId }));
+  }
   for await (const session of index.sessions()) {
     const fileName = fileOf(session, folder, files);
     if (fileName !== null) files.take(fileName);
@@ -36,7 +42,23 @@ export async function* indexedFolder(
   }
   if (!index.isUnreadable && index.findings.length > 0) yield skipped(indexPath, index.findings);
   for (const name of files.rest())
-    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format, agentId }));
+    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { files, format, agentId }));
+}
+
+/** Whether a file is a transcript that was put aside, and not a copy of one that is there. */
+export function isRenamed(name: string, files: FolderNames): boolean {
+  const base = archivedFrom(name);
+  return base !== null && !files.has(base);
+}
+
+/** The name of the transcript an archive was put aside from; null for what is no archive. */
+function archivedFrom(name: string): string | null {
+  const { kind } = classifySessionFile(name);
+  if (kind !== "reset-archive" && kind !== "deleted-archive") return null;
+  return name.slice(
+    0,
+    name.lastIndexOf(kind === "reset-archive" ? ".jsonl.reset" : ".jsonl.deleted") + ".jsonl".length,
+  );
 }
 
 /** The file an entry means, among those that are there; null when none is. */
@@ -113,7 +135,10 @@ async function withSidecar(
 export async function* unindexed(
   path: string,
   name: string,
-  place: { readonly format: TranscriptFormat; readonly agentId: string | null },
+  {
+    files,
+    ...place
+  }: { readonly files: FolderNames; readonly format: TranscriptFormat; readonly agentId: string | null },
 ): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
   if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield skipped(path);
@@ -133,6 +158,7 @@ export async function* unindexed(
     entry: null,
     own: null,
     isArchived,
+    isCopy: isArchived && !isRenamed(name, files),
     archivedAt,
     open: () => openSource(path),
     findings,

@@ -34,7 +34,10 @@ export async function* ownAgent(path: string): AsyncGenerator<FoundSource> {
     yield* guarded(joinPath(folder, own.fileName), ownSession(own, { folder, names, agentId }));
   }
   for (const name of names.rest())
-    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { format: "jsonl", agentId }));
+    yield* guarded(
+      joinPath(folder, name),
+      unindexed(joinPath(folder, name), name, { files: names, format: "jsonl", agentId }),
+    );
 }
 
 async function* ownSession(

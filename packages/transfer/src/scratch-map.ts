@@ -12,6 +12,8 @@ export interface ScratchMap extends Disposable {
   delete(key: string): void;
   /** May be gone through while values are set; what is set behind the place it has reached is not given. */
   entries(): Iterable<readonly [key: string, value: string]>;
+  /** The values of all keys that begin with a text, in the order of the keys; together they must be few. */
+  startingWith(prefix: string): readonly string[];
 }
 
 /** So many are fetched at a time. */
@@ -33,6 +35,7 @@ export function createScratchMap(): ScratchMap {
   const remove = database.prepare("DELETE FROM map WHERE key = ?");
   const first = database.prepare(`SELECT key, value FROM map ORDER BY key LIMIT ${pageRows}`);
   const next = database.prepare(`SELECT key, value FROM map WHERE key > ? ORDER BY key LIMIT ${pageRows}`);
+  const within = database.prepare("SELECT value FROM map WHERE key >= ? AND key < ? ORDER BY key");
   return {
     has: (key) => guarded(() => find.get(key) !== undefined),
     get: (key) => guarded(() => find.get(key)?.["value"] as string | undefined) ?? null,
@@ -46,6 +49,8 @@ export function createScratchMap(): ScratchMap {
         rows = rows.length < pageRows ? [] : guarded(() => next.all(last));
       }
     },
+    startingWith: (prefix) =>
+      guarded(() => within.all(prefix, `${prefix}\u{10FFFF}`).map(({ value }) => value as string)),
     [Symbol.dispose]: () => {
       if (database.isOpen) database.close();
     },

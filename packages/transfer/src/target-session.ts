@@ -10,15 +10,19 @@ import {
 } from "@throughline/core";
 import { parseSessionKey } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
-import { hashPrefix } from "./hash-prefix.ts";
-import { receiptOf } from "./import-receipt.ts";
+import { findMadeSession, sessionsOf, type FoundSession } from "./find-made-session.ts";
 import type { ImportOptions } from "./import-types.ts";
+import type { SourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Where a source goes: the session an earlier run made of it, or a free key. */
 export interface ImportTarget {
   readonly ref: SessionRef;
-  readonly state: SessionState | null;
+  readonly found: FoundSession | null;
+  /** It was imported, and purged since: it does not come back by itself. */
+  readonly isGone: boolean;
+  /** Sessions that came from the same source, when one is made beside them. */
+  readonly others: readonly SessionState[];
   /** The key the source states, when the session cannot have it. */
   readonly refusedKey: string | null;
   readonly findings: readonly Finding[];
@@ -29,20 +33,26 @@ const maxSuffix = 10_000;
 
 /** @throws {ThroughlineError} SESSION_EXISTS when the caller's own key belongs to another session */
 export async function findTarget(
-  store: SessionStore,
+  { store, registry }: { readonly store: SessionStore; readonly registry: SourceRegistry },
   source: TranscriptSource,
   options: ImportOptions,
 ): Promise<ImportTarget> {
   const { base, refusedKey, findings } = baseRef(source, options);
-  if (source.isArchived) {
-    const archived = await findArchived(store, base, source);
-    if (archived !== null) return { ref: archived.ref, state: archived, refusedKey, findings };
-  }
-  for (let suffix = 1; suffix <= maxSuffix; suffix++) {
-    const ref = suffix === 1 ? base : { ...base, key: `${base.key}-${suffix}` };
-    const state = await store.load(ref);
-    if (state === null || (await isOf(state, source))) return { ref, state, refusedKey, findings };
-    if (options.key !== undefined) break;
+  const askedKey = options.key ?? null;
+  const search = { store, registry, source, base, askedKey };
+  const nothing = { found: null, isGone: false, others: [], refusedKey, findings };
+  const { found, isBaseFree } = await findMadeSession(search);
+  if (found !== null) return { ...nothing, ref: found.state.ref, found };
+  const { agentId } = base;
+  if (await registry.isGone({ path: source.path, agentId, askedKey })) return { ...nothing, ref: base, isGone: true };
+  const ref = isBaseFree ? base : await freeRef(store, base, askedKey);
+  return { ...nothing, ref, others: await sessionsOf(search) };
+}
+
+async function freeRef(store: SessionStore, base: SessionRef, askedKey: string | null): Promise<SessionRef> {
+  for (let suffix = 2; suffix <= maxSuffix && askedKey === null; suffix++) {
+    const ref = { ...base, key: `${base.key}-${suffix}` };
+    if ((await store.load(ref)) === null) return ref;
   }
   throw new ThroughlineError("SESSION_EXISTS", `The key ${quote(base.key)} belongs to another session.`, {
     outcome: "not-applied",
@@ -88,36 +98,4 @@ function madeRef(source: TranscriptSource, options: ImportOptions): SessionRef {
     agentId,
     namespace: options.namespace ?? "",
   });
-}
-
-async function findArchived(
-  store: SessionStore,
-  base: SessionRef,
-  source: TranscriptSource,
-): Promise<SessionState | null> {
-  const { namespace, agentId, key } = base;
-  let cursor: string | null = null;
-  do {
-    const page = await store.list({
-      namespace,
-      agentId,
-      state: "archived",
-      keyPrefix: key,
-      sort: "key",
-      limit: 200,
-      ...(cursor === null ? {} : { cursor }),
-    });
-    for (const state of page.sessions) if (await isOf(state, source)) return state;
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return null;
-}
-
-/** Whether the session was made of this file, or of one with the same beginning that lay elsewhere. */
-async function isOf(state: SessionState, source: TranscriptSource): Promise<boolean> {
-  const receipt = receiptOf(state.entry);
-  if (receipt === null) return false;
-  if (receipt.path === source.path) return true;
-  if (receipt.sessionId !== source.sessionId || receipt.sizeBytes === 0 || source.open === null) return false;
-  return (await hashPrefix(source.open, receipt.sizeBytes)) === receipt.sha256;
 }

@@ -38,6 +38,8 @@ export interface TranscriptSource {
   /** Of a store of ours. */
   readonly own: OwnEntry | null;
   readonly isArchived: boolean;
+  /** Whether what it was put aside from is still there: then it is a session of its own. @default false */
+  readonly isCopy?: boolean;
   readonly archivedAt: string | null;
   readonly findings: readonly Finding[];
 }

@@ -79,18 +79,19 @@ describe("importing an OpenClaw state directory", () => {
       [null, null, "skipped", false, 0, []],
     ];
     expect(await run()).toEqual([
+      // What was put aside comes first: its key may be its successor's by now.
+      [`agent:main:import:direct:${thirdId}`, thirdId, "imported", true, 3, []],
       ["agent:main:telegram:group:-1:topic:7", sessionId, "imported", false, 3, ["SESSION_FILE_FOREIGN"]],
       [`agent:main:import:direct:${otherId}`, otherId, "imported", false, 3, ["SESSION_UNINDEXED", "HEADER_MISMATCH"]],
       rest[0],
       rest[1],
-      [`agent:main:import:direct:${thirdId}`, thirdId, "imported", true, 3, []],
     ]);
     expect((await run()).map((row) => (row as unknown[])[2])).toEqual([
       "unchanged",
       "unchanged",
-      "skipped",
-      "skipped",
       "unchanged",
+      "skipped",
+      "skipped",
     ]);
     const { sessions: archived } = await store.list({ state: "archived" });
     expect(archived.map(({ sessionId: id, entry: kept }) => [id, receiptOf(kept)?.archivedAt])).toEqual([

@@ -1,0 +1,178 @@
+import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { importedRecords, receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import { hashPrefixes, type PrefixHashes } from "./hash-prefix.ts";
+import type { MadeSession, SourceRegistry } from "./source-registry.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
+
+/** What is looked for, and where. */
+export interface MadeSearch {
+  readonly store: SessionStore;
+  readonly registry: SourceRegistry;
+  readonly source: TranscriptSource;
+  /** Where the source would go by itself. */
+  readonly base: SessionRef;
+  /** The key the caller asked for; null: none. */
+  readonly askedKey: string | null;
+}
+
+/** A session an earlier import made of the source. */
+export interface FoundSession {
+  readonly state: SessionState;
+  readonly receipt: ImportReceipt;
+  /** What the receipt says of the source's beginning is so. */
+  readonly isSame: boolean;
+}
+
+/**
+ * The session an earlier import made of a source, wherever it lies by now: renamed, archived, under another key. With a
+ * key that was asked for, only a session that was asked for with it, or lies there: somebody wants one of his own.
+ */
+export async function findMadeSession(
+  search: MadeSearch,
+): Promise<{ readonly found: FoundSession | null; readonly isBaseFree: boolean }> {
+  const state = await search.store.load(search.base);
+  const near = state === null ? null : await atBase(search, state);
+  const isNear = near !== null && (search.askedKey !== null || goesOn(near, near.sourceBytes));
+  const found = isNear ? near : ((await elsewhere(search, near)) ?? near);
+  return { found, isBaseFree: state === null };
+}
+
+interface NearSession extends FoundSession {
+  readonly sourceBytes: number;
+}
+
+/** The usual case, for which nothing has to be gone through: it lies where it was put. */
+async function atBase({ registry, source, askedKey }: MadeSearch, state: SessionState): Promise<NearSession | null> {
+  const receipt = receiptOf(state.entry);
+  if (receipt === null) return null;
+  const made = { ...receipt, sourceId: receipt.sessionId, sourceKey: receipt.sourceKey ?? null };
+  if (!mayBeOf(made, source) || isTaken(registry, state, source)) return null;
+  const isAnotherKeys = askedKey === null && made.sourceKey !== null && source.key !== null;
+  if (isAnotherKeys && made.sourceKey !== source.key) return null;
+  const { sizeBytes, sha256 } = await beginnings(source, [receipt.sizeBytes]);
+  const isSame = sha256(receipt.sizeBytes) === receipt.sha256;
+  const isOfPath = receipt.path === source.path;
+  return isSame || isOfPath ? { state, receipt, isSame, sourceBytes: sizeBytes } : null;
+}
+
+async function elsewhere(search: MadeSearch, near: NearSession | null): Promise<FoundSession | null> {
+  const { store, registry, source, base, askedKey } = search;
+  const candidates = (await registry.candidates(source.path, source.sessionId)).filter(
+    (made) =>
+      (askedKey === null || made.askedKey === askedKey) &&
+      (made.path === source.path || made.ref.agentId === base.agentId) &&
+      mayBeOf(made, source) &&
+      !isTaken(registry, made, source),
+  );
+  if (candidates.length === 0) return null;
+  const hashes = await beginnings(
+    source,
+    candidates.map(({ sizeBytes }) => sizeBytes),
+  );
+  const same = candidates.filter(({ sizeBytes, sha256 }) => hashes.sha256(sizeBytes) === sha256);
+  const found: NearSession[] = [];
+  // One that lies there with another content is only told of, when there is no better one.
+  const changed = near === null ? candidates.filter(({ path }) => path === source.path).slice(0, 1) : [];
+  for (const made of same.length > 0 ? same : changed) {
+    const state = await loadMade(store, made);
+    const receipt = receiptOf(state.entry);
+    if (receipt === null) continue;
+    // Another import may be at work there.
+    const isAsListed = receipt.sha256 === made.sha256 && receipt.sizeBytes === made.sizeBytes;
+    const now = isAsListed ? hashes : await beginnings(source, [receipt.sizeBytes]);
+    const isSame = now.sha256(receipt.sizeBytes) === receipt.sha256;
+    found.push({ state, receipt, isSame, sourceBytes: hashes.sizeBytes });
+  }
+  const better = (one: NearSession, other: NearSession): number =>
+    rank(other, source) - rank(one, source) || other.receipt.sizeBytes - one.receipt.sizeBytes;
+  return found.toSorted(better)[0] ?? null;
+}
+
+/** Every session that came from the same place or begins as the source does, whoever asked for it. */
+export async function sessionsOf({ store, registry, source }: MadeSearch): Promise<readonly SessionState[]> {
+  const made = (await registry.candidates(source.path, source.sessionId)).filter((one) => mayBeOf(one, source));
+  if (made.length === 0) return [];
+  const { sha256 } = await beginnings(
+    source,
+    made.map(({ sizeBytes }) => sizeBytes),
+  );
+  const same = made.filter((one) => one.path === source.path || sha256(one.sizeBytes) === one.sha256);
+  return Promise.all(same.map((one) => loadMade(store, one)));
+}
+
+/** The same place; or the same id, and so much imported that its beginning can tell. */
+function mayBeOf(
+  made: Pick<MadeSession, "path" | "sourceId" | "sizeBytes">,
+  { path, sessionId, open, isCopy }: TranscriptSource,
+): boolean {
+  if (made.path === path) return true;
+  return !isCopy && made.sourceId.toLowerCase() === sessionId.toLowerCase() && made.sizeBytes > 0 && open !== null;
+}
+
+/**
+ * Whether another source of this import has the session: an index may name one file under two keys, and a program may
+ * have put a copy of a transcript aside that it goes on with.
+ */
+function isTaken(
+  registry: SourceRegistry,
+  { ref, sessionId }: Pick<MadeSession, "ref" | "sessionId">,
+  { path, key, isArchived }: TranscriptSource,
+): boolean {
+  const claim = registry.claimOf(ref.agentId, sessionId);
+  if (claim === null) return false;
+  if (claim.path !== path) return claim.isArchived !== isArchived;
+  return claim.key !== null && key !== null && claim.key !== key;
+}
+
+/** The better one is larger. */
+function rank({ state, receipt, isSame, sourceBytes }: NearSession, source: TranscriptSource): number {
+  const signs = [
+    isSame,
+    goesOn({ state, receipt, isSame }, sourceBytes),
+    receipt.sourceKey !== undefined && receipt.sourceKey === source.key,
+    receipt.path === source.path,
+    (state.ref.archiveId !== undefined) === source.isArchived,
+  ];
+  return signs.reduce((sum, sign) => sum * 2 + (sign ? 1 : 0), 0);
+}
+
+/** Whether the session can take what the source has, or has it. */
+function goesOn({ state, receipt, isSame }: FoundSession, sourceBytes: number): boolean {
+  if (!isSame) return false;
+  return receipt.sizeBytes === sourceBytes || (state.ref.archiveId === undefined && !wentOn(state, receipt));
+}
+
+/** Whether a session has records of its own behind those that were imported, or its head was put elsewhere. */
+export function wentOn({ head }: SessionState, receipt: ImportReceipt): boolean {
+  // Receipts of before the head was kept, and stores of ours, where it may have moved without a record.
+  if (receipt.headId === undefined || receipt.format === "jsonl") return head.lastSeq > importedRecords(receipt);
+  return head.headId !== receipt.headId;
+}
+
+/** @throws {ThroughlineError} APPEND_CONFLICT when it was moved while this import ran */
+async function loadMade(store: SessionStore, { ref, sessionId, path }: MadeSession): Promise<SessionState> {
+  const { namespace, agentId, key } = ref;
+  for (const place of [ref, { namespace, agentId, key, archiveId: sessionId }]) {
+    const state = await store.load(place);
+    if (state?.sessionId === sessionId) return state;
+  }
+  throw new ThroughlineError("APPEND_CONFLICT", `The session of ${quote(path)} was moved during the import.`, {
+    outcome: "not-applied",
+    details: { path, key, sessionId },
+    remedy: "Import again: the session is found where it lies now.",
+  });
+}
+
+/** A source that has no bytes begins like every one of which none was read. */
+async function beginnings({ open }: TranscriptSource, sizes: readonly number[]): Promise<PrefixHashes> {
+  if (open !== null) return hashPrefixes(open, sizes);
+  return hashPrefixes(() => Promise.resolve(nothing), sizes);
+}
+
+const nothing = {
+  path: "",
+  sizeBytes: 0,
+  async *chunks(): AsyncGenerator<Uint8Array> {},
+  close: (): Promise<void> => Promise.resolve(),
+};

@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import type { ImportReceipt } from "./import-receipt.ts";
+
+/** What a source is known by when no session says it was imported. */
+export interface MarkedSource {
+  readonly path: string;
+  /** Of the session that was made of it. */
+  readonly agentId: string;
+  /** The key that was asked for; null: none was. */
+  readonly askedKey: string | null;
+}
+
+/** What OpenClaw puts behind the name of a transcript it puts aside. */
+const archiveEnding = /(\.jsonl)\.(?:reset|deleted)(?:\.[^/\\#]*)?$/;
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
+
+/**
+ * Short texts that are the same for a source wherever its session lies, and when its program has put it aside: one of
+ * its place, and one of its name where that holds a UUID, so that a directory may be moved. They say nothing of what is
+ * in the source.
+ */
+export function sourceMarks({ path, agentId, askedKey }: MarkedSource): readonly string[] {
+  const place = path.replace(archiveEnding, "$1");
+  const name = place.slice(Math.max(place.lastIndexOf("/"), place.lastIndexOf("\\"), place.lastIndexOf("#")) + 1);
+  const texts = [`place ${place}`, ...(uuid.test(name) ? [`name ${agentId} ${name.replace(/\.jsonl$/, "")}`] : [])];
+  return texts.map((text) => mark(askedKey === null ? text : `${text} as ${askedKey}`));
+}
+
+/** The marks of a session that was imported: those of its source, and those of its source under the key that was asked for. */
+export function receiptMarks({ path, askedKey }: ImportReceipt, agentId: string): readonly string[] {
+  const plain = sourceMarks({ path, agentId, askedKey: null });
+  return askedKey === undefined ? plain : [...plain, ...sourceMarks({ path, agentId, askedKey })];
+}
+
+/** The mark of a source whose session an import has archived because its program did. */
+export function archivedMark(path: string, agentId: string): string {
+  return mark(`archived ${agentId} ${path}`);
+}
+
+function mark(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
+}
