@@ -38,7 +38,12 @@ export async function* openclawDatabase(
   const agentId = agentOf(database) ?? pathAgent;
   const place = { databasePath: database.path, format: "openclaw-sqlite", agentId } as const;
   // What was before comes first: as an archive it leaves the key to its successor.
-  for (const row of transcriptArchives(database)) {
+  for (const archive of transcriptArchives(database)) {
+    const row = firstOf(database, "SELECT * FROM session_transcript_archives WHERE session_id = ? AND generation = ?", [
+      String(archive["session_id"]),
+      String(archive["generation"]),
+    ]);
+    if (row === null) continue;
     const sessionId = String(row["session_id"]);
     const path = `${database.path}#${sessionId}`;
     const source = databaseSource({
@@ -49,12 +54,16 @@ export async function* openclawDatabase(
       entry: { sessionId, updatedAt: row["created_at"], archiveReason: row["reason"] },
       lines: () => [archiveText(row, path)],
       isArchived: true,
+      isCopy: archive["has_window"] === 1,
       archivedAtMs: numberOf(row["created_at"]),
       findings,
     });
     yield* guarded(path, once(source));
   }
-  for (const row of windows(database)) {
+  const rowOf = windowReader(database);
+  for (const window of windowKeys(database)) {
+    const row = rowOf(window);
+    if (row === null) continue;
     const sessionId = String(row["session_id"]);
     const { entry, finding } = entryOf(row, database.path);
     const isCurrent = row["is_current"] === 1;
@@ -105,7 +114,24 @@ function agentOf(database: ForeignDatabase): string | null {
   return typeof agentId === "string" && isAgentId(agentId) ? agentId : null;
 }
 
-function windows(database: ForeignDatabase): readonly DatabaseRow[] {
+/**
+ * Which sessions there are, in order: those that ended before those that go on, older ones first. Their ids alone, because
+ * entries have tens of kilobytes, and a database sorts what it is asked for in memory.
+ */
+function windowKeys(database: ForeignDatabase): Iterable<DatabaseRow> {
+  return database.iterate(`
+    SELECT w.session_id, n.session_key, w.created_at, 1 AS has_window,
+      coalesce(w.session_id = n.current_session_id, 0) AS is_current
+    FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key
+    UNION ALL
+    SELECT n.current_session_id, n.session_key, 0, 0, 1
+    FROM session_nodes n
+    WHERE NOT EXISTS (SELECT 1 FROM session_windows w WHERE w.session_id = n.current_session_id)
+    ORDER BY 5, 3, 1`);
+}
+
+/** Reads one of them; null when it is gone by now. */
+function windowReader(database: ForeignDatabase): (window: DatabaseRow) => DatabaseRow | null {
   const has = database.columns("session_windows");
   const node = database.columns("session_nodes");
   const optional = (columns: ReadonlySet<string>, prefix: string, names: readonly string[]): string =>
@@ -114,15 +140,24 @@ function windows(database: ForeignDatabase): readonly DatabaseRow[] {
     optional(has, "w", ["previous_session_id", "reason", "ended_at", "chat_type", "channel", "account_id"]) +
     optional(has, "w", ["model_provider", "model"]) +
     optional(node, "n", ["archived_at", "label", "display_name", "spawned_by"]);
-  return database.all(`
+  // The entry belongs to the session that is current; those before it have the same row.
+  const withWindow = `
     SELECT w.session_id, w.session_key, w.created_at, w.updated_at, 1 AS has_window,
-      coalesce(w.session_id = n.current_session_id, 0) AS is_current, n.entry_json${fields}
-    FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key
-    UNION ALL
-    SELECT n.current_session_id, n.session_key, 0, 0, 0, 1, n.entry_json${fields.replaceAll(/\bw\.\w+ AS/g, "NULL AS")}
-    FROM session_nodes n
-    WHERE NOT EXISTS (SELECT 1 FROM session_windows w WHERE w.session_id = n.current_session_id)
-    ORDER BY 6, 3, 1`);
+      coalesce(w.session_id = n.current_session_id, 0) AS is_current,
+      CASE WHEN w.session_id = n.current_session_id THEN n.entry_json END AS entry_json${fields}
+    FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key WHERE w.session_id = ?`;
+  const withoutWindow = `
+    SELECT n.current_session_id AS session_id, n.session_key, 0 AS created_at, 0 AS updated_at, 0 AS has_window,
+      1 AS is_current, n.entry_json${fields.replaceAll(/\bw\.\w+ AS/g, "NULL AS")}
+    FROM session_nodes n WHERE n.session_key = ?`;
+  return (window) =>
+    window["has_window"] === 1
+      ? firstOf(database, withWindow, [String(window["session_id"])])
+      : firstOf(database, withoutWindow, [String(window["session_key"])]);
+}
+
+function firstOf(database: ForeignDatabase, sql: string, values: readonly string[]): DatabaseRow | null {
+  return database.all(sql, ...values)[0] ?? null;
 }
 
 function entryOf(
@@ -192,9 +227,13 @@ function eventLine(row: DatabaseRow): DatabaseLine {
   }
 }
 
+/** Which there are, without what is in them. */
 function transcriptArchives(database: ForeignDatabase): Iterable<DatabaseRow> {
   if (!database.columns("session_transcript_archives").has("archive_blob")) return [];
-  return database.iterate("SELECT * FROM session_transcript_archives ORDER BY created_at, session_id, generation");
+  return database.iterate(`
+    SELECT a.session_id, a.generation, EXISTS (SELECT 1 FROM session_windows w WHERE w.session_id = a.session_id)
+      AS has_window
+    FROM session_transcript_archives a ORDER BY a.created_at, a.session_id, a.generation`);
 }
 
 /** The lines of an archive as one text, without the last line feed. @throws {ThroughlineError} FILE_UNREADABLE */

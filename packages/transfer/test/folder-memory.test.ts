@@ -4,6 +4,7 @@ import { runInNewContext } from "node:vm";
 import { createMemoryStore } from "@throughline/store-memory";
 import { importPaths, type ImportSource } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
+import { openclawFixture } from "./database-fixtures.ts";
 import { fixtureFolder, header, importAll, jsonLines, message, type FixtureFolder } from "./fixture-folder.ts";
 
 const sessions = "state/agents/main/sessions";
@@ -64,6 +65,33 @@ describe("a folder of many sessions", () => {
     expect(later.length).toBe(3);
     // Six hundred results have more than a thousand bytes each.
     expect((later.at(-1) ?? 0) - (later[0] ?? 0)).toBeLessThan(400_000);
+  });
+});
+
+describe("a database of many sessions", () => {
+  it("is read entry by entry, however large they are, those of the windows before too [MIG-14]", async () => {
+    const live: number[] = [];
+    for (const count of [4, 4, 400]) {
+      using folder = fixtureFolder();
+      mkdirSync(folder.at("state/agents/main/agent"), { recursive: true });
+      {
+        using fixture = openclawFixture(folder.at("state/agents/main/agent/openclaw-agent.sqlite"));
+        fixture.database.exec("BEGIN");
+        for (let at = 0; at < count; at++) {
+          const key = `agent:ops:telegram:direct:${at}`;
+          fixture.node(key, `${at}-now`, { sessionId: `${at}-now`, skillsSnapshot: "s".repeat(50_000) });
+          for (const [place, window] of ["before", "now"].entries()) {
+            fixture.window(`${at}-${window}`, key, at * 10 + place);
+            fixture.events(`${at}-${window}`, [jsonLines({ ...header, id: `${at}-${window}` }).trimEnd()]);
+          }
+        }
+        fixture.database.exec("COMMIT");
+      }
+      live.push((await liveAlongTheWay(folder, 1))[0] ?? 0);
+    }
+    const [, few = 0, many = 0] = live;
+    // All entries together have twenty megabytes, and forty with one for each window.
+    expect(many - few).toBeLessThan(1_000_000);
   });
 });
 
