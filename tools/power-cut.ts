@@ -1,7 +1,9 @@
-// Cuts the power of a file system under a writing SQLite store, again and again, and looks for what was acknowledged.
-// node --conditions=@throughline/source tools/power-cut.ts [--rounds 200] [--size 200] [--durability disk] [--control]
-// With --control SQLite alone is written to, which says what the kernel itself gives away. (root, Linux, loop devices)
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+// Cuts the power of a file system under a writing store, again and again, and looks for what was acknowledged.
+// node --conditions=@throughline/source tools/power-cut.ts [--store sqlite|jsonl|control] [--fs ext4|xfs] [--rounds 200]
+//   [--size 200] [--durability disk]
+// With "control" SQLite alone is written to, which says what the kernel itself gives away. The writer of the JSONL store
+// appends turns, changes an entry and makes sessions, with index.db and sessions.json. (root, Linux, loop devices, python3)
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,8 +11,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { Finding } from "../packages/core/src/index.ts";
-import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
-import { repositoryRoot } from "./find-files.ts";
+import { powerCutTargets, sourceCondition, type PowerCutTarget } from "./power-cut-targets.ts";
 
 /** What the power cuts left behind, over all rounds. */
 export interface PowerCutFigures {
@@ -28,11 +29,8 @@ export interface PowerCutFigures {
   readonly findings: readonly Finding[];
 }
 
-const sourceCondition = ["--conditions=@throughline/source"];
-const imageBytes = 256 * 1024 * 1024;
-const ref = { namespace: "", agentId: "main", key: "agent:main:killed" };
-const writerPath = join(repositoryRoot, "packages/store-sqlite/test/append-until-killed.ts");
-const controlPath = join(repositoryRoot, "packages/store-sqlite/test/append-raw-until-killed.ts");
+/** What mkfs.xfs takes at least is 300 MB. */
+const imageBytes = { ext4: 256 * 1024 * 1024, xfs: 512 * 1024 * 1024 };
 
 /** FS_IOC_SHUTDOWN without flushing the journal: whatever was not made durable is gone, as when the power fails. */
 const shutdownProgram = [
@@ -54,7 +52,7 @@ interface LoopDisk {
 }
 
 /** Null, with the reason on stderr, where the system does not allow it. */
-export async function createLoopDisk(): Promise<LoopDisk | null> {
+export async function createLoopDisk(kind: "ext4" | "xfs" = "ext4"): Promise<LoopDisk | null> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return unavailable("it needs Linux and root");
   const folder = mkdtempSync(join(tmpdir(), "throughline-power-"));
   const [image, path] = [join(folder, "disk.img"), join(folder, "disk")];
@@ -86,8 +84,8 @@ export async function createLoopDisk(): Promise<LoopDisk | null> {
   try {
     mkdirSync(path);
     closeSync(openSync(image, "w"));
-    truncateSync(image, imageBytes);
-    run("mkfs.ext4", "-q", "-F", image);
+    truncateSync(image, imageBytes[kind]);
+    run(`mkfs.${kind}`, "-q", kind === "xfs" ? "-f" : "-F", image);
     disk.mount();
     await (
       await disk.prepareCut()
@@ -111,40 +109,37 @@ export async function powerCuts(
   {
     rounds,
     writerArgs,
-    isControl = false,
-  }: { readonly rounds: number; readonly writerArgs: readonly string[]; readonly isControl?: boolean },
+    target = powerCutTargets.sqlite,
+  }: { readonly rounds: number; readonly writerArgs: readonly string[]; readonly target?: PowerCutTarget },
 ): Promise<PowerCutFigures> {
   const acknowledged: string[] = [];
   const overlapping: string[] = [];
-  const path = join(disk.path, "store.db");
+  const found = new Set<string>();
+  const path = join(disk.path, target.place);
   for (let round = 0; round < rounds; round++) {
     disk.mount();
-    const said = await writeUntilCut(disk, [isControl ? controlPath : writerPath, path, ...writerArgs]);
+    const said = await writeUntilCut(disk, [target.writer, path, ...writerArgs]);
     acknowledged.push(...said.before);
     overlapping.push(...said.during);
     disk.unmount();
+    if (target.checkLife === undefined) continue;
+    disk.mount();
+    for (const word of await target.checkLife(path, [...said.before, ...said.during])) found.add(word);
+    disk.unmount();
   }
   disk.mount();
-  const findings: Finding[] = [];
-  const said = new Set<string>();
-  if (isControl) {
-    const read = spawnSync(process.execPath, [...sourceCondition, controlPath, path, "read"], { encoding: "utf8" });
-    for (const each of read.stdout.split("\n").filter((line) => line !== "")) said.add(each);
-  } else {
-    await using store = createSqliteStore({ path, create: false, recover: false });
-    for await (const finding of store.maintenance?.verify({ full: true }) ?? []) findings.push(finding);
-    for await (const { records } of store.read(ref)) for (const { seq, id } of records) said.add(`${seq}:${id}`);
-  }
+  const last = await target.checkAll(path);
   disk.unmount();
-  const foundOf = (records: readonly string[]): number => records.filter((each) => said.has(each)).length;
+  for (const word of last.found) found.add(word);
+  const foundOf = (words: readonly string[]): number => words.filter((each) => found.has(each)).length;
   return {
     rounds,
     acknowledged: acknowledged.length,
     found: foundOf(acknowledged),
     overlapping: overlapping.length,
     overlappingFound: foundOf(overlapping),
-    recordCount: said.size,
-    findings,
+    recordCount: last.found.size,
+    findings: last.findings,
   };
 }
 
@@ -190,25 +185,30 @@ async function writeUntilCut(disk: LoopDisk, writerArgs: readonly string[]): Pro
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
+      store: { type: "string", default: "sqlite" },
+      fs: { type: "string", default: "ext4" },
       rounds: { type: "string", default: "200" },
       size: { type: "string", default: "200" },
       // With "process" something is lost: that is how one sees that the power is really cut.
       durability: { type: "string", default: "disk" },
-      control: { type: "boolean", default: false },
     },
   });
-  const disk = existsSync(writerPath) ? await createLoopDisk() : unavailable("the writer is missing");
+  const target = Object.entries(powerCutTargets).find(([name]) => name === values.store)?.[1];
+  if (target === undefined || !existsSync(target.writer)) throw new Error(`there is no store "${values.store}"`);
+  const kind = values.fs === "xfs" ? "xfs" : "ext4";
+  const disk = await createLoopDisk(kind);
   if (disk !== null) {
     const startedMs = performance.now();
     try {
       const figures = await powerCuts(disk, {
         rounds: Number(values.rounds),
         writerArgs: [values.size, values.durability],
-        isControl: values.control,
+        target,
       });
       const { rounds, acknowledged, found, overlapping, overlappingFound, recordCount, findings } = figures;
+      for (const { code, message } of findings.slice(0, 20)) process.stdout.write(`${code}: ${message}\n`);
       process.stdout.write(
-        `power cut under ${values.control ? "SQLite alone" : "the sqlite store"}, ${rounds} rounds, records of ${values.size} bytes, ${values.durability}: ${acknowledged} acknowledged, ${found} found, ` +
+        `power cut under ${target.title} on ${kind}, ${rounds} rounds, records of ${values.size} bytes, ${values.durability}: ${acknowledged} acknowledged, ${found} found, ` +
           `${acknowledged - found} lost; ${overlapping} more said while the power was being cut, ${overlapping - overlappingFound} of them lost; ${recordCount} in the store, ${findings.length} findings, ${((performance.now() - startedMs) / 1000).toFixed(1)} s\n`,
       );
       process.exitCode = acknowledged > 0 && found === acknowledged && findings.length === 0 ? 0 : 1;

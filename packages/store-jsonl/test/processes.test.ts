@@ -4,7 +4,7 @@ import type { StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { contend, seededNumbers, type Operation } from "./contention.ts";
-import { findDisorder, findEntryProblems, findSessionProblems } from "./contention-checks.ts";
+import { findDisorder, findEntryProblems, findSessionProblems, findViewProblems } from "./contention-checks.ts";
 import { countFaults } from "./fault-counts.ts";
 import { mainRef, storeWithSession, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -65,14 +65,14 @@ describe("several processes", () => {
   );
 
   it.for([
-    ["of 200 bytes", 200, 15, 100],
-    ["of 2 KB", 2000, 10, 60],
-    ["of 50 KB", 50_000, 15, 60],
-    ["of 3 MB", 3_000_000, 8, 8],
+    ["of 200 bytes", 200, 15],
+    ["of 2 KB", 2000, 10],
+    ["of 50 KB", 50_000, 15],
+    ["of 3 MB", 3_000_000, 8],
   ] as const)(
     "killed while appending records %s lose nothing they acknowledged [REC-26]",
     { timeout: 120_000 },
-    async ([_name, bytes, rounds, least], context) => {
+    async ([_name, bytes, rounds], context) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();
       const acknowledged: string[] = [];
@@ -89,7 +89,8 @@ describe("several processes", () => {
       expect(seen.filter((line) => wanted.has(line))).toEqual(acknowledged);
       // A record that was written and not acknowledged may be there: one at most for each process.
       expect(seen.length - acknowledged.length).toBeLessThanOrEqual(rounds);
-      expect(acknowledged.length).toBeGreaterThanOrEqual(least);
+      // Each is killed after its first word; how many more it says is the machine's affair.
+      expect(acknowledged.length).toBeGreaterThanOrEqual(rounds);
       countFaults(context, { kills: rounds });
     },
   );
@@ -118,18 +119,22 @@ describe("several processes", () => {
 });
 
 describe("eight processes at work on the entries", () => {
-  it(
-    "some of them killed, leave what one would have left that does a thing at a time [LCK-14, LCK-16, TST-01]",
+  it.for([
+    ["without sessions.json", false],
+    ["with sessions.json, which says the same", true],
+  ] as const)(
+    "some of them killed, leave what one would have left that does a thing at a time, %s [LCK-14, LCK-16, TST-01]",
     { timeout: 240_000 },
-    async (context) => {
+    async ([_name, sessionsJson], context) => {
       const root = newFolder();
-      await (await storeWithSession(root, { sessionsJson: false })).close();
+      await (await storeWithSession(root, { sessionsJson })).close();
       const seed = Math.floor(Math.random() * 1_000_000);
-      const work = { what: "entries", processes: 8, killsEach: 1, operationsEach: 30 } as const;
-      const operations = await contend({ root, ...work, sessionsJson: false, random: seededNumbers(seed) });
-      await using store = createJsonlStore({ root, sessionsJson: false });
+      const work = { what: "entries", processes: 8, killsEach: 1, operationsEach: 15, sessionsJson } as const;
+      const operations = await contend({ root, ...work, random: seededNumbers(seed) });
+      await using store = createJsonlStore({ root, sessionsJson });
       expect(await findEntryProblems(store, operations), `seed ${seed}`).toEqual([]);
-      expect(operations.filter(({ got }) => got !== null).length).toBeGreaterThanOrEqual(8 * 31);
+      if (sessionsJson) expect(await findViewProblems(store, root), `seed ${seed}`).toEqual([]);
+      expect(operations.filter(({ got }) => got !== null).length).toBeGreaterThanOrEqual(8 * 16);
       countFaults(context, { kills: 8 });
     },
   );
