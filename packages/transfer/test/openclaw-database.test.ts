@@ -157,7 +157,7 @@ describe("a database of OpenClaw since 2026.8", () => {
     expect(await codes("no.sqlite")).toEqual(["FILE_UNREADABLE"]);
   });
 
-  it.each(["open elsewhere", "left behind"])(
+  it.each(["open elsewhere", "left behind by a kill", "left behind by a power cut"])(
     "reads what only the log has, the database being %s [MIG-07]",
     async (kind) => {
       using folder = fixtureFolder();
@@ -167,21 +167,18 @@ describe("a database of OpenClaw since 2026.8", () => {
       fixture.node(key, "s1", { sessionId: "s1" });
       fixture.window("s1", key, 1000);
       fixture.events("s1", talk("s1", ["a", "b", "c"]));
-      let source = path;
-      if (kind === "left behind") {
-        // As after a power cut: the log is there, the index that whoever wrote it shared is not.
-        using copy = fixtureFolder();
-        for (const name of readdirSync(folder.path))
-          if (!name.endsWith("-shm")) copy.write(name, readFileSync(folder.at(name)));
-        const before = stateOf(copy.path);
-        source = copy.at("openclaw-agent.sqlite");
-        expect(summary(await importAll(createMemoryStore(), source))).toEqual([
-          [key, "s1", "imported", 4, false, null],
-        ]);
-        expect(stateOf(copy.path)).toEqual(before);
-        return;
-      }
-      expect(summary(await importAll(createMemoryStore(), source))).toEqual([[key, "s1", "imported", 4, false, null]]);
+      // After a power cut the index that whoever wrote the log shared is not there.
+      const gone = kind.includes("power") ? "-shm" : "-nothing";
+      using copy = fixtureFolder();
+      for (const name of readdirSync(folder.path))
+        if (!name.endsWith(gone)) copy.write(name, readFileSync(folder.at(name)));
+      const source = kind === "open elsewhere" ? folder : copy;
+      const before = stateOf(source.path);
+      expect(summary(await importAll(createMemoryStore(), source.at("openclaw-agent.sqlite")))).toEqual([
+        [key, "s1", "imported", 4, false, null],
+      ]);
+      // Nothing beside it either: an index of the log is written by whoever opens it, even to read.
+      expect(stateOf(source.path)).toEqual(before);
     },
   );
 

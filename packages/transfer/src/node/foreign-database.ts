@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type * as nodeSqlite from "node:sqlite";
-import { ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { builtinSqlite } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { openSource } from "./source-files.ts";
@@ -43,27 +43,83 @@ export async function isDatabaseFile(path: string): Promise<boolean> {
 }
 
 /**
- * Opens a database to read. Where all of it is in its file, as immutable: an ordinary read-only connection would put
- * two files beside it. Where another program has it open, ordinarily, because only its locks and its index of the log
- * give a consistent view. Where a log was left behind by nobody, in a copy: reading it in place would need to write.
+ * Opens a database to read. Where all of it is in its file and nobody has it open, as immutable: an ordinary read-only
+ * connection would put two files beside it. Else a copy of it, in a folder of its own: whoever opens a database with a log
+ * in place writes into the index of that log, `-shm`, even if only to read.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function openForeignDatabase(path: string): Promise<ForeignDatabase> {
-  const sizes = await Promise.all(["-wal", "-journal", "-shm"].map((ending) => sizeOf(path + ending)));
-  const [logBytes = 0, journalBytes = 0, indexBytes = 0] = sizes;
-  if (logBytes === 0 && journalBytes === 0) return wrap(path, connect(path, { isImmutable: true }), null);
-  if (logBytes > 0 && indexBytes > 0) return wrap(path, connect(path, { isImmutable: false }), null);
+  const sizes = await Promise.all(besides.map((ending) => sizeOf(path + ending)));
+  if (sizes.every((size) => size === 0)) return wrap(path, connect(path, { isImmutable: true }), null);
   const folder = await makeFolder(join(tmpdir(), "throughline-import-"));
   try {
     const copy = join(folder, "source.sqlite");
-    for (const ending of ["", "-wal", "-journal"]) {
-      if (ending === "" || (await sizeOf(path + ending)) > 0) {
-        await copyPath(path + ending, copy + ending, constants.COPYFILE_FICLONE);
-      }
-    }
+    await copyDatabase(path, copy);
     return wrap(path, connect(copy, { isImmutable: false }), folder);
   } catch (error) {
     await removePath(folder, { recursive: true, force: true });
+    throw unreadable(path, error);
+  }
+}
+
+/** What SQLite puts beside a database: its log, its journal, and the index of the log, which is there while it is open. */
+const besides = ["-wal", "-journal", "-shm"] as const;
+const mostCopies = 5;
+
+/**
+ * Copies a database that its program may be writing: the file first, then its log, which has every page that came into the
+ * file meanwhile. It is begun again when the log was begun anew in between, or the file was written without one.
+ */
+async function copyDatabase(path: string, copy: string): Promise<void> {
+  for (let attempt = 1; attempt <= mostCopies; attempt++) {
+    const before = await stateOf(path);
+    try {
+      for (const ending of ["", "-wal", "-journal"]) {
+        if (ending !== "" && (await sizeOf(path + ending)) === 0) await removePath(copy + ending, { force: true });
+        else await copyPath(path + ending, copy + ending, constants.COPYFILE_FICLONE);
+      }
+    } catch (error) {
+      // Its program has just closed it.
+      if (!isMissing(error)) throw error;
+      continue;
+    }
+    if (before === (await stateOf(path))) return;
+  }
+  throw new Error("its program kept writing it while it was copied");
+}
+
+/** What must not change while a database is copied. */
+async function stateOf(path: string): Promise<string> {
+  const journal = await versionOf(`${path}-journal`);
+  const header = await logHeaderOf(`${path}-wal`);
+  return header === "" ? `no log, ${journal}, ${await versionOf(path)}` : `${header}, ${journal}`;
+}
+
+/** The beginning of a log, which has two numbers that are others when it is begun anew; empty when there is none. */
+async function logHeaderOf(path: string): Promise<string> {
+  const log = await openSource(path).catch((error: unknown) => {
+    if (hasErrorCode(error, "FILE_NOT_FOUND")) return null;
+    throw error;
+  });
+  if (log === null) return "";
+  try {
+    const toBytes = Math.min(log.sizeBytes, logHeaderBytes);
+    const parts: Uint8Array[] = [];
+    for await (const chunk of log.chunks({ toBytes })) parts.push(new Uint8Array(chunk));
+    return Buffer.concat(parts).toString("hex");
+  } finally {
+    await log.close();
+  }
+}
+
+const logHeaderBytes = 32;
+
+async function versionOf(path: string): Promise<string> {
+  try {
+    const { size, mtimeMs, ino } = await statPath(path);
+    return size === 0 ? "none" : `${ino} ${size} ${mtimeMs}`;
+  } catch (error) {
+    if (isMissing(error)) return "none";
     throw unreadable(path, error);
   }
 }
@@ -127,9 +183,13 @@ async function sizeOf(path: string): Promise<number> {
   try {
     return (await statPath(path)).size;
   } catch (error) {
-    if ((error as { code?: unknown }).code === "ENOENT") return 0;
+    if (isMissing(error)) return 0;
     throw unreadable(path, error);
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as { code?: unknown }).code === "ENOENT";
 }
 
 function unreadable(path: string, cause: unknown): ThroughlineError {
