@@ -13,7 +13,7 @@ export const leanBuiltins: Plugin = {
       /[\\/]commander[\\/]/.test(importer) ? { path: "child_process", namespace: "lean-builtin" } : undefined,
     );
     build.onLoad({ filter: /^process$/, namespace: "lean-builtin" }, () => ({
-      contents: "export default globalThis.process; export const { pid } = globalThis.process;",
+      contents: "export default globalThis.process; export const { pid, platform } = globalThis.process;",
     }));
     build.onLoad({ filter: /^child_process$/, namespace: "lean-builtin" }, () => ({
       contents:
