@@ -87,6 +87,11 @@ const table = {
   RECORD_MISSING: { severity: "error", remedy: "Restore it from a backup; the records around it are read." },
   RECORD_FLAT: { severity: "info", remedy: "Nothing to do: flat records are read as messages; the line is kept." },
   RECORD_INVALID: { severity: "warning", remedy: "The record is kept and left out of the context." },
+  SEARCH_INDEX_BEHIND: {
+    severity: "warning",
+    remedy:
+      "Nothing to do for this search. End the writer that is stuck, or make room: the next search indexes the rest.",
+  },
   SELF_PARENT: { severity: "warning", remedy: "The record is attached to the one before it." },
   SESSION_UNINDEXED: { severity: "info", remedy: "The session goes by a key made from its id; rename it if you like." },
   SESSION_FILE_MISSING: {

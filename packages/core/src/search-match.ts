@@ -59,10 +59,15 @@ const leadLength = 40;
 
 /**
  * A line of the text around the place where most of the plan is met close together. Control characters become spaces.
- * Also for a text the plan is not met in: then its beginning, and nothing is highlighted.
+ * Also for a text the plan is not met in: then its beginning, and nothing is highlighted. Whoever has looked for the
+ * matches already hands them over: in a long text that is most of the work.
  */
-export function searchSnippet(plan: SearchPlan, text: string): SearchSnippet {
-  const ranges = findMatches(plan, text)?.ranges ?? [];
+export function searchSnippet(
+  plan: SearchPlan,
+  text: string,
+  matches: SearchMatches | null = findMatches(plan, text),
+): SearchSnippet {
+  const ranges = matches?.ranges ?? [];
   const best = bestPlace(ranges);
   const start = wordStart(text, Math.max(0, best - leadLength), best);
   const end = wordEnd(text, start + snippetLength);

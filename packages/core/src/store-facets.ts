@@ -11,6 +11,8 @@ export interface SearchQuery {
   readonly agentId?: string;
   /** One session, and its archived ones. @default all sessions */
   readonly key?: string;
+  /** One session, by its id: of a key that has archived ones, this one only. @default all sessions */
+  readonly sessionId?: string;
   /** @default "any" */
   readonly state?: "active" | "archived" | "any";
   /** Of the message, as the record spells it. */
@@ -44,7 +46,8 @@ export interface SearchHit {
 export interface SearchFacet {
   /**
    * The best hits first. Sees every record that was acknowledged before it was asked: it indexes what is missing first,
-   * for as long as that takes. A record that several sessions share is found once, in the session that wrote it.
+   * for as long as that takes. A record that several sessions share counts when any of them passes the filters, and is
+   * found once: in the one that wrote it, or, where that does not pass, in the oldest that does.
    * @throws {ThroughlineError} INPUT_INVALID, ABORTED
    */
   search(query: SearchQuery): AsyncIterable<SearchHit>;

@@ -25,12 +25,17 @@ async function* sessionsOf(store: SessionStore, namespace = ""): AsyncGenerator<
 
 async function* scan(store: SessionStore, query: SearchQuery): AsyncGenerator<SearchHit> {
   const { plan, namespace, state, limit, toolWord: tool } = readSearchQuery(query);
-  const hits: SearchHit[] = [];
-  for await (const session of sessionsOf(store, namespace)) {
+  const hits = new Map<string, SearchHit>();
+  const sessions: SessionState[] = [];
+  for await (const session of sessionsOf(store, namespace)) sessions.push(session);
+  // What is shared has the same seq and id in every copy, and counts where it was written first.
+  const isFork = ({ entry }: SessionState): number => (entry["forkedFrom"] === undefined ? 0 : 1);
+  for (const session of sessions.toSorted((one, other) => isFork(one) - isFork(other))) {
     const { ref, sessionId, archived } = session;
     const isMeant =
       (query.agentId ?? ref.agentId) === ref.agentId &&
       (query.key ?? ref.key) === ref.key &&
+      (query.sessionId ?? sessionId) === sessionId &&
       (state === "any" || (state === "archived") === archived);
     if (!isMeant) continue;
     for await (const { records } of store.read(ref)) {
@@ -43,11 +48,12 @@ async function* scan(store: SessionStore, query: SearchQuery): AsyncGenerator<Se
         if (atMs >= (query.untilMs ?? Infinity) || (tool !== null && !found.toolNames.map(toolWord).includes(tool)))
           continue;
         const score = matches.ranges.length / (found.text.length + 100);
-        hits.push({ ref, sessionId, seq, id, role: found.role, tsMs, score, ...searchSnippet(plan, found.text) });
+        const hit = { ref, sessionId, seq, id, role: found.role, tsMs, score, ...searchSnippet(plan, found.text) };
+        if (!hits.has(`${seq} ${id}`)) hits.set(`${seq} ${id}`, hit);
       }
     }
   }
-  yield* hits.toSorted((one, other) => other.score - one.score).slice(0, limit);
+  yield* [...hits.values()].toSorted((one, other) => other.score - one.score).slice(0, limit);
 }
 
 async function fork(

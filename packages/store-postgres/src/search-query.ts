@@ -55,8 +55,8 @@ function candidateStatement(
   scope: SearchScope,
   page: { readonly size: number; readonly offset: number },
 ): Statement | null {
-  const { agentId, key, role, sinceMs, untilMs } = query;
-  const texts = [scope.namespace, agentId ?? "", key ?? "", role ?? ""];
+  const { agentId, key, sessionId, role, sinceMs, untilMs } = query;
+  const texts = [scope.namespace, agentId ?? "", key ?? "", sessionId ?? "", role ?? ""];
   if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
@@ -66,18 +66,19 @@ function candidateStatement(
   if (role !== undefined) found.push(`d.role = ${bind(role)}`);
   if (sinceMs !== undefined) found.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
   if (untilMs !== undefined) found.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
-  const owned = [`s.namespace = ${bind(scope.namespace)}`];
-  if (agentId !== undefined) owned.push(`s.agent_id = ${bind(agentId)}`);
-  if (key !== undefined) owned.push(`s.key = ${bind(key)}`);
-  if (scope.state !== "any") owned.push(scope.state === "archived" ? "s.archived" : "NOT s.archived");
+  const wanted = [["namespace", bind(scope.namespace)]];
+  if (agentId !== undefined) wanted.push(["agent_id", bind(agentId)]);
+  if (key !== undefined) wanted.push(["key", bind(key)]);
+  if (sessionId !== undefined) wanted.push(["session_id", bind(sessionId)]);
+  if (scope.state !== "any") wanted.push(["archived", scope.state === "archived" ? "true" : "false"]);
+  const passes = (row: string): string => wanted.map(([name, value]) => `${row}.${name} = ${value}`).join(" AND ");
   const sql = `
 WITH d AS MATERIALIZED (
   SELECT d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
   FROM ${schema}.search_documents d WHERE ${found.join(" AND ")}
 ), h AS MATERIALIZED (
   SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id
-  FROM d CROSS JOIN LATERAL (${key === undefined ? owner(schema) : sharer(schema, owned)}) s
-  WHERE ${owned.join(" AND ")}
+  FROM d CROSS JOIN LATERAL (${key === undefined ? anySharer(schema, passes) : sharerOfKey(schema, passes)}) s
   ORDER BY d.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(page.size)} OFFSET ${bind(page.offset)}
 )
 SELECT h.rank, h.namespace, h.agent_id, h.key, h.archive_id, h.session_id, r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms,
@@ -88,28 +89,32 @@ ORDER BY h.rank DESC, h.session_no DESC, h.seq DESC`;
   return { sql, values };
 }
 
-const ownerColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.archived, s.session_id";
+const sessionColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.session_id";
+
+/** Whether a session shows a record, as its own or as one of those it stands on. */
+const shows = (spans: string): string => `EXISTS (
+    SELECT FROM unnest(${spans}) AS b (no, to_seq) WHERE b.no = d.session_no AND b.to_seq >= d.seq)`;
 
 /**
- * The session that wrote the record; where that was purged, the oldest fork that shares it. Sorted by a sum, which no index
- * has: by the number itself the planner would go through all sessions for the one, and not through the index of forks.
+ * The session that wrote the record; where that does not pass, or was purged, the oldest fork that shows it and passes.
+ * Sorted by a sum, which no index has: by the number itself the planner would go through all sessions for the one, and not
+ * through the index of forks.
  */
-function owner(schema: string): string {
-  return `SELECT ${ownerColumns} FROM ${schema}.sessions s WHERE s.session_no = d.session_no
+function anySharer(schema: string, passes: (row: string) => string): string {
+  return `SELECT ${sessionColumns} FROM ${schema}.sessions s WHERE s.session_no = d.session_no AND ${passes("s")}
   UNION ALL (
-    SELECT ${ownerColumns} FROM ${schema}.sessions s
-    WHERE s.base_nos @> ARRAY[d.session_no] AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = d.session_no)
-      AND EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = d.session_no AND b.to_seq >= d.seq)
+    SELECT ${sessionColumns} FROM ${schema}.sessions s
+    WHERE s.base_nos @> ARRAY[d.session_no] AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
+      AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = d.session_no AND ${passes("o")})
     ORDER BY s.session_no + 0 LIMIT 1
   )`;
 }
 
-/** The session of the key that holds the record, its own or shared. */
-function sharer(schema: string, owned: readonly string[]): string {
-  return `SELECT ${ownerColumns} FROM ${schema}.sessions s
-  WHERE ${owned.join(" AND ")} AND EXISTS (
-    SELECT FROM unnest(s.base_nos || s.session_no, s.base_to_seqs || s.last_seq) AS b (no, to_seq)
-    WHERE b.no = d.session_no AND b.to_seq >= d.seq)`;
+/** The oldest session of the key that holds the record, its own or shared. */
+function sharerOfKey(schema: string, passes: (row: string) => string): string {
+  return `SELECT ${sessionColumns} FROM ${schema}.sessions s
+  WHERE ${passes("s")} AND ${shows("s.base_nos || s.session_no, s.base_to_seqs || s.last_seq")}
+  ORDER BY s.session_no + 0 LIMIT 1`;
 }
 
 function hitOf(scene: StoreScene, plan: SearchPlan, row: DatabaseRow): SearchHit | null {

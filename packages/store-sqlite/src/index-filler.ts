@@ -1,3 +1,4 @@
+import { hasErrorCode, type ErrorCode, type ThroughlineError } from "@throughline/core";
 import { areChildrenBehind, clearChildren, enterChildren } from "./child-index.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { StoreHandle } from "./store-handle.ts";
@@ -18,6 +19,14 @@ const betweenBatchesMs = 250;
 /** After each batch the full-text index is merged in at most so many steps. */
 const mostMerges = 16;
 
+/** A search waits so long for the lock before it reads what is not indexed, and for a while after that it does not wait again. */
+const searchPatienceMs = 1000;
+const impatientForMs = 10_000;
+const shortPatienceMs = 20;
+
+/** Why a store that can be read may not be written. */
+const unwritable: readonly ErrorCode[] = ["STORE_LOCKED", "STORE_FULL", "STORE_READ_ONLY", "STORE_IO"];
+
 /** Keeps what is found by words and by parents behind the log by as little as turns allow. */
 export class IndexFiller {
   readonly #handle: StoreHandle;
@@ -32,6 +41,8 @@ export class IndexFiller {
   #isStopping = false;
   #wake: () => void = () => undefined;
   #filling: Promise<void> | null = null;
+  /** When a search last found the store not to be written. */
+  #unwritableMs = -Infinity;
 
   constructor(handle: StoreHandle, words: SearchIndex | null, fill: SearchFill) {
     this.#handle = handle;
@@ -61,10 +72,39 @@ export class IndexFiller {
   }
 
   /** Indexes the words of everything that is there now. */
-  async catchUp(signal: AbortSignal | undefined): Promise<void> {
+  async catchUp(signal: AbortSignal | undefined, filled: () => void = () => undefined): Promise<void> {
     const newest = await this.#handle.read(({ statements }) => statements.newestRecord.get() ?? 0, signal);
-    for (let toRecord: number | null = 0; toRecord !== null && toRecord < newest;)
+    for (let toRecord: number | null = 0; toRecord !== null && toRecord < newest;) {
       toRecord = await this.#fillBatch(signal);
+      filled();
+    }
+  }
+
+  /**
+   * The same for a search, which is a read: where the store cannot be written, for a disk that is full or a writer that is
+   * stuck, it gives the reason, and what is not indexed is to be read.
+   */
+  async catchUpIfWritable(signal: AbortSignal | undefined): Promise<ThroughlineError | null> {
+    const { clock, lockTimeoutMs } = this.#handle.scene;
+    const isImpatient = clock.nowMs() - this.#unwritableMs < impatientForMs;
+    const patience = new AbortController();
+    const timer = setTimeout(
+      () => patience.abort(),
+      Math.min(lockTimeoutMs, isImpatient ? shortPatienceMs : searchPatienceMs),
+    );
+    try {
+      const either = signal === undefined ? patience.signal : AbortSignal.any([signal, patience.signal]);
+      await this.catchUp(either, () => timer.refresh());
+      this.#unwritableMs = -Infinity;
+      return null;
+    } catch (error) {
+      const isOver = patience.signal.aborted && signal?.aborted !== true && hasErrorCode(error, "ABORTED");
+      if (!isOver && !hasErrorCode(error, ...unwritable)) throw error;
+      this.#unwritableMs = clock.nowMs();
+      return error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Makes both indexes anew from the records. */

@@ -1,9 +1,13 @@
-import { findMatches, searchText, type SearchPlan } from "@throughline/core/store-search";
+import { findMatches, searchText, toolWord, type SearchScope } from "@throughline/core/store-search";
 import type { Connection } from "./open-connection.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
-import type { RankedRecord } from "./search-query.ts";
+import type { FoundRecord, RankedRecord } from "./search-query.ts";
 import { placeOf } from "./session-rows.ts";
 import type { StoreScene } from "./store-scene.ts";
+
+/** So many matches, or so much text of them, is read at a time: a few milliseconds. */
+const readAtOnce = 16;
+const readCharacters = 64 * 1024;
 
 /** What a record says of a query: how often each part of it stands there, and how long the text is. */
 export interface MatchCounts extends Omit<RankedRecord, "rank"> {
@@ -11,25 +15,32 @@ export interface MatchCounts extends Omit<RankedRecord, "rank"> {
   readonly length: number;
 }
 
-/** The counts of some matches, in their order; those that have changed since they were found are left out. */
+/**
+ * The counts of the first of some records, in their order, and how many were looked at. Those that do not match, or have
+ * changed since they were found, are left out.
+ */
 export function countMatches(
   { rows: coder }: StoreScene,
   { statements }: Connection,
-  plan: SearchPlan,
-  matches: readonly Omit<RankedRecord, "rank">[],
-): MatchCounts[] {
-  const counted: MatchCounts[] = [];
-  for (const { session, seq } of matches) {
+  { plan, toolWord: tool }: SearchScope,
+  found: readonly FoundRecord[],
+): { readonly counts: readonly MatchCounts[]; readonly taken: number } {
+  const counts: MatchCounts[] = [];
+  let taken = 0;
+  for (let characters = 0; taken < found.length && taken < readAtOnce && characters < readCharacters; taken++) {
+    const { session, seq } = found[taken] ?? { session: 0, seq: 0 };
     const owner = statements.findSession.get(session);
-    const [found] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
-    if (owner === undefined || found === undefined) continue;
-    const text = searchText(recordOf(coder, placeOf(owner), rowOf(statements, found), "record").record)?.text ?? "";
-    const ranges = findMatches(plan, text)?.ranges;
+    const [row] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
+    if (owner === undefined || row === undefined) continue;
+    const said = searchText(recordOf(coder, placeOf(owner), rowOf(statements, row), "record").record);
+    characters += said?.text.length ?? 0;
+    if (said === null || (tool !== null && !said.toolNames.map(toolWord).includes(tool))) continue;
+    const ranges = findMatches(plan, said.text)?.ranges;
     if (ranges === undefined) continue;
     const clauses = plan.clauses.map((_, index) => ranges.filter((range) => range.clauses.includes(index)).length);
-    counted.push({ session, seq, clauses, length: text.length });
+    counts.push({ session, seq, clauses, length: said.text.length });
   }
-  return counted;
+  return { counts, taken };
 }
 
 /** As usual for BM25: how soon repetition stops counting, and how much length counts. */

@@ -1,25 +1,29 @@
-import type { SearchFacet, SearchHit, SearchQuery } from "@throughline/core";
-import { readSearchQuery, type SearchScope } from "@throughline/core/store-search";
+import { createFinding, type SearchFacet, type SearchHit, type SearchQuery } from "@throughline/core";
+import { readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store-search";
 import type { IndexFiller } from "./index-filler.ts";
-import type { Connection } from "./open-connection.ts";
 import type { SearchIndex } from "./search-index.ts";
 import { countMatches, rankMatches, type MatchCounts } from "./rank-matches.ts";
+import { IndexFinder, LogFinder, type RecordFinder } from "./record-finders.ts";
 import {
-  findNewest,
   hitOf,
   isWorthRanking,
+  passing,
   prepareSearch,
-  rankedRecords,
+  rankedNumbers,
   type FoundRecord,
   type RankedRecord,
+  type RecordSearch,
 } from "./search-query.ts";
 import type { StoreHandle } from "./store-handle.ts";
-import { WideSearch, withoutWideBeginnings } from "./wide-search.ts";
+import { isWide, mostExamined } from "./wide-search.ts";
 
-/** So many matches are read and ranked at a time: a few milliseconds. */
-const rankedAtOnce = 16;
+/** So many of the best are taken through the filters at a time. */
+const passedAtOnce = 1024;
 
-/** Searches a store; what is not indexed yet is, before the answer. */
+/**
+ * Searches a store; what is not indexed yet is, before the answer. Between any two steps of a few milliseconds others get
+ * their turn.
+ */
 export class StoreSearch implements SearchFacet {
   readonly #handle: StoreHandle;
   readonly #index: SearchIndex;
@@ -33,56 +37,138 @@ export class StoreSearch implements SearchFacet {
 
   async *search(query: SearchQuery): AsyncGenerator<SearchHit> {
     const scope = readSearchQuery(query);
-    this.#handle.life.begin(query.signal);
+    const { signal } = query;
+    this.#handle.life.begin(signal);
     if (scope.plan.clauses.length === 0) return;
-    await this.#filler.catchUp(query.signal);
-    for (const each of await this.#ranked(query, scope)) {
+    const indexedTo = await this.#indexedTo(signal);
+    const narrow = await this.#withoutWideBeginnings(scope, signal);
+    const search = await this.#handle.read((connection) => prepareSearch(connection, query, narrow ?? scope), signal);
+    const isExact = narrow === null && indexedTo === Infinity;
+    const ranked = isExact
+      ? await this.#indexed(search, scope, signal)
+      : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, signal);
+    for (const each of ranked) {
       const hit = await this.#handle.read(
-        (connection) => hitOf(this.#handle.scene, connection, query, scope.plan, each),
-        query.signal,
+        (connection) => hitOf(this.#handle.scene, connection, scope.plan, search.sessions, each),
+        signal,
       );
       if (hit !== null) yield hit;
+      await othersTurn();
     }
   }
 
-  /** The records that answer a query, best first. */
-  async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
-    const { signal } = query;
-    const narrow = await this.#handle.read((connection) => withoutWideBeginnings(connection, scope), signal);
-    if (narrow !== null) return rankMatches(await this.#lookThrough(query, scope, narrow)).slice(0, scope.limit);
-    const search = await this.#handle.read((connection) => prepareSearch(connection, query, scope), signal);
-    const newest = await this.#handle.read((connection) => findNewest(connection, search), signal);
-    if (isWorthRanking(search, newest))
-      return this.#handle.read((connection) => rankedRecords(connection, search), signal);
-    return rankMatches(await this.#count(query, scope, newest, Infinity)).slice(0, scope.limit);
+  /** Up to which record the index is to be asked: infinite when everything is in it. Where it cannot be filled, that is told. */
+  async #indexedTo(signal: AbortSignal | undefined): Promise<number> {
+    const reason = await this.#filler.catchUpIfWritable(signal);
+    if (reason === null) return Infinity;
+    const [indexedTo, lag] = await this.#handle.read(
+      (connection) => [this.#index.indexedTo(connection), this.#index.lag(connection)] as const,
+      signal,
+    );
+    const why = reason.code === "ABORTED" ? "Another connection holds the database." : reason.message;
+    const message = `${lag} records are not in the search index, which could not be written, and were read instead: ${why}`;
+    this.#handle.tell(createFinding("SEARCH_INDEX_BEHIND", message, { path: this.#handle.scene.path }));
+    return indexedTo;
+  }
+
+  /** What is left of a query without the beginnings that are too common to be looked up; null when none is. */
+  async #withoutWideBeginnings(scope: SearchScope, signal: AbortSignal | undefined): Promise<SearchScope | null> {
+    const narrow: SearchClause[] = [];
+    for (const clause of scope.plan.clauses) {
+      if (!(await this.#handle.read((connection) => isWide(connection, clause), signal))) narrow.push(clause);
+      await othersTurn();
+    }
+    return narrow.length === scope.plan.clauses.length ? null : { ...scope, plan: { clauses: narrow } };
+  }
+
+  /** The best of what the index finds: of all matches where SQLite ranks them quickly, else of the newest. */
+  async #indexed(
+    search: RecordSearch,
+    scope: SearchScope,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly RankedRecord[]> {
+    const newest: FoundRecord[] = [];
+    const finder = new IndexFinder(search, Infinity);
+    while (newest.length < search.most) {
+      const found = await this.#next(finder, signal);
+      if (found === null) break;
+      newest.push(...found);
+    }
+    if (newest.length >= search.most) {
+      if (await this.#handle.read((connection) => isWorthRanking(connection, search), signal))
+        return this.#rankedBySqlite(search, signal);
+    }
+    return rankMatches(await this.#count(scope, newest, search.most, signal)).slice(0, scope.limit);
+  }
+
+  async #rankedBySqlite(search: RecordSearch, signal: AbortSignal | undefined): Promise<readonly RankedRecord[]> {
+    const ranked = await this.#handle.read((connection) => rankedNumbers(connection, search), signal);
+    const best: RankedRecord[] = [];
+    for (let from = 0; from < ranked.length && best.length < search.limit; from += passedAtOnce) {
+      await othersTurn();
+      const some = ranked.slice(from, from + passedAtOnce);
+      const numbers = some.map(({ record }) => record);
+      const found = await this.#handle.read((connection) => passing(connection, search, numbers), signal);
+      const places = new Map(found.map((each) => [each.record, each]));
+      for (const { record, rank } of some) {
+        const place = places.get(record);
+        if (place !== undefined) best.push({ session: place.session, seq: place.seq, rank });
+      }
+    }
+    return best.slice(0, search.limit);
+  }
+
+  /**
+   * The best of the newest records whose texts match: of those behind the index, and of those that it finds by what is left
+   * of the query, or, where nothing is left of it, of all.
+   */
+  async #lookedThrough(
+    search: RecordSearch,
+    scope: SearchScope,
+    { indexedTo, isWide: isCut }: { readonly indexedTo: number; readonly isWide: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<readonly RankedRecord[]> {
+    const finders: { readonly finder: RecordFinder; readonly most: number }[] = [];
+    if (indexedTo !== Infinity) finders.push({ finder: new LogFinder(search, indexedTo), most: Infinity });
+    const hasParts = search.parts.length > 0;
+    finders.push({
+      finder: hasParts ? new IndexFinder(search, indexedTo) : new LogFinder(search, 0, indexedTo),
+      most: isCut ? mostExamined : Infinity,
+    });
+    const counted: MatchCounts[] = [];
+    for (const { finder, most } of finders) {
+      for (let examined = 0; examined < most && counted.length < search.most;) {
+        const found = await this.#next(finder, signal);
+        if (found === null) break;
+        examined += found.length;
+        counted.push(...(await this.#count(scope, found, search.most - counted.length, signal)));
+      }
+    }
+    return rankMatches(counted).slice(0, scope.limit);
+  }
+
+  async #next(finder: RecordFinder, signal: AbortSignal | undefined): Promise<readonly FoundRecord[] | null> {
+    const found = await this.#handle.read((connection) => finder.next(connection), signal);
+    await othersTurn();
+    return found;
   }
 
   /** What the texts of records say of a query, a few at a time, until so many fit. */
   async #count(
-    { signal }: SearchQuery,
-    { plan }: SearchScope,
+    scope: SearchScope,
     found: readonly FoundRecord[],
     most: number,
+    signal: AbortSignal | undefined,
   ): Promise<MatchCounts[]> {
     const counted: MatchCounts[] = [];
-    for (let from = 0; from < found.length && counted.length < most; from += rankedAtOnce) {
-      const some = found.slice(from, from + rankedAtOnce);
-      const count = (connection: Connection): MatchCounts[] => countMatches(this.#handle.scene, connection, plan, some);
-      counted.push(...(await this.#handle.read(count, signal)));
-      await othersTurn();
-    }
-    return counted;
-  }
-
-  /** The newest matches of a query with a beginning that is too common to be looked up, by their texts. */
-  async #lookThrough(query: SearchQuery, scope: SearchScope, narrow: SearchScope): Promise<MatchCounts[]> {
-    const { signal } = query;
-    const search = await this.#handle.read((connection) => new WideSearch(connection, query, narrow), signal);
-    const counted: MatchCounts[] = [];
-    while (counted.length < search.most) {
-      const found = await this.#handle.read((connection) => search.next(connection), signal);
-      if (found === null) break;
-      counted.push(...(await this.#count(query, scope, found, search.most - counted.length)));
+    for (let from = 0; from < found.length && counted.length < most;) {
+      const rest = found.slice(from, from + 64);
+      const { counts, taken } = await this.#handle.read(
+        (connection) => countMatches(this.#handle.scene, connection, scope, rest),
+        signal,
+      );
+      counted.push(...counts.slice(0, most - counted.length));
+      from += taken;
       await othersTurn();
     }
     return counted;

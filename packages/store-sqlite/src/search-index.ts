@@ -75,15 +75,16 @@ export class SearchIndex {
 
   /** Records that are not in the index yet. */
   lag(connection: Connection): number {
-    const { state, newest, count } = this.#statements(connection);
-    const { indexed_to: indexedTo } = currentState(state);
+    const { newest, count } = this.#statements(connection);
+    const indexedTo = this.indexedTo(connection);
     const counted = count.get(indexedTo) ?? 0;
     return counted <= countedLag ? counted : (newest.get() ?? 0) - indexedTo;
   }
 
-  /** The number of the last record of the log. */
-  newestRecord(connection: Connection): number {
-    return this.#statements(connection).newest.get() ?? 0;
+  /** The number of the last record that is indexed under the rules of today. */
+  indexedTo(connection: Connection): number {
+    const { indexed_to: indexedTo, rules } = currentState(this.#statements(connection).state);
+    return rules === searchRules ? indexedTo : 0;
   }
 
   /** The next records of the log, taken apart; null when all are indexed. */

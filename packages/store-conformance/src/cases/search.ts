@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type {
+  ForkFacet,
   SearchFacet,
   SearchHit,
   SearchQuery,
@@ -15,6 +16,11 @@ const requires = ({ search }: StoreCapabilities): boolean => search;
 function facetOf({ search }: SessionStore): SearchFacet {
   assert.ok(search !== undefined, "a store that declares search has the facet");
   return search;
+}
+
+function forkOf({ fork }: SessionStore): ForkFacet {
+  assert.ok(fork !== undefined, "a store that declares fork has the facet");
+  return fork;
 }
 
 async function hitsOf(store: SessionStore, query: string | SearchQuery): Promise<SearchHit[]> {
@@ -126,7 +132,7 @@ export const searchCases: readonly ConformanceCase[] = [
   },
   {
     id: "search/filters-sessions",
-    demand: "hits are limited to a namespace, an agent, a key and a state",
+    demand: "hits are limited to a namespace, an agent, a key, a session and a state",
     requires,
     async run({ store }) {
       const ref = await saying(store, "a", ["word"]);
@@ -141,6 +147,56 @@ export const searchCases: readonly ConformanceCase[] = [
       assert.deepEqual(await foundBy(store, { text: "word", state: "archived" }), ["session-d/1"]);
       assert.deepEqual(await foundBy(store, { text: "word", state: "active" }), ["session-a/1", "session-b/1"]);
       assert.equal((await hitsOf(store, { text: "word", key: old.key }))[0]?.ref.archiveId, "session-d");
+      // A key that was begun anew has several sessions; each is meant by its id, whatever the limit is.
+      await saying(store, "d2", ["word word word", "word word"], { key: old.key });
+      const limited = { text: "word", key: old.key, limit: 1 };
+      assert.deepEqual(await foundBy(store, { ...limited, sessionId: "session-d" }), ["session-d/1"]);
+      assert.deepEqual(await foundBy(store, { ...limited, sessionId: "session-d", state: "active" }), []);
+      assert.deepEqual(await foundBy(store, { text: "word", sessionId: "session-b" }), ["session-b/1"]);
+      assert.deepEqual(await foundBy(store, { text: "word", sessionId: "session-none" }), []);
+    },
+  },
+  {
+    id: "search/forks",
+    demand:
+      "a shared record counts when any session that shows it passes the filters, and the hit names one that passes",
+    requires: ({ search, fork }) => search && fork,
+    async run({ store }) {
+      const ref = await saying(store, "a", ["shared word", "later word"]);
+      const fork = refOf("b");
+      await forkOf(store).fork(ref, fork, { sessionId: "session-b", atSeq: 1 });
+      await forkOf(store).fork(fork, refOf("c"), { sessionId: "session-c" });
+      await store.append(fork, [userDraft("own word")]);
+      const all = ["session-a/1", "session-a/2", "session-b/2"];
+      assert.deepEqual(await foundBy(store, "word"), all, "once, in the session that wrote it");
+      assert.deepEqual(await foundBy(store, { text: "word", key: fork.key }), ["session-b/1", "session-b/2"]);
+      assert.deepEqual(await foundBy(store, { text: "word", sessionId: "session-c" }), ["session-c/1"]);
+      assert.equal((await hitsOf(store, { text: "word", sessionId: "session-c" }))[0]?.ref.key, refOf("c").key);
+      await store.move(ref, { kind: "archive" });
+      const active = { text: "word", state: "active" } as const;
+      assert.deepEqual(await foundBy(store, active), ["session-b/1", "session-b/2"], "the oldest fork that passes");
+      assert.deepEqual(await foundBy(store, { ...active, state: "archived" }), ["session-a/1", "session-a/2"]);
+      assert.deepEqual(await foundBy(store, "word"), all);
+      await store.move(fork, { kind: "archive" });
+      assert.deepEqual(await foundBy(store, active), ["session-c/1"], "also through a fork that does not pass");
+      await store.remove(refOf("c"));
+      assert.deepEqual(await foundBy(store, active), []);
+    },
+  },
+  {
+    id: "search/forks-redacted",
+    demand: "what a fork redacts of what it shares is found in none of the sessions that share it",
+    requires: ({ search, fork }) => search && fork,
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("secretword", { id: "r1" }), userDraft("keptword", { id: "r2" })]);
+      await forkOf(store).fork(ref, refOf("b"), { sessionId: "session-b" });
+      await store.move(ref, { kind: "archive" });
+      assert.deepEqual(await foundBy(store, { text: "secretword", state: "active" }), ["session-b/1"]);
+      await store.redact(refOf("b"), ["r1"], { reason: "test" });
+      for (const state of ["active", "archived", "any"] as const)
+        assert.deepEqual(await foundBy(store, { text: "secretword", state }), [], state);
+      assert.deepEqual(await foundBy(store, { text: "keptword", state: "active" }), ["session-b/2"]);
     },
   },
   {

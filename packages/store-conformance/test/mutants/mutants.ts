@@ -1,7 +1,8 @@
 import { appendMutants } from "./append-mutants.ts";
 import { codecMutants } from "./codec-mutants.ts";
 import { entryMutants } from "./entry-mutants.ts";
-import { forkMutants, searchMutants, watchMutants } from "./facet-mutants.ts";
+import { forkMutants, watchMutants } from "./facet-mutants.ts";
+import { searchMutants } from "./search-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
 import { idempotencyMutants, turnMutants } from "./keyed-mutants.ts";
 import { maintenanceMutants } from "./maintenance-mutants.ts";
