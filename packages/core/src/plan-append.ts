@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import { isColumnText } from "./column-text.ts";
+import { assertEntryNesting } from "./nesting.ts";
 import { assertNotArchived } from "./plan-move.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import {
@@ -92,6 +93,8 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   if (taken !== undefined)
     throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
   const patched = options.entry === undefined ? null : patchEntry(target.entry(), options.entry);
+  // The fields that are set, and no others: an entry may hold what another program nested.
+  for (const field of Object.keys(options.entry ?? {})) assertEntryNesting({ [field]: patched?.[field] });
   const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
   const kept = plan?.frame ?? target.frame;
   // An append is activity, unless the writer says when there was some.

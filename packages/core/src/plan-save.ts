@@ -1,7 +1,7 @@
 import { sessionNotFound } from "./open-session.ts";
 import { assertNotArchived, planArchive } from "./plan-move.ts";
 import { refused } from "./refused.ts";
-import { ownEntry, type SessionEntry } from "./session-entry.ts";
+import { givenEntry, type SessionEntry } from "./session-entry.ts";
 import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts";
 import type { SessionRef } from "./session-ref.ts";
 
@@ -23,7 +23,7 @@ export function planSave(
   given: SessionEntry,
   { ifRevision, nowMs }: { readonly ifRevision: number | null; readonly nowMs: number },
 ): SavePlan {
-  const entry = ownEntry(given);
+  const entry = givenEntry(given);
   if (current === null && ref.archiveId !== undefined) throw sessionNotFound(ref);
   assertNotArchived(ref);
   const revision = current?.revision ?? null;

@@ -1,5 +1,6 @@
 import { isColumnText } from "./column-text.ts";
 import { isSideRecord } from "./is-side-record.ts";
+import { isJsonTooDeep, isNestedDeeper, maxNesting } from "./nesting.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import type { SessionRecord } from "./record.ts";
 import { isSourcedDraft, type AppendDraft, type RecordDraft, type RecordSource } from "./record-draft.ts";
@@ -148,6 +149,7 @@ function jsonOf(value: unknown, index: number, write: (value: unknown) => string
 function fieldsTextOf(fields: Readonly<Record<string, unknown>>, index: number): string {
   const text: string | undefined = serializeRecord(fields, index);
   if (text?.startsWith("{") !== true) throw invalid(index, "its JSON is not an object");
+  if (isJsonTooDeep(fields, text)) throw tooDeep(index);
   return text;
 }
 
@@ -195,6 +197,7 @@ function prepareSourced(source: RecordSource, given: RecordDraft | undefined, in
     throw invalid(index, "its source holds a line feed");
   if (typeof source === "string" && !source.isWellFormed()) throw invalid(index, "its source holds half a character");
   const draft = given ?? parseSource(source, index);
+  if (given === undefined && isNestedDeeper(draft, maxNesting)) throw tooDeep(index);
   assertBase(draft, index);
   const { type, id, parentId, timestamp, ...fields } = draft;
   if (id === undefined || parentId === undefined || typeof timestamp !== "string") {
@@ -239,6 +242,11 @@ function assertBase(draft: RecordDraft, index: number): void {
   if (parentId !== undefined && parentId !== null && parentId === id)
     throw invalid(index, "parentId is the record's own id");
   if (timestamp !== undefined && typeof timestamp !== "string") throw invalid(index, "timestamp must be an ISO time");
+}
+
+/** What cannot be read back by every reader is not taken. */
+function tooDeep(index: number): ThroughlineError {
+  return invalid(index, `it is nested more than ${maxNesting} levels deep`);
 }
 
 function invalid(index: number, why: string, cause?: unknown): ThroughlineError {

@@ -1,3 +1,4 @@
+import { assertEntryNesting } from "./nesting.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 /** Where a reply to the session goes. */
@@ -149,4 +150,14 @@ export function ownEntry(entry: unknown): SessionEntry {
     });
   }
   return copy as SessionEntry;
+}
+
+/**
+ * As `ownEntry`, of an entry that is to be written.
+ * @throws {ThroughlineError} INPUT_INVALID also when it is nested deeper than a store takes
+ */
+export function givenEntry(entry: unknown): SessionEntry {
+  const own = ownEntry(entry);
+  assertEntryNesting(own);
+  return own;
 }

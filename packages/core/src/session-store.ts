@@ -25,6 +25,8 @@ export interface SessionStore extends AsyncDisposable {
    * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed
    * with `entry`, and writes the entry alone.
    *
+   * A record, and a field of the entry with the entry around it, is nested at most 200 levels deep.
+   *
    * Refusals come in this order, so that a caller hears of the one it can do least about first: the drafts themselves,
    * no session, archived, the idempotency key, the turn, the head, an id that is taken. A key that was used before is
    * answered before the turn and the head are looked at: the drafts alone decide, and the first result comes again as
@@ -61,7 +63,8 @@ export interface SessionStore extends AsyncDisposable {
   /**
    * Writes the whole entry if its revision is still `ifRevision`; null creates the session. An entry with another
    * sessionId begins a new, empty session under the key and archives the old one, in the same commit.
-   * @throws {ThroughlineError} REVISION_CONFLICT, SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, SESSION_ARCHIVED
+   * @throws {ThroughlineError} REVISION_CONFLICT, SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, SESSION_ARCHIVED,
+   *   INPUT_INVALID for what is no entry, or nested more than 200 levels deep
    */
   save(ref: SessionRef, entry: SessionEntry, options: SaveOptions): Promise<SessionState>;
 

@@ -3,8 +3,9 @@ export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts, serializeReco
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
 export { endOfValue } from "./end-of-value.ts";
 export { redactionTombstone } from "./redact-records.ts";
+export { isNestedDeeper, maxNesting } from "./nesting.ts";
 export { refused } from "./refused.ts";
-export { nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
+export { givenEntry, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 export { sessionNotFound } from "./open-session.ts";
 export { sessionRefText } from "./session-ref.ts";

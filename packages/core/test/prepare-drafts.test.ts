@@ -200,3 +200,27 @@ describe("isSideRecord", () => {
     expect(isSideRecord(record)).toBe(side);
   });
 });
+
+describe("nesting", () => {
+  const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+  const tooDeep = (index: number): unknown =>
+    expect.objectContaining({ code: "RECORD_INVALID", outcome: "not-applied", details: { index } });
+
+  it("is taken to 200 levels, and refused beyond them by what JSON makes of the draft", () => {
+    expect(
+      prepare([
+        { ...user, x: nested(199) },
+        { ...user, x: { toJSON: () => nested(199) } },
+      ]),
+    ).toHaveLength(2);
+    for (const x of [nested(200), nested(5000), { toJSON: () => nested(200) }])
+      expect(() => prepare([user, { ...user, x }])).toThrow(tooDeep(1));
+    const base = { id: "a", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" };
+    expect(() => prepare([{ source: JSON.stringify({ ...user, ...base, x: nested(200) }) }])).toThrow(tooDeep(0));
+    expect(() => prepare([{ source: "x", record: { ...user, ...base, x: nested(200) } }])).toThrow(tooDeep(0));
+  });
+
+  it("of what is flattened on its way does not count", () => {
+    expect(prepare([{ ...user, x: { deep: nested(300), toJSON: () => "flat" } }])[0]?.fieldsText).toContain('"flat"');
+  });
+});

@@ -1,4 +1,5 @@
 import type { FindingCode, RecordSource } from "@throughline/core";
+import { isNestedDeeper, maxNesting } from "@throughline/core/store";
 import { readableLine } from "./decode-line.ts";
 
 export type JsonFields = Readonly<Record<string, unknown>>;
@@ -35,8 +36,8 @@ export interface ParseLineLimits {
   readonly maxDepth: number;
 }
 
-/** Nested deeper than this, a record is taken for an attack on whoever walks it. */
-export const maxRecordDepth: number = 200;
+/** Nested deeper than this, a record is taken for an attack on whoever walks it; stores take none. */
+export const maxRecordDepth: number = maxNesting;
 
 const nul = "\0";
 
@@ -92,7 +93,7 @@ function checkValue(value: unknown, isExact: boolean, remarks: readonly LineRema
     const message = `The line is JSON, but ${Array.isArray(value) ? "a list" : `a ${value === null ? "null" : typeof value}`} and not a record.`;
     return unparsed("not-an-object", { code: "LINE_MALFORMED", message, repaired: false }, remarks);
   }
-  if (isDeeper(value, maxDepth)) {
+  if (isNestedDeeper(value, maxDepth)) {
     const message = `The record is nested more than ${maxDepth} levels deep.`;
     return unparsed("too-deep", { code: "LINE_MALFORMED", message, repaired: false }, remarks);
   }
@@ -113,15 +114,6 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
 
 export function isJsonFields(value: unknown): value is JsonFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const member of Array.isArray(value) ? value : Object.values(value)) {
-    if (typeof member === "object" && isDeeper(member, levels - 1)) return true;
-  }
-  return false;
 }
 
 function isBlank(text: string): boolean {

@@ -149,7 +149,7 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin();
       const durability = rules.writeDurability(this.capabilities, options.durability);
-      const entry = rules.ownEntry(given);
+      const entry = rules.givenEntry(given);
       rules.assertSessionId(entry.sessionId);
       const agent = this.#agent(ref);
       const row = await saveSession(this.#scene(agent, durability), ref, entry, options.ifRevision);

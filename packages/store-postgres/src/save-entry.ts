@@ -1,6 +1,6 @@
 import type { Durability, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
-import { ownEntry, quote, refused, sessionNotFound } from "@throughline/core/store";
+import { givenEntry, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { assertIdsFree, planSave, type SessionFrame } from "@throughline/core/store-plans";
 import { addressOf, wholeTime } from "./append-records.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
@@ -16,7 +16,7 @@ export async function saveEntry(
   options: { readonly ifRevision: number | null; readonly durability: Durability },
 ): Promise<SessionState> {
   const address = addressOf(ref);
-  let entry = ownEntry(given);
+  let entry = givenEntry(given);
   const idProblem = problemOf(ref, entry.sessionId);
   if (address === null)
     throw idProblem ?? refused("KEY_INVALID", `The key ${quote(ref.key)} cannot be kept.`, { key: ref.key });

@@ -1,6 +1,6 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { ownEntry, writeDurability } from "@throughline/core/store";
+import { givenEntry, writeDurability } from "@throughline/core/store";
 import { createCapabilities, createHandleLife } from "@throughline/core/store-handle";
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
@@ -171,7 +171,7 @@ class SqliteStore implements core.SessionStore {
   async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     this.#handle.life.begin();
     const durability = this.#durability(options.durability);
-    const own = ownEntry(entry);
+    const own = givenEntry(entry);
     return this.#handle.write((scene) => saveEntry(scene, ref, own, options.ifRevision), { durability });
   }
 

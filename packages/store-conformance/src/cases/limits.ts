@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { AppendDraft, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import {
   assertFails,
   assertRefused,
@@ -16,6 +16,14 @@ import type { ConformanceCase } from "../conformance-case.ts";
 function lineOfBytes(id: string, bytes: number): string {
   const frame = lineOf(id, '"x":""').length;
   return lineOf(id, `"x":"${"x".repeat(bytes - frame)}"`);
+}
+
+function nested(levels: number): unknown {
+  return JSON.parse("[".repeat(levels) + "]".repeat(levels)) as unknown;
+}
+
+function deepLine(): string {
+  return lineOf("deep", `"deep":${JSON.stringify(nested(200))}`);
 }
 
 async function assertNothingThere(store: SessionStore, ref: SessionRef): Promise<void> {
@@ -78,6 +86,31 @@ export const limitCases: readonly ConformanceCase[] = [
       }));
       await assertRefused(store.append(ref, drafts), "BATCH_TOO_LARGE");
       await assertNothingThere(store, ref);
+    },
+  },
+  {
+    id: "limits/nesting",
+    demand:
+      "a record of 200 levels is taken and given back; one of more is refused with its index, as is such an entry",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      // The record itself is a level.
+      const draft = (levels: number): object => userDraft("deep", { deep: nested(levels - 1) });
+      await store.append(ref, [draft(200) as AppendDraft], { entry: { deep: nested(199) } });
+      assert.deepEqual((await readRecords(store, ref))[0]?.record["deep"], nested(199));
+      const flattened = { toJSON: () => nested(200) };
+      for (const wrong of [draft(201), draft(10_000), userDraft("deep", { flattened }), { source: deepLine() }]) {
+        const error = await assertRefused(
+          store.append(ref, [userDraft("flat"), wrong as AppendDraft]),
+          "RECORD_INVALID",
+        );
+        assert.equal(error.details["index"], 1, "the error says which record is too deep");
+      }
+      await assertRefused(store.append(ref, [userDraft("x")], { entry: { deep: nested(200) } }), "INPUT_INVALID");
+      const state = await store.load(ref);
+      assert.deepEqual([state?.head.lastSeq, state?.entry["deep"]], [1, nested(199)]);
+      const entry = { sessionId: state?.sessionId ?? "", deep: nested(200) };
+      await assertRefused(store.save(ref, entry, { ifRevision: state?.revision ?? null }), "INPUT_INVALID");
     },
   },
 ];

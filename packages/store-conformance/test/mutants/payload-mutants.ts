@@ -159,10 +159,10 @@ export const sourceMutants: readonly Mutant[] = [
   },
 ];
 
-/** Appends refused for their size are cut up or down until they pass. */
+/** Appends refused for their size or depth are cut up or down until they pass. */
 function ignoringLimit(
   inner: SessionStore,
-  code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE",
+  code: "RECORD_TOO_LARGE" | "BATCH_TOO_LARGE" | "RECORD_INVALID",
   shrink: (draft: AppendDraft) => AppendDraft,
 ): Partial<SessionStore> {
   return {
@@ -204,6 +204,12 @@ export const limitMutants: readonly Mutant[] = [
       ignoringLimit(inner, "RECORD_TOO_LARGE", (draft) =>
         isSourced(draft) ? { source: String(draft.source).replace("xxxx", "") } : draft,
       ),
+  },
+  {
+    name: "takes what is nested too deep",
+    foundBy: "limits/nesting",
+    handle: (inner) =>
+      ignoringLimit(inner, "RECORD_INVALID", (draft) => ("deep" in draft ? { ...draft, deep: "taken" } : draft)),
   },
   {
     name: "ignores the limits of a batch",

@@ -1,0 +1,43 @@
+import { refused } from "./refused.ts";
+
+/**
+ * Nested deeper than this, a record or an entry is refused at its append, and another program's record is taken for an
+ * attack on whoever walks it: what every reader can walk is what every store takes. The outermost object is level 1.
+ */
+export const maxNesting: number = 200;
+
+/** Whether a value is nested more than so many levels deep. */
+export function isNestedDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof member === "object" && isNestedDeeper(member, levels - 1)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether what JSON makes of a value is nested more than `maxNesting` levels deep. `text`: that JSON. A `toJSON` may nest
+ * what the value does not, or flatten it.
+ */
+export function isJsonTooDeep(value: unknown, text: string): boolean {
+  return mayBeDeeper(value, maxNesting) && isNestedDeeper(JSON.parse(text), maxNesting);
+}
+
+function mayBeDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0 || typeof (value as { readonly toJSON?: unknown }).toJSON === "function") return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof member === "object" && mayBeDeeper(member, levels - 1)) return true;
+  }
+  return false;
+}
+
+/**
+ * Fields of an entry that are to be written, as plain JSON.
+ * @throws {ThroughlineError} INPUT_INVALID when they are nested more than `maxNesting` levels deep
+ */
+export function assertEntryNesting(fields: unknown): void {
+  if (isNestedDeeper(fields, maxNesting))
+    throw refused("INPUT_INVALID", `The entry is nested more than ${maxNesting} levels deep.`, { levels: maxNesting });
+}
