@@ -46,6 +46,8 @@ export class WriteQueue {
   /** What the jobs of this transaction have announced. */
   #announced: SessionEvent[] = [];
   #jobs: Job[] = [];
+  /** So many of the next jobs get a transaction of their own. */
+  #alone = 0;
   #hasWritten = false;
   #work: Promise<void> | null = null;
   /** Set when a flush failed: what the kernel kept of it cannot be known, so nothing more is written by this handle. */
@@ -97,6 +99,7 @@ export class WriteQueue {
     } catch (error) {
       for (const job of this.#jobs.splice(0)) job.reject(storeError(error, this.#scene.path, "unknown"));
     }
+    this.#alone = 0;
     this.#work = null;
   }
 
@@ -122,7 +125,7 @@ export class WriteQueue {
     }
     this.#dropAborted();
     const { statements, known, setDiskSync } = this.#connection;
-    const group = this.#jobs.slice(0, maxJobs);
+    const group = this.#jobs.slice(0, this.#alone > 0 ? 1 : maxJobs);
     if (group.length === 0) return true;
     try {
       setDiskSync(group.some(({ options }) => options.durability === "disk"));
@@ -142,21 +145,22 @@ export class WriteQueue {
     const startedMs = this.#scene.clock.nowMs();
     /** Of the jobs that have run, what tells each what became of it, should the transaction be committed. */
     const settle: (() => void)[] = [];
-    let failure: unknown = null;
     this.#announced = [];
     for (const job of group) {
       if (settle.length > 0 && this.#scene.clock.nowMs() - startedMs >= maxGroupMs) break;
       try {
         settle.push(this.#runJob(job, group.length > 1));
       } catch (error) {
-        // The transaction is gone, and with it everything the group has done so far.
-        failure = error;
-        settle.push(() => undefined);
-        break;
+        // The transaction is gone, and with it everything the group has done so far. Each job is run again by itself, so
+        // that whoever meets a damaged page is told so, and nobody else.
+        this.#alone = group.length > 1 ? group.length : Math.max(this.#alone - 1, 0);
+        if (group.length === 1) this.#jobs.shift()?.reject(storeError(error, this.#scene.path));
+        return;
       }
     }
     const done = this.#jobs.splice(0, settle.length);
-    failure = failure === null ? this.#commit() : storeError(failure, this.#scene.path);
+    this.#alone = Math.max(this.#alone - done.length, 0);
+    const failure = this.#commit();
     if (failure === null) for (const each of settle) each();
     else for (const job of done) job.reject(failure);
     if (failure === null) this.#committed(this.#announced);

@@ -8,7 +8,7 @@ import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
-import { createSession, testFolder, textsOf } from "./test-folder.ts";
+import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
 
 async function failureOf(operation: Promise<unknown>): Promise<unknown> {
   return operation.then(
@@ -66,6 +66,52 @@ describe("a damaged file", () => {
     expect(await failureOf(textsOf(again, damaged))).toMatchObject({ code: "STORE_CORRUPT" });
     expect(await textsOf(again, whole)).toEqual(["whole"]);
   });
+
+  it(
+    "fails those appends of a commit that need the damaged page, and none of the others",
+    { timeout: 60_000 },
+    async () => {
+      const folder = testFolder(quickFolder());
+      const path = join(folder, "store.db");
+      const names = ["a", "b", "c"];
+      {
+        await using store = createSqliteStore({ path, searchFill: "on-demand" });
+        for (const name of names) {
+          const ref = await createSession(store, name);
+          const drafts = Array.from({ length: 400 }, (_, each) =>
+            say("x", { id: `${name}-${each}-${"i".repeat(40)}` }),
+          );
+          await store.append(ref, drafts);
+        }
+      }
+      const bytes = readFileSync(path);
+      const outcomes = async (page: number, run: (store: SessionStore) => Promise<unknown>[]): Promise<string[]> => {
+        const copy = join(testFolder(folder), "store.db");
+        const damaged = Buffer.from(bytes).fill(0, page * 8192, (page + 1) * 8192);
+        writeFileSync(copy, damaged, { mode: 0o600 });
+        const store = createSqliteStore({ path: copy, recover: false, searchFill: "on-demand" });
+        const isOpen = await store.list().then(
+          () => true,
+          () => false,
+        );
+        const settled = isOpen ? await Promise.allSettled(run(store)) : [];
+        // Closing tidies up, and says so when it meets the damage.
+        await failureOf(store.close());
+        return settled.map((each) => (each.status === "fulfilled" ? "ok" : (each.reason as { code: string }).code));
+      };
+      const append = (store: SessionStore, name: string): Promise<unknown> =>
+        store.append(refOf(name), [say("new", { id: `${name}-new` })]);
+      let mixed = 0;
+      for (let page = 1; page < bytes.length / 8192; page++) {
+        const alone: string[] = [];
+        for (const name of names) alone.push(...(await outcomes(page, (store) => [append(store, name)])));
+        const together = await outcomes(page, (store) => names.map((name) => append(store, name)));
+        expect(together, `page ${page}`).toEqual(alone);
+        if (new Set(together).size > 1) mixed++;
+      }
+      expect(mixed).toBeGreaterThan(0);
+    },
+  );
 
   it("whose pages make no sense is refused when they are read, and not written", async () => {
     const path = join(testFolder(), "store.db");
