@@ -2,7 +2,7 @@ import type Database from "better-sqlite3";
 import { Worker } from "node:worker_threads";
 import { refused } from "@throughline/core/store";
 import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
-import { storeError } from "./sqlite-errors.ts";
+import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
 import { threadUrl } from "./thread-url.ts";
 
@@ -26,7 +26,8 @@ const checkUrl = threadUrl(new URL("./check-thread.ts", import.meta.url));
 
 /**
  * What SQLite finds wrong with the pages of a file and the references between its tables. It reads the whole file in one
- * go, so that a large one is read in a thread of its own; a driver of the caller's cannot be sent there.
+ * go, so that a large one is read in a thread of its own; a driver of the caller's cannot be sent there. What is too
+ * damaged for the check to go on is an answer of it.
  * @throws {ThroughlineError} ABORTED, STORE_CORRUPT and what else opening a database throws
  */
 export async function checkPages(
@@ -47,19 +48,27 @@ export async function checkPages(
 export function checkNow({ path, mostAnswers, references }: CheckOrder, driver: SqliteDriver): string[] {
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
   try {
-    const answers = database.pragma(`quick_check(${mostAnswers})`) as { readonly quick_check: string }[];
+    const pages = answersOf(database, `PRAGMA quick_check(${mostAnswers})`, "the check of its pages");
+    const stray = references ? answersOf(database, "PRAGMA foreign_key_check", "the check of its references") : [];
     return [
-      ...answers.map((each) => each.quick_check).filter((text) => text !== "ok"),
-      ...(references ? strayTables(database) : []).map((table) => `${table} holds rows of sessions that are gone`),
+      ...pages.filter((text) => text !== "ok"),
+      ...new Set(stray.map((text) => (text.includes(" ") ? text : `${text} holds rows of sessions that are gone`))),
     ];
   } finally {
     database.close();
   }
 }
-
-function strayTables(database: Database.Database): readonly string[] {
-  const rows = database.pragma("foreign_key_check") as { readonly table: string }[];
-  return [...new Set(rows.map(({ table }) => table))];
+/** What a check says until it is done, or until the damage it looks for ends it, which is then its last answer. */
+function answersOf(database: Database.Database, sql: string, what: string): string[] {
+  const answers: string[] = [];
+  try {
+    for (const text of database.prepare<[], string>(sql).pluck().iterate()) answers.push(text);
+  } catch (error) {
+    // What is no database at all has no pages to be found damaged.
+    if (!nativeCode(error).startsWith("SQLITE_CORRUPT")) throw error;
+    answers.push(`${what} ended early: ${String(error)}`);
+  }
+  return answers;
 }
 
 /** Whoever loses patience is told at once; the thread ends by itself, for stopping it inside the database's code would end the process. */

@@ -4,6 +4,7 @@ import { openConnection, type Connection, type OpenOptions } from "./open-connec
 import { insertRecord, recordOf, rowOf, type CodedRecord } from "./record-rows.ts";
 import { placeOf } from "./session-rows.ts";
 import { isDamage } from "./sqlite-errors.ts";
+import { sessionNumbers } from "./session-numbers.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { RecordContentRow, SessionRow } from "./statements.ts";
 import { verifyStore } from "./verify-store.ts";
@@ -31,8 +32,13 @@ export async function* repairStore(
   const target = `${path}.repaired-${new Date(clock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`;
   const copy = openConnection({ ...options, path: target, create: true, recover: false });
   try {
-    for (const session of await handle.read((source) => sessionsOf(source), signal))
-      yield* copySession(handle, copy, session, target, signal);
+    for await (const { sessions } of sessionNumbers(handle, signal))
+      for (const number of sessions) {
+        const session = await readable(() =>
+          handle.read(({ statements }) => statements.findSession.get(number), signal),
+        );
+        if (session !== undefined) yield* copySession(handle, copy, session, target, signal);
+      }
     copy.database.pragma("wal_checkpoint(TRUNCATE)");
   } finally {
     copy.database.close();
@@ -41,16 +47,6 @@ export async function* repairStore(
     path: target,
     repaired: true,
   });
-}
-
-/** As many rows as come; a damaged page ends the list, not the repair. */
-function sessionsOf({ database }: Connection): SessionRow[] {
-  const rows: SessionRow[] = [];
-  const next = database.prepare<[number], SessionRow>(
-    "SELECT * FROM store_sessions WHERE session > ? ORDER BY session LIMIT 1",
-  );
-  for (let row = next.get(0); row !== undefined; row = next.get(row.session)) rows.push(row);
-  return rows;
 }
 
 async function* copySession(

@@ -6,6 +6,7 @@ import { checkPages } from "./check-pages.ts";
 import type { Connection, SqliteDriver } from "./open-connection.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
+import { sessionNumbers } from "./session-numbers.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { Session, SessionRow } from "./statements.ts";
 import type { StoreScene } from "./store-scene.ts";
@@ -31,22 +32,12 @@ export async function* verifyStore(
   const remote = fileSystemOf(scene.path);
   if (remote !== null) yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: scene.path });
   if (full) yield* await pageFindings(handle, driver, signal);
-  for (let after = 0; ;) {
-    const sessions = await handle.read(({ database }) => sessionsAfter(database, after), signal);
+  for await (const { sessions, damage } of sessionNumbers(handle, signal)) {
     for (const session of sessions) yield* verifySession(handle, session, { full, signal });
-    const last = sessions.at(-1);
-    if (last === undefined) return;
-    after = last;
+    if (damage === null) continue;
+    const message = `The list of the sessions of ${scene.path} cannot be read whole. ${String(damage)}`;
+    yield createFinding("STORE_DAMAGED", message, { path: scene.path });
   }
-}
-
-function sessionsAfter(database: Connection["database"], after: Session): Session[] {
-  return database
-    .prepare<[number], number>(
-      `SELECT session FROM store_sessions WHERE session > ? ORDER BY session LIMIT ${sliceRows}`,
-    )
-    .pluck()
-    .all(after);
 }
 
 async function pageFindings(handle: StoreHandle, driver: SqliteDriver, signal?: AbortSignal): Promise<Finding[]> {
