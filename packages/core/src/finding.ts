@@ -69,6 +69,11 @@ const table = {
     remedy: "The line is kept in its place and left out of the context; doctor --repair writes a clean copy.",
   },
   LINE_TOO_LONG: { severity: "error", remedy: "The line is kept and left out; raise the limit to read it." },
+  LOG_DAMAGED: {
+    severity: "error",
+    remedy:
+      "What was written behind the damage is only in the log that is kept: ask the writers what is missing at the end of the sessions, then remove that file.",
+  },
   LOG_OVERSIZED: {
     severity: "warning",
     remedy: "End the reader that is named: it keeps the log from being written back.",

@@ -1,7 +1,8 @@
 import { createFinding, type Clock, type Finding } from "@throughline/core";
 import { backupStore } from "./backup-store.ts";
 import type { OpenOptions } from "./open-connection.ts";
-import { automaticBackups, claim, databasePath, removeFile } from "./store-file.ts";
+import { claim } from "./claim-file.ts";
+import { automaticBackups, databasePath, removeDatabase, removeFile, unfinishedBackups } from "./store-file.ts";
 
 /** When a store is copied by itself, and how many copies are kept. */
 export interface BackupPolicy {
@@ -13,6 +14,8 @@ export interface BackupPolicy {
 
 /** After a commit it is looked so soon whether a backup is due. */
 const lookAfterMs = 500;
+/** While another process is at one, whether it has come to an end is looked at so often. */
+const lookAgainMs = 60_000;
 
 /**
  * Makes backups beside the store, behind the turns, in one of the processes that write to it. Each is checked before it
@@ -26,6 +29,9 @@ export class BackupKeeper {
   readonly #stopped = new AbortController();
   #timer: NodeJS.Timeout | null = null;
   #nextMs = 0;
+  /** Since when backups that were due are left to another process, and of which such time it was told. */
+  #skippedSinceMs: number | null = null;
+  #toldOfMs: number | null = null;
   #work: Promise<void> | null = null;
 
   constructor(options: OpenOptions, policy: BackupPolicy, clock: Clock, tell: (finding: Finding) => void) {
@@ -52,26 +58,49 @@ export class BackupKeeper {
   }
 
   async #backUpIfDue(): Promise<void> {
-    const { everyMs, keep = 3 } = this.#policy;
     const path = databasePath(this.#options.path);
-    const nowMs = this.#clock.nowMs();
-    const newestMs = automaticBackups(path)[0]?.madeAtMs ?? 0;
-    this.#nextMs = newestMs + everyMs;
-    if (nowMs < this.#nextMs) return;
-    // Whatever becomes of this one, the next attempt is not made before its time.
-    this.#nextMs = nowMs + everyMs;
-    const release = claim(`${path}.backup-under-way`);
-    if (release === null) return;
-    const target = `${path}.${new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-")}.auto.backup`;
     try {
-      await backupStore(this.#options, target, this.#stopped.signal);
-      for (const { path: old } of automaticBackups(path).slice(Math.max(keep, 1))) removeFile(old);
+      const nowMs = this.#clock.nowMs();
+      this.#nextMs = (automaticBackups(path)[0]?.madeAtMs ?? 0) + this.#policy.everyMs;
+      if (nowMs < this.#nextMs) {
+        this.#skippedSinceMs = null;
+        return;
+      }
+      // Whatever becomes of this one, the next attempt is not made before its time.
+      this.#nextMs = nowMs + this.#policy.everyMs;
+      const release = claim(`${path}.backup-under-way`, this.#options.driver);
+      if (release === null) return this.#skip(path, nowMs);
+      try {
+        this.#skippedSinceMs = null;
+        await this.#backUp(path, nowMs);
+      } finally {
+        release();
+      }
     } catch (error) {
       if (this.#stopped.signal.aborted) return;
       const why = error instanceof Error ? error.message : String(error);
       this.#tell(createFinding("BACKUP_FAILED", `No backup of ${path} could be made. ${why}`, { path }));
-    } finally {
-      release();
     }
+  }
+
+  async #backUp(path: string, nowMs: number): Promise<void> {
+    for (const left of unfinishedBackups(path)) removeFile(left);
+    const target = `${path}.${new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-")}.auto.backup`;
+    await backupStore(this.#options, target, this.#stopped.signal);
+    for (const { path: old } of automaticBackups(path).slice(Math.max(this.#policy.keep ?? 3, 1))) removeDatabase(old);
+  }
+
+  /**
+   * Another process makes one, which is as good, unless it never ends: it is soon looked again, and told when it is then
+   * still at it.
+   */
+  #skip(path: string, nowMs: number): void {
+    this.#nextMs = nowMs + Math.min(this.#policy.everyMs, lookAgainMs);
+    const sinceMs = this.#skippedSinceMs;
+    this.#skippedSinceMs ??= nowMs;
+    if (sinceMs === null || this.#toldOfMs === sinceMs) return;
+    this.#toldOfMs = sinceMs;
+    const why = `another process has been at one since ${new Date(sinceMs).toISOString()} or longer`;
+    this.#tell(createFinding("BACKUP_FAILED", `A backup of ${path} was due and was skipped: ${why}.`, { path }));
   }
 }

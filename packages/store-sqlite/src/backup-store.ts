@@ -1,8 +1,20 @@
 import { refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
-import { assertOurs, defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
+import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
+import { assertOurs, defaultDriver, pageBytes, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { storeError } from "./sqlite-errors.ts";
-import { createPrivateFile, databasePath, isThere, putInPlace, removeFile, replaceFile, sizeOf } from "./store-file.ts";
+import { alone, claim } from "./claim-file.ts";
+import { recoverMark } from "./recover-mark.ts";
+import {
+  copyDatabase,
+  createPrivateFile,
+  databasePath,
+  isThere,
+  putInPlace,
+  removeDatabase,
+  replaceFile,
+  sizeOf,
+} from "./store-file.ts";
 
 /** Pages of 8 KB copied at a time; others get their turn in between. */
 const pagesAtOnce = 256;
@@ -10,7 +22,8 @@ const pagesAtOnce = 256;
 /**
  * A consistent copy of the whole store while others write: the state of the moment it was begun. The log cannot be cut
  * until it is done. The copy is checked before it gets its name.
- * @throws {ThroughlineError} EXPORT_EXISTS, ABORTED, STORE_FULL, STORE_IO, STORE_CORRUPT (the store is damaged)
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_LOCKED (another process makes the same one), ABORTED, STORE_FULL,
+ *   STORE_IO, STORE_CORRUPT (the store is damaged)
  */
 export async function backupStore(
   { path, driver }: Pick<OpenOptions, "path" | "driver">,
@@ -19,9 +32,14 @@ export async function backupStore(
 ): Promise<{ readonly sizeBytes: number }> {
   const to = databasePath(target);
   if (isThere(to)) throw refused("EXPORT_EXISTS", `${to} exists already.`, { path: to });
+  const release = claim(`${to}.under-way`, driver);
+  if (release === null) throw refused("STORE_LOCKED", `Another process makes the backup ${to}.`, { path: to });
   const part = `${to}.part`;
   let database: ReturnType<SqliteDriver> | null = null;
   try {
+    if (isThere(to)) throw refused("EXPORT_EXISTS", `${to} exists already.`, { path: to });
+    // What a process that was killed has left of it.
+    removeDatabase(part);
     createPrivateFile(part);
     database = driver(path, { fileMustExist: true, timeout: 50 });
     // The snapshot of this reader is what is copied, however often others commit meanwhile.
@@ -35,16 +53,18 @@ export async function backupStore(
     });
     database.exec("COMMIT");
     assertOurs(part, driver);
+    leaveLog(part, driver);
     const [wrong] = await checkPages({ path: part, mostAnswers: 1, references: false }, driver, signal);
     if (wrong !== undefined) throw refused("STORE_CORRUPT", `The store is damaged: ${wrong}`, { path });
     putInPlace(part, to);
     return { sizeBytes: sizeOf(to) };
   } catch (error) {
-    removeFile(part);
+    removeDatabase(part);
     if (signal?.aborted === true) throw refused("ABORTED", "The backup was aborted.", {}, error);
     throw storeError(error, to);
   } finally {
     database?.close();
+    release();
   }
 }
 
@@ -59,31 +79,61 @@ export interface RestoreOptions {
 }
 
 /**
- * Puts a backup in the place of a store. Nobody may have the store open. What was there is kept beside it.
+ * Puts a backup in the place of a store. Nobody may have the store open. What was there is kept beside it. The folder of
+ * the backup is only read, and may be one that cannot be written.
  * @throws {ThroughlineError} STORE_NOT_FOUND, STORE_CORRUPT (the backup is none), STORE_LOCKED, STORE_VERSION_UNSUPPORTED
  */
 export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPath: string | null } {
   const { driver = defaultDriver, keptAs } = options;
   const [path, from] = [databasePath(options.path), databasePath(options.backupPath)];
+  const part = `${path}.restored.part`;
   try {
-    assertBackup(from, driver);
-    if (isThere(path)) assertClosed(path, driver);
-    const wasThere = isThere(path);
-    const keptPath = replaceFile(path, from, keptAs);
-    return { keptPath: wasThere ? keptPath : null };
+    return alone(recoverMark(path), driver, `Another process restores ${path}.`, () => {
+      copyBackup(from, part, driver);
+      try {
+        const wasThere = isThere(path);
+        if (wasThere) assertClosed(path, driver);
+        const keptPath = replaceFile(path, part, keptAs);
+        return { keptPath: wasThere ? keptPath : null };
+      } finally {
+        removeDatabase(part);
+      }
+    });
   } catch (error) {
     throw storeError(error, path);
   }
 }
 
-/** A backup is looked at whole before it takes the place of anything. */
-export function assertBackup(path: string, driver: SqliteDriver): void {
-  if (!isThere(path)) throw refused("STORE_NOT_FOUND", `There is no backup at ${path}.`, { path });
-  assertOurs(path, driver);
-  const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
+/**
+ * A private copy of a backup, looked at whole before it takes the place of anything. SQLite opens the copy only: opened
+ * where it lies, the backup would get a log and an index beside it, or could not be opened at all.
+ */
+export function copyBackup(backup: string, to: string, driver: SqliteDriver): void {
+  if (!isThere(backup)) throw refused("STORE_NOT_FOUND", `There is no backup at ${backup}.`, { path: backup });
   try {
-    const answer: unknown = database.pragma("quick_check(1)", { simple: true });
-    if (answer !== "ok") throw refused("STORE_CORRUPT", `The backup ${path} is damaged: ${String(answer)}`, { path });
+    copyDatabase(backup, to);
+    assertOurs(to, driver, backup);
+    leaveLog(to, driver);
+    const database = driver(to, { readonly: true, fileMustExist: true, timeout: 50 });
+    try {
+      const answer: unknown = database.pragma("quick_check(1)", { simple: true });
+      if (answer !== "ok")
+        throw refused("STORE_CORRUPT", `The backup ${backup} is damaged: ${String(answer)}`, { path: backup });
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    removeDatabase(to);
+    throw storeError(error, backup);
+  }
+}
+
+/** A finished copy is one file: as long as it says it has a log, whoever opens it puts one beside it, and an index. */
+function leaveLog(path: string, driver: SqliteDriver): void {
+  const database = driver(path, { fileMustExist: true, timeout: 50 });
+  try {
+    const mode: unknown = database.pragma("journal_mode = DELETE", { simple: true });
+    if (mode !== "delete") throw refused("STORE_LOCKED", `Somebody has ${path} open.`, { path });
   } finally {
     database.close();
   }
@@ -91,15 +141,11 @@ export function assertBackup(path: string, driver: SqliteDriver): void {
 
 /** Leaving WAL needs the file for oneself alone, and writes the log into it; a damaged file has nothing to be written. */
 function assertClosed(path: string, driver: SqliteDriver): void {
-  const database = driver(path, { fileMustExist: true, timeout: 50 });
-  let mode: unknown;
+  const damage = damageOfLog(path, pageBytes);
+  if (damage !== null) keepDamagedLog(path, damage);
   try {
-    mode = database.pragma("journal_mode = DELETE", { simple: true });
+    leaveLog(path, driver);
   } catch (error) {
     if (storeError(error, path).code !== "STORE_CORRUPT") throw error;
-    return;
-  } finally {
-    database.close();
   }
-  if (mode !== "delete") throw refused("STORE_LOCKED", `Somebody has ${path} open.`, { path });
 }

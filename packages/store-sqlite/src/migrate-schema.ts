@@ -1,16 +1,24 @@
 import { refused } from "@throughline/core/store";
 import { createHash } from "node:crypto";
-import process from "node:process";
 import type Database from "better-sqlite3";
+import { alone } from "./claim-file.ts";
+import type { SqliteDriver } from "./open-connection.ts";
 import { applicationId, type SchemaStep } from "./schema.ts";
-import { createPrivateFile, isThere, putInPlace } from "./store-file.ts";
+import { isDamage } from "./sqlite-errors.ts";
+import { createPrivateFile, isThere, putInPlace, removeDatabase } from "./store-file.ts";
 
 /**
  * Brings a database to the newest step, each step in one IMMEDIATE transaction of its own, so that a migration that was
  * interrupted goes on where it stood. A database that held something is copied first.
- * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a database of a newer version or other steps; it is not changed
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a database of a newer version or other steps, which is not
+ *   changed; STORE_LOCKED while another process copies it; STORE_IO when it cannot be copied
  */
-export function migrateSchema(database: Database.Database, path: string, steps: readonly SchemaStep[]): void {
+export function migrateSchema(
+  database: Database.Database,
+  path: string,
+  steps: readonly SchemaStep[],
+  driver: SqliteDriver,
+): void {
   const newest = steps.at(-1)?.version ?? 0;
   const from = schemaVersion(database);
   assertKnown(path, from, newest);
@@ -20,7 +28,7 @@ export function migrateSchema(database: Database.Database, path: string, steps: 
     steps.filter(({ version }) => version <= from),
   );
   if (from === newest) return;
-  if (from > 0) backUp(database, path, from);
+  if (from > 0) backUp(database, path, from, driver);
   for (const step of steps) applyStep(database, path, step, newest);
   // The version has to stand in the main file too: that is where an older build looks before it opens anything.
   if (from > 0) database.pragma("wal_checkpoint(TRUNCATE)");
@@ -69,13 +77,38 @@ function checksum({ sql }: SchemaStep): string {
 }
 
 /** A consistent copy beside the file, named after the version it holds. One that is there is complete, and stays. */
-function backUp(database: Database.Database, path: string, version: number): void {
+function backUp(database: Database.Database, path: string, version: number, driver: SqliteDriver): void {
   const copy = `${path}.v${version}.backup`;
   if (isThere(copy)) return;
-  const part = `${copy}.${process.pid}`;
-  createPrivateFile(part);
-  database.prepare("VACUUM INTO ?").run(part);
-  putInPlace(part, copy);
+  alone(`${copy}.under-way`, driver, `Another process copies ${path} before its migration.`, () => {
+    // Whoever had it before may have finished it.
+    if (!isThere(copy)) writeCopy(database, path, copy);
+  });
+}
+
+function writeCopy(database: Database.Database, path: string, copy: string): void {
+  const part = `${copy}.part`;
+  try {
+    // What a process that was killed has left of it is begun anew.
+    removeDatabase(part);
+    createPrivateFile(part);
+    database.prepare("VACUUM INTO ?").run(part);
+    putInPlace(part, copy);
+  } catch (error) {
+    removeDatabase(part);
+    if (!isDamage(error) || !isWhole(database)) throw error;
+    // What is wrong with the copy is nothing against the store, which must not make room for an older one therefore.
+    throw refused("STORE_IO", `${path} could not be copied to ${copy} before its migration.`, { path: copy }, error);
+  }
+}
+
+function isWhole(database: Database.Database): boolean {
+  try {
+    return database.pragma("quick_check(1)", { simple: true }) === "ok";
+  } catch (error) {
+    if (isDamage(error)) return false;
+    throw error;
+  }
 }
 
 function schemaVersion(database: Database.Database): number {

@@ -1,10 +1,13 @@
+import type { Finding } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
 import { KnownSessions } from "./known-sessions.ts";
-import { nativeCode, storeError } from "./sqlite-errors.ts";
+import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
+import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
+import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath, isWritable, prepareFile, readHeader } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
@@ -18,6 +21,8 @@ export interface Connection {
   readonly database: Database.Database;
   readonly statements: Statements;
   readonly known: KnownSessions;
+  /** What was noticed about the file while it was opened. */
+  readonly findings: readonly Finding[];
   /** Whether commits wait for the disk. Changed between transactions only. */
   setDiskSync(isOn: boolean): void;
 }
@@ -37,6 +42,8 @@ const openingBusyTimeoutMs = 50;
 
 /** Before this one WAL could lose commits when it was reset (SQLite's own release notes of 3.51.3). */
 const oldestVersion = [3, 51, 3] as const;
+
+export const pageBytes = 8192;
 
 const journalSizeLimitBytes = 32 * 1024 * 1024;
 
@@ -66,20 +73,31 @@ export function openConnection(options: OpenOptions): Connection {
   const path = databasePath(options.path);
   let database: Database.Database | null = null;
   try {
-    prepareFile(path, options.create);
+    prepareFile(path, options.create, () => assertNoRestore(path, options.driver));
+    // Both before SQLite sees the file: the first connection takes for the end of the log what does not fit.
+    const damage = damageOfLog(path, pageBytes);
     assertOurs(path, options.driver);
+    const findings = damage === null ? [] : [keepDamagedLog(path, damage)];
     database = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
     assertVersion(database);
     // Only an empty database takes a page size. The schema is made before WAL, so that the header in the main file,
     // which is all that may be looked at from outside, is true from the first moment.
-    database.pragma("page_size = 8192");
+    database.pragma(`page_size = ${pageBytes}`);
     database.pragma("secure_delete = ON");
-    migrateSchema(database, path, schemaSteps);
+    migrateSchema(database, path, schemaSteps, options.driver);
     for (const setting of settings) applySetting(database, setting);
     claimCodec(database, options.codecName);
     const statements = prepareStatements(database);
     database.pragma("busy_timeout = 0");
-    return { database, statements, known: new KnownSessions(), setDiskSync: diskSyncSwitch(database) };
+    const connection = {
+      database,
+      statements,
+      known: new KnownSessions(),
+      findings,
+      setDiskSync: diskSyncSwitch(database),
+    };
+    if (damage !== null) leaveDamageBehind(connection);
+    return connection;
   } catch (error) {
     database?.close();
     if (nativeCode(error) === "SQLITE_CANTOPEN" && !isWritable(path)) {
@@ -89,15 +107,19 @@ export function openConnection(options: OpenOptions): Connection {
   }
 }
 
-/** Looks at the file without changing it: a database of another program must stay as it is, down to its side files. */
-export function assertOurs(path: string, driver: SqliteDriver): void {
+/**
+ * Looks at the file without changing it: a database of another program must stay as it is, down to its side files.
+ * `shown` is the name it goes by in errors.
+ */
+export function assertOurs(path: string, driver: SqliteDriver, shown: string = path): void {
   const header = readHeader(path) ?? readThrough(path, driver);
   if (header.isEmpty) return;
   if (!header.isSqlite || header.applicationId !== applicationId) {
-    throw refused("STORE_CORRUPT", `${path} is no store of Throughline's; it was not changed.`, { path });
+    throw refused("STORE_CORRUPT", `${shown} is no store of Throughline's; it was not changed.`, { path: shown });
   }
-  assertKnown(path, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
-  if (!header.isWhole) throw refused("STORE_CORRUPT", `${path} ends within a page; it was not changed.`, { path });
+  assertKnown(shown, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
+  if (!header.isWhole)
+    throw refused("STORE_CORRUPT", `${shown} ends within a page; it was not changed.`, { path: shown });
 }
 
 /** A database that somebody may have open is asked through SQLite, which knows about its own locks. */
@@ -152,6 +174,16 @@ function claimCodec(database: Database.Database, codecName: string | null): void
     kept,
     given: wanted,
   });
+}
+
+/** Else what lies behind the damage would stand behind the next commits, and be found again after the next crash. */
+function leaveDamageBehind(connection: Connection): void {
+  try {
+    cutLog(connection);
+  } catch (error) {
+    // It costs a second finding at most, and is no reason to keep anybody from reading.
+    if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") throw error;
+  }
 }
 
 function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {

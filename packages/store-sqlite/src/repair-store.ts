@@ -24,7 +24,8 @@ export async function* repairStore(
   let isDamaged = false;
   const asked = { full: true, ...(signal === undefined ? {} : { signal }) };
   for await (const finding of verifyStore(handle, options.driver, asked)) {
-    isDamaged ||= finding.severity === "error";
+    // What a damaged log held is in no record, and a copy has no more of it.
+    isDamaged ||= finding.severity === "error" && finding.code !== "LOG_DAMAGED";
     yield finding;
   }
   if (!isDamaged) return;

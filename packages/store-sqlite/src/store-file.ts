@@ -5,7 +5,9 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  fchmodSync,
   fsyncSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -15,7 +17,7 @@ import {
   renameSync,
   rmSync,
   statfsSync,
-  writeFileSync,
+  truncateSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
@@ -45,12 +47,13 @@ export function databasePath(path: string): string {
 /**
  * Makes sure that the file is there, readable by its owner only, and no link. SQLite gives its side files the mode of
  * the database, so the mode is set before SQLite sees it.
- * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE
+ * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE, STORE_CORRUPT, and what `assertNoRestore` throws
  */
-export function prepareFile(path: string, create: boolean): void {
+export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): void {
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
   if (kindOf(path) !== "none") return assertNotEmptied(path, create);
-  assertNoRestore(path);
+  // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
+  assertNoRestore();
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   createPrivateFile(path);
@@ -68,23 +71,19 @@ function assertNotEmptied(path: string, create: boolean): void {
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}: the file is empty.`, { path });
 }
 
-/** While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it. */
-function assertNoRestore(path: string): void {
-  const mark = `${path}.recovery`;
-  if (!isThere(mark)) return;
-  if (isAlive(Number(readFileSync(mark, "utf8"))))
-    throw refused("STORE_LOCKED", `${path} is being restored from a backup.`, { path });
-  throw refused("STORE_CORRUPT", `Restoring ${path} from a backup was interrupted.`, { path });
-}
-
 /** Creates an empty file of mode 0600; one that is there already is left as it is. */
 export function createPrivateFile(path: string): void {
+  let descriptor: number;
   try {
-    closeSync(openSync(path, "wx", 0o600));
-    chmodSync(path, 0o600);
+    descriptor = openSync(path, "wx", 0o600);
   } catch (error) {
     if (nativeCode(error) !== "EEXIST") throw error;
-    assertRegular(path);
+    return assertRegular(path);
+  }
+  try {
+    fchmodSync(descriptor, 0o600);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -194,23 +193,114 @@ export function fileSystemOf(path: string): string | null {
   }
 }
 
+const sideFiles = ["-wal", "-shm", "-journal"] as const;
+
+/** Removes a database that is not needed any more, or was never finished, with what SQLite has put beside it. */
+export function removeDatabase(path: string): void {
+  for (const side of [...sideFiles, ""]) rmSync(`${path}${side}`, { force: true });
+}
+
+/** Removes a file of ours. */
 export function removeFile(path: string): void {
   rmSync(path, { force: true });
 }
 
+/** Takes a file's content, and leaves the file. */
+export function emptyFile(path: string): void {
+  truncateSync(path, 0);
+}
+
+/** A second name for a file, which others do not know; null when there is no such file. */
+export function linkBeside(path: string): string | null {
+  for (let number = 1; ; number++) {
+    const name = `${path}.${process.pid}-${number}`;
+    try {
+      linkSync(path, name);
+      return name;
+    } catch (error) {
+      if (nativeCode(error) === "ENOENT") return null;
+      if (nativeCode(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+/** Lets a file be read piece by piece. Not for a database: closing it would drop what locks this process has on it. */
+export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): Result {
+  const descriptor = openSync(path, "r");
+  try {
+    return look((buffer, position) => readSync(descriptor, buffer, 0, buffer.byteLength, position));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Reads into the buffer from a position; gives how many bytes there were. */
+export type ReadAt = (buffer: Uint8Array, position: number) => number;
+
+/** A private copy of a file, durably under its name at once or not at all. One that is there already stays. */
+export function keepCopy(from: string, to: string): void {
+  if (isThere(to)) return;
+  removeFile(`${to}.part`);
+  createPrivateFile(`${to}.part`);
+  copyFileSync(from, `${to}.part`);
+  putInPlace(`${to}.part`, to);
+}
+
+/** The logs of a store that were kept because they are damaged. */
+export function damagedLogs(path: string): readonly string[] {
+  const start = `${basename(path)}${damagedLogEnding}`;
+  return readdirSync(dirname(path))
+    .filter((name) => name.startsWith(start) && !name.endsWith(".part"))
+    .map((name) => join(dirname(path), name))
+    .toSorted();
+}
+
+/** Between the name of a store and what tells its damaged logs apart. */
+export const damagedLogEnding = ".damaged-log-";
+
 /**
- * Puts a private copy of a finished file in the place of a database. What was there is kept, side files and all, under
- * its name with the ending, which is given back.
+ * Whether a process has the database open in WAL mode, as far as can be told from outside: every connection keeps a lock
+ * on the index of the log. Where the system does not show locks an index that is there counts as one in use.
  */
-export function replaceFile(path: string, from: string, ending: string): string {
+export function isInUse(path: string): boolean {
+  const inode = inodeOf(`${path}-shm`);
+  if (inode === null) return false;
+  try {
+    // The lock of a connection is on byte 128; the others are held by those who have that one.
+    return new RegExp(`\\s\\S+:${inode} 1(?:2[0-8]) `).test(readFileSync("/proc/locks", "utf8"));
+  } catch (error) {
+    if (nativeCode(error) === "ENOENT" || nativeCode(error) === "EACCES") return true;
+    throw error;
+  }
+}
+
+/** What tells a file from another one that gets its name later; null when there is none. */
+export function inodeOf(path: string): number | null {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino ?? null;
+}
+
+/** A private copy of a database nobody writes to, with what its log holds. */
+export function copyDatabase(from: string, to: string): void {
+  removeDatabase(to);
+  const hasLog = sizeOf(`${from}-wal`) > 0;
+  for (const side of hasLog ? ["", "-wal"] : [""]) {
+    createPrivateFile(`${to}${side}`);
+    copyFileSync(`${from}${side}`, `${to}${side}`);
+    // The copy has got the rights of the original, which may be one that nobody may write.
+    chmodSync(`${to}${side}`, 0o600);
+  }
+}
+
+/**
+ * Gives a finished file the name of a database. What was there is kept, side files and all, under its name with the
+ * ending, which is given back.
+ */
+export function replaceFile(path: string, finished: string, ending: string): string {
   const target = `${path}.${ending}`;
-  const part = `${path}.${process.pid}.part`;
-  createPrivateFile(part);
-  copyFileSync(from, part);
-  for (const side of ["-wal", "-shm", "-journal", ""]) {
+  for (const side of [...sideFiles, ""]) {
     if (isThere(`${path}${side}`)) renameSync(`${path}${side}`, `${target}${side}`);
   }
-  putInPlace(part, path);
+  putInPlace(finished, path);
   return target;
 }
 
@@ -224,44 +314,20 @@ export function backupsBeside(path: string): readonly string[] {
     .toSorted((one, other) => lstatSync(other).mtimeMs - lstatSync(one).mtimeMs);
 }
 
+/** What is left of copies a store makes by itself, where whoever made one was killed. */
+export function unfinishedBackups(path: string): readonly string[] {
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(path)}.`))
+    .filter((name) => /\.auto\.backup\.(?:under-way|part(?:-wal|-shm|-journal)?)$/.test(name))
+    .map((name) => join(folder, name));
+}
+
 /** The copies that were made of a store by itself, the newest first. Their names say when. */
 export function automaticBackups(path: string): readonly { readonly path: string; readonly madeAtMs: number }[] {
   return backupsBeside(path)
     .filter((each) => each.endsWith(".auto.backup"))
     .map((each) => ({ path: each, madeAtMs: lstatSync(each).mtimeMs }));
-}
-
-/** Lets a file say that this process is at something, until what is given back is called; null when another one is. */
-export function claim(path: string): (() => void) | null {
-  try {
-    writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if (nativeCode(error) !== "EEXIST") throw error;
-    if (isAlive(Number(readFileSync(path, "utf8")))) return null;
-    // Whoever was at it was killed; what it had begun is begun again.
-    writeFileSync(path, String(process.pid));
-  }
-  return () => rmSync(path, { force: true });
-}
-
-/** Runs the work while a file says that this process is at it; false when another one is. */
-export function alone(path: string, work: () => void): boolean {
-  const release = claim(path);
-  if (release === null) return false;
-  try {
-    work();
-  } finally {
-    release();
-  }
-  return true;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return nativeCode(error) !== "ESRCH";
-  }
 }
 
 /** The processes that read the log, as Linux tells it: their marks keep it from being cut. */

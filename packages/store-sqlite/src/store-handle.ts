@@ -138,6 +138,7 @@ export class StoreHandle {
     const remote = fileSystemOf(path);
     try {
       const connection = openConnection(this.#options);
+      for (const finding of connection.findings) this.tell(finding);
       if (remote !== null) this.tell(createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path }));
       return connection;
     } catch (error) {

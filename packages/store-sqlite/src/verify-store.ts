@@ -5,7 +5,7 @@ import { recordOf, rowOf } from "./record-rows.ts";
 import { checkPages } from "./check-pages.ts";
 import type { Connection, SqliteDriver } from "./open-connection.ts";
 import { isDamage } from "./sqlite-errors.ts";
-import { fileSystemOf } from "./store-file.ts";
+import { damagedLogs, fileSystemOf } from "./store-file.ts";
 import { sessionNumbers } from "./session-numbers.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { Session, SessionRow } from "./statements.ts";
@@ -31,6 +31,10 @@ export async function* verifyStore(
   const { scene } = handle;
   const remote = fileSystemOf(scene.path);
   if (remote !== null) yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: scene.path });
+  for (const log of damagedLogs(scene.path)) {
+    const message = `What lay behind the damage in a log of ${scene.path} was lost; it is kept as ${log}.`;
+    yield createFinding("LOG_DAMAGED", message, { path: log });
+  }
   if (full) yield* await pageFindings(handle, driver, signal);
   for await (const { sessions, damage } of sessionNumbers(handle, signal)) {
     for (const session of sessions) yield* verifySession(handle, session, { full, signal });

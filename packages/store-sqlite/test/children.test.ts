@@ -7,6 +7,7 @@ import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { migrateSchema } from "../src/migrate-schema.ts";
+import { defaultDriver } from "../src/open-connection.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
@@ -156,7 +157,7 @@ describe("the children of a record", () => {
     );
     before.pragma("user_version = 2");
     before.pragma("wal_checkpoint(TRUNCATE)");
-    expect(() => migrateSchema(before, path, schemaSteps.slice(0, 1))).toThrow(/schema 2/);
+    expect(() => migrateSchema(before, path, schemaSteps.slice(0, 1), defaultDriver)).toThrow(/schema 2/);
     before.close();
     await using store = createSqliteStore({ path });
     await store.load(refOf("a"));

@@ -2,9 +2,10 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import Database from "better-sqlite3";
 import type { SessionStore } from "@throughline/core";
 import { flipByte } from "@throughline/store-conformance/faults";
-import { createSqliteStore } from "@throughline/store-sqlite";
+import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
@@ -197,5 +198,25 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     await using fresh = createSqliteStore({ path: join(folder, "other.db") });
     expect(await failureOf(fresh.list())).toMatchObject({ code: "STORE_READ_ONLY" });
     expect(readdirSync(folder)).toEqual(["store.db"]);
+  });
+
+  it("gives a backup back that lies on one that takes no writes", async (context) => {
+    const folder = smallDisk(4 * 1024 * 1024);
+    if (folder === null) return context.skip("this system does not let root mount a file system");
+    const path = join(testFolder(), "store.db");
+    const store = createSqliteStore({ path });
+    await store.append(await createSession(store, "a"), [say("one")]);
+    const backupPath = join(folder, "one.backup");
+    await store.maintenance?.backup(backupPath);
+    await store.append(refOf("a"), [say("two")]);
+    await store.close();
+    // A backup of an earlier build says that it has a log.
+    const earlier = new Database(backupPath);
+    earlier.pragma("journal_mode = WAL");
+    earlier.close();
+    execFileSync("/bin/mount", ["-o", "remount,ro", folder]);
+    restoreSqliteBackup({ backupPath, path, keptAs: "kept" });
+    await using again = createSqliteStore({ path });
+    expect(await textsOf(again, refOf("a"))).toEqual(["one"]);
   });
 });

@@ -114,6 +114,51 @@ describe("backups", () => {
     expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
 
+  it("are one file each, and reading one to restore it leaves nothing beside it", async () => {
+    const [folder, elsewhere] = [testFolder(), testFolder()];
+    const path = join(folder, "store.db");
+    await filled(path);
+    const backupPath = join(elsewhere, "one.backup");
+    // What a process that was killed has left of the same backup.
+    for (const left of ["part", "part-wal", "part-shm", "under-way"]) writeFileSync(`${backupPath}.${left}`, "left");
+    {
+      await using store = createSqliteStore({ path });
+      await store.maintenance?.backup(backupPath);
+      await store.maintenance?.backup(`${path}.two.backup`);
+    }
+    expect([readdirSync(elsewhere), readdirSync(folder).toSorted()]).toEqual([
+      ["one.backup"],
+      ["store.db", "store.db.two.backup"],
+    ]);
+    const before = readFileSync(backupPath);
+    restoreSqliteBackup({ backupPath, path, keptAs: "kept" });
+    expect([readdirSync(elsewhere), readFileSync(backupPath).equals(before)]).toEqual([["one.backup"], true]);
+    writeFileSync(path, "torn");
+    {
+      await using store = createSqliteStore({ path });
+      expect(await textsOf(store, refOf("a"))).toHaveLength(3);
+    }
+    const names = readdirSync(folder).filter((name) => !name.includes(".damaged-"));
+    expect(names.toSorted()).toEqual(["store.db", "store.db.kept", "store.db.two.backup"]);
+  });
+
+  it("with a log of their own, as a copy made by hand may have one, are restored with what it holds", async () => {
+    const [folder, elsewhere] = [testFolder(), testFolder()];
+    const path = join(folder, "store.db");
+    const backupPath = join(elsewhere, "by-hand.db");
+    {
+      await using store = createSqliteStore({ path, searchFill: "on-demand" });
+      const ref = await createSession(store, "a");
+      await store.append(ref, [say("only in the log")]);
+      for (const side of ["", "-wal"]) copyFileSync(`${path}${side}`, `${backupPath}${side}`);
+      await store.append(ref, [say("later")]);
+    }
+    restoreSqliteBackup({ backupPath, path, keptAs: "kept" });
+    await using store = createSqliteStore({ path });
+    expect(await textsOf(store, refOf("a"))).toEqual(["only in the log"]);
+    expect(readdirSync(elsewhere).toSorted()).toEqual(["by-hand.db", "by-hand.db-wal"]);
+  });
+
   it("take the place of a store nobody has open, which is kept", async () => {
     const folder = testFolder();
     const path = join(folder, "store.db");

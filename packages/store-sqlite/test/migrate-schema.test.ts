@@ -4,6 +4,7 @@ import Database from "better-sqlite3";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { migrateSchema } from "../src/migrate-schema.ts";
+import { defaultDriver } from "../src/open-connection.ts";
 import { schemaSteps } from "../src/schema.ts";
 import type { SchemaStep } from "../src/schema.ts";
 import { say } from "./append-drafts.ts";
@@ -32,7 +33,7 @@ describe("schema migrations", () => {
   it("copy the database first, then run each step in a transaction of its own, and go on after a failure [SQL-14]", async () => {
     const path = await storeOfToday();
     const database = new Database(path);
-    expect(() => migrateSchema(database, path, [...schemaSteps, next, failing])).toThrow(/nowhere/);
+    expect(() => migrateSchema(database, path, [...schemaSteps, next, failing], defaultDriver)).toThrow(/nowhere/);
     expect([tablesOf(database), database.pragma("user_version", { simple: true }), database.inTransaction]).toEqual([
       ["two"],
       4,
@@ -46,7 +47,12 @@ describe("schema migrations", () => {
     ]).toEqual([[], 1, 3]);
     backup.close();
     expect(statSync(`${path}.v3.backup`).mode & 0o777).toBe(0o600);
-    migrateSchema(database, path, [...schemaSteps, next, { ...failing, sql: "CREATE TABLE three (a TEXT) STRICT" }]);
+    migrateSchema(
+      database,
+      path,
+      [...schemaSteps, next, { ...failing, sql: "CREATE TABLE three (a TEXT) STRICT" }],
+      defaultDriver,
+    );
     expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 5]);
     database.close();
     expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v3.backup", "store.db.v4.backup"]);
@@ -59,7 +65,7 @@ describe("schema migrations", () => {
     const path = await storeOfToday();
     const before = readFileSync(path);
     const database = new Database(path);
-    migrateSchema(database, path, schemaSteps);
+    migrateSchema(database, path, schemaSteps, defaultDriver);
     database.close();
     expect(readFileSync(path).equals(before)).toBe(true);
     expect(existsSync(`${path}.v3.backup`)).toBe(false);
@@ -69,7 +75,7 @@ describe("schema migrations", () => {
     const path = await storeOfToday();
     const database = new Database(path);
     const changed = schemaSteps.map((step) => ({ ...step, sql: `${step.sql} ` }));
-    expect(() => migrateSchema(database, path, [...changed, next])).toThrow(
+    expect(() => migrateSchema(database, path, [...changed, next], defaultDriver)).toThrow(
       expect.objectContaining({ code: "STORE_VERSION_UNSUPPORTED" }),
     );
     expect(tablesOf(database)).toEqual([]);

@@ -1,0 +1,72 @@
+import { refused } from "@throughline/core/store";
+import type Database from "better-sqlite3";
+import type { SqliteDriver } from "./open-connection.ts";
+import { isBusy, storeError } from "./sqlite-errors.ts";
+import { createPrivateFile, emptyFile, inodeOf, linkBeside, removeFile, sizeOf } from "./store-file.ts";
+
+/** Whoever asks at the same moment lets go as soon; whoever is at it does not. */
+const waitMs = 10;
+
+/** Lets others be at it again. The file goes, unless it says something by being there. */
+export type Release = (options?: { readonly keepFile: boolean }) => void;
+
+/**
+ * Lets nobody else be at something until what is given back is called; null when somebody is. The system's lock on an
+ * empty file says so, taken by SQLite, which is how all of this package locks: it ends with its process however that
+ * ends, in another container as well, where a process id says nothing and comes again.
+ * @throws {ThroughlineError} PATH_UNSAFE, and what the disk says
+ */
+export function claim(path: string, driver: SqliteDriver): Release | null {
+  for (;;) {
+    createPrivateFile(path);
+    const pin = linkBeside(path);
+    if (pin === null) continue;
+    try {
+      const { database, error } = tryLock(pin, driver);
+      // Whoever had it removes the file before letting go, and a lock on a file without its name keeps nobody out. The
+      // second name makes sure that it is this file, and not another one that got its number.
+      const isSame = inodeOf(path) === inodeOf(pin);
+      if (isSame && error === null) return releaseOf(database, path);
+      database.close();
+      if (isSame && isBusy(error)) return null;
+      if (isSame) throw storeError(error, path);
+    } finally {
+      removeFile(pin);
+    }
+  }
+}
+
+function releaseOf(database: Database.Database, path: string): Release {
+  return ({ keepFile } = { keepFile: false }) => {
+    if (!keepFile) removeFile(path);
+    database.close();
+  };
+}
+
+function tryLock(pin: string, driver: SqliteDriver): { readonly database: Database.Database; readonly error: unknown } {
+  // Nobody who holds the lock writes into the file: it is of a time when it named a process.
+  if (sizeOf(pin) > 0) emptyFile(pin);
+  const database = driver(pin, { timeout: waitMs });
+  try {
+    // Nothing is ever written under this lock, so that a journal would only be one more file to be left behind.
+    database.pragma("journal_mode = MEMORY");
+    database.exec("BEGIN EXCLUSIVE");
+    return { database, error: null };
+  } catch (error) {
+    return { database, error };
+  }
+}
+
+/**
+ * Runs the work while nobody else is at it.
+ * @throws {ThroughlineError} STORE_LOCKED with the words given, when somebody is
+ */
+export function alone<Result>(path: string, driver: SqliteDriver, words: string, work: () => Result): Result {
+  const release = claim(path, driver);
+  if (release === null) throw refused("STORE_LOCKED", words, { path });
+  try {
+    return work();
+  } finally {
+    release();
+  }
+}

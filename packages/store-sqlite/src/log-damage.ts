@@ -1,0 +1,152 @@
+import type { ReadAt } from "./store-file.ts";
+
+/** Frames of a log that SQLite will not read, because one before them is damaged. */
+export interface LogDamage {
+  /** Counted from 1; 0 when it is the log's header. */
+  readonly damagedFrame: number;
+  readonly framesBehind: number;
+  /** How many of them end a commit. */
+  readonly commitsBehind: number;
+  readonly bytesBehind: number;
+  /** Names the log: SQLite draws it anew whenever it begins the log again. */
+  readonly salts: string;
+}
+
+const headerBytes = 32;
+const frameHeaderBytes = 24;
+const framesAtOnce = 64;
+const isBigEndianHost = new Uint8Array(Uint32Array.of(1).buffer)[0] === 0;
+
+interface LogHeader {
+  readonly isValid: boolean;
+  readonly pageBytes: number;
+  readonly isBigEndian: boolean;
+  readonly salts: readonly [number, number];
+  readonly sums: Sums;
+}
+
+type Sums = readonly [number, number];
+
+/**
+ * Looks for commits behind the place where SQLite stops reading a log. It reads frame by frame, each with a checksum over
+ * all before it, up to the first that does not fit; whatever comes then is overwritten or deleted without a word. Behind a
+ * crash that is as it should be: nothing is there, or frames of an earlier round, which have other salts, or an unfinished
+ * transaction, which has no end. A commit with the salts of this round was written after the frame that does not fit.
+ * The format: https://www.sqlite.org/fileformat2.html#walformat
+ */
+export function findLogDamage(read: ReadAt, sizeBytes: number, pageBytes: number): LogDamage | null {
+  if (sizeBytes < headerBytes + 2 * frameHeaderBytes) return null;
+  const header = readHeader(read, pageBytes);
+  if (header.pageBytes < 512) return null;
+  const frameBytes = frameHeaderBytes + header.pageBytes;
+  // A frame that does not fit, and one behind it.
+  if (sizeBytes < headerBytes + (header.isValid ? 2 : 1) * frameBytes) return null;
+  const look = header.isValid ? new FrameLook(header) : new FrameLook({ ...header, salts: firstSalts(read) });
+  const buffer = new ArrayBuffer(framesAtOnce * frameBytes);
+  for (let position = headerBytes; position + frameBytes <= sizeBytes;) {
+    const frames = Math.floor(read(new Uint8Array(buffer), position) / frameBytes);
+    if (frames === 0) break;
+    for (let each = 0; each < frames; each++) look.see(new DataView(buffer, each * frameBytes, frameBytes));
+    position += frames * frameBytes;
+  }
+  return look.damage(frameBytes);
+}
+
+function readHeader(read: ReadAt, knownPageBytes: number): LogHeader {
+  const buffer = new ArrayBuffer(headerBytes);
+  read(new Uint8Array(buffer), 0);
+  const view = new DataView(buffer);
+  const isBigEndian = (view.getUint32(0) & 1) === 1;
+  const sums = sumsOf(view, 0, 24, [0, 0], isBigEndian);
+  const isKind = view.getUint32(0) >>> 1 === 0x377f0682 >>> 1 && view.getUint32(4) === 3_007_000;
+  const isValid = isKind && view.getUint32(24) === sums[0] && view.getUint32(28) === sums[1];
+  const salts = [view.getUint32(16), view.getUint32(20)] as const;
+  // Of a header that is damaged nothing is believed: the sums are made as this machine makes them.
+  if (!isValid) return { isValid, pageBytes: knownPageBytes, isBigEndian: isBigEndianHost, salts, sums };
+  return { isValid, pageBytes: view.getUint32(8), isBigEndian, salts, sums };
+}
+
+function firstSalts(read: ReadAt): readonly [number, number] {
+  const view = new DataView(new ArrayBuffer(frameHeaderBytes));
+  read(new Uint8Array(view.buffer), headerBytes);
+  return [view.getUint32(8), view.getUint32(12)];
+}
+
+/** What is seen of a log, one frame after the other. */
+class FrameLook {
+  readonly #header: LogHeader;
+  /** The sums up to the frame before, by calculation; and as that frame has them written down. */
+  #sums: Sums;
+  #written: Sums;
+  #valid = 0;
+  #isBroken: boolean;
+  /** Whether the frame that does not fit is the middle of a transaction, which may have been written over by that one. */
+  #isInside = false;
+  #frames = 0;
+  #commits = 0;
+  #proven = 0;
+
+  constructor(header: LogHeader) {
+    this.#header = header;
+    this.#sums = header.sums;
+    this.#written = header.sums;
+    this.#isBroken = !header.isValid;
+  }
+
+  see(frame: DataView): void {
+    const { salts, isBigEndian } = this.#header;
+    const isOfThisRound =
+      frame.getUint32(0) !== 0 && frame.getUint32(8) === salts[0] && frame.getUint32(12) === salts[1];
+    const isCommit = frame.getUint32(4) !== 0;
+    const before = this.#isBroken ? this.#written : this.#sums;
+    this.#written = [frame.getUint32(16), frame.getUint32(20)];
+    if (!isOfThisRound && this.#isBroken) return;
+    const head = sumsOf(frame, 0, 8, before, isBigEndian);
+    const [one, other] = sumsOf(frame, frameHeaderBytes, frame.byteLength, head, isBigEndian);
+    const fits = isOfThisRound && one === this.#written[0] && other === this.#written[1];
+    if (!this.#isBroken) {
+      if (fits) this.#valid++;
+      else {
+        this.#isBroken = true;
+        this.#isInside = isOfThisRound && !isCommit;
+      }
+      this.#sums = [one, other];
+      return;
+    }
+    this.#frames++;
+    if (isCommit) this.#commits++;
+    if (fits) this.#proven++;
+  }
+
+  damage(frameBytes: number): LogDamage | null {
+    if (this.#frames === 0 || (this.#commits === 0 && this.#isInside)) return null;
+    // Without a header anything may stand there: only frames that follow one another are some.
+    if (!this.#header.isValid && (this.#proven === 0 || this.#commits === 0)) return null;
+    const [one, other] = this.#header.salts;
+    return {
+      damagedFrame: this.#header.isValid ? this.#valid + 1 : 0,
+      framesBehind: this.#frames,
+      commitsBehind: this.#commits,
+      bytesBehind: this.#frames * frameBytes,
+      salts: [one, other].map((salt) => salt.toString(16).padStart(8, "0")).join(""),
+    };
+  }
+}
+
+/** SQLite's running checksum over pairs of 32-bit words. */
+function sumsOf(view: DataView, from: number, to: number, [first, second]: Sums, isBigEndian: boolean): Sums {
+  let [one, other] = [first | 0, second | 0];
+  if (isBigEndian === isBigEndianHost) {
+    const words = new Int32Array(view.buffer, view.byteOffset + from, (to - from) / 4);
+    for (let each = 0; each < words.length; each += 2) {
+      one = (one + (words[each] ?? 0) + other) | 0;
+      other = (other + (words[each + 1] ?? 0) + one) | 0;
+    }
+    return [one >>> 0, other >>> 0];
+  }
+  for (let at = from; at < to; at += 8) {
+    one = (one + view.getInt32(at, !isBigEndian) + other) | 0;
+    other = (other + view.getInt32(at + 4, !isBigEndian) + one) | 0;
+  }
+  return [one >>> 0, other >>> 0];
+}
