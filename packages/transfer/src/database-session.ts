@@ -10,6 +10,8 @@ export interface DatabaseSession {
   readonly agentId: string | null;
   readonly key: string | null;
   readonly sessionId: string;
+  /** What tells it from the others of the database, whatever its id is by now. @default its id */
+  readonly place?: string;
   /** Tells apart what has the same session id. @default nothing */
   readonly part?: string;
   readonly entry: Readonly<Record<string, unknown>> | null;
@@ -36,7 +38,7 @@ export function databaseSource(session: DatabaseSession): TranscriptSource {
     archivedAtMs,
     findings,
   } = session;
-  const path = `${databasePath}#${session.sessionId}${session.part === undefined ? "" : `.${session.part}`}`;
+  const path = `${databasePath}#${session.place ?? session.sessionId}${session.part === undefined ? "" : `.${session.part}`}`;
   return {
     kind: "transcript",
     path,

@@ -7,11 +7,11 @@ import { databaseFile } from "./database-file.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";
 import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
-import type { ImportFormat } from "./import-types.ts";
+import type { ImportFormat, SourceFormat } from "./import-types.ts";
 import { marksNamespace } from "./imported-sources.ts";
 import { indexedFolder, isRenamed } from "./indexed-folder.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
-import { isInside, openSource } from "./node/source-files.ts";
+import { isFile, isInside, openSource } from "./node/source-files.ts";
 import { ownAgent } from "./own-store-folder.ts";
 import { peekTranscript, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
 
@@ -23,6 +23,14 @@ interface Search {
 
 /** Formats of databases: a transcript cannot be one, whatever was asked for. */
 const databaseFormats: ReadonlySet<string> = new Set(["openclaw-sqlite", "goclaw"]);
+
+function otherKind(path: string, from: string): ThroughlineError {
+  return new ThroughlineError("INPUT_INVALID", `${quote(path)} is nothing that ${quote(from)} names.`, {
+    outcome: "not-applied",
+    details: { path, from },
+    remedy: "Leave the format away: it is found by what is in the file.",
+  });
+}
 
 /** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
 export async function* findSources(paths: readonly string[], search: Search): AsyncGenerator<FoundSource> {
@@ -37,14 +45,51 @@ async function* findForeign(path: string, search: Search): AsyncGenerator<FoundS
       remedy: "Its sessions are there already; `throughline sessions --all-agents --archived` lists them.",
     });
   }
-  yield* findAt(path, search);
+  for await (const found of findAt(path, search)) {
+    // Beside what was asked for a directory may hold the transcripts of another program.
+    const isOther = found.kind === "transcript" && isOtherKind(search.from, found.format);
+    yield isOther ? skipped(found.path) : found;
+  }
+}
+
+/** Whether something is a database and not a transcript, or of another program's, when the other one was asked for. */
+function isOtherKind(from: Search["from"], format: SourceFormat): boolean {
+  if (from === "auto" || from === format) return false;
+  return databaseFormats.has(from) || databaseFormats.has(format);
+}
+
+/** One session of a database, named as reports name it. */
+async function* inDatabase(path: string, search: Search): AsyncGenerator<FoundSource> {
+  const databasePath = path.slice(0, path.lastIndexOf("#"));
+  let isThere = false;
+  for await (const found of findAt(databasePath, search)) {
+    if (found.path !== path) continue;
+    isThere = true;
+    yield found;
+  }
+  if (isThere) return;
+  const message = `The database ${quote(databasePath)} holds no session ${quote(path.slice(databasePath.length + 1))}.`;
+  throw new ThroughlineError("FILE_NOT_FOUND", message, { details: { path } });
+}
+
+/** Whether a path is of a session in a database, and no file by itself. */
+async function isInDatabase(path: string): Promise<boolean> {
+  const at = path.lastIndexOf("#");
+  return at > 0 && !(await isFile(path)) && (await isFile(path.slice(0, at))) && isDatabaseFile(path.slice(0, at));
 }
 
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
+  if (await isInDatabase(path)) return yield* inDatabase(path, search);
   const survey = await surveyFolder(path);
   if (survey === null) {
-    if (await isDatabaseFile(path)) yield* databaseFile(path);
-    else yield await loneFile(path, search);
+    const isDatabase = await isDatabaseFile(path);
+    const { from } = search;
+    if (from !== "auto" && isDatabase !== databaseFormats.has(from)) throw otherKind(path, from);
+    if (!isDatabase) return yield await loneFile(path, search);
+    for await (const found of databaseFile(path)) {
+      if (found.kind === "transcript" && isOtherKind(from, found.format)) throw otherKind(path, from);
+      yield found;
+    }
     return;
   }
   const { layout, folders } = survey;
@@ -90,8 +135,12 @@ async function hasTenants(path: string, folders: readonly string[]): Promise<boo
 async function* unknownFolder(path: string, survey: FolderSurvey, search: Search): AsyncGenerator<FoundSource> {
   const { folders, databases } = survey;
   if (path.endsWith("/agents") && folders.some(isAgentId)) return yield* agentsIn(path, search);
-  if (databases.length > 0) {
+  // Where GoClaw keeps its sessions by one of its documents: a state directory may hold nothing else.
+  const inner = folders.includes("goclaw") ? await surveyFolder(joinPath(path, "goclaw")) : null;
+  const hasInner = inner?.databases.includes("sessions.db") === true;
+  if (databases.length > 0 || hasInner) {
     for (const name of databases) yield* databaseIn(path, name, survey);
+    if (hasInner) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", inner);
     return;
   }
   if (folders.includes("agent")) return yield* agentIn(path, search);

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { createFinding, type Finding } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
-import { checkpointRecord, compactionRecord, createMessageRows, isoTime, timeMs } from "./goclaw-rows.ts";
+import { findOddities } from "./goclaw-oddities.ts";
+import { checkpointRecord, compactionRecord, createMessageRows, isoTime, rowId, timeMs } from "./goclaw-rows.ts";
 import type { DatabaseLine } from "./line-source.ts";
 import type { DatabaseRow, ForeignDatabase } from "./node/foreign-database.ts";
 
@@ -15,23 +17,29 @@ export function isGoclawDatabase(database: ForeignDatabase): boolean {
 /**
  * The sessions of GoClaw's database, in any of the three shapes it has had: rows with columns as it ships and as its
  * first document shows, or records as JSON as its second does. Its sessions table may well be empty: whatever key a
- * message has is a session.
+ * message has is a session, and the rows that have none are one too.
  */
 export async function* goclawDatabase(database: ForeignDatabase): AsyncGenerator<FoundSource> {
+  const oddities = findOddities(database);
+  // A row of the second that is not over yet may still be followed by one that belongs before it.
+  const settledMs = systemClock.nowMs() - 1000;
   for (const key of keysOf(database)) {
-    const state = sessionRow(database, key);
-    const sessionId = textOf(state?.["id"]) ?? `goclaw-${hash(key)}`;
+    const state = key === null ? null : sessionRow(database, key);
+    // What is in the sessions table may come later than the messages: neither the place nor the lines hang on it.
+    const ownId = `goclaw-${hash(key ?? "")}`;
+    const sessionId = textOf(state?.["id"]) ?? ownId;
     const source = databaseSource({
       databasePath: database.path,
       format: "goclaw",
       agentId: null,
       key,
       sessionId,
+      place: ownId,
       entry: { sessionId, ...entryOf(state) },
-      lines: () => linesOf(database, key, sessionId),
+      lines: () => linesOf({ database, rows: rowsOf(key), ownId, settledMs }),
       isArchived: false,
       archivedAtMs: null,
-      findings: state === null ? [unindexed(database.path, key)] : [],
+      findings: [...(state === null ? [unindexed(database.path, key)] : []), ...(oddities.get(key ?? "") ?? [])],
     });
     yield* guarded(source.path, one(source));
   }
@@ -41,14 +49,30 @@ async function* one(source: FoundSource): AsyncGenerator<FoundSource> {
   yield source;
 }
 
-function keysOf(database: ForeignDatabase): readonly string[] {
+/** Which rows belong to a session, for a query. */
+interface SessionRows {
+  readonly where: string;
+  readonly values: readonly string[];
+}
+
+const unkeyed = "(session_key IS NULL OR typeof(session_key) <> 'text' OR session_key = '')";
+
+function rowsOf(key: string | null): SessionRows {
+  return key === null ? { where: unkeyed, values: [] } : { where: "session_key = ?", values: [key] };
+}
+
+/** In order; null, at the end, for rows that have no key. */
+function keysOf(database: ForeignDatabase): readonly (string | null)[] {
   const tables = ["messages", "checkpoints", "compactions"].filter((table) =>
     database.columns(table).has("session_key"),
   );
   const selects = tables.map((table) => `SELECT session_key AS key FROM ${table}`);
   if (database.columns("sessions").has("key")) selects.push("SELECT key FROM sessions");
-  const rows = database.all(`${selects.join(" UNION ")} ORDER BY 1`);
-  return rows.flatMap(({ key }) => (typeof key === "string" && key !== "" ? [key] : []));
+  const keys = database
+    .all(`${selects.join(" UNION ")} ORDER BY 1`)
+    .flatMap(({ key }) => (typeof key === "string" && key !== "" ? [key] : []));
+  const hasUnkeyed = tables.some((table) => database.all(`SELECT 1 FROM ${table} WHERE ${unkeyed} LIMIT 1`).length > 0);
+  return hasUnkeyed ? [...keys, null] : keys;
 }
 
 function sessionRow(database: ForeignDatabase, key: string): DatabaseRow | null {
@@ -74,67 +98,103 @@ function entryOf(row: DatabaseRow | null): Readonly<Record<string, unknown>> {
   });
 }
 
-/** Messages in the order they were inserted; checkpoints and compactions where their time puts them. */
-function* linesOf(database: ForeignDatabase, key: string, sessionId: string): Generator<DatabaseLine> {
-  const created = sessionRow(database, key)?.["created_at"];
-  const [first] = database.all("SELECT min(timestamp) AS first FROM messages WHERE session_key = ?", key);
-  const startedAt = isoTime(timeMs(created) ?? timeMs(first?.["first"]));
-  yield JSON.stringify({ type: "session", version: 3, id: sessionId, timestamp: startedAt, key });
-  const others = otherRecords(database, key);
+interface LinesPlace {
+  readonly database: ForeignDatabase;
+  readonly rows: SessionRows;
+  readonly ownId: string;
+  /** What was written before this time has its place. */
+  readonly settledMs: number;
+}
+
+/**
+ * Messages in the order they were inserted; checkpoints and compactions where their time puts them. What comes later only
+ * adds lines: nothing in those before depends on it.
+ */
+function* linesOf({ database, rows: { where, values }, ownId, settledMs }: LinesPlace): Generator<DatabaseLine> {
+  const others = otherRows(database, { where, values });
+  const isTimed = "timestamp IS NOT NULL AND timestamp <> ''";
+  const sql = `SELECT timestamp FROM messages WHERE ${where} AND ${isTimed} ORDER BY rowid LIMIT 1`;
+  const firstMs = timeMs(database.all(sql, ...values)[0]?.["timestamp"]);
+  const times = [firstMs, others.find(({ atMs }) => atMs !== null)?.atMs ?? null].filter((time) => time !== null);
+  const startMs = times.length === 0 ? 0 : Math.min(...times);
+  const chain = new Chain(JSON.stringify({ type: "session", version: 3, id: ownId, timestamp: isoTime(startMs) }));
   const hasColumns = database.columns("messages").has("role");
-  const rows = createMessageRows();
-  const chain = new Chain();
-  for (const row of database.iterate("SELECT * FROM messages WHERE session_key = ? ORDER BY rowid", key)) {
-    const atMs = timeMs(row["timestamp"]) ?? 0;
+  const messages = createMessageRows();
+  let lastMs = startMs;
+  const all = `SELECT rowid AS row_number, * FROM messages WHERE ${where} ORDER BY rowid`;
+  for (const row of database.iterate(all, ...values)) {
+    const statedMs = timeMs(row["timestamp"]);
+    // A row that states no time was written when those around it were.
+    const atMs = statedMs ?? lastMs;
     // Times are whole seconds: what has the same second as a message was written after it.
-    while (others[0] !== undefined && others[0].atMs < atMs) yield* chain.lines(others.shift()?.record);
-    const record = hasColumns ? rows.record(row) : documentedRecord(row);
-    if (record === null) yield unreadableLine(row);
+    while (others[0] !== undefined && (others[0].atMs ?? startMs) < atMs)
+      yield* chain.lines(others.shift()?.record(startMs));
+    const record = hasColumns ? messages.record(row, atMs) : documentedRecord(row, atMs);
+    if (record === null) yield* chain.line(unreadableLine(row));
     else yield* chain.lines(record);
+    lastMs = atMs;
   }
-  for (const { record } of others) yield* chain.lines(record);
+  for (const { atMs, record } of others) if ((atMs ?? 0) < settledMs) yield* chain.lines(record(startMs));
 }
 
 /** GoClaw's sessions are one line of records; most rows do not say what came before them. */
 class Chain {
   #headId: string | null = null;
+  /** Until there is a line behind it. */
+  #header: string | null;
+
+  constructor(header: string) {
+    this.#header = header;
+  }
+
+  *line(line: DatabaseLine): Generator<DatabaseLine> {
+    if (this.#header !== null) yield this.#header;
+    this.#header = null;
+    yield line;
+  }
 
   *lines(record: Readonly<Record<string, unknown>> | undefined): Generator<DatabaseLine> {
     if (record === undefined) return;
     const { type, id, parentId = this.#headId, ...fields } = record;
-    yield JSON.stringify({ type, id, parentId, ...fields });
+    yield* this.line(JSON.stringify({ type, id, parentId, ...fields }));
     if (type !== "checkpoint" && typeof id === "string") this.#headId = id;
   }
 }
 
-function otherRecords(
-  database: ForeignDatabase,
-  key: string,
-): { readonly atMs: number; readonly record: Readonly<Record<string, unknown>> }[] {
-  const read = (table: string, record: (row: DatabaseRow) => Readonly<Record<string, unknown>>) =>
+interface OtherRow {
+  readonly atMs: number | null;
+  readonly record: (fallbackMs: number) => Readonly<Record<string, unknown>>;
+}
+
+function otherRows(database: ForeignDatabase, { where, values }: SessionRows): OtherRow[] {
+  const read = (table: string, recordOf: (row: DatabaseRow, atMs: number) => Readonly<Record<string, unknown>>) =>
     database.columns(table).has("session_key")
       ? database
-          .all(`SELECT * FROM ${table} WHERE session_key = ? ORDER BY rowid`, key)
-          .map((row) => ({ atMs: timeMs(row["timestamp"]) ?? 0, record: record(row) }))
+          .all(`SELECT rowid AS row_number, * FROM ${table} WHERE ${where} ORDER BY rowid`, ...values)
+          .map((row) => {
+            const atMs = timeMs(row["timestamp"]);
+            return { atMs, record: (fallbackMs: number) => recordOf(row, atMs ?? fallbackMs) };
+          })
       : [];
   const all = [...read("checkpoints", checkpointRecord), ...read("compactions", compactionRecord)];
-  return all.toSorted((a, b) => a.atMs - b.atMs);
+  return all.toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
 }
 
 /** A row as the second document has it: the record is in `data`, what names it in columns. Null: it is no JSON object. */
-function documentedRecord(row: DatabaseRow): Readonly<Record<string, unknown>> | null {
+function documentedRecord(row: DatabaseRow, atMs: number): Readonly<Record<string, unknown>> | null {
   const data = readJsonObject(row["data"]);
   if (data === null) return null;
-  const { type, id, parent_id: parentId } = row;
-  const timestamp = typeof data["timestamp"] === "string" ? data["timestamp"] : isoTime(timeMs(row["timestamp"]));
-  return { ...data, type, id, ...(typeof parentId === "string" ? { parentId } : {}), timestamp };
+  const { type, parent_id: parentId } = row;
+  const timestamp = typeof data["timestamp"] === "string" ? data["timestamp"] : isoTime(atMs);
+  return { ...data, type, id: rowId(row), ...(typeof parentId === "string" ? { parentId } : {}), timestamp };
 }
 
 function unreadableLine(row: DatabaseRow): DatabaseLine {
   return typeof row["data"] === "string" ? row["data"].replaceAll(/\r?\n/g, " ") : "";
 }
 
-function unindexed(path: string, key: string): Finding {
+function unindexed(path: string, key: string | null): Finding {
+  if (key === null) return createFinding("SESSION_UNINDEXED", "These rows have no session key.", { path });
   return createFinding("SESSION_UNINDEXED", "The sessions table has no row for this key.", { path, key });
 }
 

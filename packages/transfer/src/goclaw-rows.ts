@@ -3,8 +3,19 @@ import type { DatabaseRow } from "./node/foreign-database.ts";
 
 /** Gives each row of GoClaw's messages the record it stands for, in the order they were written. */
 export interface MessageRows {
-  record(row: DatabaseRow): Readonly<Record<string, unknown>>;
+  /** `atMs`: the row's time, or where it states none that of the row before. */
+  record(row: DatabaseRow, atMs: number): Readonly<Record<string, unknown>>;
 }
+
+/** What GoClaw calls its rows; every other is read as a user's, and its role is kept beside it. */
+export const knownRoles: readonly string[] = ["user", "assistant", "tool_use", "tool_result", "system"];
+
+/** Lists of a checkpoint, each in a column as JSON; text that is no list is kept beside the record. */
+export const listColumns = {
+  topics: "topics",
+  key_decisions: "keyDecisions",
+  open_questions: "openQuestions",
+} as const;
 
 /** Columns that have no place in a record; they are kept beside it. */
 const otherColumns = [
@@ -55,11 +66,15 @@ export function createMessageRows(): MessageRows {
     }
   };
   return {
-    record(row) {
+    record(row, atMs) {
       const role = textOf(row["role"]);
       const timestampMs = timeMs(row["timestamp"]);
-      const base = { id: String(row["id"]), timestamp: isoTime(timestampMs) };
-      const beside = definedFields(Object.fromEntries(otherColumns.map((name) => [name, row[name]])));
+      const base = { id: rowId(row), timestamp: isoTime(atMs) };
+      const beside = definedFields({
+        ...Object.fromEntries(otherColumns.map((name) => [name, row[name]])),
+        ...(knownRoles.includes(role) ? {} : { role: row["role"] }),
+        ...(timestampMs === null ? { timestamp: row["timestamp"] } : {}),
+      });
       const goclaw = Object.keys(beside).length === 0 ? {} : { goclaw: beside };
       if (role === "system") {
         const content = textOf(row["content"]);
@@ -73,40 +88,46 @@ export function createMessageRows(): MessageRows {
   };
 }
 
-export function checkpointRecord(row: DatabaseRow): Readonly<Record<string, unknown>> {
+export function checkpointRecord(row: DatabaseRow, atMs: number): Readonly<Record<string, unknown>> {
+  const columns = Object.entries(listColumns);
+  const beside = definedFields(
+    Object.fromEntries(columns.map(([column]) => [column, isBrokenList(row[column]) ? textOf(row[column]) : null])),
+  );
   return {
     type: "checkpoint",
-    id: String(row["id"]),
-    timestamp: isoTime(timeMs(row["timestamp"])),
+    id: rowId(row),
+    timestamp: isoTime(atMs),
     checkpoint: definedFields({
       summary: textOf(row["summary"]),
       tokensAtCheckpoint: Number(row["tokens_at_checkpoint"] ?? 0),
       messageCountAtCheckpoint: Number(row["message_count_at_checkpoint"] ?? 0),
-      topics: listOf(row["topics"]),
-      keyDecisions: listOf(row["key_decisions"]),
-      openQuestions: listOf(row["open_questions"]),
+      ...Object.fromEntries(columns.map(([column, field]) => [field, listOf(row[column])])),
       coversToId: row["covers_up_to"],
       generatedBy: row["generated_by"],
     }),
+    ...(Object.keys(beside).length === 0 ? {} : { goclaw: beside }),
   };
 }
 
-export function compactionRecord(row: DatabaseRow): Readonly<Record<string, unknown>> {
+export function compactionRecord(row: DatabaseRow, atMs: number): Readonly<Record<string, unknown>> {
+  const retry = row["needs_summary_retry"];
   return definedFields({
     type: "compaction",
-    id: String(row["id"]),
-    timestamp: isoTime(timeMs(row["timestamp"])),
+    id: rowId(row),
+    timestamp: isoTime(atMs),
     summary: textOf(row["summary"]),
     firstKeptEntryId: textOf(row["first_kept_entry_id"]),
     tokensBefore: Number(row["tokens_before"] ?? 0),
     tokensAfter: row["tokens_after"],
     fromCheckpoint: row["checkpoint_id"],
-    goclaw: definedFields({
-      messages_removed: row["messages_removed"],
-      from_checkpoint: row["from_checkpoint"],
-      needs_summary_retry: row["needs_summary_retry"],
-    }),
+    details: retry === null || retry === undefined ? null : { needsSummaryRetry: Number(retry) !== 0 },
+    goclaw: definedFields({ messages_removed: row["messages_removed"], from_checkpoint: row["from_checkpoint"] }),
   });
+}
+
+/** A row without an id goes by its number. */
+export function rowId({ id, row_number: number }: DatabaseRow): string {
+  return id === null || id === undefined ? `row-${String(number)}` : String(id);
 }
 
 /** Seconds, milliseconds or text, as UTC milliseconds; null when it is no time. */
@@ -119,8 +140,8 @@ export function timeMs(value: unknown): number | null {
   return Number.isFinite(ms) ? ms : null;
 }
 
-export function isoTime(ms: number | null): string {
-  return new Date(ms ?? 0).toISOString();
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 function argumentsOf(value: unknown): Readonly<Record<string, unknown>> {
@@ -143,6 +164,11 @@ function thinkingOf(row: DatabaseRow): readonly unknown[] {
 
 function textBlocks(text: string): readonly unknown[] {
   return text === "" ? [] : [{ type: "text", text }];
+}
+
+/** Whether a column that should hold a list has text that is none. */
+export function isBrokenList(value: unknown): boolean {
+  return textOf(value) !== "" && listOf(value) === null;
 }
 
 function listOf(value: unknown): readonly unknown[] | null {

@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
+import type { ImportFormat } from "@throughline/transfer";
+import { createSqliteStore } from "../../store-sqlite/src/index.ts";
 import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
 
 const shipped = `
@@ -57,7 +59,7 @@ describe("a database of GoClaw", () => {
     });
     const found = await records(store, source!);
     expect(found.map(({ type, id }) => `${String(type)} ${String(id)}`)).toEqual([
-      "session header:sess-1",
+      expect.stringMatching(/^session header:goclaw-[0-9a-f]{16}$/),
       "message z9",
       "message y8",
       "message x7",
@@ -206,5 +208,101 @@ describe("a session of ClawCode", () => {
       sources.map(async (source) => (await store.load(refOf(source)))?.entry["sdkSessionId"]),
     );
     expect(ids).toEqual(["sdk-1", "own"]);
+  });
+
+  it("says of every row what was odd in it, and keeps what has no place in a record [SQL-03] [C36]", async () => {
+    using folder = fixtureFolder();
+    database(
+      folder.at("sessions.db"),
+      `${shipped}
+      INSERT INTO messages (id, session_key, timestamp, role, content) VALUES
+        ('a', 'agent:main:main', 1770000001, 'user', 'hello'), ('b', 'agent:main:main', NULL, 'user', 'when?'),
+        ('c', 'agent:main:main', 1770000002, 'weird', 'zz'), (NULL, 'agent:main:main', 1770000003, 'user', 'no id'),
+        ('d', 'agent:main:main', 1770000003, 'user', 'after it'), ('e', '', 1770000004, 'user', 'no key'),
+        ('f', NULL, 1770000004, 'user', 'none either');
+      INSERT INTO checkpoints (id, session_key, timestamp, summary, topics, key_decisions, open_questions)
+        VALUES ('p', 'agent:main:main', 1770000002, 'cp', '["t"]', '[]', 'bad json');
+      INSERT INTO compactions (id, session_key, timestamp, summary, first_kept_entry_id, needs_summary_retry)
+        VALUES ('k', 'agent:main:main', 1770000002, 'sum', 'a', 1);`,
+    );
+    await using store = createSqliteStore({ path: folder.at("own.db") });
+    const [keyed, unkeyed] = await importAll(store, folder.at("sessions.db"));
+    expect(unkeyed).toMatchObject({ state: "imported", records: 3, lines: 3, agentId: "main" });
+    expect(unkeyed?.key).toMatch(/^agent:main:import:direct:goclaw-/);
+    expect(unkeyed?.findings.map(({ code }) => code)).toEqual(["SESSION_UNINDEXED"]);
+    expect(keyed?.findings.map(({ message }) => message)).toEqual([
+      expect.stringContaining("no row for this key"),
+      expect.stringContaining('1 rows have the role "weird"'),
+      expect.stringContaining("1 rows state no time"),
+      expect.stringContaining('"p" has no list in open_questions'),
+    ]);
+    const found = (await recordsOf(store, refOf(keyed!))).map(({ record }) => record);
+    expect(found.map(({ id, parentId, timestamp }) => [id, parentId, timestamp.slice(17, 19)])).toEqual([
+      [expect.stringMatching(/^header:/), null, "01"],
+      ["a", null, "01"],
+      ["b", "a", "01"],
+      ["c", "b", "02"],
+      ["p", "c", "02"],
+      ["k", "c", "02"],
+      ["row-4", "k", "03"],
+      ["d", "row-4", "03"],
+    ]);
+    expect(found[3]).toMatchObject({ message: { role: "user" }, goclaw: { role: "weird" } });
+    expect(found[4]).toMatchObject({ checkpoint: { topics: ["t"] }, goclaw: { open_questions: "bad json" } });
+    const file = new DatabaseSync(folder.at("own.db"), { readOnly: true });
+    expect(file.prepare("SELECT needs_summary_retry FROM compactions").get()).toEqual({ needs_summary_retry: 1 });
+    file.close();
+  });
+
+  it("goes on when the row of a session, or a message of a checkpoint's second, comes later [MIG-09]", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("sessions.db");
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const add = (sql: string): void => database(path, sql);
+    add(`${shipped}
+      INSERT INTO messages (id, session_key, timestamp, role, content) VALUES ('a', 'k', ${nowSeconds - 5}, 'user', 'x');
+      INSERT INTO checkpoints (id, session_key, timestamp, summary) VALUES ('p', 'k', ${nowSeconds + 60}, 'cp');`);
+    const store = createMemoryStore();
+    const outcome = async (): Promise<unknown[]> =>
+      (await importAll(store, path)).map(({ key, state, records: count, error }) => [key, state, count, error]);
+    // The checkpoint's second is not over: what is written in it may belong before.
+    expect(await outcome()).toEqual([["k", "imported", 2, null]]);
+    add("INSERT INTO sessions (key, id, created_at) VALUES ('k', 'sess-9', 1);");
+    expect(await outcome()).toEqual([["k", "unchanged", 0, null]]);
+    add(`INSERT INTO messages (id, session_key, timestamp, role, content) VALUES
+      ('b', 'k', ${nowSeconds + 60}, 'user', 'y'), ('c', 'k', ${nowSeconds + 61}, 'user', 'z');`);
+    expect(await outcome()).toEqual([["k", "grown", 3, null]]);
+    expect((await recordsOf(store, { namespace: "", agentId: "main", key: "k" })).map(({ id }) => id).slice(1)).toEqual(
+      ["a", "b", "p", "c"],
+    );
+  });
+
+  it("is found in a state directory that holds nothing else, and beside another [MIG-05] [C36]", async () => {
+    using folder = fixtureFolder({ "home/goclaw/other.txt": "" });
+    const sql = (key: string): string =>
+      `${shipped} INSERT INTO messages (id, session_key, timestamp, role, content) VALUES ('a', '${key}', 1, 'user', 'x');`;
+    database(folder.at("home/goclaw/sessions.db"), sql("inner"));
+    const keys = async (from: "auto" | "goclaw" | "openclaw-sqlite" = "auto"): Promise<unknown[]> =>
+      (await importAll(createMemoryStore(), folder.at("home"), { from })).map(({ key, state }) => [key, state]);
+    expect(await keys()).toEqual([["inner", "imported"]]);
+    database(folder.at("home/sessions.db"), sql("outer"));
+    expect(await keys()).toEqual([
+      ["outer", "imported"],
+      ["inner", "imported"],
+    ]);
+    expect(await keys("goclaw")).toEqual(await keys());
+    expect((await keys("openclaw-sqlite")).map((row) => (row as unknown[])[1])).toEqual(["skipped", "skipped"]);
+  });
+
+  it("is refused as a format it is not, as is a file that is no database", async () => {
+    using folder = fixtureFolder({ "x.jsonl": '{"type":"user","content":"Hello","ts":1}\n' });
+    database(folder.at("sessions.db"), `${shipped} INSERT INTO sessions (key, id) VALUES ('k', 's');`);
+    const codes = async (name: string, from: ImportFormat): Promise<unknown[]> =>
+      (await importAll(createMemoryStore(), folder.at(name), { from })).map(({ state, error }) => [state, error?.code]);
+    for (const from of ["pi", "openclaw", "jsonl", "openclaw-sqlite"] as const)
+      expect(await codes("sessions.db", from)).toEqual([["refused", "INPUT_INVALID"]]);
+    for (const from of ["goclaw", "openclaw-sqlite"] as const)
+      expect(await codes("x.jsonl", from)).toEqual([["refused", "INPUT_INVALID"]]);
+    expect(await codes("sessions.db", "goclaw")).toEqual([["imported", undefined]]);
   });
 });

@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
+import { createSqliteStore } from "../../store-sqlite/src/index.ts";
 import { openclawFixture, talk, transcriptArchive } from "./database-fixtures.ts";
 import { exported, fixtureFolder, importAll, refOf, stateOf } from "./fixture-folder.ts";
 
@@ -181,6 +183,42 @@ describe("a database of OpenClaw since 2026.8", () => {
       expect(stateOf(source.path)).toEqual(before);
     },
   );
+
+  it("names its sessions by paths that can be imported alone, under another key too [MIG-02]", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("openclaw-agent.sqlite");
+    {
+      using fixture = openclawFixture(path);
+      for (const id of ["s1", "s2"]) {
+        fixture.node(`${key}:${id}`, id, { sessionId: id });
+        fixture.window(id, `${key}:${id}`, 1000);
+        fixture.events(id, talk(id, ["a", "b"]));
+      }
+    }
+    await using store = createSqliteStore({ path: folder.at("own.db") });
+    const sources = await importAll(store, path);
+    expect(sources.map((source) => source.path)).toEqual([`${path}#s1`, `${path}#s2`]);
+    await store.append(refOf(sources[0]!), [{ type: "message", message: { role: "user", content: "here" } }]);
+    {
+      const database = new DatabaseSync(path);
+      database.exec(
+        "INSERT INTO transcript_events SELECT 's1', 9, event_json, NULL, 0, 0 FROM transcript_events WHERE session_id = 's2' AND seq = 2",
+      );
+      database.close();
+    }
+    const [refused] = await importAll(store, path);
+    expect(refused?.error?.remedy).toContain(`throughline import ${path}#s1 --key KEY`);
+    const beside = "agent:ops:beside";
+    expect(summary(await importAll(store, `${path}#s1`, { key: beside }))).toEqual([
+      [beside, "s1-2", "imported", 4, false, null],
+    ]);
+    expect(summary(await importAll(store, path))).toEqual([
+      [beside, "s1-2", "unchanged", 0, false, null],
+      [`${key}:s2`, "s2", "unchanged", 0, false, null],
+    ]);
+    const [missing] = await importAll(store, `${path}#s3`);
+    expect(missing?.error?.code).toBe("FILE_NOT_FOUND");
+  });
 
   it("is found in a state directory, beside transcripts that were not taken over [MIG-01] [MIG-13]", async () => {
     using folder = fixtureFolder({ "agents/ops/sessions/rest.jsonl": `${talk("rest", ["left"]).join("\n")}\n` });

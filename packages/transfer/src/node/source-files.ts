@@ -1,4 +1,4 @@
-import { close, constants, fstat, open, opendir, read, realpath } from "node:fs";
+import { close, constants, fstat, lstat, open, opendir, read, realpath } from "node:fs";
 import { sep } from "node:path";
 import { promisify } from "node:util";
 import { ThroughlineError, type ErrorCode } from "@throughline/core";
@@ -77,6 +77,7 @@ export async function eachSourceName(path: string, take: (entry: ListedName) => 
 }
 
 const realPath = promisify(realpath);
+const linkStat = promisify(lstat);
 
 /** Whether a path is a directory or below it, by whatever links it is reached. False when either is not there. */
 export async function isInside(path: string, directory: string): Promise<boolean> {
@@ -85,6 +86,16 @@ export async function isInside(path: string, directory: string): Promise<boolean
     return inner === outer || inner.startsWith(`${outer}${sep}`);
   } catch (error) {
     // What cannot be resolved is said by whoever opens it.
+    if (codeOf(error) === "unknown") throw error;
+    return false;
+  }
+}
+
+/** Whether there is a file of that name, and no link. What is wrong with it is said by whoever opens it. */
+export async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await linkStat(path)).isFile();
+  } catch (error) {
     if (codeOf(error) === "unknown") throw error;
     return false;
   }
