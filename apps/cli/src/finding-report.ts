@@ -1,8 +1,8 @@
 import type { Finding } from "@throughline/core";
 import { counted } from "./counted.ts";
+import { withoutSelfAdvice } from "./error-report.ts";
 import { findingText } from "./output.ts";
 import type { Output } from "./output.ts";
-import { withoutSelfAdvice } from "./self-advice.ts";
 
 /** Findings are the result of a command: printed as they come, each once, and kept for the end. */
 export interface FindingReport {

@@ -136,8 +136,12 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
 export function findingText(finding: Finding): string {
   const file = finding.path ?? finding.key ?? "";
   const place = [file, finding.line].filter((part) => part !== null && part !== "").join(":");
+  // The file of a whole store says nothing of which session it is.
+  const session = finding.path === null || finding.line !== null ? null : finding.key;
   const message = finding.repaired ? `${finding.message} (repaired)` : finding.message;
-  return terminalSafeLine(`${place === "" ? "" : `${place}: `}${finding.severity}: ${finding.code}: ${message}`);
+  return terminalSafeLine(
+    `${place === "" ? "" : `${place}: `}${session === null ? "" : `${session}: `}${finding.severity}: ${finding.code}: ${message}`,
+  );
 }
 
 /** Waits when the reader is slower than we are. */

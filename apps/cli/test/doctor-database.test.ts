@@ -14,7 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { errorCodes } from "@throughline/core";
 import { commandTable } from "../src/command-table.ts";
-import { withoutSelfAdvice } from "../src/self-advice.ts";
+import { withoutSelfAdvice } from "../src/error-report.ts";
 import { sqliteFileOf } from "../src/sqlite-file.ts";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 

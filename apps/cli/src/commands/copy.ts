@@ -1,6 +1,7 @@
 import { copySessions } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
+import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { openStore } from "../open-store.ts";
 import { resolveSession } from "../resolve-session.ts";
@@ -11,6 +12,8 @@ interface CopyCommandOptions {
   readonly toStore?: string;
   readonly allAgents?: boolean;
 }
+
+const findingsExitCode = 3;
 
 /** Copies sessions to another store; running it again copies what has come since. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -33,18 +36,22 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const agent = options.allAgents === true ? {} : { agentId: scope.agentId };
   const chosen = refs === null ? { namespace: scope.namespace, ...agent } : { refs };
   let count = 0;
+  let hasDamage = false;
   let firstRefusal: Error | null = null;
   for await (const { ref, sessionId, state, records, error } of copySessions(from, to, { ...chosen, signal })) {
     count += 1;
-    firstRefusal ??= error;
     if (output.isJson)
       await output.object({ kind: "copy", agentId: ref.agentId, key: ref.key, sessionId, state, records });
     else await output.line(`${state}\t${counted(records, "record")}\t${ref.key}`);
-    if (error !== null) output.note(`${ref.key}: ${error.message}`);
+    const damage = error === null || key !== undefined ? null : damageOf(error, ref.key);
+    if (damage !== null) output.finding(damage);
+    else if (error !== null) output.note(`${ref.key}: ${error.message}`);
+    hasDamage ||= damage !== null;
+    if (damage === null) firstRefusal ??= error;
     await output.flush();
   }
   if (output.isJson) await output.end(count);
-  if (firstRefusal === null) return 0;
+  if (firstRefusal === null) return hasDamage ? findingsExitCode : 0;
   await output.flush();
   throw firstRefusal;
 }

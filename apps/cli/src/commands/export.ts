@@ -4,6 +4,7 @@ import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
+import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "../resolve-session.ts";
 
@@ -14,6 +15,8 @@ interface ExportOptions {
   readonly allAgents?: boolean;
   readonly archived?: boolean;
 }
+
+const findingsExitCode = 3;
 
 /** Writes one session to a file or to stdout, or all of them below a directory. Nothing that exists is overwritten. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -49,7 +52,15 @@ async function printFiles(
   format: ExportFormat,
 ): Promise<number> {
   let count = 0;
-  for await (const { path, key, sessionId, records, sizeBytes, remarks } of files) {
+  let isIncomplete = false;
+  for await (const { path, key, sessionId, records, sizeBytes, remarks, error } of files) {
+    if (error !== null) {
+      isIncomplete = true;
+      const damage = damageOf(error, key ?? "");
+      if (damage !== null) output.finding(damage);
+      else output.note(`${key}: ${error.message}`);
+      continue;
+    }
     count += 1;
     for (const remark of remarks) output.note(`${path}: ${remarkText(remark)}`);
     if (output.isJson) await output.object({ kind: "export", key, sessionId, format, path, records, sizeBytes });
@@ -57,7 +68,7 @@ async function printFiles(
     await output.flush();
   }
   if (output.isJson) await output.end(count);
-  return 0;
+  return isIncomplete ? findingsExitCode : 0;
 }
 
 function remarkText({ seq, id, what, reason }: ExportRemark): string {

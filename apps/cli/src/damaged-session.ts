@@ -1,0 +1,9 @@
+import { createFinding, hasErrorCode } from "@throughline/core";
+import type { Finding, ThroughlineError } from "@throughline/core";
+
+/** The finding of a session that cannot be read while the others were done; null for what it was refused for otherwise. */
+export function damageOf(error: ThroughlineError, key: string): Finding | null {
+  if (!hasErrorCode(error, "STORE_CORRUPT", "STORE_IO", "CODEC_FAILED", "RECORD_INVALID")) return null;
+  const { path } = error.details;
+  return createFinding("STORE_DAMAGED", error.message, { key, path: typeof path === "string" ? path : null });
+}
