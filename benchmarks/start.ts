@@ -15,6 +15,8 @@ import { entryOfMany, makeManySessions, refOfMany } from "./many-sessions.ts";
 const repositoryRoot = join(import.meta.dirname, "..");
 const mostMs = 150;
 const recordsEach = 3;
+/** Nothing of whoever measures: neither conditions of sources nor another store. */
+const plainEnvironment = { PATH: process.env["PATH"] ?? "" };
 
 /** A program start to be timed. */
 interface Start {
@@ -75,8 +77,7 @@ async function fillStores(folder: string, count: number): Promise<ReadonlyMap<st
 function timeStart({ name, args }: Start): number {
   const from = performance.now();
   const { status, stderr } = spawnSync(process.execPath, args, {
-    // Nothing of whoever measures: neither conditions of sources nor another store.
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: plainEnvironment,
     stdio: ["ignore", "ignore", "pipe"],
     encoding: "utf8",
   });
@@ -103,7 +104,7 @@ async function main(folder: string, count: number, runs: number): Promise<boolea
   for (const [scheme, url] of stores) {
     const start = { name: scheme, args: [bin, "sessions", "--home", home, "--store", url] };
     firstMs.set(scheme, timeStart(start));
-    const shown = execFileSync(process.execPath, start.args, { encoding: "utf8" });
+    const { stdout: shown } = spawnSync(process.execPath, start.args, { env: plainEnvironment, encoding: "utf8" });
     const newest = `Conversation number ${count - 1}`;
     if (!shown.includes(newest)) throw new Error(`throughline sessions on the ${scheme} store does not show ${newest}`);
     starts.push(start);
