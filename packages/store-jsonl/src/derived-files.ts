@@ -66,8 +66,10 @@ export class DerivedFiles {
   }
 
   async #flushAll(): Promise<void> {
-    for (const [agent, { written, patched, isPurged }] of this.#waiting) {
-      this.#waiting.delete(agent);
+    const waiting = [...this.#waiting];
+    // What comes meanwhile is for the next time, also what could not be done now.
+    this.#waiting.clear();
+    for (const [agent, { written, patched, isPurged }] of waiting) {
       try {
         for (const sessionId of patched) await this.#catchUp(agent, sessionId);
         await this.#writeView(agent, isPurged);
