@@ -1,12 +1,12 @@
-import { createFinding, hasErrorCode, throughlineDraft, type Finding } from "@throughline/core";
+import { createFinding, throughlineDraft, type Finding } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
 import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
-import { insertRecord, recordOf, rowOf, type CodedRecord } from "./record-rows.ts";
+import { insertRecord, type CodedRecord } from "./record-rows.ts";
+import { readable, RecordReader } from "./record-reader.ts";
 import { placeOf } from "./session-rows.ts";
-import { isDamage } from "./sqlite-errors.ts";
 import { sessionNumbers } from "./session-numbers.ts";
 import type { StoreHandle } from "./store-handle.ts";
-import type { RecordContentRow, SessionRow } from "./statements.ts";
+import type { SessionRow } from "./statements.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /** Records copied in one transaction. */
@@ -32,13 +32,14 @@ export async function* repairStore(
   const { path, clock } = handle.scene;
   const target = `${path}.repaired-${new Date(clock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`;
   const copy = openConnection({ ...options, path: target, create: true, recover: false });
+  const records = new RecordReader(handle, signal);
   try {
     for await (const { sessions } of sessionNumbers(handle, signal))
       for (const number of sessions) {
         const session = await readable(() =>
           handle.read(({ statements }) => statements.findSession.get(number), signal),
         );
-        if (session !== undefined) yield* copySession(handle, copy, session, target, signal);
+        if (session !== undefined) yield* copySession(handle, copy, session, records, { target, signal });
       }
     copy.database.pragma("wal_checkpoint(TRUNCATE)");
   } finally {
@@ -54,8 +55,8 @@ async function* copySession(
   handle: StoreHandle,
   copy: Connection,
   session: SessionRow,
-  target: string,
-  signal: AbortSignal | undefined,
+  records: RecordReader,
+  { target, signal }: { readonly target: string; readonly signal: AbortSignal | undefined },
 ): AsyncGenerator<Finding> {
   const { scene } = handle;
   const place = { path: target, key: session.key, repaired: true };
@@ -81,7 +82,7 @@ async function* copySession(
     copy.statements.begin.run();
     const lost: number[] = [];
     for (let each = seq; each < seq + sliceRows && each <= session.last_seq; each++) {
-      const coded = await readable(() => handle.read((source) => codedAt(handle, source, session, each), signal));
+      const coded = await records.read(session, each);
       if (coded === undefined) lost.push(each);
       insertRecord(copy.statements, session.session, coded ?? lostRecord(handle, session, each));
     }
@@ -93,40 +94,6 @@ async function* copySession(
         place,
       );
   }
-}
-
-/** What is read, or undefined where the file is damaged. */
-async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isDamage(error) || hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
-    throw error;
-  }
-}
-
-interface PromotedColumns {
-  readonly role: string | null;
-  readonly toolName: string | null;
-}
-
-function codedAt(
-  handle: StoreHandle,
-  { database, statements }: Connection,
-  session: SessionRow,
-  seq: number,
-): CodedRecord | undefined {
-  const [found] = statements.readRecords.ascending.all(session.session, seq - 1, seq + 1, 1) as RecordContentRow[];
-  if (found === undefined) return undefined;
-  const row = rowOf(statements, found);
-  // A record that does not read as one is as good as lost.
-  recordOf(handle.scene.rows, placeOf(session), row, "source");
-  const promoted = database
-    .prepare<[number, number], PromotedColumns>(
-      "SELECT role, tool_name AS toolName FROM store_records WHERE session = ? AND seq = ?",
-    )
-    .get(session.session, seq);
-  return { row, role: promoted?.role ?? null, toolName: promoted?.toolName ?? null };
 }
 
 /** The note that stands where a record was. It hangs on nothing: what its parent was is lost with it. */

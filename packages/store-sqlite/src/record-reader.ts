@@ -1,0 +1,73 @@
+import { hasErrorCode } from "@throughline/core";
+import type { Connection } from "./open-connection.ts";
+import { recordPlaces, type RecordPlaces } from "./record-places.ts";
+import { recordOf, rowOf, type CodedRecord } from "./record-rows.ts";
+import { placeOf } from "./session-rows.ts";
+import { isDamage } from "./sqlite-errors.ts";
+import type { RecordContentRow, Session, SessionRow } from "./statements.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+/** What is read, or undefined where the file is damaged. */
+export async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isDamage(error) || hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
+    throw error;
+  }
+}
+
+type WholeRow = RecordContentRow & {
+  readonly session: Session;
+  readonly role: string | null;
+  readonly toolName: string | null;
+};
+
+const wholeRow = `SELECT session, seq, id, parent_id AS parentId, type, side, ts_ms AS tsMs, stored_at_ms AS storedAtMs, bytes, crc,
+  role, tool_name AS toolName, text, source_form AS sourceForm, source, text_payload AS textPayload,
+  source_payload AS sourcePayload FROM store_records NOT INDEXED WHERE record = ?`;
+
+/** Finds records by their index, and by going through the table once the index has failed to find one. */
+export class RecordReader {
+  readonly #handle: StoreHandle;
+  readonly #signal: AbortSignal | undefined;
+  #places: RecordPlaces | null = null;
+
+  constructor(handle: StoreHandle, signal: AbortSignal | undefined) {
+    this.#handle = handle;
+    this.#signal = signal;
+  }
+
+  /** The record, or undefined where it is damaged. */
+  async read(session: SessionRow, seq: number): Promise<CodedRecord | undefined> {
+    const byIndex = await readable(() =>
+      this.#handle.read(({ database }) => recordAt(database, session.session, seq), this.#signal),
+    );
+    const found = byIndex === undefined ? undefined : await this.#coded(session, seq, byIndex);
+    if (found !== undefined) return found;
+    this.#places ??= await recordPlaces(this.#handle, this.#signal);
+    const place = this.#places.get(session.session)?.get(seq);
+    return place === undefined || place === byIndex ? undefined : this.#coded(session, seq, place);
+  }
+
+  #coded(session: SessionRow, seq: number, record: number): Promise<CodedRecord | undefined> {
+    return readable(() =>
+      this.#handle.read(({ database, statements }) => {
+        const found = database.prepare<[number], WholeRow>(wholeRow).get(record);
+        // An index that is damaged may also lead elsewhere.
+        if (found?.session !== session.session || found.seq !== seq) return undefined;
+        const row = rowOf(statements, found);
+        // A record that does not read as one is as good as lost.
+        recordOf(this.#handle.scene.rows, placeOf(session), row, "source");
+        return { row, role: found.role, toolName: found.toolName };
+      }, this.#signal),
+    );
+  }
+}
+
+function recordAt(database: Connection["database"], session: Session, seq: number): number | undefined {
+  const find = database.prepare<[Session, number], number>(
+    "SELECT record FROM store_records WHERE session = ? AND seq = ?",
+  );
+  return find.pluck().get(session, seq);
+}
