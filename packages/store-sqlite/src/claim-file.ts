@@ -24,14 +24,15 @@ export function claim(path: string, driver: SqliteDriver): Release | null {
     try {
       const { database, error } = tryLock(pin, driver);
       // Whoever had it removes the file before letting go, and a lock on a file without its name keeps nobody out. The
-      // second name makes sure that it is this file, and not another one that got its number.
+      // second name makes sure that it is this file, and not another one that got its number. On a medium that knows none,
+      // as some that are carried about, two that come at the very same moment may both get in.
       const isSame = inodeOf(path) === inodeOf(pin);
       if (isSame && error === null) return releaseOf(database, path);
       database.close();
       if (isSame && isBusy(error)) return null;
       if (isSame) throw storeError(error, path);
     } finally {
-      removeFile(pin);
+      if (pin !== path) removeFile(pin);
     }
   }
 }

@@ -210,7 +210,10 @@ export function emptyFile(path: string): void {
   truncateSync(path, 0);
 }
 
-/** A second name for a file, which others do not know; null when there is no such file. */
+/** What a file system says that knows no second names, or a system that lets nobody give one. */
+const noLinks: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+/** A second name for a file, which others do not know, or its own where it can have one only; null when there is no such file. */
 export function linkBeside(path: string): string | null {
   for (let number = 1; ; number++) {
     const name = `${path}.${process.pid}-${number}`;
@@ -219,6 +222,7 @@ export function linkBeside(path: string): string | null {
       return name;
     } catch (error) {
       if (nativeCode(error) === "ENOENT") return null;
+      if (noLinks.has(nativeCode(error))) return path;
       if (nativeCode(error) !== "EEXIST") throw error;
     }
   }
@@ -240,10 +244,17 @@ export type ReadAt = (buffer: Uint8Array, position: number) => number;
 /** A private copy of a file, durably under its name at once or not at all. One that is there already stays. */
 export function keepCopy(from: string, to: string): void {
   if (isThere(to)) return;
-  removeFile(`${to}.part`);
-  createPrivateFile(`${to}.part`);
-  copyFileSync(from, `${to}.part`);
-  putInPlace(`${to}.part`, to);
+  const part = `${to}.part`;
+  removeFile(part);
+  try {
+    createPrivateFile(part);
+    copyFileSync(from, part);
+    chmodSync(part, 0o600);
+    putInPlace(part, to);
+  } catch (error) {
+    removeFile(part);
+    throw error;
+  }
 }
 
 /** The logs of a store that were kept because they are damaged. */
