@@ -1,9 +1,10 @@
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import { findMatches, parseSearch, searchSnippet, searchText } from "@throughline/core/store-search";
+import { findMatches, parseSearch, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
 
 export interface ScanOptions {
   readonly text: string;
   readonly role?: string;
+  readonly tool?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
   readonly signal: AbortSignal;
@@ -18,7 +19,7 @@ export interface ScanOptions {
 export async function* scanRecords(
   store: SessionStore,
   sessions: AsyncIterable<SessionState>,
-  { text, role, sinceMs, untilMs, signal, onSession }: ScanOptions,
+  { text, role, tool, sinceMs, untilMs, signal, onSession }: ScanOptions,
 ): AsyncGenerator<SearchHit, void, void> {
   const plan = parseSearch(text);
   let number = 0;
@@ -32,9 +33,12 @@ export async function* scanRecords(
           continue;
         const searched = searchText(record);
         if (searched === null || (role !== undefined && searched.role !== role)) continue;
-        const score = findMatches(plan, searched.text)?.ranges.length ?? 0;
-        if (score === 0) continue;
-        yield { ref, sessionId, seq, id, role: searched.role, tsMs, score, ...searchSnippet(plan, searched.text) };
+        if (tool !== undefined && !searched.toolNames.some((name) => toolWord(name) === toolWord(tool))) continue;
+        const matches = findMatches(plan, searched.text);
+        if (matches === null) continue;
+        const { role: saidBy, text: said } = searched;
+        const score = matches.ranges.length;
+        yield { ref, sessionId, seq, id, role: saidBy, tsMs, score, ...searchSnippet(plan, said, matches) };
       }
     }
   }

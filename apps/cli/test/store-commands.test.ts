@@ -1,7 +1,14 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+
+/** The library the store uses, for another one in the same process would not see its locks. */
+const Database = createRequire(import.meta.url)("better-sqlite3") as new (path: string) => {
+  exec(sql: string): void;
+  close(): void;
+};
 
 let directory = temporaryDirectory();
 beforeEach(async () => {
@@ -62,6 +69,83 @@ describe("search", () => {
     await run("delete", "agent:main:a");
     expect(places((await run("search", "lights")).out)).toEqual(["agent:main:b 2"]);
     expect(places((await run("search", "lights", "--archived")).out)).toEqual(["agent:main:a 1", "agent:main:b 2"]);
+  });
+
+  it("finds in an archived session of a key as many hits as were asked for, whatever the key's other sessions hold", async () => {
+    await seed(directory.path, [
+      { key: "agent:main:often", entry: { sessionId: "oldest" }, drafts: [user("needle"), user("needle again")] },
+    ]);
+    await run("reset", "agent:main:often");
+    const better = JSON.stringify({ type: "message", message: { role: "user", content: "needle needle needle" } });
+    await runHere(directory.path, ["append", "agent:main:often"], { stdin: `${better}\n`.repeat(5) });
+    for (const scan of [[], ["--scan"]]) {
+      const { out } = await run("search", "needle", "--session", "oldest", "--limit", "2", ...scan);
+      expect(out.map(({ sessionId }) => sessionId)).toEqual(["oldest", "oldest", undefined]);
+    }
+    const current = await run("search", "needle", "--session", "agent:main:often");
+    expect(current.out.some(({ sessionId }) => sessionId === "oldest")).toBe(false);
+    expect(places(current.out)).toHaveLength(5);
+  });
+
+  it("finds what a fork shares when the session that wrote it is archived", async () => {
+    expect((await run("fork", "agent:main:a", "--key", "agent:main:f")).code).toBe(0);
+    await run("delete", "agent:main:a");
+    expect(places((await run("search", "harbour")).out)).toContain("agent:main:f 1");
+    expect(places((await run("search", "dusk", "--session", "agent:main:f")).out)).toEqual(["agent:main:f 2"]);
+  });
+
+  it("keeps to the calls of a tool and their answers, with an index and without", async () => {
+    const call = { type: "toolCall", id: "c1", name: "web_search", arguments: { query: "harbour" } };
+    const drafts = [
+      user("harbour"),
+      { type: "message", message: { role: "assistant", content: [call] } },
+      {
+        type: "message",
+        message: { role: "toolResult", toolCallId: "c1", toolName: "web_search", content: "harbour" },
+      },
+    ];
+    const session = { key: "agent:main:tools", drafts };
+    for (const url of [undefined, `jsonl:${join(directory.path, "files")}`]) await seed(directory.path, [session], url);
+    for (const where of [[], ["--scan"], jsonl()]) {
+      const { out } = await run("search", "harbour", "--tool", "web_search", ...where);
+      expect(places(out), where.join(" ")).toEqual(["agent:main:tools 2", "agent:main:tools 3"]);
+      expect(places((await run("search", "harbour", "--tool", "web", ...where)).out)).toEqual([]);
+    }
+  });
+
+  it.each(["\u{1F680}", "()[]{}", "\u2615 ***"])(
+    "says of %s that there is no word in it to look for",
+    async (query) => {
+      for (const where of [[], ["--scan"], jsonl()]) {
+        const { code, out, talk } = await run("search", query, ...where);
+        expect([code, out]).toEqual([2, []]);
+        expect(talk).toMatchObject([{ kind: "error", code: "USAGE", message: expect.stringContaining("no letter") }]);
+      }
+    },
+  );
+
+  it("tells on a terminal how much the index has still to take in, and in a pipe nothing", async () => {
+    const drafts = Array.from({ length: 400 }, (_, index) => user(`filler ${index}`));
+    await seed(directory.path, [{ key: "agent:main:many", drafts }]);
+    const args = ["search", "filler", "--limit", "1"];
+    const pipe = await runHere(directory.path, ["reindex", "--json"]);
+    expect(pipe.stderr).toBe("");
+    const database = new Database(join(directory.path, "sessions.db"));
+    database.exec("UPDATE store_search_state SET rules = 0");
+    const shown = await runHere(directory.path, args, { isTerminal: true });
+    expect(shown.stderr).toContain("the search index takes in 405 records");
+    database.exec("UPDATE store_search_state SET rules = 0");
+    expect((await runHere(directory.path, args)).stderr).not.toContain("takes in");
+    database.close();
+  });
+
+  it("answers beside a writer that is stuck, and says what it read instead of the index", async () => {
+    const stuck = new Database(join(directory.path, "sessions.db"));
+    stuck.exec("BEGIN IMMEDIATE");
+    const { code, out, talk } = await run("search", "harbour lights");
+    expect([code, places(out)]).toEqual([0, ["agent:main:a 1", "agent:main:b 2"]]);
+    expect(talk).toMatchObject([{ kind: "finding", code: "SEARCH_INDEX_BEHIND", severity: "warning" }]);
+    stuck.close();
   });
 });
 

@@ -72,6 +72,7 @@ export const readingCommands: readonly CommandDefinition[] = [
       since,
       until,
       role,
+      { flags: "--tool <name>", description: "calls of this tool and their answers only" },
       { flags: "--session <key>", description: "in this session only" },
       { flags: "--scan", description: "read every record, index or not" },
       allAgents,

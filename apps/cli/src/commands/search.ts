@@ -1,7 +1,9 @@
 import type { SearchHit, SearchQuery, SessionState, SessionStore } from "@throughline/core";
+import { parseSearch } from "@throughline/core/store-search";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import { tellIndexing } from "../tell-indexing.ts";
 import type { Piece } from "../output.ts";
 import { listSessions, resolveSession } from "../resolve-session.ts";
 import { scanRecords } from "../scan-records.ts";
@@ -12,6 +14,7 @@ interface SearchOptions {
   readonly since?: number;
   readonly until?: number;
   readonly role?: string;
+  readonly tool?: string;
   readonly session?: string;
   readonly allAgents?: boolean;
   readonly archived?: boolean;
@@ -28,6 +31,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { output } = context;
   const text = input.arguments.join(" ");
   if (text.trim() === "") throw usageError("search needs a word to look for.");
+  // Signs and emoji are in no index and no scan: without this there would be 0 hits of something that is there.
+  if (parseSearch(text).clauses.length === 0)
+    throw usageError("search needs a word to look for: the query has no letter and no digit.", { query: text });
   const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : shownByDefault);
   const store = await context.openStore("read");
   let count = 0;
@@ -56,11 +62,12 @@ async function hitsOf(
   options: SearchOptions,
 ): Promise<AsyncIterable<SearchHit>> {
   const { output, scope, signal } = context;
-  const { role, since, until } = options;
+  const { role, tool, since, until } = options;
   const filters = {
     text,
     signal,
     ...(role === undefined ? {} : { role }),
+    ...(tool === undefined ? {} : { tool }),
     ...(since === undefined ? {} : { sinceMs: since }),
     ...(until === undefined ? {} : { untilMs: until }),
   };
@@ -79,20 +86,17 @@ async function hitsOf(
     ...filters,
     namespace: scope.namespace,
     limit: Math.min(mostIndexed, limit + 1),
-    state: options.archived === true || one?.archived === true ? "any" : "active",
+    // A key has archived sessions too; the one that was named is meant.
+    ...(one === null
+      ? { state: options.archived === true ? "any" : "active" }
+      : { state: "any", key: one.ref.key, sessionId: one.sessionId }),
     ...(options.allAgents === true ? {} : { agentId: one?.ref.agentId ?? scope.agentId }),
-    ...(one === null ? {} : { key: one.ref.key }),
   };
-  return one === null ? store.search.search(query) : ofSession(store.search.search(query), one.sessionId);
+  return tellIndexing(context, store.search, store.search.search(query));
 }
 
 async function* only(state: SessionState): AsyncGenerator<SessionState, void, void> {
   yield state;
-}
-
-/** A key has archived sessions too; the one that was named is meant. */
-async function* ofSession(hits: AsyncIterable<SearchHit>, sessionId: string): AsyncGenerator<SearchHit, void, void> {
-  for await (const hit of hits) if (hit.sessionId === sessionId) yield hit;
 }
 
 function sessionsOf(

@@ -1,0 +1,46 @@
+import type { SearchFacet } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import type { CommandContext } from "./command.ts";
+import { counted } from "./counted.ts";
+
+/** So often it is said anew. */
+const everyMs = 250;
+
+/** The same items; until the first of them says on a terminal how much of the store the search index has still to take in. */
+export async function* tellIndexing<Item>(
+  { host, output }: Pick<CommandContext, "host" | "output">,
+  search: SearchFacet,
+  items: AsyncIterable<Item>,
+): AsyncGenerator<Item, void, void> {
+  const over = new AbortController();
+  const isShown = host.stderr.isTTY === true && !output.isJson;
+  // What fails here fails for the search as well, which says so.
+  const telling = isShown ? tellLag(search, output, over.signal).catch(() => undefined) : Promise.resolve();
+  const stop = async (): Promise<void> => {
+    if (over.signal.aborted) return;
+    over.abort();
+    await telling;
+    output.clearProgress();
+  };
+  try {
+    for await (const item of items) {
+      await stop();
+      yield item;
+    }
+  } finally {
+    await stop();
+  }
+}
+
+async function tellLag(
+  search: SearchFacet,
+  output: Pick<CommandContext["output"], "progress">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const lag = await search.lag();
+    if (signal.aborted || lag === 0) return;
+    output.progress(`the search index takes in ${counted(lag, "record")}`);
+    await systemClock.sleep(everyMs, signal);
+  }
+}
