@@ -7,8 +7,9 @@ export interface RecordFinder {
   next(connection: Connection): readonly FoundRecord[] | null;
 }
 
-/** So many matches are looked up at a time. */
-const lookedUpAtOnce = 4096;
+/** So many matches are looked up at a time: of a single word, and of what has to be looked for together. */
+const wordsAtOnce = 16_384;
+const phrasesAtOnce = 4096;
 /** So many of them, or records of the log, are taken through the filters at a time. */
 const passedAtOnce = 2048;
 
@@ -41,7 +42,8 @@ export class IndexFinder implements RecordFinder {
   }
 
   #lookUp({ database }: Connection): void {
-    const { parts, hasBeginning } = this.#search;
+    const { parts, hasBeginning, isDear } = this.#search;
+    const atOnce = isDear || parts.length > 1 ? phrasesAtOnce : wordsAtOnce;
     // FTS5 takes a bound only from an integer, and goes through the whole list without; JavaScript's numbers are bound as
     // floating-point ones.
     const found = database
@@ -50,10 +52,10 @@ export class IndexFinder implements RecordFinder {
          ORDER BY rowid DESC LIMIT ?`,
       )
       .pluck()
-      .all(parts.join(" AND "), this.#before, hasBeginning ? -1 : lookedUpAtOnce);
+      .all(parts.join(" AND "), this.#before, hasBeginning ? -1 : atOnce);
     this.#numbers = found;
     this.#taken = 0;
-    this.#before = !hasBeginning && found.length === lookedUpAtOnce ? (found.at(-1) ?? 0) : 0;
+    this.#before = !hasBeginning && found.length === atOnce ? (found.at(-1) ?? 0) : 0;
   }
 }
 

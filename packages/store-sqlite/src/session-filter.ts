@@ -1,3 +1,4 @@
+import type Database from "better-sqlite3";
 import type { SearchQuery } from "@throughline/core";
 import type { SearchScope } from "@throughline/core/store-search";
 import type { Connection } from "./open-connection.ts";
@@ -18,6 +19,8 @@ export class SessionFilter {
   readonly condition: Condition;
   /** Up to which seq some fork that is one of them shows the records of a session. Asked once a search. */
   readonly #reaches = new Map<Session, number>();
+  /** Asked for every hit. */
+  #ownSession: Database.Statement<unknown[], SessionRow> | null = null;
 
   constructor(query: SearchQuery, { namespace, state }: SearchScope) {
     const { agentId, key, sessionId } = query;
@@ -53,9 +56,10 @@ export class SessionFilter {
   /** The oldest session of the filter that shows a record: the one that wrote it, when that is one of them. */
   shownBy({ database }: Connection, session: Session, seq: number): SessionRow | undefined {
     const { sql, values } = this.condition;
-    const own = database
-      .prepare<unknown[], SessionRow>(`SELECT s.* FROM store_sessions s WHERE s.session = ? AND ${sql}`)
-      .get(session, ...values);
+    this.#ownSession ??= database.prepare<unknown[], SessionRow>(
+      `SELECT s.* FROM store_sessions s WHERE s.session = ? AND ${sql}`,
+    );
+    const own = this.#ownSession.get(session, ...values);
     if (own !== undefined) return own;
     return database
       .prepare<unknown[], SessionRow>(
