@@ -25,10 +25,18 @@ export function settleChildren(statements: Statements): void {
   statements.setChildrenEntered.run(Math.min(enteredTo(statements), statements.newestRecord.get() ?? 0));
 }
 
-/** Empties the table; it is filled again from the log. */
-export function clearChildren(statements: Statements): void {
-  statements.clearChildren.run();
-  statements.setChildrenEntered.run(0);
+/** Takes one slice out, the newest first, inside a transaction; false when the table is empty. */
+export function clearChildrenSlice(statements: Statements): boolean {
+  const toRecord = enteredTo(statements);
+  if (toRecord === 0) {
+    // Only what belongs to no record is left, if anything.
+    statements.clearChildren.run();
+    return false;
+  }
+  const afterRecord = Math.max(0, toRecord - sliceRows);
+  statements.takeOutChildren.run(afterRecord, toRecord);
+  statements.setChildrenEntered.run(afterRecord);
+  return true;
 }
 
 function enteredTo(statements: Statements): number {

@@ -1,5 +1,6 @@
 import { hasErrorCode, type ErrorCode, type ThroughlineError } from "@throughline/core";
-import { areChildrenBehind, clearChildren, enterChildren } from "./child-index.ts";
+import { areChildrenBehind, clearChildrenSlice, enterChildren } from "./child-index.ts";
+import { deleteOldIndexSlice } from "./index-anew.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
@@ -39,6 +40,7 @@ export class IndexFiller {
   #waitingSinceMs = 0;
   #lastWriteMs = 0;
   #isStopping = false;
+  #isRebuilding = false;
   #wake: () => void = () => undefined;
   #filling: Promise<void> | null = null;
   /** When a search last found the store not to be written. */
@@ -54,7 +56,7 @@ export class IndexFiller {
   poke(): void {
     const nowMs = this.#handle.scene.clock.nowMs();
     this.#lastWriteMs = nowMs;
-    if (this.#fill === "on-demand" || this.#filling !== null) return;
+    if (this.#fill === "on-demand" || this.#filling !== null || this.#isRebuilding) return;
     this.#isQuiet = false;
     if (this.#timer !== null) return;
     this.#waitingSinceMs = nowMs;
@@ -107,18 +109,30 @@ export class IndexFiller {
     }
   }
 
-  /** Makes both indexes anew from the records. */
-  async rebuild(options: { readonly signal?: AbortSignal }): Promise<void> {
-    await this.#handle.write(
-      ({ connection }) => {
-        this.#words?.clear(connection);
-        clearChildren(connection.statements);
-      },
-      { durability: "process", ...options },
-    );
-    await this.catchUp(options.signal);
-    // Words come in smaller batches: with the last of them there is nothing left but children, if anything.
-    while ((await this.#fillBatch(options.signal)) === Infinity);
+  /** Makes both indexes anew from the records, in steps as short as those of filling them. */
+  async rebuild({ signal }: { readonly signal?: AbortSignal }): Promise<void> {
+    const step = { durability: "process", signal } as const;
+    // What is emptied here is not to be filled behind it.
+    this.#isRebuilding = true;
+    try {
+      await this.#filling;
+      const words = this.#words;
+      const deleteOld = async (): Promise<void> => {
+        while (await this.#handle.write(({ connection }) => deleteOldIndexSlice(connection), step));
+      };
+      // Somebody else may be about it too, or have been and not have come to the end.
+      if (words !== null)
+        while (!(await this.#handle.write(({ connection }) => words.beginAnew(connection), step))) await deleteOld();
+      await deleteOld();
+      while (await this.#handle.write(({ connection }) => clearChildrenSlice(connection.statements), step));
+      await this.catchUp(signal);
+      // Words come in smaller batches: with the last of them there is nothing left but children, if anything.
+      while ((await this.#fillBatch(signal)) === Infinity);
+    } finally {
+      this.#isRebuilding = false;
+      // What was appended meanwhile is left to be filled in as ever.
+      this.poke();
+    }
   }
 
   #look(): void {
@@ -132,6 +146,7 @@ export class IndexFiller {
 
   #fillBehind(): void {
     this.#timer = null;
+    if (this.#isRebuilding) return;
     // What fails here fails again for whoever searches, and is told to him.
     this.#filling = this.#fillWhenQuiet().then(
       () => this.#filled(),
@@ -151,7 +166,7 @@ export class IndexFiller {
       const isBusy = (): boolean =>
         clock.nowMs() - this.#lastWriteMs < betweenTurnsMs && clock.nowMs() - startedMs < betweenBatchesMs;
       while (isBusy() && !this.#isStopping) await this.#rest();
-      if (this.#isStopping || !(await this.#isBehind())) return;
+      if (this.#isStopping || this.#isRebuilding || !(await this.#isBehind())) return;
       await this.#fillBatch(undefined);
     }
   }

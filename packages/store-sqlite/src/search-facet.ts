@@ -14,8 +14,12 @@ import {
   type RankedRecord,
   type RecordSearch,
 } from "./search-query.ts";
+import { SessionFilter } from "./session-filter.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import { isWide, mostExamined } from "./wide-search.ts";
+
+/** So often a search is made again at most, because the index was emptied under it. */
+const mostAttempts = 5;
 
 /** So many of the best are taken through the filters at a time. */
 const passedAtOnce = 1024;
@@ -40,21 +44,36 @@ export class StoreSearch implements SearchFacet {
     const { signal } = query;
     this.#handle.life.begin(signal);
     if (scope.plan.clauses.length === 0) return;
-    const indexedTo = await this.#indexedTo(signal);
-    const narrow = await this.#withoutWideBeginnings(scope, signal);
-    const search = await this.#handle.read((connection) => prepareSearch(connection, query, narrow ?? scope), signal);
-    const isExact = narrow === null && indexedTo === Infinity;
-    const ranked = isExact
-      ? await this.#indexed(search, scope, signal)
-      : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, signal);
-    for (const each of ranked) {
+    const sessions = new SessionFilter(query, scope);
+    for (const each of await this.#ranked(query, scope)) {
       const hit = await this.#handle.read(
-        (connection) => hitOf(this.#handle.scene, connection, scope.plan, search.sessions, each),
+        (connection) => hitOf(this.#handle.scene, connection, scope.plan, sessions, each),
         signal,
       );
       if (hit !== null) yield hit;
       await othersTurn();
     }
+  }
+
+  /** The records that answer a query, best first. Asked again where the index was emptied meanwhile, to be made anew. */
+  async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
+    const { signal } = query;
+    for (let attempt = 1; ; attempt++) {
+      const changes = await this.#changes(signal);
+      const indexedTo = await this.#indexedTo(signal);
+      const narrow = await this.#withoutWideBeginnings(scope, signal);
+      const search = await this.#handle.read((connection) => prepareSearch(connection, query, narrow ?? scope), signal);
+      const isExact = narrow === null && indexedTo === Infinity;
+      const ranked = isExact
+        ? await this.#indexed(search, scope, signal)
+        : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, signal);
+      // Redactions count as changes too: whoever redacts without a pause does not keep a search from its answer.
+      if (attempt === mostAttempts || (await this.#changes(signal)) === changes) return ranked;
+    }
+  }
+
+  #changes(signal: AbortSignal | undefined): Promise<number> {
+    return this.#handle.read((connection) => this.#index.changes(connection), signal);
   }
 
   /** Up to which record the index is to be asked: infinite when everything is in it. Where it cannot be filled, that is told. */

@@ -1,6 +1,7 @@
 import type { SessionRecord } from "@throughline/core";
 import { searchIndexText, searchText, toolWord } from "@throughline/core/store-search";
 import type Database from "better-sqlite3";
+import { beginIndexAnew, deleteOldIndex } from "./index-anew.ts";
 import type { Connection } from "./open-connection.ts";
 import type { Session, SessionRow } from "./statements.ts";
 
@@ -87,6 +88,11 @@ export class SearchIndex {
     return rules === searchRules ? indexedTo : 0;
   }
 
+  /** Another number whenever something was taken out of the index, or all of it was. */
+  changes(connection: Connection): number {
+    return currentState(this.#statements(connection).state).changes;
+  }
+
   /** The next records of the log, taken apart; null when all are indexed. */
   nextBatch(connection: Connection): IndexBatch | null {
     const statements = this.#statements(connection);
@@ -132,14 +138,14 @@ export class SearchIndex {
   /** Takes out what a record said, before it is replaced. */
   forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
     const statements = this.#statements(connection);
-    this.#forget(statements, statements.ofRecord.all(owner.session, seq));
+    this.#forget(connection, statements, statements.ofRecord.all(owner.session, seq));
   }
 
   /** Takes out what the records of a session say from a seq on, before they are deleted. */
   forgetRecords(connection: Connection, session: SessionRow, fromSeq: number): void {
     const statements = this.#statements(connection);
     if (session.last_seq - fromSeq >= mostForgotten) this.clear(connection);
-    else this.#forget(statements, statements.ofSession.all(session.session, fromSeq, session.last_seq));
+    else this.#forget(connection, statements, statements.ofSession.all(session.session, fromSeq, session.last_seq));
   }
 
   /** After records were deleted: their numbers may be given again, to records that are not indexed. */
@@ -152,11 +158,25 @@ export class SearchIndex {
   /** Empties the index; it is filled again from the log. */
   clear(connection: Connection): void {
     const { clear, state, setState } = this.#statements(connection);
+    deleteOldIndex(connection);
     clear.run();
     setState.run(0, searchRules, currentState(state).changes + 1);
   }
 
-  #forget(statements: SearchStatements, rows: readonly IndexedRow[]): void {
+  /**
+   * The same at once, however large the index is: it is put aside, to be deleted by `deleteOldIndexSlice`. False while one
+   * that was put aside before is still there.
+   */
+  beginAnew(connection: Connection): boolean {
+    const { state, setState } = this.#statements(connection);
+    const { changes } = currentState(state);
+    if (!beginIndexAnew(connection)) return false;
+    setState.run(0, searchRules, changes + 1);
+    return true;
+  }
+
+  #forget(connection: Connection, statements: SearchStatements, rows: readonly IndexedRow[]): void {
+    deleteOldIndex(connection);
     const { indexed_to: indexedTo, rules, changes } = currentState(statements.state);
     for (const row of rows) {
       const document = row.record <= indexedTo ? documentOf(row) : null;
