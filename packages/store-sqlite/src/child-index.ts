@@ -34,7 +34,9 @@ export function clearChildrenSlice(statements: Statements): boolean {
     return false;
   }
   const afterRecord = Math.max(0, toRecord - sliceRows);
-  statements.takeOutChildren.run(afterRecord, toRecord);
+  // One by one: in one statement SQLite looks for every parent in every session.
+  for (const { session, parentId, seq } of statements.childrenIn.all(afterRecord, toRecord))
+    statements.takeOutChild.run(session, parentId, seq);
   statements.setChildrenEntered.run(afterRecord);
   return true;
 }

@@ -84,6 +84,8 @@ export class StoreSearch implements SearchFacet {
       (connection) => [this.#index.indexedTo(connection), this.#index.lag(connection)] as const,
       signal,
     );
+    // What could not be written was the index of children, which no search asks.
+    if (lag === 0) return Infinity;
     const why = reason.code === "ABORTED" ? "Another connection holds the database." : reason.message;
     const message = `${lag} records are not in the search index, which could not be written, and were read instead: ${why}`;
     this.#handle.tell(createFinding("SEARCH_INDEX_BEHIND", message, { path: this.#handle.scene.path }));

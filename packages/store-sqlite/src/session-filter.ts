@@ -66,7 +66,7 @@ export class SessionFilter {
         `WITH RECURSIVE sharer (session) AS (
            SELECT ?
            UNION
-           SELECT f.session FROM sharer JOIN store_sessions f ON f.origin = sharer.session AND f.origin_seq >= ?
+           SELECT f.session FROM sharer CROSS JOIN store_sessions f ON f.origin = sharer.session AND f.origin_seq >= ?
          ) SELECT s.* FROM sharer CROSS JOIN store_sessions s ON s.session = sharer.session WHERE ${sql} ORDER BY s.session LIMIT 1`,
       )
       .get(session, seq, ...values);
@@ -79,7 +79,7 @@ export class SessionFilter {
         `WITH RECURSIVE sharer (session, to_seq) AS (
            SELECT f.session, f.origin_seq FROM store_sessions f WHERE f.origin = ?
            UNION
-           SELECT f.session, min(sharer.to_seq, f.origin_seq) FROM sharer JOIN store_sessions f ON f.origin = sharer.session
+           SELECT f.session, min(sharer.to_seq, f.origin_seq) FROM sharer CROSS JOIN store_sessions f ON f.origin = sharer.session
          ) SELECT max(sharer.to_seq) FROM sharer CROSS JOIN store_sessions s ON s.session = sharer.session WHERE ${sql}`,
       )
       .pluck()

@@ -69,6 +69,12 @@ interface PayloadRefs {
   readonly sourcePayload: number | null;
 }
 
+interface ChildRow {
+  readonly session: Session;
+  readonly parentId: string;
+  readonly seq: number;
+}
+
 export interface KeyedAppendRow {
   readonly digest: Uint8Array;
   readonly number: number;
@@ -142,7 +148,8 @@ export interface Statements {
   /** The number that ends the next slice of records after one; null when there are none. */
   readonly endOfSlice: Statement<[afterRecord: number, rows: number], number | null>;
   readonly enterChildren: Statement<[afterRecord: number, toRecord: number]>;
-  readonly takeOutChildren: Statement<[afterRecord: number, toRecord: number]>;
+  readonly childrenIn: Statement<[afterRecord: number, toRecord: number], ChildRow>;
+  readonly takeOutChild: Statement<[Session, parentId: string, seq: number]>;
   readonly setChildrenEntered: Statement<[toRecord: number]>;
   readonly clearChildren: Statement<[]>;
   readonly newestRecord: Statement<[], number | null>;
@@ -277,8 +284,9 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   endOfSlice: "SELECT max(record) FROM (SELECT record FROM store_records WHERE record > ? ORDER BY record LIMIT ?)",
   enterChildren: `INSERT OR IGNORE INTO store_children (session, parent_id, seq)
     SELECT session, parent_id, seq FROM store_records WHERE record > ? AND record <= ? AND parent_id IS NOT NULL`,
-  takeOutChildren: `DELETE FROM store_children WHERE (session, parent_id, seq) IN
-    (SELECT session, parent_id, seq FROM store_records WHERE record > ? AND record <= ? AND parent_id IS NOT NULL)`,
+  childrenIn:
+    "SELECT session, parent_id AS parentId, seq FROM store_records WHERE record > ? AND record <= ? AND parent_id IS NOT NULL",
+  takeOutChild: "DELETE FROM store_children WHERE session = ? AND parent_id = ? AND seq = ?",
   setChildrenEntered: "UPDATE store_children_state SET entered_to = ? WHERE one = 1",
   clearChildren: "DELETE FROM store_children",
   newestRecord: "SELECT max(record) FROM store_records",

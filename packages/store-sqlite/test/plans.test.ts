@@ -31,6 +31,8 @@ const hot = [
   "deleteKeyed",
   "deleteRecords",
   "deleteSession",
+  "childrenIn",
+  "takeOutChild",
 ] as const satisfies readonly (keyof Statements)[];
 
 function planOf(database: Database.Database, sql: string, values: unknown): string[] {

@@ -3,7 +3,10 @@ import Database from "better-sqlite3";
 import type { Finding, SearchQuery, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createSqliteStore, type SqliteDriver } from "@throughline/store-sqlite";
+import { readSearchQuery } from "@throughline/core/store-search";
 import { describe, expect, it } from "vitest";
+import type { Connection } from "../src/open-connection.ts";
+import { SessionFilter } from "../src/session-filter.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
@@ -84,6 +87,39 @@ describe("a search of a large store", () => {
   }, 60_000);
 });
 
+describe("a search among many forks", () => {
+  it("goes from a session to its own forks only, however many others there are", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, searchFill: "on-demand", defaultDurability: "process" });
+    const ref = await createSession(store, "a");
+    await store.append(ref, [say("shared word")]);
+    await store.fork?.fork(ref, { ...ref, key: "agent:main:b" }, { sessionId: "b" });
+    await store.move(ref, { kind: "archive" });
+    const database = new Database(path, { readonly: true });
+    const asked: string[] = [];
+    const connection = {
+      database: {
+        prepare: (sql: string) => {
+          asked.push(sql);
+          return database.prepare(sql);
+        },
+      },
+    } as unknown as Connection;
+    const query = { text: "word", state: "active" } as const;
+    const filter = new SessionFilter(query, readSearchQuery(query));
+    expect(filter.shows(connection, 1, 1, false)).toBe(true);
+    expect(filter.shows(connection, 1, 2, false)).toBe(false);
+    expect(filter.shownBy(connection, 1, 1)?.session_id).toBe("b");
+    expect(asked).toHaveLength(3);
+    for (const sql of asked) {
+      const values = Array.from(sql.matchAll(/\?/g), () => 1);
+      const plan = database.prepare<unknown[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+      expect(plan.filter(({ detail }) => /^SCAN (s|f)\b/.test(detail)).map(({ detail }) => detail)).toEqual([]);
+    }
+    database.close();
+  });
+});
+
 describe("a search where nothing can be written", () => {
   const findingsOf = (): { readonly findings: Finding[]; onEvent(event: { readonly name: string }): void } => {
     const findings: Finding[] = [];
@@ -161,6 +197,22 @@ describe("a search where nothing can be written", () => {
     await using store = createSqliteStore({ path, driver, searchFill: "on-demand", onEvent });
     await expectAnswers(store);
     expect(findings[0]?.code).toBe("SEARCH_INDEX_BEHIND");
+  });
+
+  it("says nothing where only children are not entered, which no search asks for", async () => {
+    const path = join(testFolder(), "store.db");
+    await halfIndexed(path);
+    {
+      await using store = createSqliteStore({ path, searchFill: "on-demand" });
+      expect(await found(store, "late")).toHaveLength(3);
+    }
+    const stuck = new Database(path);
+    stuck.exec("UPDATE store_children_state SET entered_to = 0; BEGIN IMMEDIATE");
+    const { findings, onEvent } = findingsOf();
+    await using store = createSqliteStore({ path, searchFill: "on-demand", onEvent });
+    await expectAnswers(store);
+    expect(findings).toEqual([]);
+    stuck.close();
   });
 
   it("does not find what was redacted, and reads nothing twice", async () => {
