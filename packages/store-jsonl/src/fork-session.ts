@@ -57,7 +57,8 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
     parentSession,
   });
   // Beside what was set aside of the origin: it goes when that is redacted or purged.
-  const temporary = `${agent.folder.torn}/${origin.sessionId}.jsonl.fork-${nowMs}-${random.uint32().toString(36)}`;
+  const original = origin.fileName.replace(/\.jsonl\..*$/, ".jsonl");
+  const temporary = `${agent.folder.torn}/${original}.fork-${nowMs}-${random.uint32().toString(36)}`;
   const owner = { ref: targetRef, sessionId };
   const factsOf = (row: SessionRow): FileFacts | null => files.facts(agent.folder.session(agent.fileNameOf(row)));
   // While it is open no other file gets its number, so that the same number means the same file.
