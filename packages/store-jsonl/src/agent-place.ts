@@ -26,8 +26,8 @@ export class AgentPlace {
     const { agent, sessions, own } = this.#folder;
     if (this.#isRemote !== null) return this.#isRemote;
     if (files.facts(agent) === null) return false;
-    const present = [agent, sessions, own].filter((path) => files.facts(path) !== null);
-    return (this.#isRemote = present.some((path) => files.fileSystem(path) !== "local"));
+    const present = [sessions, own].filter((path) => files.facts(path) !== null);
+    return (this.#isRemote = [agent, ...present].some((path) => files.fileSystem(path) !== "local"));
   }
 
   /** Says what the kernel's locks cannot promise here. */
