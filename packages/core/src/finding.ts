@@ -48,6 +48,10 @@ const table = {
     remedy: "The session is listed from its transcript; set its entry fields again.",
   },
   FILE_UNREADABLE: { severity: "error", remedy: "Check the permissions of the file and run the command again." },
+  FOLDER_EXPOSED: {
+    severity: "warning",
+    remedy: "Take the access away from others: chmod 700 on the folder, as its owner.",
+  },
   FILE_SYSTEM_REMOTE: {
     severity: "warning",
     remedy: "Keep the store on a local disk: locks and the log are not safe across hosts; copy it there with a backup.",

@@ -59,11 +59,13 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
 }
 
 /**
- * Whether the agent has a folder here. No part of the way to it below the root may be a symbolic link.
+ * Whether the agent has a folder here. The root is no symbolic link, nor any part of the way from there.
  * @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION
  */
 export function agentFolderExists(files: Files, root: string, address: AgentAddress): boolean {
   let parent = root;
+  const atRoot = withFileErrors(root, () => files.facts(root));
+  if (atRoot !== null) assertFolder(root, atRoot.kind);
   for (const name of wayTo(address)) {
     const path = `${parent}/${name}`;
     const facts = withFileErrors(path, () => files.facts(path));
@@ -87,7 +89,7 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
   return true;
 }
 
-/** Makes what is missing of the agent's folders. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY */
+/** Makes what is missing of the agent's folders, and what is there of them private. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY */
 export function makeAgentFolder(files: Files, root: string, address: AgentAddress): void {
   agentFolderExists(files, root, address);
   flushFolders(files);
@@ -99,7 +101,10 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
   const way = wayTo(address).map((name) => (path = `${path}/${name}`));
   for (const each of [root, ...way, ...own]) {
     withFileErrors(each, () => {
-      if (files.facts(each) !== null) return;
+      const facts = files.facts(each);
+      // The root may be the user's own folder, with other things in it.
+      if (facts !== null && each !== root && !facts.isPrivate) makePrivate(files, each);
+      if (facts !== null) return;
       makeWithParents(files, each);
       flushFolder(files, each.slice(0, each.lastIndexOf("/")) || "/");
     });
@@ -119,6 +124,17 @@ export function remakeOwnFolder(files: Files, locks: string): void {
       assertFolder(each, files.facts(each)?.kind ?? "missing");
       flushFolder(files, each.slice(0, each.lastIndexOf("/")));
     });
+  }
+}
+
+/** Another program made it, as its umask would have it. */
+function makePrivate(files: Files, path: string): void {
+  try {
+    files.makePrivate(path);
+  } catch (error) {
+    // Another user's, whose business it is: `verify` says so, and what we put there is for us alone.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EPERM" && code !== "EROFS") throw error;
   }
 }
 

@@ -8,6 +8,10 @@ export interface FileFacts {
   readonly sizeBytes: number;
   readonly modifiedNs: bigint;
   readonly kind: "file" | "folder" | "other";
+  /** How many names it has: a second one may lie anywhere on the same file system. */
+  readonly names: number;
+  /** Nobody but its owner may look into it. */
+  readonly isPrivate: boolean;
 }
 
 /** Whether a file system is this computer's alone. */
@@ -42,6 +46,10 @@ export interface Files {
   flushFolder(path: string): void;
   /** Makes the folder with mode 0700 unless it exists. */
   makeFolder(path: string): void;
+  /** Takes a folder's access away from everybody but its owner. */
+  makePrivate(path: string): void;
+  /** What the kernel calls an open file by now, with no link in it; null where it does not tell. */
+  whereIs(handle: number): string | null;
   names(path: string): readonly string[];
   rename(from: string, to: string): void;
   remove(path: string): void;
@@ -135,6 +143,16 @@ export const nodeFiles: Files = {
     }
     fs.chmodSync(path, 0o700);
   },
+  makePrivate: (path) => fs.chmodSync(path, 0o700),
+  whereIs(handle) {
+    if (platform !== "linux") return null;
+    try {
+      return fs.readlinkSync(`/proc/self/fd/${handle}`);
+    } catch {
+      // Without /proc, as in some containers: then the folder is looked at.
+      return null;
+    }
+  },
   names: (path) => fs.readdirSync(path),
   rename: (from, to) => fs.renameSync(from, to),
   remove: (path) => fs.rmSync(path, { force: true }),
@@ -162,5 +180,8 @@ function factsFrom(stats: fs.BigIntStats): FileFacts {
     sizeBytes: Number(stats.size),
     modifiedNs: stats.mtimeNs,
     kind: stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other",
+    names: Number(stats.nlink),
+    // Windows has no such bits, and lists instead that are inherited from the user's folder.
+    isPrivate: platform === "win32" || (stats.mode & 0o077n) === 0n,
   };
 }

@@ -87,13 +87,12 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const found: FoundSession[] = [];
   let hasStrays = false;
   for (const name of names.toSorted()) {
-    if (
-      known.has(name) ||
-      ofLeft.has(name) ||
-      log.removed.has(name.slice(0, -".jsonl".length)) ||
-      files.facts(folder.session(name))?.kind !== "file"
-    )
-      continue;
+    if (known.has(name) || ofLeft.has(name) || log.removed.has(name.slice(0, -".jsonl".length))) continue;
+    const facts = files.facts(folder.session(name));
+    if (facts?.kind !== "file") continue;
+    // Another name of it may be anywhere. It is looked at again: that name may go, and nothing changes here.
+    hasStrays ||= facts.names > 1;
+    if (facts.names > 1) continue;
     const session = adopt(search, name, places, taken);
     hasStrays ||= session === null;
     if (session === null) continue;

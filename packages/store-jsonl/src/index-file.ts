@@ -55,6 +55,8 @@ export function openIndexFile(
 ): OpenedIndex {
   let database: nodeSqlite.DatabaseSync | null = null;
   try {
+    // A link on the way there is refused here: SQLite would follow it.
+    files.realPath(path.slice(0, path.lastIndexOf("/")));
     if (files.facts(path) === null) {
       if (!create) return "missing";
       // SQLite would make it readable for others. Its handle is closed before anybody can hold a lock on it.

@@ -3,6 +3,7 @@ import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
+import { containedFiles } from "./contained-files.ts";
 import { nodeFiles, type Files } from "./files.ts";
 import { kernelLocks, type LockPort } from "./lock-file.ts";
 import { createSessionLocks } from "./session-lock.ts";
@@ -46,14 +47,16 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
     ids = systemRecordIds,
     random = systemRandom,
     onEvent,
-    files = nodeFiles,
+    files: allFiles = nodeFiles,
     lockTimeoutMs = 10_000,
     derivedDelayMs = 1000,
     locks = kernelLocks,
     index = locks.isKernels,
   } = options;
+  const root = resolve(options.root);
+  const files = containedFiles(allFiles, root);
   return {
-    root: resolve(options.root),
+    root,
     files,
     locks: createSessionLocks({
       files,

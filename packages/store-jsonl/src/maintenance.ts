@@ -45,6 +45,7 @@ async function* verifyStore(
       yield* verifySession(scene, agent, row, full, signal);
     }
     yield* verifyFolder(scene, agent);
+    yield* verifyAccess(scene, agent);
   }
 }
 
@@ -143,8 +144,12 @@ function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Gen
   const known = agent.log.fileNames();
   for (const name of files.names(sessions).filter((one) => one.endsWith(".jsonl") && !known.has(one))) {
     const path = agent.folder.session(name);
-    if (files.facts(path)?.kind !== "file") {
+    const facts = files.facts(path);
+    if (facts?.kind !== "file") {
       yield createFinding("FILE_UNREADABLE", "A link or a folder stands where a transcript belongs.", { path });
+    } else if (facts.names > 1) {
+      const message = "The file has a second name, maybe elsewhere, and is not taken in; a copy of it would be.";
+      yield createFinding("FILE_UNREADABLE", message, { path });
     } else if (!isUnfinished(files, path)) {
       yield createFinding("SESSION_UNINDEXED", "A transcript that no session has yet; the next list takes it in.", {
         path,
@@ -154,6 +159,15 @@ function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Gen
   agent.view.entries();
   if (!agent.view.isReadable)
     yield createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object.", { path: sessionsJson });
+}
+
+/** Folders that are made private when they are written to, if that is possible. */
+function* verifyAccess({ context: { files } }: MaintenanceScene, { folder }: AgentSessions): Generator<Finding> {
+  for (const path of [folder.agent, folder.sessions, folder.own, folder.torn, folder.repaired]) {
+    const facts = files.facts(path);
+    if (facts !== null && !facts.isPrivate)
+      yield createFinding("FOLDER_EXPOSED", "Others than its owner may look into the folder.", { path });
+  }
 }
 
 async function* repairStore(

@@ -201,7 +201,11 @@ function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();
     // Before the other is let go of: when none can be opened, that one is of use again as soon as its file is back.
-    shared.file = inFolder(options, file.path, () => port.open(files, file.path));
+    shared.file = inFolder(options, file.path, () => {
+      // A link on the way there is refused here: SQLite would follow it.
+      withFileErrors(file.path, () => files.realPath(folderOf(file.path)));
+      return port.open(files, file.path);
+    });
     file.close();
   }
 }

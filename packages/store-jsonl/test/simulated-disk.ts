@@ -134,6 +134,8 @@ class Simulation implements SimulatedDisk {
         this.#call("remove", path);
         this.#rename("remove", [[path, null]]);
       },
+      makePrivate: () => undefined,
+      whereIs: (handle) => this.#at(handle).path,
       isWritable: () => true,
       realPath: (path) => path,
       fileSystem: () => "local",
@@ -318,5 +320,7 @@ function factsFrom(node: DiskNode): FileFacts {
     sizeBytes: node.content.length,
     modifiedNs: node.modified,
     kind: node.isFolder ? "folder" : "file",
+    names: 1,
+    isPrivate: true,
   };
 }
