@@ -185,7 +185,10 @@ export interface StoredRecord extends RecordHead {
 }
 
 export interface SourcedRecord extends StoredRecord {
-  /** The line it was imported as; for records of our own the JSON they are kept as. */
+  /**
+   * The line it was imported as; for records of our own the JSON they are kept as. Of another program's line that is too
+   * long to be read: the JSON of the record that stands for it; `bytes` says how long the line is.
+   */
   readonly source: RecordSource;
   /** True when the source's own JSON is the record: same id, parentId and fields. */
   readonly isSourceCanonical: boolean;

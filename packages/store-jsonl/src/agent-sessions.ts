@@ -255,6 +255,7 @@ export class AgentSessions {
         nowMs: () => clock.nowMs(),
         findings: this.#findings,
         warm: this.#warm,
+        maxLineBytes: this.#context.maxLineBytes,
         tornFolder: this.folder.torn,
       });
     this.#files.set(sessionId, file);

@@ -1,4 +1,4 @@
-import type { AppendResult, SessionHead, SessionRef } from "@throughline/core";
+import type { AppendResult, SessionHead, SessionRef, ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
 import { ownHeaderLine } from "./own-header.ts";
@@ -11,8 +11,12 @@ import {
   type StoreEnvelope,
   type WindowMark,
 } from "./stored-line.ts";
+import { maxOwnLineBytes } from "./transcript-lines.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import { appendedIn, type Transcript } from "./transcript.ts";
+
+/** More than waits to be written when another append is taken. */
+const waitingLength = 4 * 1024 * 1024;
 
 /** A session as it stands under its lock. */
 export interface HeldSession {
@@ -63,8 +67,9 @@ export function stageAppend(
       at: nowMs,
       ...(index === count - 1 ? ending : {}),
     };
-    return encodeStoredLine(item, envelope, codec, owner);
+    return withinOneText(index, () => encodeStoredLine(item, envelope, codec, owner));
   });
+  assertBatchLength(lines);
   file.repairTail(path, owner);
   const [first] = linked;
   // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
@@ -77,6 +82,40 @@ export function stageAppend(
     file.stage(path, owner, isNew ? `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n` : "", lines);
   }
   return { plan, lines };
+}
+
+/** What no string can hold could not be read again either. */
+function withinOneText(index: number, encode: () => EncodedLine): EncodedLine {
+  const refuse = (bytes: number | null, cause?: unknown): ThroughlineError =>
+    refused(
+      "RECORD_TOO_LARGE",
+      `Draft ${index} is longer as a line than ${maxOwnLineBytes} bytes.`,
+      { bytes, index },
+      cause,
+    );
+  try {
+    const encodedLine = encode();
+    const bytes = bytesOver(encodedLine.line);
+    if (bytes !== null) throw refuse(bytes);
+    return encodedLine;
+  } catch (error) {
+    // Joining texts throws a RangeError, making one of bytes an error with this code.
+    const isTooLong = error instanceof RangeError || (error as NodeJS.ErrnoException).code === "ERR_STRING_TOO_LONG";
+    throw isTooLong ? refuse(null, error) : error;
+  }
+}
+
+/** The length of a line that is too long; of any other it is not even counted. */
+function bytesOver(line: string): number | null {
+  const bytes = line.length * 3 < maxOwnLineBytes ? 0 : Buffer.byteLength(line);
+  return bytes < maxOwnLineBytes ? null : bytes;
+}
+
+/** All that is written at once is one text too, with what waits already. */
+function assertBatchLength(lines: readonly EncodedLine[]): void {
+  const length = lines.reduce((sum, { line }) => sum + line.length + 1, 0);
+  if (length > maxOwnLineBytes - waitingLength)
+    throw refused("BATCH_TOO_LARGE", `The lines of the append have ${length} characters.`, { length });
 }
 
 /** What an append amounts to by the file it is in: another program's line may have come before its own. */

@@ -132,6 +132,8 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
   }
 }
 
+const copyBytes = 1024 * 1024;
+
 /**
  * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name.
  */
@@ -146,7 +148,14 @@ export function cutTail(
   for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;
   const copy = files.open(keptAt, "create");
   try {
-    appendAll(files, copy, readRange(files, handle, span.from, span.to), 0, keptAt);
+    for (let from = span.from; from < span.to; from += copyBytes)
+      appendAll(
+        files,
+        copy,
+        readRange(files, handle, from, Math.min(span.to, from + copyBytes)),
+        from - span.from,
+        keptAt,
+      );
     files.flushNow(copy);
   } finally {
     files.close(copy);

@@ -1,6 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { throughlineKind, type SessionHead } from "@throughline/core";
+import { throughlineKind, type SessionHead, type ThroughlineError } from "@throughline/core";
 import { quote, refused, serializeRecord, type LinkedRecord } from "@throughline/core/store";
 import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import type { HeldSession } from "./append-records.ts";
@@ -44,6 +44,7 @@ export async function copyForFork(context: StoreContext, copy: ForkCopy): Promis
         sizeBytes += bytes.length;
       };
       write([header]);
+      for (const seq of from.transcript.overlong) if (seq <= toSeq) throw damagedError(from, seq);
       for (let seq = 1; seq <= toSeq;) {
         const bytes = readChunk(files, source, from.transcript, seq, toSeq);
         write(bytes.map((line, index) => forkedLine(context, copy, seq + index, line)));
@@ -91,13 +92,7 @@ function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: U
   const { envelope, actualCrc } = head as Partial<Pick<StoredLine, "envelope" | "actualCrc">>;
   const { record, source, isSourceCanonical } = content();
   const isDamaged = envelope === undefined ? isUnreadable(record) : head.crc !== null && head.crc !== actualCrc?.();
-  if (isDamaged)
-    throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(from.path)} is damaged.`, {
-      path: from.path,
-      seq,
-      recordId: head.id,
-      byteOffset: from.transcript.startOf(seq),
-    });
+  if (isDamaged) throw damagedError(from, seq, head.id);
   const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
   const { side, tsMs, storedAtMs } = head;
   const item: LinkedRecord = { record, text, side, tsMs, source, isSourceCanonical };
@@ -105,6 +100,12 @@ function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: U
   return encodeStoredLine(item, { ...at, ...envelopeOfFork(envelope, seq) }, context.codec, owner, {
     keepsHeader: false,
   }).line;
+}
+
+function damagedError({ path, transcript }: HeldSession, seq: number, id?: string): ThroughlineError {
+  const recordId = id ?? transcript.meanings.get(seq)?.id;
+  const details = { path, seq, recordId, byteOffset: transcript.startOf(seq) };
+  return refused("STORE_CORRUPT", `Record ${seq} of ${quote(path)} is damaged.`, details);
 }
 
 /** A line of ours whose text is whole needs no parsing. */

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder } from "@throughline/core/store";
+import { createPayloadCoder, defaultStoreLimits } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { nodeFiles, type Files } from "./files.ts";
@@ -72,6 +72,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
     ids,
     random,
     limits,
+    maxLineBytes: Math.max(limits.recordBytes, defaultStoreLimits.recordBytes),
     writesSessionsJson: options.sessionsJson ?? null,
     emit(event) {
       try {

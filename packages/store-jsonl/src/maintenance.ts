@@ -12,6 +12,8 @@ import type { StoreContext } from "./store-context.ts";
 import { ParentSurvey, surveyLines, type SurveyTarget } from "./transcript-survey.ts";
 import { backupStore } from "./backup-store.ts";
 
+const copyBytes = 1024 * 1024;
+
 export interface MaintenanceScene {
   readonly context: StoreContext;
   /** Every agent of every namespace. */
@@ -294,7 +296,9 @@ function* removedBytes({ files }: StoreContext, path: string, changes: readonly 
   const handle = openIfThere(files, path);
   if (handle === null) throw refused("STORE_CORRUPT", `The transcript ${quote(path)} is gone.`, { path });
   try {
-    for (const { byteOffset, sizeBytes } of changes) yield readRange(files, handle, byteOffset, byteOffset + sizeBytes);
+    for (const { byteOffset, sizeBytes } of changes)
+      for (let from = byteOffset, end = byteOffset + sizeBytes; from < end; from += copyBytes)
+        yield readRange(files, handle, from, Math.min(end, from + copyBytes));
   } finally {
     files.close(handle);
   }
@@ -316,7 +320,7 @@ function writeWhole({ files }: StoreContext, path: string, parts: Iterable<Uint8
 }
 
 function targetOf(
-  { files, codec }: StoreContext,
+  { files, codec, maxLineBytes }: StoreContext,
   agent: AgentSessions,
   row: SessionRow,
   path: string,
@@ -324,5 +328,5 @@ function targetOf(
   signal: AbortSignal | undefined,
 ): SurveyTarget {
   const owner = { ref: { ...agent.address, key: row.key }, sessionId: row.sessionId };
-  return { files, path, owner, codec, isFull, signal };
+  return { files, path, owner, codec, maxLineBytes, isFull, signal };
 }

@@ -4,6 +4,7 @@ import type { HeldSession } from "./append-records.ts";
 import { ownLine } from "./own-line.ts";
 import type { Page, PageBounds } from "./read-pages.ts";
 import { decodeStoredLine, type StoredLine } from "./stored-line.ts";
+import { wholeIfOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** Where the line of a record begins that nobody knows the place of but who read the one before it. */
@@ -29,7 +30,7 @@ export function readForward<Payload extends ReadPayload>(
 ): Page<Payload> | null {
   const from = placeOf(transcript, cursor, seq);
   if (from === null) return null;
-  const { codec, owner } = transcript.options;
+  const { codec, owner, maxLineBytes } = transcript.options;
   // Those whose places are known were decoded a moment ago.
   const leftHere = Math.min(bounds.left, bounds.beforeSeq - seq, transcript.firstSeq - seq);
   const mostRecords = Math.min(bounds.pageRecords, leftHere);
@@ -37,7 +38,7 @@ export function readForward<Payload extends ReadPayload>(
   let position = from;
   let byteOffset = position;
   let pageBytes = 0;
-  const splitter = createLineSplitter({ byteOffset, maxLineBytes: Number.MAX_SAFE_INTEGER });
+  const splitter = createLineSplitter({ byteOffset, maxLineBytes });
   const page = (): Page<Payload> | null => {
     const next = seq + records.length;
     const span = { fromSeq: seq, toSeq: next - 1 };
@@ -48,9 +49,10 @@ export function readForward<Payload extends ReadPayload>(
     const bytes = file.readBytes(path, position, Math.min(position + stepBytes, transcript.endBytes));
     if (bytes.length === 0) break;
     position += bytes.length;
-    for (const line of splitter.push(bytes)) {
+    for (const found of splitter.push(bytes)) {
       if (records.length >= mostRecords || pageBytes >= bounds.pageBytes) return page();
-      const read = ownLine(line.bytes);
+      const line = wholeIfOurs((at, to) => file.readBytes(path, at, to), found);
+      const read = line.bytes.length === line.sizeBytes ? ownLine(line.bytes) : null;
       if (line.byteOffset === 0 && read?.envelope.seq === 0) continue;
       if (read?.envelope.seq !== seq + records.length) return null;
       const own = decodeStoredLine(read, codec, owner);

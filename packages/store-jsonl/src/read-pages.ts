@@ -7,6 +7,7 @@ import type {
   SourcedRecord,
   StoredRecord,
 } from "@throughline/core";
+import { serializeRecord } from "@throughline/core/store";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
@@ -14,7 +15,11 @@ import { ownLine } from "./own-line.ts";
 import { readForward, type PageCursor } from "./read-forward.ts";
 import type { SessionRow } from "./session-row.ts";
 import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
+import type { TranscriptFile } from "./transcript-file.ts";
+import { isLongLineOurs } from "./transcript-lines.ts";
 import { foreignHead, type Transcript } from "./transcript.ts";
+
+const lineFeed = 0x0a;
 
 interface PageSpan {
   readonly fromSeq: number;
@@ -92,7 +97,7 @@ function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): Page
   return { fromSeq: Math.min(seq, last), toSeq: Math.max(seq, last) };
 }
 
-/** The records of a span, in ascending order; those that were not just decoded are read with one read. */
+/** The records of a span, in ascending order; those that were not just decoded are read with one read, but for long ones. */
 function readSpan<Payload extends ReadPayload>(
   { file, transcript }: HeldSession,
   { fromSeq, toSeq }: PageSpan,
@@ -104,18 +109,57 @@ function readSpan<Payload extends ReadPayload>(
     if (own === null) break;
     records.push(recordOf(seq, own, own.payload, payload));
   }
-  const nextSeq = fromSeq + records.length;
-  if (nextSeq > toSeq) return records;
-  const bytes = file.readBytes(transcript.options.path, transcript.startOf(nextSeq), transcript.startOf(toSeq + 1));
+  for (let seq = fromSeq + records.length; seq <= toSeq;) {
+    const long = isLong(transcript, seq) ? readLong(file, transcript, seq) : null;
+    if (long !== null) {
+      records.push(recordOf(seq++, long.head, long.content, payload));
+      continue;
+    }
+    let end = seq + 1;
+    while (end <= toSeq && !isLong(transcript, end)) end++;
+    for (const line of readLines(file, transcript, seq, end)) {
+      const { head, content } = readLine(transcript, seq, line);
+      records.push(recordOf(seq++, head, content, payload));
+    }
+  }
+  return records;
+}
+
+/** The lines of the records from one to before another, with one read. */
+function readLines(file: TranscriptFile, transcript: Transcript, seq: number, end: number): readonly Uint8Array[] {
+  const bytes = file.readBytes(transcript.options.path, transcript.startOf(seq), transcript.startOf(end));
   const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
   const lines = splitter.push(bytes);
   const rest = splitter.end();
   if (rest !== null) lines.push(rest);
-  for (const [index, line] of lines.entries()) {
-    const { head, content } = readLine(transcript, nextSeq + index, line.bytes);
-    records.push(recordOf(nextSeq + index, head, content, payload));
+  return lines.map((line) => line.bytes);
+}
+
+function isLong(transcript: Transcript, seq: number): boolean {
+  return lineSize(transcript, seq) > transcript.options.maxLineBytes;
+}
+
+/**
+ * A record whose line is longer than any other program's that is read; null when it is ours, and read as any other.
+ * Another's is told of by the record that stands for it, and no more of it is read than that takes.
+ */
+function readLong(file: TranscriptFile, transcript: Transcript, seq: number): ReadLine | null {
+  const { path } = transcript.options;
+  const [from, next] = [transcript.startOf(seq), transcript.startOf(seq + 1)];
+  const isTerminated = file.readBytes(path, next - 1, next)[0] === lineFeed;
+  const sizeBytes = next - from - (isTerminated ? 1 : 0);
+  const meaning = transcript.meanings.get(seq);
+  if (meaning !== undefined && transcript.overlong.has(seq)) {
+    const record = structuredClone(meaning);
+    return {
+      head: foreignHead(record, sizeBytes),
+      content: () => ({ record, source: serializeRecord(record), isSourceCanonical: true }),
+    };
   }
-  return records;
+  // Of a transcript that was read from its end on nobody has looked at this line yet.
+  if (transcript.base !== null && !isLongLineOurs((at, to) => file.readBytes(path, at, to), from, from + sizeBytes))
+    throw new NeedsWholeTranscript();
+  return null;
 }
 
 /** Where a page with these options begins. */
@@ -145,12 +189,13 @@ function recordOf<Payload extends ReadPayload>(
 /** What another program's line stands for depends on the lines before it, and those were not read. */
 class NeedsWholeTranscript extends Error {}
 
+interface ReadLine {
+  readonly head: LineHead;
+  readonly content: () => LinePayload;
+}
+
 /** One line of the file as the record it stands for. */
-export function readLine(
-  transcript: Transcript,
-  seq: number,
-  bytes: Uint8Array,
-): { readonly head: LineHead; readonly content: () => LinePayload } {
+export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {
   const line = ownLine(bytes);
   const { codec, owner } = transcript.options;
   const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);

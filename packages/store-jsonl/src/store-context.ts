@@ -15,6 +15,8 @@ export interface StoreContext {
   /** How long what is derived may lag behind. */
   readonly derivedDelayMs: number;
   readonly limits: StoreLimits;
+  /** Lines of other programs that are longer are kept and not read: the largest record, as it is or by default. */
+  readonly maxLineBytes: number;
   readonly keepsIndex: boolean;
   /** Null: while there are not too many sessions. */
   readonly writesSessionsJson: boolean | null;

@@ -3,6 +3,7 @@ import type { SessionHead } from "@throughline/core";
 import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { isLongLineOurs } from "./transcript-lines.ts";
 import type { StoreEnvelope, WindowMark } from "./stored-line.ts";
 
 /** A place in a transcript and what everything before it adds up to: reading can begin there. */
@@ -31,6 +32,8 @@ const firstChunkBytes = 256 * 1024;
 const maxChunkBytes = 8 * 1024 * 1024;
 /** So far back a mark is looked for; a window that long takes as long to read as the rest. */
 const maxSearchBytes = 64 * 1024 * 1024;
+/** Before a longer line is read as a whole it is looked at whether it is ours. */
+const longBytes = 16 * 1024 * 1024;
 const markText = Buffer.from('"mark":{');
 const lineFeed = 0x0a;
 
@@ -97,7 +100,10 @@ export function lineStartsBefore(
   }
   const first = starts.at(-1);
   if (starts.length < count || first === undefined) return null;
-  const line = readRange(files, handle, first, starts.at(-2) ?? beforeBytes);
+  const end = starts.at(-2) ?? beforeBytes;
+  const read = (at: number, to: number): Uint8Array => readRange(files, handle, at, to);
+  if (end - first > longBytes && !isLongLineOurs(read, first, end - 1)) return null;
+  const line = read(first, end);
   return envelopeOf(line.subarray(0, -1))?.seq === beforeSeq - count ? starts.toReversed() : null;
 }
 

@@ -1,6 +1,6 @@
 import { createFinding, ThroughlineError, type AppendedRecord, type SessionHead } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { createLineSplitter } from "@throughline/openclaw-format";
+import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import { EndAnchor } from "./end-anchor.ts";
 import {
   afterCommit,
@@ -16,6 +16,7 @@ import type { FileFacts, Files } from "./files.ts";
 import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import { checkIndexed, findMark, lineStartsBefore, minTailBytes, type TranscriptBase } from "./transcript-base.ts";
+import { wholeIfOurs } from "./transcript-lines.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
 import type { TranscriptFindings } from "./transcript-findings.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -27,6 +28,8 @@ export interface TranscriptFileOptions {
   readonly findings: TranscriptFindings;
   /** The lines decoded last, of whichever of those files it was. */
   readonly warm: WarmLines;
+  /** Longer lines of other programs are kept and not read. */
+  readonly maxLineBytes: number;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
 }
@@ -345,10 +348,11 @@ export class TranscriptFile {
   }
 
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
-    const { codec, nowMs, warm } = this.#options;
+    const { codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
     const base = isMixed ? null : this.#baseOf(open, facts, look);
-    const transcript = new Transcript({ owner, codec, path, warm, nowMs: nowMs(), isMixed }, savedHead, base);
+    const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
+    const transcript = new Transcript(options, savedHead, base);
     if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
     this.#transcript = transcript;
     return transcript;
@@ -364,8 +368,10 @@ export class TranscriptFile {
 
   /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
   #scan(open: OpenFile, facts: FileFacts, transcript: Transcript): boolean {
-    const { files } = this.#options;
-    const splitter = createLineSplitter({ byteOffset: transcript.endBytes });
+    const { files, maxLineBytes } = this.#options;
+    const splitter = createLineSplitter({ byteOffset: transcript.endBytes, maxLineBytes });
+    const whole = (line: SplitLine): SplitLine =>
+      wholeIfOurs((from, to) => readRange(files, open.handle, from, to), line);
     const chunk = Buffer.allocUnsafe(Math.min(scanChunkBytes, Math.max(1, facts.sizeBytes - transcript.endBytes)));
     let position = transcript.endBytes;
     transcript.beginScan();
@@ -373,12 +379,12 @@ export class TranscriptFile {
       const wanted = chunk.subarray(0, Math.min(chunk.length, facts.sizeBytes - position));
       const count = files.read(open.handle, wanted, position);
       if (count === 0) break;
-      transcript.feed(splitter.push(wanted.subarray(0, count)));
+      transcript.feed(splitter.push(wanted.subarray(0, count)).map(whole));
       if (transcript.needsReader) return false;
       position += count;
     }
     const last = splitter.end();
-    if (last !== null) transcript.feed([last]);
+    if (last !== null) transcript.feed([whole(last)]);
     if (transcript.needsReader) return false;
     transcript.finishScan(position);
     this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);

@@ -16,6 +16,7 @@ import {
 } from "@throughline/openclaw-format";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { readOwnRow, wholeIfOurs } from "./transcript-lines.ts";
 import { decodeStoredLine, type LineCodec, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
 
 export interface SurveyTarget {
@@ -23,6 +24,8 @@ export interface SurveyTarget {
   readonly path: string;
   readonly owner: LineOwner;
   readonly codec: LineCodec;
+  /** Longer lines of other programs are kept and not read. */
+  readonly maxLineBytes: number;
   /** Also decode what is coded. */
   readonly isFull: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -54,23 +57,25 @@ export async function* surveyLines(
   const { files, path, owner } = target;
   const handle = openIfThere(files, path);
   if (handle === null) return;
-  const reader = createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId });
+  const { maxLineBytes } = target;
+  const reader = createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId, maxLineBytes });
+  const read = (from: number, to: number): Uint8Array => withFileErrors(path, () => readRange(files, handle, from, to));
   let said = 0;
   const sayNew = (): void => {
     for (const finding of reader.findings.slice(said)) if (isMeant(finding, target)) say(finding);
     said = reader.findings.length;
   };
   try {
-    const splitter = createLineSplitter();
+    const splitter = createLineSplitter({ maxLineBytes });
     let line = 0;
     const take = (split: SplitLine): SurveyedLine => {
-      const surveyed = survey(target, reader, split, ++line, say);
+      const surveyed = survey(target, reader, wholeIfOurs(read, split), ++line, say);
       sayNew();
       return surveyed;
     };
     for (let position = 0; ;) {
       target.signal?.throwIfAborted();
-      const bytes = withFileErrors(path, () => readRange(files, handle, position, position + chunkBytes));
+      const bytes = read(position, position + chunkBytes);
       if (bytes.length === 0) break;
       for (const split of splitter.push(bytes)) yield take(split);
       position += bytes.length;
@@ -96,17 +101,22 @@ function survey(
   const source = decodeLine(bytes);
   const clean = cleanText(source);
   const detached = detachEnvelope(clean);
-  const read = reader.push(source, { line, byteOffset, sizeBytes, isTerminated });
+  const envelope = detached.envelope as StoreEnvelope | null;
+  const own =
+    envelope !== null && envelope.seq > 0 && typeof source === "string"
+      ? decodeStoredLine({ text: detached.text, envelope, isAscii: false }, codec, owner)
+      : null;
+  const place = { line, byteOffset, isTerminated };
+  const read =
+    own !== null && clean === source
+      ? readOwnRow(reader, detached.text, { ...place, envelope })
+      : reader.push(source, { ...place, sizeBytes });
   const report = (code: FindingCode, message: string): void =>
     say(createFinding(code, message, { path, key: owner.ref.key, line, byteOffset, recordId: read.record.id }));
   if (bytes.at(-1) === 0x0d) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
-  const envelope = detached.envelope as StoreEnvelope | null;
-  if (envelope !== null && envelope.seq > 0 && typeof source === "string") {
-    const stored = decodeStoredLine({ text: detached.text, envelope, isAscii: false }, codec, owner);
-    if (stored?.crc != null && stored.crc !== stored.actualCrc())
-      report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
-    else if (isFull) stored?.payload();
-  }
+  if (own?.crc != null && own.crc !== own.actualCrc())
+    report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
+  else if (isFull) own?.payload();
   const { text } = detached;
   return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
 }

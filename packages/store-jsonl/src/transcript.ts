@@ -24,6 +24,7 @@ import {
 } from "./stored-line.ts";
 import { fileError } from "./file-work.ts";
 import { ownLine } from "./own-line.ts";
+import { readOwnRow } from "./transcript-lines.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
@@ -47,6 +48,8 @@ export interface TranscriptOptions {
   /** The clock when the scan began: what other programs claim is measured against it. */
   readonly nowMs: number;
   readonly warm: WarmLines;
+  /** Longer lines of other programs are kept and not read. */
+  readonly maxLineBytes: number;
   /** Follow every line with the reader of foreign transcripts; needed once another program has written. */
   readonly isMixed: boolean;
 }
@@ -73,6 +76,8 @@ export class Transcript {
   readonly seqById: Map<string, number> = new Map();
   /** What lines of other programs stand for, where that is not their own JSON. */
   readonly meanings: Map<number, SessionRecord> = new Map();
+  /** Of those, lines that are too long to be read. */
+  readonly overlong: Set<number> = new Set();
   readonly remembered: RememberedAppends = new RememberedAppends();
   readonly findings: Finding[] = [];
   patches: EntryPatch[] = [];
@@ -178,7 +183,8 @@ export class Transcript {
   }
 
   #feedLine(split: SplitLine): void {
-    const line = ownLine(split.bytes);
+    const isWhole = split.bytes.length === split.sizeBytes;
+    const line = isWhole ? ownLine(split.bytes) : null;
     this.#lineCount++;
     if (line?.envelope.seq === 0 && this.#lineCount === 1 && this.base === null) {
       this.isHeaderOurs = true;
@@ -188,7 +194,7 @@ export class Transcript {
     }
     const { codec, owner } = this.options;
     const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
-    if (own === null && !split.isTerminated && !isCompleteJson(decodeLine(split.bytes)))
+    if (own === null && !split.isTerminated && !(isWhole && isCompleteJson(decodeLine(split.bytes))))
       return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
     if (own !== null && line !== null) this.#feedOwn(own, split, line.text);
     else this.#feedForeign(split);
@@ -223,6 +229,7 @@ export class Transcript {
     const { record, side, tsMs, isSourceCanonical } = read;
     this.#count({ id: record.id, type: record.type, side }, byteOffset);
     if (record.type === "leaf") this.head = { ...this.head, headId: read.headId };
+    if (split.bytes.length < split.sizeBytes) this.overlong.add(this.head.lastSeq);
     if (!isSourceCanonical) this.meanings.set(this.head.lastSeq, record);
     this.updatedAtMs = nextUpdatedAtMs(this.updatedAtMs, tsMs ?? undefined, this.options.nowMs).updatedAtMs;
     this.endBytes = endOf(split);
@@ -255,7 +262,7 @@ export class Transcript {
   }
 
   #applyOwn({ stored, text, byteOffset, line }: WrittenLine): AppendedRecord {
-    if (this.options.isMixed) this.#readerNow().push(text, { line, byteOffset, envelope: null });
+    if (this.options.isMixed) readOwnRow(this.#readerNow(), text, { line, byteOffset, envelope: null });
     this.#count(stored, byteOffset);
     const { id, parentId, side, tsMs, storedAtMs } = stored;
     return { seq: this.head.lastSeq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
@@ -303,8 +310,8 @@ export class Transcript {
   }
 
   #readerNow(): TranscriptReader {
-    const { path, owner } = this.options;
-    this.#reader ??= createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId });
+    const { path, owner, maxLineBytes } = this.options;
+    this.#reader ??= createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId, maxLineBytes });
     return this.#reader;
   }
 
