@@ -57,7 +57,11 @@ export interface SearchFacet {
   rebuild?(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
-/** Follows a session from a seq on: every record once, in order, until the signal. */
+/**
+ * Follows a session from a seq on: every record once, in order, until the signal. Only where another program took records
+ * away that were given does seq go back: the store tells of it in a finding, RECORD_MISSING, and what stands in their place
+ * is given from there on.
+ */
 export interface WatchFacet {
   watch(
     ref: SessionRef,

@@ -83,10 +83,7 @@ function envelopeText(envelope: LineEnvelope): string {
   const text = JSON.stringify(envelope);
   // Every line that is written comes by here, and hardly one holds any of it.
   if (!needsEscapes.test(text)) return text;
-  return text
-    .replaceAll("\u2028", "\\u2028")
-    .replaceAll("\u2029", "\\u2029")
-    .replaceAll(marker, escapedMarker);
+  return text.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029").replaceAll(marker, escapedMarker);
 }
 
 const count = "(0|[1-9]\\d{0,14})";

@@ -66,7 +66,11 @@ class JsonlStore implements core.SessionStore {
     this.maintenance = createMaintenance({ context: this.#context, agents, begin });
     this.watch = {
       watch: (ref, how) =>
-        watchSession({ agent: this.#agent(ref), limits, followers: this.#followers, begin }, ref, how),
+        watchSession(
+          { agent: this.#agent(ref), limits, followers: this.#followers, begin, emit: this.#context.emit },
+          ref,
+          how,
+        ),
     };
   }
 

@@ -1,12 +1,23 @@
-import { ThroughlineError, type RecordPage, type SessionRef, type StoreLimits } from "@throughline/core";
+import {
+  createFinding,
+  ThroughlineError,
+  type Finding,
+  type RecordPage,
+  type SessionEvent,
+  type SessionRef,
+  type StoreLimits,
+} from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
+import type { HeldSession } from "./append-records.ts";
+import { GivenRecords } from "./given-records.ts";
 import type { PageCursor } from "./read-forward.ts";
 import { readPage, type Page } from "./read-pages.ts";
 
 export interface WatchScene {
   readonly agent: AgentSessions;
+  emit(event: SessionEvent): void;
   readonly limits: StoreLimits;
   /** Who wants to know of every append of this handle. */
   readonly followers: Set<() => void>;
@@ -19,7 +30,7 @@ const pollMs = 25;
 
 /**
  * Follows a session, whoever writes to it. What is read is always whole appends: a line or a batch whose end is not
- * there yet is met again at the next look.
+ * there yet is met again at the next look. Where another program cut the file, what stands behind the cut now is given.
  */
 export async function* watchSession(
   scene: WatchScene,
@@ -37,12 +48,25 @@ export async function* watchSession(
   followers.add(notify);
   signal.addEventListener("abort", notify, { once: true });
   let cursor: PageCursor | null = null;
+  const given = new GivenRecords();
   try {
+    const first = agent.hold(row);
+    if (first !== null) given.begin(first, afterSeq);
     for (let seq = Math.max(0, afterSeq) + 1; !signal.aborted;) {
       scene.begin();
       // By its id: the key may have another session by now. One that is purged has nothing more to tell.
       row = agent.locateId(sessionId);
       if (row === null) throw sessionNotFound(ref);
+      const now = row;
+      const held = agent.hold(now);
+      const whole = (): HeldSession | null => agent.hold(now, true);
+      const cutAfter = held === null ? null : given.cutAfter(held, seq, whole);
+      if (cutAfter !== null) {
+        const finding = cutFinding(agent.folder.session(now.fileName), ref, cutAfter, seq);
+        scene.emit({ name: "finding", ref, finding });
+        seq = cutAfter + 1;
+        cursor = null;
+      }
       const bounds = {
         afterSeq: seq - 1,
         beforeSeq: Infinity,
@@ -53,6 +77,7 @@ export async function* watchSession(
       } as const;
       const page: Page<"record"> | null = readPage(agent, row, seq, bounds, "record", cursor);
       if (page !== null) {
+        given.give(page.records);
         seq = page.span.toSeq + 1;
         ({ cursor } = page);
         yield { records: page.records, lastSeq: page.lastSeq };
@@ -65,6 +90,11 @@ export async function* watchSession(
     followers.delete(notify);
     signal.removeEventListener("abort", notify);
   }
+}
+
+function cutFinding(path: string, { key }: SessionRef, keptSeq: number, nextSeq: number): Finding {
+  const message = `Records ${keptSeq + 1} to ${nextSeq - 1} are gone or others; watching goes on with what is there now.`;
+  return createFinding("RECORD_MISSING", message, { path, key });
 }
 
 async function pause(signal: AbortSignal): Promise<void> {

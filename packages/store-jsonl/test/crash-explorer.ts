@@ -101,7 +101,7 @@ function withoutOpenclawLocks(files: Files): Files {
     write: (handle, bytes) => (handles.has(handle) ? bytes.length : files.write(handle, bytes)),
     factsOf: (handle) =>
       handles.has(handle)
-        ? { identity: `lock:${handle}`, sizeBytes: 0, modifiedNs: 0n, kind: "file" }
+        ? { identity: `lock:${handle}`, sizeBytes: 0, modifiedNs: 0n, kind: "file", names: 1, isPrivate: true }
         : files.factsOf(handle),
     facts: (path) => (isLock(path) ? null : files.facts(path)),
   };

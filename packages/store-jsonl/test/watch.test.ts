@@ -75,6 +75,47 @@ describe("watching a session", () => {
     await store.close();
   });
 
+  it.for([0, 4, 9])(
+    "tells of records that another program cut off, and misses none that is appended after that, from seq %d on",
+    async (afterSeq) => {
+      const root = newFolder();
+      const writer = await storeWithSession(root, { sessionsJson: false });
+      const sizes: number[] = [];
+      for (const text of ["m1", "m2", "m3", "m4", "m5"]) {
+        await writer.append(mainRef, [userDraft(text)]);
+        sizes.push(readFileSync(transcriptOf(root)).length);
+      }
+      const events: SessionEvent[] = [];
+      const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
+      const controller = new AbortController();
+      const seen: string[] = [];
+      const following = (async (): Promise<void> => {
+        for await (const { records } of store.watch!.watch(mainRef, { afterSeq, signal: controller.signal }))
+          for (const { seq, record } of records)
+            seen.push(`${seq} ${(record["message"] as { content: string }).content}`);
+      })();
+      const until = async (text: string): Promise<void> => {
+        for (let waited = 0; !seen.includes(text) && waited < 500; waited++)
+          await new Promise((resolve) => setTimeout(resolve, 10));
+      };
+      if (afterSeq < 5) await until("5 m5");
+      else await new Promise((resolve) => setTimeout(resolve, 100));
+      // In one turn of the loop: the watch sees the file when it is longer than before.
+      truncateSync(transcriptOf(root), sizes[2]);
+      await writer.append(mainRef, ["n1", "n2", "n3", "n4"].map(userDraft));
+      await until("7 n4");
+      await writer.append(mainRef, [userDraft("n5")]);
+      await until("8 n5");
+      controller.abort();
+      await following;
+      const before = ["1 m1", "2 m2", "3 m3", "4 m4", "5 m5"].slice(afterSeq);
+      expect(seen).toEqual([...before, "4 n1", "5 n2", "6 n3", "7 n4", "8 n5"]);
+      expect(findingCodesOf(events)).toEqual(["RECORD_MISSING"]);
+      await writer.close();
+      await store.close();
+    },
+  );
+
   it("ends when its store is closed", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });

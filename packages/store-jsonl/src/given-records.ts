@@ -1,0 +1,55 @@
+import { crc32 } from "node:zlib";
+import type { HeldSession } from "./append-records.ts";
+import type { Transcript } from "./transcript.ts";
+
+/**
+ * What a watch has given or passed over, to tell a transcript that grew from one that another program cut: four bytes a
+ * record, and one comparison a look while the image of the file is the same.
+ */
+export class GivenRecords {
+  /** Of the id of each record, by seq; of those that lie before what was read of the file nothing is known. */
+  readonly #digests: number[] = [];
+  #image: Transcript | null = null;
+
+  /** Before anything is given: the records up to a seq are passed over. */
+  begin({ transcript }: HeldSession, afterSeq: number): void {
+    this.#image = transcript;
+    for (const [id, seq] of transcript.seqById) if (seq <= afterSeq) this.#digests[seq] = digestOf(id);
+  }
+
+  give(records: readonly { readonly seq: number; readonly id: string }[]): void {
+    for (const { seq, id } of records) this.#digests[seq] = digestOf(id);
+  }
+
+  /**
+   * The last seq up to which the session is what it was; null when nothing that was given is gone. `whole`: the session
+   * with every record of it, asked for only when the image of the file was made anew.
+   */
+  cutAfter({ transcript }: HeldSession, nextSeq: number, whole: () => HeldSession | null): number | null {
+    if (transcript === this.#image) return null;
+    this.#image = transcript;
+    const last = Math.min(nextSeq, this.#digests.length) - 1;
+    if (transcript.head.lastSeq >= last && this.#isSame(transcript, last)) return null;
+    const now = whole()?.transcript;
+    if (now === undefined) return null;
+    this.#image = now;
+    if (now.head.lastSeq >= last && this.#isSame(now, last)) return null;
+    const ids = new Map([...now.seqById].map(([id, seq]) => [seq, digestOf(id)]));
+    let kept = Math.min(last, now.head.lastSeq);
+    while (kept > 0 && this.#digests[kept] !== undefined && this.#digests[kept] !== ids.get(kept)) kept--;
+    this.#digests.length = kept + 1;
+    return kept;
+  }
+
+  /** Of a record that lies before what was read of the file nothing can be said. */
+  #isSame(transcript: Transcript, seq: number): boolean {
+    const digest = this.#digests[seq];
+    if (seq <= 0 || digest === undefined) return true;
+    for (const [id, at] of transcript.seqById) if (at === seq) return digestOf(id) === digest;
+    return false;
+  }
+}
+
+function digestOf(id: string): number {
+  return crc32(id);
+}
