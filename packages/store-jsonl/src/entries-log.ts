@@ -382,7 +382,7 @@ export class EntriesLog {
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
     this.damage.note(read, place, onFinding);
-    if (read.decoded !== null) this.#apply(read.decoded.change, line.byteOffset);
+    for (const { change } of read.decoded) this.#apply(change, line.byteOffset);
   }
 
   #repairTail(open: OpenLog): void {

@@ -4,26 +4,33 @@ import { parseObject, type LineCodec } from "./stored-line.ts";
 
 /** What a line of the entries log says, and what is lost in its place. */
 export interface LogLine {
-  /** Null when it cannot be read. */
-  readonly decoded: DecodedChange | null;
+  /** Mostly one; none where nothing can be read. */
+  readonly decoded: readonly DecodedChange[];
   /** The text nobody can read, empty where only zeros are left; null when nothing is lost. */
   readonly lost: string | null;
 }
 
 /**
- * Reads a line. In front of a whole one there may be zeros: what a power cut leaves of lines before it whose size arrived
- * and whose bytes did not, line feeds included.
+ * Reads a line. There may be zeros in it: what a power cut leaves of lines whose size arrived and whose bytes did not, line
+ * feeds included. A single one between whole changes was a line feed.
  */
 export function readLogLine(
   bytes: Uint8Array,
   codec: LineCodec,
   agent: Pick<SessionRef, "namespace" | "agentId">,
 ): LogLine {
-  let from = 0;
-  while (bytes[from] === 0) from++;
-  const text = Buffer.from(bytes.subarray(from)).toString();
-  const decoded = decodeRowChange(text, codec, agent);
-  return { decoded, lost: decoded === null ? text : from > 0 ? "" : null };
+  const text = Buffer.from(bytes).toString();
+  const whole = decodeRowChange(text, codec, agent);
+  if (whole !== null) return { decoded: [whole], lost: null };
+  const decoded: DecodedChange[] = [];
+  const unread: string[] = [];
+  for (const part of text.split(/\0+/)) {
+    const change = part === "" ? null : decodeRowChange(part, codec, agent);
+    if (change !== null) decoded.push(change);
+    else if (part !== "") unread.push(part);
+  }
+  const isWhole = unread.length === 0 && decoded.length > 0 && !/^\0|\0\0|\0$/.test(text);
+  return { decoded, lost: isWhole ? null : unread.join("\n") };
 }
 
 /** Lines of the entries log that cannot be read any more, and which sessions they were about. */
@@ -45,7 +52,7 @@ export class LogDamage {
       this.add(lost);
       onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
     }
-    if (decoded?.isChecksumRight === false)
+    if (decoded.some(({ isChecksumRight }) => !isChecksumRight))
       onFinding(createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place));
   }
 

@@ -66,7 +66,7 @@ async function* verifyLog({ context }: MaintenanceScene, { folder, address }: Ag
         const place = { path, line: ++line, byteOffset: split.byteOffset };
         const { decoded, lost } = readLogLine(split.bytes, codec, address);
         if (lost !== null) yield createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
-        if (decoded?.isChecksumRight === false)
+        if (decoded.some(({ isChecksumRight }) => !isChecksumRight))
           yield createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
       }
       position += bytes.length;

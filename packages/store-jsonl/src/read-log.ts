@@ -49,9 +49,9 @@ export async function readLogInSlices({ files, folder, codec, agent }: EntriesLo
         endBytes = line.byteOffset + line.sizeBytes + 1;
         lineCount++;
         if (lost !== null) damage.add(lost);
-        if (decoded !== null) {
-          image.apply(decoded.change);
-          damage.mend(decoded.change);
+        for (const { change } of decoded) {
+          image.apply(change);
+          damage.mend(change);
         }
         await slices.next();
       }

@@ -23,7 +23,7 @@ export interface SessionLocks {
   close(): void;
 }
 
-export interface LockWait {
+interface LockWait {
   readonly signal?: AbortSignal | undefined;
   /** Since when whoever waits for this has waited, by `monotonicMs`. @default now */
   readonly sinceMs?: number | undefined;

@@ -205,11 +205,11 @@ export class SessionsView {
     return files.facts(folder.viewBase) !== null;
   }
 
-  /** Removes files in the making that were given up before a time; under the locks. */
+  /** Removes files in the making of other writers that were given up before a time; under the locks. */
   sweep(beforeMs: number): void {
-    const { files, folder } = this.#options;
+    const { files, folder, writer } = this.#options;
     for (const name of files.names(folder.own)) {
-      if (!/^sessions(-view)?\.json\..+\.tmp$/.test(name)) continue;
+      if (!/^sessions(-view)?\.json\..+\.tmp$/.test(name) || name.endsWith(`.${writer}.tmp`)) continue;
       const path = `${folder.own}/${name}`;
       if (Number((files.facts(path)?.modifiedNs ?? 0n) / 1_000_000n) < beforeMs) files.remove(path);
     }

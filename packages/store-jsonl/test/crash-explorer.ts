@@ -104,6 +104,7 @@ function withoutOpenclawLocks(files: Files): Files {
         ? { identity: `lock:${handle}`, sizeBytes: 0, modifiedNs: 0n, kind: "file", names: 1, isPrivate: true }
         : files.factsOf(handle),
     facts: (path) => (isLock(path) ? null : files.facts(path)),
+    whereIs: (handle) => (handles.has(handle) ? null : files.whereIs(handle)),
   };
 }
 

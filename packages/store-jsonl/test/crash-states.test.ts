@@ -38,11 +38,11 @@ describe("what is acknowledged at disk", () => {
     "is there after a power cut though its session was made with less, stores closed after each step: %s [STO-03]",
     { timeout },
     async (isReopened, context) => {
-      const statesPerMoment = isReopened ? 4 : 16;
+      const statesPerMoment = isReopened ? 2 : 12;
       const sample = { cutEveryBytes: 48, statesPerMoment, recoverEvery: 100, statesPerRecovery: 2, isReopened };
       const result = await exploreCrashes(lifeOfHastySessions(), sample);
       expect(result.problems.slice(0, 3)).toEqual([]);
-      expect(result.states).toBeGreaterThanOrEqual(500);
+      expect(result.states).toBeGreaterThanOrEqual(400);
       countFaults(context, { states: result.states });
     },
   );

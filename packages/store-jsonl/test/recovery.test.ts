@@ -143,6 +143,26 @@ describe("a line of the entries log that cannot be read", () => {
     await again.store.close();
   });
 
+  it("is as good as two where a zero stands in the place of the line feed between them", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    const own = join(root, "agents/main/throughline");
+    const log = join(own, "entries.log");
+    const before = opened(root);
+    const wanted = [await before.store.load(mainRef), await before.store.load(other)];
+    await before.store.close();
+    for (const name of ["index.db", "index.db-wal", "index.db-shm"]) rmSync(join(own, name), { force: true });
+    const bytes = readFileSync(log);
+    for (let at = bytes.indexOf(0x0a); at !== bytes.length - 1; at = bytes.indexOf(0x0a, at)) bytes[at] = 0;
+    writeFileSync(log, bytes);
+    const { store, findings } = opened(root);
+    expect([await store.load(mainRef), await store.load(other)]).toEqual(wanted);
+    const found: Finding[] = [];
+    for await (const finding of store.maintenance?.verify({}) ?? []) found.push(finding);
+    expect([...findings, ...found]).toEqual([]);
+    await store.close();
+  });
+
   it("changes nothing in a folder of another program that has none", async () => {
     const root = newFolder();
     const folder = join(root, "agents/main/sessions");

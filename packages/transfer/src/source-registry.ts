@@ -18,7 +18,7 @@ export interface MadeSession {
 }
 
 /** A source that has been given a session in this import. */
-export interface SourceClaim {
+interface SourceClaim {
   readonly path: string;
   readonly key: string | null;
   readonly isArchived: boolean;
