@@ -47,6 +47,8 @@ export function prepareAppend(
     throw refused("INPUT_INVALID", "windowFromSeq is a whole number.", { windowFromSeq });
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
     throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
+  // The fields that are set, and no others: an entry may hold what another program nested.
+  if (options.entry !== undefined) assertEntryNesting(options.entry);
   const digest = key === undefined ? "" : createHash("sha256").update(draftsFingerprint(drafts)).digest("hex");
   return { prepared, options, durability, limits, keyed: key === undefined ? null : { key, digest } };
 }
@@ -93,7 +95,7 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   if (taken !== undefined)
     throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
   const patched = options.entry === undefined ? null : patchEntry(target.entry(), options.entry);
-  // The fields that are set, and no others: an entry may hold what another program nested.
+  // Once more as what JSON makes of them: a `toJSON` may nest what has it.
   for (const field of Object.keys(options.entry ?? {})) assertEntryNesting({ [field]: patched?.[field] });
   const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
   const kept = plan?.frame ?? target.frame;
