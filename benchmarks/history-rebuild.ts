@@ -6,6 +6,7 @@ import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts"
 import { buildContext } from "../packages/history/src/index.ts";
 import { createHistory } from "../packages/history/src/incremental.ts";
 import { historyTargets } from "../packages/history/src/targets.ts";
+import { median } from "./measure.ts";
 
 const [countText = "10000", roundsText = "15", targetName] = process.argv.slice(2);
 const messageCount = Number(countText);
@@ -64,10 +65,6 @@ function milliseconds(work: () => unknown): number {
   const startedNs = process.hrtime.bigint();
   work();
   return Number(process.hrtime.bigint() - startedNs) / 1e6;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** The least any rendering does: a message and a list for each record, nothing looked at and nothing repaired. */

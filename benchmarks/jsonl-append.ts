@@ -9,6 +9,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import type { SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
+import { median, spread, timesOf, turnMessages } from "./measure.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -17,14 +18,6 @@ const { values, positionals } = parseArgs({
 const [rounds = 9, turns = 100] = positionals.map(Number);
 const gate = 1.35;
 const folder = mkdtempSync(join(tmpdir(), "throughline-bench-"));
-
-/** A turn: a question, a call of a tool, its result, the answer. */
-const messages: readonly unknown[] = [
-  { role: "user", content: "q".repeat(200) },
-  { role: "assistant", content: [{ type: "toolCall", id: "call_1", name: "read", arguments: { path: "a.txt" } }] },
-  { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "r".repeat(1000), isError: false },
-  { role: "assistant", content: [{ type: "text", text: "a".repeat(500) }] },
-];
 
 function refOf(index: number, agentId = "main"): SessionRef {
   return { namespace: "", agentId, key: `agent:${agentId}:bench-${index}` };
@@ -42,7 +35,7 @@ async function openSessions(store: SessionStore, count: number, agentId?: string
 function turn(store: SessionStore, index: number): Promise<unknown> {
   return store.append(
     refOf(index),
-    messages.map((message) => ({ type: "message", message })),
+    turnMessages.map((message) => ({ type: "message", message })),
   );
 }
 
@@ -50,25 +43,6 @@ function turn(store: SessionStore, index: number): Promise<unknown> {
 function readyTurn(path: string): Buffer {
   const lines = readFileSync(path, "utf8").trimEnd().split("\n");
   return Buffer.from(`${lines.slice(-4).join("\n")}\n`);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-function spread(values: readonly number[]): string {
-  const sorted = values.toSorted((one, other) => one - other);
-  return [sorted[0], median(sorted), sorted.at(-1)].map((value) => (value ?? 0).toFixed(2)).join(" / ");
-}
-
-async function timesOf(count: number, work: () => Promise<unknown>): Promise<readonly number[]> {
-  const times: number[] = [];
-  for (let each = 0; each < count; each++) {
-    const startMs = performance.now();
-    await work();
-    times.push(performance.now() - startMs);
-  }
-  return times;
 }
 
 const root = join(folder, "store");

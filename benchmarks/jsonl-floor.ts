@@ -20,19 +20,12 @@ import { crc32 } from "node:zlib";
 import { createRecordIds } from "../packages/core/src/index.ts";
 import { systemClock, systemRandom } from "../packages/core/src/node.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
+import { turnMessages } from "./measure.ts";
 
 const [blocks = 120] = process.argv.slice(2).map(Number);
 const turnsOfABlock = 10;
 const warmUpTurns = 200;
 const folder = mkdtempSync(join(tmpdir(), "throughline-floor-"));
-
-/** A turn: a question, a call of a tool, its result, the answer. */
-const messages: readonly unknown[] = [
-  { role: "user", content: "q".repeat(200) },
-  { role: "assistant", content: [{ type: "toolCall", id: "call_1", name: "read", arguments: { path: "a.txt" } }] },
-  { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "r".repeat(1000), isError: false },
-  { role: "assistant", content: [{ type: "text", text: "a".repeat(500) }] },
-];
 
 const ref = { namespace: "", agentId: "main", key: "agent:main:floor" };
 const store = createJsonlStore({ root: join(folder, "store"), sessionsJson: false });
@@ -54,7 +47,7 @@ function madeBytes(): Buffer {
   const at = systemClock.nowMs();
   const timestamp = new Date(at).toISOString();
   let parentId = "";
-  const lines = messages.map((message, index) => {
+  const lines = turnMessages.map((message, index) => {
     const id = ids.next();
     const text = JSON.stringify({ type: "message", id, parentId, timestamp, message });
     parentId = id;
@@ -97,7 +90,7 @@ const kinds: Readonly<Record<string, () => Promise<unknown>>> = {
   store: () =>
     store.append(
       ref,
-      messages.map((message) => ({ type: "message", message })),
+      turnMessages.map((message) => ({ type: "message", message })),
     ),
   "control again": () => (write(ready), flush()),
 };

@@ -13,20 +13,13 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import type { SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
+import { median, spread, turnMessages } from "./measure.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:processes" };
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { check: { type: "boolean", default: false } },
 });
-
-/** A turn: a question, a call of a tool, its result, the answer. */
-const messages: readonly unknown[] = [
-  { role: "user", content: "q".repeat(200) },
-  { role: "assistant", content: [{ type: "toolCall", id: "call_1", name: "read", arguments: { path: "a.txt" } }] },
-  { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "r".repeat(1000), isError: false },
-  { role: "assistant", content: [{ type: "text", text: "a".repeat(500) }] },
-];
 
 /** What a block gave: turns done, and the time of each. */
 interface Block {
@@ -39,7 +32,7 @@ else await main(Number(positionals[0] ?? 9), Number(positionals[1] ?? 400));
 function turn(store: SessionStore): Promise<unknown> {
   return store.append(
     ref,
-    messages.map((message) => ({ type: "message", message })),
+    turnMessages.map((message) => ({ type: "message", message })),
   );
 }
 
@@ -106,15 +99,6 @@ function ended(child: ChildProcess): Promise<unknown> {
   const closed = new Promise((resolve) => void child.once("close", resolve));
   child.stdin?.end();
   return closed;
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-}
-
-function spread(numbers: readonly number[]): string {
-  const sorted = numbers.toSorted((one, other) => one - other);
-  return [sorted[0], median(sorted), sorted.at(-1)].map((value) => (value ?? 0).toFixed(2)).join(" / ");
 }
 
 interface Comparison {

@@ -11,6 +11,7 @@ import process from "node:process";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { leanBuiltins } from "../tools/lean-builtins.ts";
 import { longPath, longRef, makeLongTranscript } from "./long-transcript.ts";
+import { median } from "./measure.ts";
 
 const [mode = "all", root = "", argument = ""] = process.argv.slice(2);
 
@@ -123,10 +124,6 @@ interface Figures {
 function run(program: string, ...args: readonly string[]): Figures {
   const options = ["--conditions=@throughline/source", program, ...args];
   return JSON.parse(execFileSync(process.execPath, options).toString()) as Figures;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** A session of one size, and what was seen of it. */

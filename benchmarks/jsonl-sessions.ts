@@ -10,6 +10,7 @@ import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { entryOfMany, makeManySessions, refOfMany } from "./many-sessions.ts";
+import { median } from "./measure.ts";
 
 const [mode = "100000", argument = "10000"] = process.argv.slice(2);
 
@@ -67,10 +68,6 @@ async function view(root: string): Promise<void> {
 function run<T>(...args: readonly string[]): T {
   const options = ["--conditions=@throughline/source", import.meta.filename, ...args];
   return JSON.parse(execFileSync(process.execPath, options).toString()) as T;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 interface UpdateTimes {

@@ -20,6 +20,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { longPath, longRef, makeLongTranscript } from "./long-transcript.ts";
+import { median, spread, timesOf, turnMessages } from "./measure.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,12 +28,7 @@ const { values, positionals } = parseArgs({
 });
 const [megabytes = 200, rounds = 9, turns = 100] = positionals.map(Number);
 
-const drafts = [
-  { role: "user", content: "q".repeat(200) },
-  { role: "assistant", content: [{ type: "toolCall", id: "call_1", name: "read", arguments: { path: "a.txt" } }] },
-  { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "r".repeat(1000), isError: false },
-  { role: "assistant", content: [{ type: "text", text: "a".repeat(500) }] },
-].map((message) => ({ type: "message", message }));
+const drafts = turnMessages.map((message) => ({ type: "message", message }));
 
 /** A session of one size, and a file of that size beside it. */
 interface Pair {
@@ -72,25 +68,6 @@ async function makePair(folder: string, sizeMb: number): Promise<Pair> {
   };
 }
 
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-}
-
-function spread(numbers: readonly number[]): string {
-  const sorted = numbers.toSorted((one, other) => one - other);
-  return [sorted[0], median(sorted), sorted.at(-1)].map((value) => (value ?? 0).toFixed(2)).join(" / ");
-}
-
-async function timed(count: number, work: () => Promise<unknown>): Promise<readonly number[]> {
-  const times: number[] = [];
-  for (let each = 0; each < count; each++) {
-    const from = performance.now();
-    await work();
-    times.push(performance.now() - from);
-  }
-  return times;
-}
-
 async function measure(small: Pair, large: Pair): Promise<readonly (readonly [store: number, control: number])[]> {
   const found: (readonly [number, number])[] = [];
   const order = [small.turn, large.turn, small.control, large.control];
@@ -100,7 +77,7 @@ async function measure(small: Pair, large: Pair): Promise<readonly (readonly [st
       for (let place = 0; place < order.length; place++) {
         // Each of them first as often as the others.
         const which = (place + block) % order.length;
-        times[which]?.push(...(await timed(10, order[which] as () => Promise<unknown>)));
+        times[which]?.push(...(await timesOf(10, order[which] as () => Promise<unknown>)));
       }
     const [smallMs = 0, largeMs = 0, smallControlMs = 0, largeControlMs = 0] = times.map(median);
     if (round >= 0) found.push([largeMs / smallMs, largeControlMs / smallControlMs]);

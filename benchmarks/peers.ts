@@ -10,6 +10,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import type { Measured } from "./peers/measure.ts";
+import { median } from "./measure.ts";
 
 interface Entrant {
   readonly title: string;
@@ -111,10 +112,6 @@ function measure(entrant: Entrant, folder: string): Measured | string {
   rmSync(work, { recursive: true, force: true });
   const line = run.stdout.trimEnd().split("\n").at(-1) ?? "";
   return run.status === 0 ? (JSON.parse(line) as Measured) : run.stderr.trim().split("\n").slice(0, 3).join(" | ");
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** Times of one class, a line each entrant, then the comparisons; gives how often a peer was faster, and how many failed. */

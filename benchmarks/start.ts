@@ -11,6 +11,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { entryOfMany, makeManySessions, refOfMany } from "./many-sessions.ts";
+import { median } from "./measure.ts";
 
 const repositoryRoot = join(import.meta.dirname, "..");
 const mostMs = 150;
@@ -84,10 +85,6 @@ function timeStart({ name, args }: Start): number {
   const tookMs = performance.now() - from;
   if (status !== 0) throw new Error(`${name} ended with ${String(status)}: ${stderr}`);
   return tookMs;
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }
 
 async function main(folder: string, count: number, runs: number): Promise<boolean> {

@@ -71,11 +71,12 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
       owner: "late",
       onEvent: (event) => void events.push(event),
     });
-  const endOfEvents = (): unknown => events.at(-1);
-  const overtaken = { kind: "nothing", reason: "overtaken" };
-  const dropped = { name: "checkpoint.dropped", ref, reason: "overtaken" };
-
-  it("with its writer's reply adds nothing to what another has finished meanwhile [CKP-17]", async () => {
+  /** A late node whose writer has not answered, and another that believes its claim no more. */
+  const writing = async (): Promise<{
+    readonly run: ReturnType<ReturnType<typeof createCheckpointer>["make"]>;
+    readonly reply: PromiseWithResolvers<string>;
+    readonly quick: ReturnType<typeof createCheckpointer>;
+  }> => {
     const reply = Promise.withResolvers<string>();
     const slow = writer(() => reply.promise);
     const run = late(stores[0], slow.write).make(ref, 60_000);
@@ -84,6 +85,14 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     const ahead = new HandClock();
     ahead.move(claimMs);
     const quick = createCheckpointer({ ...options(stores[1], ahead, [writer(good)]), owner: "quick" });
+    return { run, reply, quick };
+  };
+  const endOfEvents = (): unknown => events.at(-1);
+  const overtaken = { kind: "nothing", reason: "overtaken" };
+  const dropped = { name: "checkpoint.dropped", ref, reason: "overtaken" };
+
+  it("with its writer's reply adds nothing to what another has finished meanwhile [CKP-17]", async () => {
+    const { run, reply, quick } = await writing();
     expect(await quick.make(ref, 60_000)).toMatchObject({ kind: "written" });
     reply.resolve(good);
     expect(await run).toEqual(overtaken);
@@ -92,16 +101,10 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   });
 
   it("wakes in the moment in which another takes over: one of the two writes [CKP-17]", async () => {
-    const reply = Promise.withResolvers<string>();
-    const slow = writer(() => reply.promise);
-    const run = late(stores[0], slow.write).make(ref, 60_000);
-    while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
-    const ahead = new HandClock();
-    ahead.move(claimMs);
-    const second = createCheckpointer({ ...options(stores[1], ahead, [writer(good)]), owner: "quick" });
+    const { run, reply, quick } = await writing();
     reply.resolve(good);
     // Both go on at once: whichever it is, one is written.
-    const both = await Promise.all([run, second.make(ref, 60_000)]);
+    const both = await Promise.all([run, quick.make(ref, 60_000)]);
     expect(both.filter(({ kind }) => kind === "written")).toHaveLength(1);
     expect(both.filter(({ kind }) => kind === "failed")).toEqual([]);
     expect(await checkpointsIn(stores[0])).toHaveLength(1);
@@ -141,14 +144,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   });
 
   it("whose writer fails after another has finished is no failure [CKP-17]", async () => {
-    const reply = Promise.withResolvers<string>();
-    const slow = writer(() => reply.promise);
-    const run = late(stores[0], slow.write).make(ref, 60_000);
-    while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
-    // Only the other node's clock has gone on: this one's timers sleep with it.
-    const ahead = new HandClock();
-    ahead.move(claimMs);
-    const quick = createCheckpointer({ ...options(stores[1], ahead, [writer(good)]), owner: "quick" });
+    const { run, reply, quick } = await writing();
     expect(await quick.make(ref, 60_000)).toMatchObject({ kind: "written" });
     reply.reject(new TypeError("the connection is gone"));
     expect(await run).toEqual(overtaken);

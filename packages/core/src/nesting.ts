@@ -8,12 +8,7 @@ export const maxNesting: number = 200;
 
 /** Whether a value is nested more than so many levels deep. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const member of Array.isArray(value) ? value : Object.values(value)) {
-    if (typeof member === "object" && isNestedDeeper(member, levels - 1)) return true;
-  }
-  return false;
+  return isDeeper(value, levels, false);
 }
 
 /**
@@ -21,14 +16,15 @@ export function isNestedDeeper(value: unknown, levels: number): boolean {
  * what the value does not, or flatten it.
  */
 export function isJsonTooDeep(value: unknown, text: string): boolean {
-  return mayBeDeeper(value, maxNesting) && isNestedDeeper(JSON.parse(text), maxNesting);
+  return isDeeper(value, maxNesting, true) && isNestedDeeper(JSON.parse(text), maxNesting);
 }
 
-function mayBeDeeper(value: unknown, levels: number): boolean {
+/** `mayBeJson`: what has a `toJSON` may be of any depth, and counts as deep. */
+function isDeeper(value: unknown, levels: number, mayBeJson: boolean): boolean {
   if (typeof value !== "object" || value === null) return false;
-  if (levels === 0 || typeof (value as { readonly toJSON?: unknown }).toJSON === "function") return true;
+  if (levels === 0 || (mayBeJson && typeof (value as { readonly toJSON?: unknown }).toJSON === "function")) return true;
   for (const member of Array.isArray(value) ? value : Object.values(value)) {
-    if (typeof member === "object" && mayBeDeeper(member, levels - 1)) return true;
+    if (typeof member === "object" && isDeeper(member, levels - 1, mayBeJson)) return true;
   }
   return false;
 }

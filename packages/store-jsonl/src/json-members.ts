@@ -1,3 +1,5 @@
+import { maxNesting } from "@throughline/core/store";
+
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
 const [quoteMark, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c] as const;
 
@@ -9,9 +11,6 @@ export class DeepJson {
     this.text = text;
   }
 }
-
-/** As deep as a record may be. */
-const maxDepth = 200;
 
 /**
  * The members of a JSON object, one at a time, so that a large one need not be parsed at once. Where a key occurs twice
@@ -30,7 +29,7 @@ export function* jsonMembers(bytes: Uint8Array): Generator<readonly [key: string
     const { end, depth } = endOfValue(bytes, start);
     const value = text.toString("utf8", start, end);
     const parsed = JSON.parse(value) as unknown;
-    yield [key, depth > maxDepth ? new DeepJson(value) : parsed];
+    yield [key, depth > maxNesting ? new DeepJson(value) : parsed];
     at = skipSpace(bytes, end);
     if (bytes[at] === closeBrace) return assertEnd(bytes, at + 1);
     at = expect(bytes, at, comma);

@@ -87,7 +87,7 @@ function isLeftOver(files: Files, path: string): boolean {
   if (facts === null) return false;
   const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
   if (owner === null) return ageMs > emptyGraceMs;
-  const startTime = isAlive(owner.pid) ? startTimeOf(files, owner.pid) : null;
+  const startTime = startTimeOf(files, owner.pid);
   const isItself =
     isAlive(owner.pid) && (owner.starttime === null || startTime === null || owner.starttime === startTime);
   return !isItself && ageMs > Math.max(emptyGraceMs, owner.maxHoldMs ?? 0);

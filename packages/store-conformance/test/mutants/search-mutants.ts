@@ -32,6 +32,25 @@ function without(query: SearchQuery, name: keyof SearchQuery): SearchQuery {
   return rest as SearchQuery;
 }
 
+/** Answers are kept by their text, where a hit of them says so, and given again. */
+function remembering(isKept: (inner: SessionStore, hit: SearchHit) => Promise<boolean>): BrokenHandle {
+  return (inner, world) => {
+    const facet = inner.search as SearchFacet;
+    const kept = noted(world, "kept", () => new Map<string, SearchHit[]>());
+    return {
+      search: {
+        lag: () => facet.lag(),
+        search: async function* (query) {
+          const found = (kept.get(query.text) ?? []).slice();
+          if (found.length === 0) for await (const hit of facet.search(query)) found.push(hit);
+          for (const hit of found) if (await isKept(inner, hit)) kept.set(query.text, found);
+          yield* found;
+        },
+      },
+    };
+  };
+}
+
 export const searchMutants: readonly Mutant[] = [
   {
     name: "search says another seq",
@@ -143,22 +162,7 @@ export const searchMutants: readonly Mutant[] = [
   {
     name: "search finds in a fork what was redacted",
     foundBy: "search/forks-redacted",
-    handle: (inner, world) => {
-      const facet = inner.search as SearchFacet;
-      const kept = noted(world, "kept", () => new Map<string, SearchHit[]>());
-      return {
-        search: {
-          lag: () => facet.lag(),
-          search: async function* (query) {
-            const found = (kept.get(query.text) ?? []).slice();
-            if (found.length === 0) for await (const hit of facet.search(query)) found.push(hit);
-            for (const hit of found)
-              if ((await inner.load(hit.ref))?.entry["forkedFrom"] !== undefined) kept.set(query.text, found);
-            yield* found;
-          },
-        },
-      };
-    },
+    handle: remembering(async (inner, hit) => (await inner.load(hit.ref))?.entry["forkedFrom"] !== undefined),
   },
   {
     name: "search knows OR",
@@ -210,21 +214,7 @@ export const searchMutants: readonly Mutant[] = [
   {
     name: "search remembers what was redacted",
     foundBy: "search/redacted",
-    handle: (inner, world) => {
-      const facet = inner.search as SearchFacet;
-      const kept = noted(world, "kept", () => new Map<string, SearchHit[]>());
-      return {
-        search: {
-          lag: () => facet.lag(),
-          search: async function* (query) {
-            const found = (kept.get(query.text) ?? []).slice();
-            if (found.length === 0) for await (const hit of facet.search(query)) found.push(hit);
-            kept.set(query.text, found);
-            yield* found;
-          },
-        },
-      };
-    },
+    handle: remembering(() => Promise.resolve(true)),
   },
   {
     name: "search keeps old keys",
