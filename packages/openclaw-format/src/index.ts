@@ -1,5 +1,5 @@
 export { decodeLine, encodeLine } from "./decode-line.ts";
-export { attachEnvelope, detachEnvelope, plainEnvelope } from "./line-envelope.ts";
+export { attachEnvelope, detachEnvelope, readPlainEnvelope } from "./line-envelope.ts";
 export type { DetachedLine, LineEnvelope } from "./line-envelope.ts";
 export { detectDirectoryLayout, detectLineFormat } from "./detect-format.ts";
 export type { DirectoryLayout, ListedName, TranscriptFormat } from "./detect-format.ts";

@@ -86,34 +86,69 @@ function envelopeText(envelope: LineEnvelope): string {
   return text.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029").replaceAll(marker, escapedMarker);
 }
 
-const count = "(0|[1-9]\\d{0,14})";
 /**
- * What most lines carry: a pattern for it, and what its groups say. Digits like these are what `attachEnvelope` writes, and
- * need not be written again to be compared.
+ * The envelope that most lines carry, where the text from one place to its last but `behind` characters is one: `seq`, and
+ * of `batch`, `at` and `crc` those there are, written as `attachEnvelope` writes them. Null for any other. Every line of a
+ * transcript comes by here: it is read digit by digit, and nothing is made but the envelope.
  */
-export const plainEnvelope: {
-  readonly pattern: string;
-  /** Null when nothing matched. */
-  of(match: RegExpExecArray | null): LineEnvelope | null;
-} = {
-  pattern: `\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}`,
-  of: plainEnvelopeOf,
-};
-const wholePlainEnvelope = new RegExp(`^${plainEnvelope.pattern}$`);
+export function readPlainEnvelope(text: string, from: number, behind: number = 0): LineEnvelope | null {
+  const cursor = new Cursor(text, from);
+  if (!cursor.skip('{"seq":')) return null;
+  const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = {
+    seq: cursor.count(),
+  };
+  if (cursor.skip(',"batch":[')) {
+    const index = cursor.count();
+    if (!cursor.skip(",")) return null;
+    envelope.batch = [index, cursor.count()];
+    if (!cursor.skip("]")) return null;
+  }
+  if (cursor.skip(',"at":')) envelope.at = cursor.count();
+  if (cursor.skip(',"crc":')) envelope.crc = cursor.count();
+  return cursor.skip("}") && cursor.isRead(behind) ? envelope : null;
+}
 
-function plainEnvelopeOf(match: RegExpExecArray | null): LineEnvelope | null {
-  const [, seq, index, size, at, crc] = match ?? [];
-  if (seq === undefined) return null;
-  // Member by member: every line of a transcript comes by here, and a spread costs as much as the pattern.
-  const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = { seq: Number(seq) };
-  if (index !== undefined) envelope.batch = [Number(index), Number(size)];
-  if (at !== undefined) envelope.at = Number(at);
-  if (crc !== undefined) envelope.crc = Number(crc);
-  return envelope;
+const [zero, nine] = [0x30, 0x39];
+/** So many digits are a number that JSON writes as it was read. */
+const mostDigits = 15;
+
+/** Reads a text from left to right; from what it did not expect on, it reads nothing. */
+class Cursor {
+  readonly #text: string;
+  #at: number;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.#at = at;
+  }
+
+  /** Whether the expected comes next, and then goes behind it. */
+  skip(expected: string): boolean {
+    const isThere = this.#text.startsWith(expected, this.#at);
+    if (isThere) this.#at += expected.length;
+    return isThere;
+  }
+
+  /** The whole number that comes next, written as JSON writes it. */
+  count(): number {
+    const text = this.#text;
+    const from = this.#at;
+    let at = from;
+    let count = 0;
+    for (let code = text.charCodeAt(at); code >= zero && code <= nine; code = text.charCodeAt(++at))
+      count = count * 10 + code - zero;
+    const isWritten = at > from && at - from <= mostDigits && (at === from + 1 || text.charCodeAt(from) !== zero);
+    this.#at = isWritten ? at : Infinity;
+    return count;
+  }
+
+  isRead(behind: number): boolean {
+    return this.#at === this.#text.length - behind;
+  }
 }
 
 function parseEnvelope(json: string): LineEnvelope | null {
-  const plain = plainEnvelopeOf(wholePlainEnvelope.exec(json));
+  const plain = readPlainEnvelope(json, 0);
   if (plain !== null) return plain;
   let value: unknown;
   try {

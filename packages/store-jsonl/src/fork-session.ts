@@ -78,6 +78,8 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
       const now = agent.log.row(origin.sessionId);
       if (now === null || now.isArchived !== origin.isArchived || now.key !== origin.key) return null;
       if (factsOf(now)?.identity !== identity) return null;
+      // A redaction puts the new file in place before it removes the copies: one of the new file may be among them.
+      if (files.facts(temporary) === null) return null;
       assertFree(scene, target);
       commit(scene, temporary, row);
       return row;

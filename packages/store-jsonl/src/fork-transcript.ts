@@ -8,7 +8,14 @@ import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { readLine } from "./read-pages.ts";
 import type { StoreContext } from "./store-context.ts";
-import { encodeStoredLine, type LineOwner, type StoredLine, type StoreEnvelope } from "./stored-line.ts";
+import {
+  encodeStoredLine,
+  type LineOwner,
+  type LinePayload,
+  type ReadLine,
+  type StoredLine,
+  type StoreEnvelope,
+} from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface ForkCopy {
@@ -88,13 +95,13 @@ function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: U
   const { from, owner } = copy;
   const plain = context.codec.isCoded ? null : plainLine(bytes, seq);
   if (plain !== null) return plain;
-  const { head, content } = readLine(from.transcript, seq, bytes);
-  const { envelope, actualCrc } = head as Partial<Pick<StoredLine, "envelope" | "actualCrc">>;
-  const { record, source, isSourceCanonical } = content();
-  const isDamaged = envelope === undefined ? isUnreadable(record) : head.crc !== null && head.crc !== actualCrc?.();
-  if (isDamaged) throw damagedError(from, seq, head.id);
+  const read: ReadLine & Partial<StoredLine> = readLine(from.transcript, seq, bytes);
+  const { envelope, crc } = read;
+  const { record, source, isSourceCanonical } = read.payload();
+  const isDamaged = envelope === undefined ? isUnreadable(record) : crc !== null && crc !== read.actualCrc?.();
+  if (isDamaged) throw damagedError(from, seq, read.id);
   const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
-  const { side, tsMs, storedAtMs } = head;
+  const { side, tsMs, storedAtMs } = read;
   const item: LinkedRecord = { record, text, side, tsMs, source, isSourceCanonical };
   const at = storedAtMs === null ? {} : { at: storedAtMs };
   return encodeStoredLine(item, { ...at, ...envelopeOfFork(envelope, seq) }, context.codec, owner, {
@@ -138,7 +145,7 @@ function isUnreadable(record: HeldRecord): boolean {
   return throughlineKind(record) === "unparsed" && reason !== "blank";
 }
 
-type HeldRecord = ReturnType<ReturnType<typeof readLine>["content"]>["record"];
+type HeldRecord = LinePayload["record"];
 
 /** Where appends without records left the head, as the fork has it. */
 export function headOfFork(saved: SessionHead | undefined, sessionId: string, toSeq: number): SessionHead | null {

@@ -1,10 +1,7 @@
 import type { ReadPayload, RecordFor } from "@throughline/core";
-import { createLineSplitter } from "@throughline/openclaw-format";
 import type { HeldSession } from "./append-records.ts";
-import { ownLine } from "./own-line.ts";
 import type { Page, PageBounds } from "./read-pages.ts";
 import { decodeStoredLine, type StoredLine } from "./stored-line.ts";
-import { wholeIfOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** Where the line of a record begins that nobody knows the place of but who read the one before it. */
@@ -13,8 +10,6 @@ export interface PageCursor {
   readonly seq: number;
   readonly byteOffset: number;
 }
-
-const stepBytes = 128 * 1024;
 
 /**
  * A page of records that lie before those whose places are known, read from where the page before ended, from where the
@@ -30,29 +25,18 @@ export function readForward<Payload extends ReadPayload>(
 ): Page<Payload> | null {
   const from = placeOf(transcript, cursor, seq);
   if (from === null) return null;
-  const { codec, owner, maxLineBytes } = transcript.options;
+  const { codec, owner } = transcript.options;
   // Those whose places are known were decoded a moment ago.
   const leftHere = Math.min(bounds.left, bounds.beforeSeq - seq, transcript.firstSeq - seq);
   const mostRecords = Math.min(bounds.pageRecords, leftHere);
+  const isWanted = (count: number): boolean => count < mostRecords && pageBytes < bounds.pageBytes;
   const records: RecordFor<Payload>[] = [];
-  let position = from;
-  let byteOffset = position;
+  let byteOffset = from;
   let pageBytes = 0;
-  const splitter = createLineSplitter({ byteOffset, maxLineBytes });
-  const page = (): Page<Payload> | null => {
-    const next = seq + records.length;
-    const span = { fromSeq: seq, toSeq: next - 1 };
-    const { lastSeq } = transcript.head;
-    return records.length === 0 ? null : { records, span, lastSeq, cursor: { transcript, seq: next, byteOffset } };
-  };
-  while (position < transcript.endBytes) {
-    const bytes = file.readBytes(path, position, Math.min(position + stepBytes, transcript.endBytes));
-    if (bytes.length === 0) break;
-    position += bytes.length;
-    for (const found of splitter.push(bytes)) {
-      if (records.length >= mostRecords || pageBytes >= bounds.pageBytes) return page();
-      const line = wholeIfOurs((at, to) => file.readBytes(path, at, to), found);
-      const read = line.bytes.length === line.sizeBytes ? ownLine(line.bytes) : null;
+  for (const lines of file.lines(path, { from, to: transcript.endBytes })) {
+    for (const line of lines) {
+      if (!isWanted(records.length)) break;
+      const read = line.own();
       if (line.byteOffset === 0 && read?.envelope.seq === 0) continue;
       if (read?.envelope.seq !== seq + records.length) return null;
       const own = decodeStoredLine(read, codec, owner);
@@ -61,13 +45,20 @@ export function readForward<Payload extends ReadPayload>(
       pageBytes += line.sizeBytes + 1;
       byteOffset = line.byteOffset + line.sizeBytes + 1;
     }
+    // What was read at once is a page, mostly: what follows would be read twice, and all of it is held together.
+    if (records.length > 0) break;
   }
-  return page();
+  if (records.length === 0) return null;
+  const next = seq + records.length;
+  const span = { fromSeq: seq, toSeq: next - 1 };
+  return { records, span, lastSeq: transcript.head.lastSeq, cursor: { transcript, seq: next, byteOffset } };
 }
 
 /** Where the line of a record begins, as far as that is known without looking. */
 function placeOf(transcript: Transcript, cursor: PageCursor | null, seq: number): number | null {
   if (cursor !== null && cursor.transcript === transcript && cursor.seq === seq) return cursor.byteOffset;
   if (seq === 1) return 0;
-  return seq === transcript.head.windowSeq ? (transcript.windowAt ?? null) : null;
+  const at = seq === transcript.head.windowSeq ? transcript.windowAt : undefined;
+  // As the index has it, which anybody may have written.
+  return at !== undefined && Number.isSafeInteger(at) ? at : null;
 }

@@ -8,13 +8,14 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
-import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
+import { decodeLine } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
+import type { FramedLine } from "./framed-lines.ts";
 import { ownLine } from "./own-line.ts";
 import { readForward, type PageCursor } from "./read-forward.ts";
 import type { SessionRow } from "./session-row.ts";
-import { decodeStoredLine, type LineHead, type LinePayload } from "./stored-line.ts";
+import { decodeStoredLine, type ReadLine } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import { foreignHead, type Transcript } from "./transcript.ts";
@@ -67,7 +68,7 @@ export function readPage<Payload extends ReadPayload>(
   };
   const far = step === 1 && left > 0 && seq < beforeSeq ? agent.hold(row) : null;
   if (far !== null && seq < far.transcript.firstSeq) {
-    const page = readForward<Payload>(far, cursor, seq, bounds, (at, own) => recordOf(at, own, own.payload, payload));
+    const page = readForward<Payload>(far, cursor, seq, bounds, (at, own) => recordOf(at, own, payload));
     if (page !== null) return page;
   }
   try {
@@ -107,32 +108,22 @@ function readSpan<Payload extends ReadPayload>(
   for (let seq = fromSeq; seq <= toSeq; seq++) {
     const own = transcript.options.warm.take(transcript, seq);
     if (own === null) break;
-    records.push(recordOf(seq, own, own.payload, payload));
+    records.push(recordOf(seq, own, payload));
   }
   for (let seq = fromSeq + records.length; seq <= toSeq;) {
     const long = isLong(transcript, seq) ? readLong(file, transcript, seq) : null;
     if (long !== null) {
-      records.push(recordOf(seq++, long.head, long.content, payload));
+      records.push(recordOf(seq++, long, payload));
       continue;
     }
     let end = seq + 1;
     while (end <= toSeq && !isLong(transcript, end)) end++;
-    for (const line of readLines(file, transcript, seq, end)) {
-      const { head, content } = readLine(transcript, seq, line);
-      records.push(recordOf(seq++, head, content, payload));
-    }
+    // Those that are too long were told above.
+    const span = { from: transcript.startOf(seq), to: transcript.startOf(end), maxLineBytes: Infinity };
+    for (const lines of file.lines(transcript.options.path, span))
+      for (const line of lines) records.push(recordOf(seq, readFramed(transcript, seq++, line), payload));
   }
   return records;
-}
-
-/** The lines of the records from one to before another, with one read. */
-function readLines(file: TranscriptFile, transcript: Transcript, seq: number, end: number): readonly Uint8Array[] {
-  const bytes = file.readBytes(transcript.options.path, transcript.startOf(seq), transcript.startOf(end));
-  const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
-  const lines = splitter.push(bytes);
-  const rest = splitter.end();
-  if (rest !== null) lines.push(rest);
-  return lines.map((line) => line.bytes);
 }
 
 function isLong(transcript: Transcript, seq: number): boolean {
@@ -152,8 +143,8 @@ function readLong(file: TranscriptFile, transcript: Transcript, seq: number): Re
   if (meaning !== undefined && transcript.overlong.has(seq)) {
     const record = structuredClone(meaning);
     return {
-      head: foreignHead(record, sizeBytes),
-      content: () => ({ record, source: serializeRecord(record), isSourceCanonical: true }),
+      ...foreignHead(record, sizeBytes),
+      payload: () => ({ record, source: serializeRecord(record), isSourceCanonical: true }),
     };
   }
   // Of a transcript that was read from its end on nobody has looked at this line yet.
@@ -169,16 +160,11 @@ export function firstSeq(options: ReadOptions<ReadPayload>, lastSeq: number): nu
     : Math.max(0, options.afterSeq ?? 0) + 1;
 }
 
-function recordOf<Payload extends ReadPayload>(
-  seq: number,
-  head: LineHead,
-  content: () => LinePayload,
-  payload: Payload,
-): RecordFor<Payload> {
-  const { id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = head;
+function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payload: Payload): RecordFor<Payload> {
+  const { id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = line;
   const given = (): RecordHead | StoredRecord | SourcedRecord => {
     if (payload === "head") return { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
-    const { record, source, isSourceCanonical } = content();
+    const { record, source, isSourceCanonical } = line.payload();
     return payload === "record"
       ? { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, record }
       : { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, record, source, isSourceCanonical };
@@ -189,24 +175,23 @@ function recordOf<Payload extends ReadPayload>(
 /** What another program's line stands for depends on the lines before it, and those were not read. */
 class NeedsWholeTranscript extends Error {}
 
-interface ReadLine {
-  readonly head: LineHead;
-  readonly content: () => LinePayload;
-}
-
 /** One line of the file as the record it stands for. */
 export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {
-  const line = ownLine(bytes);
+  return readFramed(transcript, seq, { own: () => ownLine(bytes), bytes: () => bytes });
+}
+
+function readFramed(transcript: Transcript, seq: number, line: Pick<FramedLine, "own" | "bytes">): ReadLine {
   const { codec, owner } = transcript.options;
-  const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
-  if (own !== null) return { head: own, content: own.payload };
+  const read = line.own();
+  const own = read === null || read.envelope.seq === 0 ? null : decodeStoredLine(read, codec, owner);
+  if (own !== null) return own;
   const meaning = transcript.meanings.get(seq);
   if (transcript.base !== null) throw new NeedsWholeTranscript();
+  const bytes = line.bytes();
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
-  return {
-    head: foreignHead(record, bytes.length),
-    content: () => ({ record, source: decodeLine(bytes), isSourceCanonical: meaning === undefined }),
-  };
+  const source = decodeLine(bytes);
+  const isSourceCanonical = meaning === undefined;
+  return { ...foreignHead(record, bytes.length), payload: () => ({ record, source, isSourceCanonical }) };
 }
 
 /** Lines lie without a gap behind the header. */

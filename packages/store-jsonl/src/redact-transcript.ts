@@ -66,7 +66,7 @@ function* redactedLines(
     const end = offsets[seq] ?? (transcript.isOpenEnded ? endBytes + 1 : endBytes);
     const bytes = file.readBytes(path, offsets[seq - 1] ?? 0, end - 1);
     const isRedacted = seqs.has(seq);
-    if (isRedacted && readLine(transcript, seq, bytes).head.type === "message") messages++;
+    if (isRedacted && readLine(transcript, seq, bytes).type === "message") messages++;
     yield withFewerMessages(isRedacted ? tombstoneLine(context, held, seq, bytes, info) : bytes, messages);
   }
 }
@@ -88,15 +88,15 @@ function tombstoneLine(
   bytes: Uint8Array,
   info: { readonly reason: string; readonly redactedAtMs: number },
 ): string | Uint8Array {
-  const { head, content } = readLine(held.transcript, seq, bytes);
-  const { record } = content();
+  const read = readLine(held.transcript, seq, bytes);
+  const { record } = read.payload();
   if (throughlineKind(record) === "redaction") return bytes;
-  const tombstone = redactionTombstone(record, { ...info, side: head.side, bytes: head.bytes });
+  const tombstone = redactionTombstone(record, { ...info, side: read.side, bytes: read.bytes });
   const item: LinkedRecord = {
     record: tombstone,
     text: serializeRecord(tombstone),
-    side: head.side,
-    tsMs: head.tsMs,
+    side: read.side,
+    tsMs: read.tsMs,
     source: null,
     isSourceCanonical: false,
   };
@@ -105,6 +105,6 @@ function tombstoneLine(
     sourceBase64: _base64,
     isSourceText: _kind,
     ...kept
-  } = ("envelope" in head ? head.envelope : { seq }) as StoreEnvelope;
+  } = ("envelope" in read ? read.envelope : { seq }) as StoreEnvelope;
   return encodeStoredLine(item, kept, context.codec, held.owner).line;
 }

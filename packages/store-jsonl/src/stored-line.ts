@@ -68,12 +68,16 @@ export interface LinePayload {
   readonly isSourceCanonical: boolean;
 }
 
-/** A line of ours, read. Content is decoded only when it is asked for. */
-export interface StoredLine extends LineHead {
+/** A line, read. Content is decoded only when it is asked for. */
+export interface ReadLine extends LineHead {
+  payload(): LinePayload;
+}
+
+/** A line of ours, read. */
+export interface StoredLine extends ReadLine {
   readonly envelope: StoreEnvelope;
   /** Of what the envelope's checksum was made of; a page is read without it. */
   actualCrc(): number;
-  payload(): LinePayload;
 }
 
 export type LineOwner = Pick<PayloadOwner, "ref" | "sessionId">;
@@ -148,31 +152,57 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
 
 /** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */
 export function decodeStoredLine(line: OwnLine, codec: LineCodec, owner: LineOwner): StoredLine | null {
-  const { text, envelope, isAscii } = line;
+  const { text, envelope } = line;
   const parsed = parseObject(text);
   if (parsed === null) return null;
   if (envelope.enc !== undefined) return codedLine(parsed as unknown as SessionRecord, envelope, codec, owner);
   const record = isBareHeader(parsed, envelope) ? headerRecordOf(text) : (parsed as SessionRecord);
   if (typeof record.id !== "string" || typeof record.type !== "string") return null;
-  const source: RecordSource =
-    envelope.source ?? (envelope.sourceBase64 === undefined ? text : fromBase64(envelope.sourceBase64));
-  const isOwnText = envelope.source === undefined && envelope.sourceBase64 === undefined;
-  const payload = { record, source, isSourceCanonical: isOwnText && record === parsed };
-  const { id, parentId, type } = record;
-  // Member by member, as every record that is read comes by here.
-  return {
-    id,
-    parentId,
-    type,
-    tsMs: timeOf(record),
-    storedAtMs: envelope.at ?? null,
-    crc: envelope.crc ?? null,
-    envelope,
-    side: isSideRecord(record),
-    bytes: isOwnText && isAscii ? text.length : sizeOf(source),
-    actualCrc: () => crc32(text),
-    payload: () => payload,
-  };
+  return new PlainLine(line, record, record === parsed);
+}
+
+/** A line in plain, which is its own payload: every record that is read comes by here. */
+class PlainLine implements StoredLine, LinePayload {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly type: string;
+  readonly tsMs: number | null;
+  readonly storedAtMs: number | null;
+  readonly crc: number | null;
+  readonly side: boolean;
+  readonly bytes: number;
+  readonly envelope: StoreEnvelope;
+  readonly record: SessionRecord;
+  readonly source: RecordSource;
+  readonly isSourceCanonical: boolean;
+  readonly #text: string;
+
+  /** `isParsed`: the record is what the text says, and nothing that was made of it. */
+  constructor({ text, envelope, isAscii }: OwnLine, record: SessionRecord, isParsed: boolean) {
+    const { source, sourceBase64 } = envelope;
+    const isOwnText = source === undefined && sourceBase64 === undefined;
+    this.id = record.id;
+    this.parentId = record.parentId;
+    this.type = record.type;
+    this.tsMs = timeOf(record);
+    this.storedAtMs = envelope.at ?? null;
+    this.crc = envelope.crc ?? null;
+    this.side = isSideRecord(record);
+    this.envelope = envelope;
+    this.record = record;
+    this.source = source ?? (sourceBase64 === undefined ? text : fromBase64(sourceBase64));
+    this.bytes = isOwnText && isAscii ? text.length : sizeOf(this.source);
+    this.isSourceCanonical = isOwnText && isParsed;
+    this.#text = text;
+  }
+
+  actualCrc(): number {
+    return crc32(this.#text);
+  }
+
+  payload(): LinePayload {
+    return this;
+  }
 }
 
 function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): StoredLine {
@@ -203,9 +233,14 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
   };
 }
 
-function timeOf(record: SessionRecord): number | null {
-  const tsMs = Date.parse(record.timestamp);
-  return Number.isFinite(tsMs) ? tsMs : null;
+let lastTime: { readonly text: unknown; readonly tsMs: number | null } = { text: "", tsMs: null };
+
+/** The records of an append mostly have one time, and reading it takes as long as all else about a short one. */
+function timeOf({ timestamp }: SessionRecord): number | null {
+  if (lastTime.text === timestamp) return lastTime.tsMs;
+  const tsMs = Date.parse(timestamp);
+  lastTime = { text: timestamp, tsMs: Number.isFinite(tsMs) ? tsMs : null };
+  return lastTime.tsMs;
 }
 
 /**

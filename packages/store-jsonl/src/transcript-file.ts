@@ -1,6 +1,5 @@
 import { createFinding, ThroughlineError, type AppendedRecord, type SessionHead } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import { EndAnchor } from "./end-anchor.ts";
 import {
   afterCommit,
@@ -13,10 +12,10 @@ import {
   withFileErrors,
 } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
+import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
 import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import { checkIndexed, findMark, lineStartsBefore, minTailBytes, type TranscriptBase } from "./transcript-base.ts";
-import { wholeIfOurs } from "./transcript-lines.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
 import type { TranscriptFindings } from "./transcript-findings.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -58,7 +57,6 @@ interface StagedLines {
   readonly look: TranscriptLook;
 }
 
-const scanChunkBytes = 1024 * 1024;
 const lineFeed = Buffer.from("\n");
 
 /** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
@@ -245,9 +243,19 @@ export class TranscriptFile {
 
   /** The bytes from one place to another, as they are now. */
   readBytes(path: string, from: number, to: number): Uint8Array {
-    const open = this.#open;
-    if (open === null) throw new ThroughlineError("INTERNAL", "A transcript was read before it was opened.");
-    return withFileErrors(path, () => readRange(this.#options.files, open.handle, from, to));
+    const { handle } = this.#opened();
+    return withFileErrors(path, () => readRange(this.#options.files, handle, from, to));
+  }
+
+  /** The lines of a span, as they are now, in pieces that are read at once. */
+  lines(path: string, span: LineSpan): Iterable<readonly FramedLine[]> {
+    const { files, maxLineBytes } = this.#options;
+    return framedLines({ files, handle: this.#opened().handle, path, maxLineBytes, ...span });
+  }
+
+  #opened(): OpenFile {
+    if (this.#open === null) throw new ThroughlineError("INTERNAL", "A transcript was read before it was opened.");
+    return this.#open;
   }
 
   /** Lets go of the file; the next use opens and reads it again. */
@@ -369,24 +377,17 @@ export class TranscriptFile {
   /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
   #scan(open: OpenFile, facts: FileFacts, transcript: Transcript): boolean {
     const { files, maxLineBytes } = this.#options;
-    const splitter = createLineSplitter({ byteOffset: transcript.endBytes, maxLineBytes });
-    const whole = (line: SplitLine): SplitLine =>
-      wholeIfOurs((from, to) => readRange(files, open.handle, from, to), line);
-    const chunk = Buffer.allocUnsafe(Math.min(scanChunkBytes, Math.max(1, facts.sizeBytes - transcript.endBytes)));
-    let position = transcript.endBytes;
+    const { path } = transcript.options;
+    const span = { from: transcript.endBytes, to: facts.sizeBytes };
     transcript.beginScan();
-    while (position < facts.sizeBytes) {
-      const wanted = chunk.subarray(0, Math.min(chunk.length, facts.sizeBytes - position));
-      const count = files.read(open.handle, wanted, position);
-      if (count === 0) break;
-      transcript.feed(splitter.push(wanted.subarray(0, count)).map(whole));
-      if (transcript.needsReader) return false;
-      position += count;
-    }
-    const last = splitter.end();
-    if (last !== null) transcript.feed([whole(last)]);
-    if (transcript.needsReader) return false;
-    transcript.finishScan(position);
+    let end = span.from;
+    for (const lines of framedLines({ files, handle: open.handle, path, ...span, maxLineBytes }))
+      for (const line of lines) {
+        transcript.feed(line);
+        if (transcript.needsReader) return false;
+        end = line.byteOffset + line.sizeBytes + (line.isTerminated ? 1 : 0);
+      }
+    transcript.finishScan(end);
     this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);
     this.#options.findings.report(this.#identity, transcript, facts);
     return true;

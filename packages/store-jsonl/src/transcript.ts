@@ -7,12 +7,7 @@ import {
   type SessionRecord,
 } from "@throughline/core";
 import { nextUpdatedAtMs, RememberedAppends } from "@throughline/core/store";
-import {
-  createTranscriptReader,
-  decodeLine,
-  type SplitLine,
-  type TranscriptReader,
-} from "@throughline/openclaw-format";
+import { createTranscriptReader, decodeLine, type TranscriptReader } from "@throughline/openclaw-format";
 import {
   decodeStoredLine,
   type LineCodec,
@@ -23,7 +18,7 @@ import {
   type EncodedLine,
 } from "./stored-line.ts";
 import { fileError } from "./file-work.ts";
-import { ownLine } from "./own-line.ts";
+import type { FramedLine } from "./framed-lines.ts";
 import { readOwnRow } from "./transcript-lines.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -159,12 +154,23 @@ export class Transcript {
     this.tail = null;
   }
 
-  /** Takes the next lines of the file, in order. */
-  feed(lines: readonly SplitLine[]): void {
-    for (const line of lines) {
-      if (this.needsReader) return;
-      this.#feedLine(line);
+  /** Takes the next line of the file. */
+  feed(framed: FramedLine): void {
+    const { byteOffset, isTerminated } = framed;
+    const line = framed.own();
+    this.#lineCount++;
+    if (line?.envelope.seq === 0 && this.#lineCount === 1 && this.base === null) {
+      this.isHeaderOurs = true;
+      this.endBytes = endOf(framed);
+      this.isOpenEnded = !isTerminated;
+      return;
     }
+    const { codec, owner } = this.options;
+    const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
+    if (own === null && !isTerminated && !isCompleteJson(framed)) return this.#setTail(byteOffset, "TAIL_TORN", 1);
+    if (own !== null && line !== null) this.#feedOwn(own, framed, line.text);
+    else this.#feedForeign(framed);
+    this.isOpenEnded = !isTerminated;
   }
 
   /** Says that the file ends here, for now. */
@@ -182,57 +188,40 @@ export class Transcript {
     return this.#commitBatch(false);
   }
 
-  #feedLine(split: SplitLine): void {
-    const isWhole = split.bytes.length === split.sizeBytes;
-    const line = isWhole ? ownLine(split.bytes) : null;
-    this.#lineCount++;
-    if (line?.envelope.seq === 0 && this.#lineCount === 1 && this.base === null) {
-      this.isHeaderOurs = true;
-      this.endBytes = endOf(split);
-      this.isOpenEnded = !split.isTerminated;
-      return;
-    }
-    const { codec, owner } = this.options;
-    const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
-    if (own === null && !split.isTerminated && !(isWhole && isCompleteJson(decodeLine(split.bytes))))
-      return this.#setTail(split.byteOffset, "TAIL_TORN", 1);
-    if (own !== null && line !== null) this.#feedOwn(own, split, line.text);
-    else this.#feedForeign(split);
-    this.isOpenEnded = !split.isTerminated;
-  }
-
-  #feedOwn(line: StoredLine, split: SplitLine, text: string): void {
+  #feedOwn(line: StoredLine, framed: FramedLine, text: string): void {
     if (line.crc !== null && line.crc !== line.actualCrc())
-      this.#report("CHECKSUM_MISMATCH", `Record ${line.id} does not fit its checksum.`, split.byteOffset, line.id);
+      this.#report("CHECKSUM_MISMATCH", `Record ${line.id} does not fit its checksum.`, framed.byteOffset, line.id);
     const [index, count] = line.envelope.batch ?? [1, 1];
     if (index !== this.#batch.length + 1 || (this.#batch[0]?.stored.envelope.batch?.[1] ?? count) !== count)
       this.#commitPartialBatch();
     this.#batch.push({
       stored: line,
       text,
-      byteOffset: split.byteOffset,
-      endBytes: endOf(split),
+      byteOffset: framed.byteOffset,
+      endBytes: endOf(framed),
       line: this.#lineCount,
     });
     // A batch that lost its beginning is as old as the edit that cut it: its lines count one by one.
     if (index !== this.#batch.length || index >= count) this.#commitBatch();
   }
 
-  #feedForeign(split: SplitLine): void {
+  #feedForeign(framed: FramedLine): void {
     if (!this.options.isMixed) {
       this.needsReader = true;
       return;
     }
     this.#commitPartialBatch();
-    const { line, byteOffset, sizeBytes, isTerminated } = { line: this.#lineCount, ...split };
-    const read = this.#readerNow().push(decodeLine(split.bytes), { line, byteOffset, sizeBytes, isTerminated });
+    const { byteOffset, sizeBytes, isTerminated } = framed;
+    const bytes = framed.bytes();
+    const line = this.#lineCount;
+    const read = this.#readerNow().push(decodeLine(bytes), { line, byteOffset, sizeBytes, isTerminated });
     const { record, side, tsMs, isSourceCanonical } = read;
     this.#count({ id: record.id, type: record.type, side }, byteOffset);
     if (record.type === "leaf") this.head = { ...this.head, headId: read.headId };
-    if (split.bytes.length < split.sizeBytes) this.overlong.add(this.head.lastSeq);
+    if (bytes.length < sizeBytes) this.overlong.add(this.head.lastSeq);
     if (!isSourceCanonical) this.meanings.set(this.head.lastSeq, record);
     this.updatedAtMs = nextUpdatedAtMs(this.updatedAtMs, tsMs ?? undefined, this.options.nowMs).updatedAtMs;
-    this.endBytes = endOf(split);
+    this.endBytes = endOf(framed);
   }
 
   /** Lines of a batch whose end never came, with others after them: they are in the middle and stay. */
@@ -375,11 +364,13 @@ export function foreignHead(record: SessionRecord, bytes: number): LineHead {
   };
 }
 
-function endOf(split: SplitLine): number {
-  return split.byteOffset + split.sizeBytes + (split.isTerminated ? 1 : 0);
+function endOf({ byteOffset, sizeBytes, isTerminated }: FramedLine): number {
+  return byteOffset + sizeBytes + (isTerminated ? 1 : 0);
 }
 
-function isCompleteJson(source: string | Uint8Array): boolean {
+function isCompleteJson(line: FramedLine): boolean {
+  const bytes = line.bytes();
+  const source = bytes.length === line.sizeBytes ? decodeLine(bytes) : null;
   if (typeof source !== "string") return false;
   try {
     return typeof JSON.parse(source) === "object";

@@ -72,7 +72,7 @@ describe("a line of ours that is longer than other programs' lines are read", ()
     async ({ draft, options = {}, store: first = {}, again = {} }) => {
       const root = newFolder();
       const shared = { root, sessionsJson: false, index: false };
-      const writer = await storeWithSession(root, { ...shared, ...first });
+      const writer = await storeWithSession(root, { ...shared, ...first, derivedDelayMs: 2 ** 31 - 1 });
       await writer.append(mainRef, [draft], { ...options, idempotencyKey: "key" });
       await writer.append(mainRef, [{ ...userDraft("after"), id: "after" }]);
       const state = await writer.load(mainRef);
