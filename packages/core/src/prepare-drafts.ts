@@ -94,9 +94,17 @@ export function linkRecords(prepared: readonly PreparedRecord[], headId: string 
  */
 function lineText(item: PreparedRecord, parentId: string | null): string {
   if (item.fieldsText === null) return item.source as string;
-  const { type, id, timestamp } = item;
-  const base = serializeJson({ type, id, parentId, timestamp });
-  return item.fieldsText === "{}" ? base : `${base.slice(0, -1)},${item.fieldsText.slice(1)}`;
+  const { type, id, timestamp, fieldsText } = item;
+  const parent = parentId === null ? "null" : jsonText(parentId);
+  const base = `{"type":${jsonText(type)},"id":${jsonText(id)},"parentId":${parent},"timestamp":${jsonText(timestamp)}`;
+  return fieldsText === "{}" ? `${base}}` : `${base},${fieldsText.slice(1)}`;
+}
+
+const needsNoEscape = /^[ !#-[\]-~]*$/;
+
+/** A text as JSON. Those of a record's first fields hardly ever need more than their quotes. */
+function jsonText(text: string): string {
+  return needsNoEscape.test(text) ? `"${text}"` : serializeJson(text);
 }
 
 /** The size of a record's line without the line feed: the imported line, or the record as JSON. */
@@ -149,7 +157,7 @@ function jsonOf(value: unknown, index: number, write: (value: unknown) => string
 function fieldsTextOf(fields: Readonly<Record<string, unknown>>, index: number): string {
   const text: string | undefined = serializeRecord(fields, index);
   if (text?.startsWith("{") !== true) throw invalid(index, "its JSON is not an object");
-  if (isJsonTooDeep(fields, text)) throw tooDeep(index);
+  if (text.length > 2 * maxNesting && isJsonTooDeep(fields, text)) throw tooDeep(index);
   return text;
 }
 

@@ -80,10 +80,30 @@ export function detachEnvelope(line: string): DetachedLine {
 const needsEscapes = new RegExp(`[\\u2028\\u2029]|${marker}`);
 
 function envelopeText(envelope: LineEnvelope): string {
+  const plain = plainText(envelope);
+  if (plain !== null) return plain;
   const text = JSON.stringify(envelope);
   // Every line that is written comes by here, and hardly one holds any of it.
   if (!needsEscapes.test(text)) return text;
   return text.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029").replaceAll(marker, escapedMarker);
+}
+
+/** The JSON of an envelope of whole numbers and a batch only, as most are; null for any other. */
+function plainText(envelope: LineEnvelope): string | null {
+  let text = "";
+  for (const member of Object.keys(envelope)) {
+    const value = envelope[member as keyof LineEnvelope];
+    if (isCount(value) && counts.has(member)) text += `,"${member}":${value}`;
+    else if (member === "batch" && isPair(value)) text += `,"batch":[${value[0]},${value[1]}]`;
+    else return null;
+  }
+  return `{${text.slice(1)}}`;
+}
+
+const counts: ReadonlySet<string> = new Set(["seq", "at", "crc", "fence", "window"]);
+
+function isPair(value: unknown): value is readonly [number, number] {
+  return Array.isArray(value) && value.length === 2 && isCount(value[0]) && isCount(value[1]);
 }
 
 /**

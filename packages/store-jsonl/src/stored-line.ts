@@ -91,6 +91,8 @@ export interface LineCodec {
 /** A line about to be written, without its line feed. */
 export interface EncodedLine {
   readonly line: string;
+  /** The length of the line. */
+  readonly sizeBytes: number;
   /** The line without its envelope. */
   readonly text: string;
   readonly stored: StoredLine;
@@ -143,11 +145,21 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
     bytes: lineBytes(item),
     crc: envelope.crc,
   };
+  const line = attachEnvelope(text, envelope);
+  // Counting is a walk over the whole line; that of a text in plain was counted before.
+  const isCounted = source === null && text === item.text && isAscii(envelope);
   return {
-    line: attachEnvelope(text, envelope),
+    line,
+    sizeBytes: isCounted ? head.bytes + line.length - text.length : Buffer.byteLength(line),
     text,
     stored: { ...head, envelope, actualCrc: () => envelope.crc, payload: () => payload },
   };
+}
+
+function isAscii(envelope: StoreEnvelope): boolean {
+  for (const member of Object.keys(envelope))
+    if (member !== "batch" && typeof envelope[member as keyof StoreEnvelope] !== "number") return false;
+  return true;
 }
 
 /** Reads a line of ours. Null when its JSON is no record: then the envelope was not put there by a store. */

@@ -135,9 +135,9 @@ export class TranscriptFile {
     staged.text += isOpenEnded ? "\n" : prefix;
     transcript.isOpenEnded = false;
     let offset = transcript.endBytes;
-    const written = lines.map(({ line, text, stored }): WrittenLine => {
+    const written = lines.map(({ line, sizeBytes, text, stored }): WrittenLine => {
       const byteOffset = offset;
-      offset += Buffer.byteLength(line) + 1;
+      offset += sizeBytes + 1;
       staged.text += `${line}\n`;
       return { stored, text, byteOffset, endBytes: offset, line: 0 };
     });
