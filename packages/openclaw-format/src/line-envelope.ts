@@ -106,65 +106,29 @@ function isPair(value: unknown): value is readonly [number, number] {
   return Array.isArray(value) && value.length === 2 && isCount(value[0]) && isCount(value[1]);
 }
 
+const count = "(0|[1-9]\\d{0,14})";
+/** Digits like these are what `attachEnvelope` writes, and need not be written again to be compared. */
+const plainEnvelope = new RegExp(
+  `\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}`,
+  "y",
+);
+
 /**
  * The envelope that most lines carry, where the text from one place to its last but `behind` characters is one: `seq`, and
- * of `batch`, `at` and `crc` those there are, written as `attachEnvelope` writes them. Null for any other. Every line of a
- * transcript comes by here: it is read digit by digit, and nothing is made but the envelope.
+ * of `batch`, `at` and `crc` those there are, written as `attachEnvelope` writes them. Null for any other.
  */
 export function readPlainEnvelope(text: string, from: number, behind: number = 0): LineEnvelope | null {
-  const cursor = new Cursor(text, from);
-  if (!cursor.skip('{"seq":')) return null;
+  plainEnvelope.lastIndex = from;
+  const found = plainEnvelope.exec(text);
+  if (found === null || plainEnvelope.lastIndex !== text.length - behind) return null;
+  // Member by member: every line of a transcript comes by here, and taking a match apart costs as much as the pattern.
   const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = {
-    seq: cursor.count(),
+    seq: Number(found[1]),
   };
-  if (cursor.skip(',"batch":[')) {
-    const index = cursor.count();
-    if (!cursor.skip(",")) return null;
-    envelope.batch = [index, cursor.count()];
-    if (!cursor.skip("]")) return null;
-  }
-  if (cursor.skip(',"at":')) envelope.at = cursor.count();
-  if (cursor.skip(',"crc":')) envelope.crc = cursor.count();
-  return cursor.skip("}") && cursor.isRead(behind) ? envelope : null;
-}
-
-const [zero, nine] = [0x30, 0x39];
-/** So many digits are a number that JSON writes as it was read. */
-const mostDigits = 15;
-
-/** Reads a text from left to right; from what it did not expect on, it reads nothing. */
-class Cursor {
-  readonly #text: string;
-  #at: number;
-
-  constructor(text: string, at: number) {
-    this.#text = text;
-    this.#at = at;
-  }
-
-  /** Whether the expected comes next, and then goes behind it. */
-  skip(expected: string): boolean {
-    const isThere = this.#text.startsWith(expected, this.#at);
-    if (isThere) this.#at += expected.length;
-    return isThere;
-  }
-
-  /** The whole number that comes next, written as JSON writes it. */
-  count(): number {
-    const text = this.#text;
-    const from = this.#at;
-    let at = from;
-    let count = 0;
-    for (let code = text.charCodeAt(at); code >= zero && code <= nine; code = text.charCodeAt(++at))
-      count = count * 10 + code - zero;
-    const isWritten = at > from && at - from <= mostDigits && (at === from + 1 || text.charCodeAt(from) !== zero);
-    this.#at = isWritten ? at : Infinity;
-    return count;
-  }
-
-  isRead(behind: number): boolean {
-    return this.#at === this.#text.length - behind;
-  }
+  if (found[2] !== undefined) envelope.batch = [Number(found[2]), Number(found[3])];
+  if (found[4] !== undefined) envelope.at = Number(found[4]);
+  if (found[5] !== undefined) envelope.crc = Number(found[5]);
+  return envelope;
 }
 
 function parseEnvelope(json: string): LineEnvelope | null {

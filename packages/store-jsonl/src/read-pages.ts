@@ -81,20 +81,17 @@ export function readPage<Payload extends ReadPayload>(
 
 /** Which records the next page holds, or null when there are no more. Sizes are those of the lines on disk. */
 function nextSpan(transcript: Transcript, seq: number, bounds: PageBounds): PageSpan | null {
-  const { lastSeq } = transcript.head;
-  const isWanted = (one: number): boolean =>
-    one > bounds.afterSeq && one < bounds.beforeSeq && one >= 1 && one <= lastSeq;
-  if (bounds.left <= 0 || !isWanted(seq)) return null;
+  const { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } = bounds;
+  const lowest = Math.max(afterSeq + 1, 1);
+  const highest = Math.min(beforeSeq - 1, transcript.head.lastSeq);
+  if (left <= 0 || seq < lowest || seq > highest) return null;
+  const count = Math.min(pageRecords, left);
+  // Lines lie without a gap behind the header: all of them together are as long as the way from the first to the last.
+  const beginning = transcript.startOf(step === 1 ? seq : seq + 1);
+  const furthest = step === 1 ? Math.min(seq + count - 1, highest) : Math.max(seq - count + 1, lowest);
   let last = seq;
-  let bytes = lineSize(transcript, seq);
-  for (
-    let count = 1;
-    count < Math.min(bounds.pageRecords, bounds.left) && bytes < bounds.pageBytes && isWanted(last + bounds.step);
-    count++
-  ) {
-    last += bounds.step;
-    bytes += lineSize(transcript, last);
-  }
+  while (last !== furthest && Math.abs(transcript.startOf(step === 1 ? last + 1 : last) - beginning) < pageBytes)
+    last += step;
   return { fromSeq: Math.min(seq, last), toSeq: Math.max(seq, last) };
 }
 
