@@ -113,14 +113,23 @@ function readSpan<Payload extends ReadPayload>(
       records.push(recordOf(seq++, long, payload));
       continue;
     }
-    let end = seq + 1;
-    while (end <= toSeq && !isLong(transcript, end)) end++;
+    const end = behindShort(transcript, seq, toSeq);
     // Those that are too long were told above.
     const span = { from: transcript.startOf(seq), to: transcript.startOf(end), maxLineBytes: Infinity };
     for (const lines of file.lines(transcript.options.path, span))
       for (const line of lines) records.push(recordOf(seq, readFramed(transcript, seq++, line), payload));
   }
   return records;
+}
+
+/** Behind the lines up to `toSeq` that come before the next long one; the first of them is none, or ours. */
+function behindShort(transcript: Transcript, seq: number, toSeq: number): number {
+  const { maxLineBytes } = transcript.options;
+  // Together no longer than one may be: then none of them is.
+  if (transcript.startOf(toSeq + 1) - transcript.startOf(seq) <= maxLineBytes) return toSeq + 1;
+  let end = seq + 1;
+  while (end <= toSeq && !isLong(transcript, end)) end++;
+  return end;
 }
 
 function isLong(transcript: Transcript, seq: number): boolean {
