@@ -75,7 +75,7 @@ export function stageAppend(
   // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
   const isHeaderFirst = lastSeq === 0 && first?.record.type === "session" && lines[0]?.text === first.source;
   if (isHeaderFirst) {
-    const texts = lines.map(({ line }) => line);
+    const texts = lines.map(({ line }) => `${line}\n`);
     file.replace(path, temporary, owner, texts);
   } else {
     const isNew = transcript.endBytes === 0;

@@ -165,6 +165,26 @@ export function cutTail(
   return keptAt;
 }
 
+/** Gives parts on in pieces that are worth a write each. */
+export function gather(parts: Iterable<string | Uint8Array>, append: (bytes: Uint8Array) => void): void {
+  const gathered = Buffer.allocUnsafe(copyBytes);
+  let filled = 0;
+  const giveOn = (): void => {
+    if (filled > 0) append(gathered.subarray(0, filled));
+    filled = 0;
+  };
+  for (const part of parts) {
+    const bytes = typeof part === "string" ? Buffer.from(part) : part;
+    if (bytes.length > gathered.length - filled) giveOn();
+    if (bytes.length > gathered.length) append(bytes);
+    else {
+      gathered.set(bytes, filled);
+      filled += bytes.length;
+    }
+  }
+  giveOn();
+}
+
 /** Puts a file in place of another, whole or not at all, also after a power cut. */
 export function replaceFile(
   files: Files,

@@ -181,12 +181,17 @@ function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payl
 /** What another program's line stands for depends on the lines before it, and those were not read. */
 class NeedsWholeTranscript extends Error {}
 
-/** One line of the file as the record it stands for. */
+/** As `readFramed`, of the bytes of a line. */
 export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {
-  return readFramed(transcript, seq, { own: () => ownLine(bytes), bytes: () => bytes });
+  return readFramed(transcript, seq, { own: () => ownLine(bytes), bytes: () => bytes, sizeBytes: bytes.length });
 }
 
-function readFramed(transcript: Transcript, seq: number, line: Pick<FramedLine, "own" | "bytes">): ReadLine {
+/** One line of the file as the record it stands for. */
+export function readFramed(
+  transcript: Transcript,
+  seq: number,
+  line: Pick<FramedLine, "own" | "bytes" | "sizeBytes">,
+): ReadLine {
   const { codec, owner } = transcript.options;
   const read = line.own();
   const own = read === null || read.envelope.seq === 0 ? null : decodeStoredLine(read, codec, owner);
@@ -197,7 +202,7 @@ function readFramed(transcript: Transcript, seq: number, line: Pick<FramedLine, 
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
   const source = decodeLine(bytes);
   const isSourceCanonical = meaning === undefined;
-  return { ...foreignHead(record, bytes.length), payload: () => ({ record, source, isSourceCanonical }) };
+  return { ...foreignHead(record, line.sizeBytes), payload: () => ({ record, source, isSourceCanonical }) };
 }
 
 /** Lines lie without a gap behind the header. */

@@ -40,14 +40,12 @@ export async function redactSession(
       if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
       const held = agent.holdExisting(now, true);
       const result = redactTranscript(context, agent, held, ids, reason);
-      agent.remember(held);
       afterCommit(held.path, () =>
         redactIn(present, result.seqs, (relative, seqs) => {
           const theirs = agent.hold(relative, true);
           if (theirs === null) return;
           const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
           redactTranscript(context, agent, theirs, shared, reason);
-          agent.remember(theirs);
         }),
       );
       return result;

@@ -5,10 +5,15 @@ import type { HeldSession } from "./append-records.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
-import { readLine } from "./read-pages.ts";
+import type { FramedLine } from "./framed-lines.ts";
+import { readFramed } from "./read-pages.ts";
 import type { StoreContext } from "./store-context.ts";
 import { removeCopies } from "./session-copies.ts";
-import { encodeStoredLine, type StoreEnvelope } from "./stored-line.ts";
+import { encodeStoredLine, type ReadLine, type StoreEnvelope } from "./stored-line.ts";
+import type { TranscriptFile } from "./transcript-file.ts";
+
+const partBytes = 1024 * 1024;
+const markText = Buffer.from('"mark":{');
 
 /**
  * Replaces records by tombstones: the one time a transcript is written anew. Every other line keeps its bytes. Copies
@@ -32,12 +37,8 @@ export function redactTranscript(
     (one, other) => one - other,
   );
   if (seqs.length > 0) {
-    file.replace(
-      path,
-      agent.folder.temporary(held.row.fileName),
-      owner,
-      redactedLines(context, held, new Set(seqs), reason),
-    );
+    const temporary = agent.folder.temporary(held.row.fileName);
+    file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), reason));
     afterCommit(path, () => {
       for (const name of [`${held.row.sessionId}.jsonl`, held.row.fileName])
         removeCopies(context.files, agent.folder, name);
@@ -47,7 +48,8 @@ export function redactTranscript(
   return { seqs };
 }
 
-function* redactedLines(
+/** What the file holds afterwards. Lines that are not redacted are not looked into, and over-long ones not held in memory. */
+function* redactedParts(
   context: StoreContext,
   held: HeldSession,
   seqs: ReadonlySet<number>,
@@ -57,40 +59,55 @@ function* redactedLines(
   const { offsets, endBytes } = transcript;
   const info = { reason, redactedAtMs: context.clock.nowMs() };
   const firstOffset = offsets[0] ?? endBytes;
-  if (firstOffset > 0) yield file.readBytes(path, 0, firstOffset - 1);
+  if (firstOffset > 0) yield file.readBytes(path, 0, firstOffset);
   // Without a header pi would take the whole file for broken and begin it anew.
   else if (seqs.has(1) && transcript.options.owner.sessionId !== "")
-    yield ownHeaderLine(row.sessionId, row.key, row.createdAtMs);
-  let messages = 0;
-  for (let seq = 1; seq <= offsets.length; seq++) {
-    const end = offsets[seq] ?? (transcript.isOpenEnded ? endBytes + 1 : endBytes);
-    const bytes = file.readBytes(path, offsets[seq - 1] ?? 0, end - 1);
-    const isRedacted = seqs.has(seq);
-    if (isRedacted && readLine(transcript, seq, bytes).type === "message") messages++;
-    yield withFewerMessages(isRedacted ? tombstoneLine(context, held, seq, bytes, info) : bytes, messages);
-  }
+    yield `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n`;
+  let [seq, messages] = [0, 0];
+  for (const lines of file.lines(path, { from: firstOffset, to: endBytes }))
+    for (const line of lines) {
+      const bytes = line.bytes();
+      if (seqs.has(++seq)) {
+        const read = readFramed(transcript, seq, line);
+        if (read.type === "message") messages++;
+        yield withFewerMessages(tombstoneLine(context, held, seq, read, info) ?? bytes, messages);
+      } else if (bytes.length === line.sizeBytes) yield withFewerMessages(bytes, messages);
+      else yield* bytesOf(file, path, line);
+      yield "\n";
+    }
+}
+
+function* bytesOf(file: TranscriptFile, path: string, { byteOffset, sizeBytes }: FramedLine): Generator<Uint8Array> {
+  for (let done = 0; done < sizeBytes; done += partBytes)
+    yield file.readBytes(path, byteOffset + done, byteOffset + Math.min(sizeBytes, done + partBytes));
 }
 
 /** A mark counts the messages before it, and some of them are none any more. */
 function withFewerMessages(line: string | Uint8Array, count: number): string | Uint8Array {
-  if (count === 0 || !Buffer.from(line).includes('"mark":{')) return line;
-  const { text, envelope } = detachEnvelope(Buffer.from(line).toString());
+  if (count === 0) return line;
+  const bytes = typeof line === "string" ? Buffer.from(line) : viewOf(line);
+  if (!bytes.includes(markText)) return line;
+  const { text, envelope } = detachEnvelope(bytes.toString());
   const mark = (envelope as StoreEnvelope | null)?.mark;
   if (envelope === null || mark === undefined) return line;
   const next: StoreEnvelope = { ...envelope, mark: { ...mark, messages: mark.messages - count } };
   return attachEnvelope(text, next);
 }
 
+function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Null for what is a tombstone already. */
 function tombstoneLine(
   context: StoreContext,
   held: HeldSession,
   seq: number,
-  bytes: Uint8Array,
+  read: ReadLine,
   info: { readonly reason: string; readonly redactedAtMs: number },
-): string | Uint8Array {
-  const read = readLine(held.transcript, seq, bytes);
+): string | null {
   const { record } = read.payload();
-  if (throughlineKind(record) === "redaction") return bytes;
+  if (throughlineKind(record) === "redaction") return null;
   const tombstone = redactionTombstone(record, { ...info, side: read.side, bytes: read.bytes });
   const item: LinkedRecord = {
     record: tombstone,

@@ -6,6 +6,7 @@ import {
   appendAll,
   cutTail,
   fileError,
+  gather,
   isMissing,
   readRange,
   replaceFile,
@@ -56,8 +57,6 @@ interface StagedLines {
   /** What was known of the session without them. */
   readonly look: TranscriptLook;
 }
-
-const lineFeed = Buffer.from("\n");
 
 /** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
 export class TranscriptFile {
@@ -181,18 +180,18 @@ export class TranscriptFile {
     });
   }
 
-  /** Puts other lines in the place of the whole file, durably, and reads them. Under the session's lock. */
-  replace(path: string, temporary: string, owner: LineOwner, lines: Iterable<string | Uint8Array>): Transcript {
-    const { files } = this.#options;
+  /** As `rewrite`, and reads what is there now. */
+  replace(path: string, temporary: string, owner: LineOwner, parts: Iterable<string | Uint8Array>): void {
     const look = this.#lookAgain(path, owner);
-    replaceFile(files, temporary, path, (append) => {
-      for (const line of lines)
-        append(typeof line === "string" ? Buffer.from(`${line}\n`) : Buffer.concat([line, lineFeed]));
-    });
+    this.rewrite(path, temporary, parts);
+    if (afterCommit(path, () => this.catchUp(look)) === null)
+      throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
+  }
+
+  /** Puts other text in the place of the whole file, durably. Under the session's lock. */
+  rewrite(path: string, temporary: string, parts: Iterable<string | Uint8Array>): void {
+    replaceFile(this.#options.files, temporary, path, (append) => gather(parts, append));
     this.forget();
-    const transcript = afterCommit(path, () => this.catchUp(look));
-    if (transcript === null) throw fileError(new Error("the file is gone after it was replaced"), path, "unknown");
-    return transcript;
   }
 
   /**

@@ -71,3 +71,25 @@ describe("the cost of an append", () => {
     },
   );
 });
+
+describe("the cost of a redaction", () => {
+  it("is a read and a write for each part of the file, and none for each record", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    writeFileSync(transcriptOf(root), longTranscript(20_000));
+    const faults = faultyFiles();
+    await using store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+    await store.load(mainRef);
+    faults.reset();
+    await store.redact(mainRef, ["r7", "r19999"], { reason: "asked" });
+    const { read = 0, write = 0, bytesRead = 0 } = faults.counts;
+    const sizeBytes = longTranscript(20_000).length;
+    expect(bytesRead).toBeLessThan(2.3 * sizeBytes);
+    expect(read).toBeLessThan((2.3 * sizeBytes) / 100_000);
+    expect(write).toBeLessThan(sizeBytes / 500_000 + 5);
+    const types: string[] = [];
+    for await (const { records } of store.read(mainRef)) types.push(...records.map(({ type }) => type));
+    expect(types.flatMap((type, index) => (type === "custom" ? [index + 1] : []))).toEqual([7, 19_999]);
+    expect(types.length).toBe(20_000);
+  });
+});

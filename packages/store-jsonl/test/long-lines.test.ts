@@ -164,7 +164,12 @@ describe("a line of another program that is too long", () => {
       const copy = `${root}/agents/main/throughline/repaired/s1.jsonl`;
       expect(readFileSync(`${copy}.removed`, "utf8")).toBe(`${line}\n`);
       expect(readFileSync(copy).length).toBeLessThan(2000);
+      await store.redact(mainRef, ["before"], { reason: "asked" });
+      const redacted = readFileSync(transcriptOf(root));
+      expect([redacted.includes('"before"'), redacted.includes('before"}]')]).toEqual([true, false]);
+      expect(redacted.includes(`\n${line}\n`)).toBe(true);
       expect(largestRead).toBeLessThan(2 * mebibyte);
+      expect((await typesOf(store, "head")).length).toBe(3);
       await store.close();
     },
   );
