@@ -14,6 +14,7 @@ import { flushFolders, withFileErrors } from "./file-work.ts";
 import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import type { SeenSession } from "./seen-session.ts";
+import { minAsideBytes, readAside } from "./read-aside.ts";
 import { removeTranscript } from "./session-copies.ts";
 import { SessionIndex } from "./session-index.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -21,7 +22,7 @@ import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile } from "./transcript-file.ts";
-import type { TranscriptBase } from "./transcript-base.ts";
+import type { TranscriptBase, TranscriptLook } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 import { TranscriptFindings } from "./transcript-findings.ts";
 import { WarmLines } from "./warm-lines.ts";
@@ -45,6 +46,8 @@ export class AgentSessions {
   readonly #said: Set<string> = new Set();
   readonly #findings: TranscriptFindings;
   readonly #warm: WarmLines = new WarmLines();
+  /** What `prepare` reads now, by session and how much of it. */
+  readonly #preparing: Map<string, Promise<void>> = new Map();
   #isPrepared = false;
 
   constructor(context: StoreContext, { namespace, agentId }: AgentAddress) {
@@ -117,6 +120,37 @@ export class AgentSessions {
     return row.isArchived ? { ...ref, archiveId: row.sessionId } : ref;
   }
 
+  /**
+   * Reads a long transcript that is not known yet with pauses, so that `hold` finds it known. Null when there is nothing
+   * to wait for. `isWhole`: with every record of it.
+   */
+  prepare(row: SessionRow, isWhole: boolean = false): Promise<void> | null {
+    const known = this.#files.get(row.sessionId)?.current ?? null;
+    if (known !== null && (!isWhole || known.base === null)) return null;
+    const name = `${row.sessionId} ${isWhole}`;
+    const running = this.#preparing.get(name);
+    if (running !== undefined) return running;
+    const path = this.folder.session(this.fileNameOf(row));
+    const { sizeBytes = 0 } = withFileErrors(path, () => this.#context.files.facts(path)) ?? {};
+    if (sizeBytes < minAsideBytes) return null;
+    const begun = this.#readAside(row, path, isWhole).finally(() => this.#preparing.delete(name));
+    this.#preparing.set(name, begun);
+    return begun;
+  }
+
+  async #readAside(row: SessionRow, path: string, isWhole: boolean): Promise<void> {
+    const file = this.#fileOf(row.sessionId);
+    const read = await readAside(file.options, this.#lookAt(row, path, isWhole));
+    if (read !== null && this.#files.get(row.sessionId) === file) file.adopt(read);
+  }
+
+  #lookAt(row: SessionRow, path: string, isWhole: boolean): TranscriptLook {
+    const { savedHead = null, revision } = row;
+    const indexed = (facts: FileFacts): Omit<TranscriptBase, "endBytes"> | null =>
+      this.#summaries.baseOf(row, seenAs(facts, row));
+    return { path, owner: this.#ownerOf(row), savedHead, revision, indexed, isWhole };
+  }
+
   /** The session with its file, up to date; null when the file is gone. `isWhole`: with every record of it. */
   hold(row: SessionRow, isWhole: boolean = false): HeldSession | null {
     const file = this.#fileOf(row.sessionId);
@@ -124,10 +158,7 @@ export class AgentSessions {
     for (const name of [row.fileName, row.formerFileName]) {
       if (name === undefined) continue;
       const path = this.folder.session(name);
-      const { savedHead = null, revision } = row;
-      const indexed = (facts: FileFacts): Omit<TranscriptBase, "endBytes"> | null =>
-        this.#summaries.baseOf(row, seenAs(facts, row));
-      const transcript = file.catchUp({ path, owner, savedHead, revision, indexed, isWhole });
+      const transcript = file.catchUp(this.#lookAt(row, path, isWhole));
       if (transcript === null) continue;
       transcript.forgetPatches(row.revision);
       return { row: this.#summaries.fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };

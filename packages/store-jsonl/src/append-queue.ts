@@ -122,6 +122,8 @@ export class AppendQueue {
     const durability = isToBeDurable ? "disk" : request.durability;
     const scene = { context: this.#context, agent: this.#agent, durability };
     const changesEntries = isEntryOnly || isToBeDurable;
+    const reading = this.#agent.prepare(row, isWhole);
+    if (reading !== null) await reading;
     const access = { row, changesEntries, isWhole, signal: this.#abandoned?.signal, sinceMs };
     await withSession(scene, this.#ref, access, (held) => {
       if (isEntryOnly) this.#writeEntry(held);

@@ -43,6 +43,7 @@ export async function forkSession(scene: ChangeScene, ref: SessionRef, target: F
 async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarget): Promise<SessionRow | null> {
   const { agent, context } = scene;
   const { files, clock, locks, random } = context;
+  await agent.prepare(origin, true);
   const held = agent.holdExisting(origin, true);
   const { identity, modifiedNs } = held.file.facts ?? {};
   const { sessionId, ref: targetRef } = target;

@@ -121,6 +121,7 @@ class JsonlStore implements core.SessionStore {
       const row: SessionRow | null =
         sessionId === null ? await this.#track(() => agent.locate(ref)) : agent.locateId(sessionId);
       if (row === null) throw rules.sessionNotFound(ref);
+      if (sessionId === null) await agent.prepare(row);
       ({ sessionId } = row);
       const held = agent.hold(row);
       if (held === null) return;
@@ -145,7 +146,9 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       if (agent.exists) await agent.foreign.takeView();
       const row = await agent.locate(ref);
-      return row === null ? null : agent.state(row);
+      if (row === null) return null;
+      await agent.prepare(row);
+      return agent.state(row);
     });
   }
 

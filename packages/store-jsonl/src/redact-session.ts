@@ -25,7 +25,10 @@ export async function redactSession(
     agent.prepareWriting();
     const rows = [row, ...relatives.map((relative) => relative.row)];
     // Before the locks are taken, so that nobody waits while long files are read.
-    for (const each of rows) agent.hold(each, true);
+    for (const each of rows) {
+      await agent.prepare(each, true);
+      agent.hold(each, true);
+    }
     const locks = agent.place.locksFor(
       rows.map(({ sessionId }) => sessionId),
       rows.map(({ fileName }) => fileName),

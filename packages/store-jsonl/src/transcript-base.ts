@@ -2,9 +2,9 @@ import { crc32 } from "node:zlib";
 import type { SessionHead } from "@throughline/core";
 import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { readRange } from "./file-work.ts";
-import type { Files } from "./files.ts";
+import type { FileFacts, Files } from "./files.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
-import type { StoreEnvelope, WindowMark } from "./stored-line.ts";
+import type { LineOwner, StoreEnvelope, WindowMark } from "./stored-line.ts";
 
 /** A place in a transcript and what everything before it adds up to: reading can begin there. */
 export interface TranscriptBase {
@@ -16,6 +16,19 @@ export interface TranscriptBase {
   readonly endBytes: number;
   /** Where the line of the window's first record begins, where that is known. Whoever reads there looks at its seq. */
   readonly windowAt?: number | undefined;
+}
+
+/** Which session's transcript is looked at, and how much of it is wanted. */
+export interface TranscriptLook {
+  readonly path: string;
+  readonly owner: LineOwner;
+  readonly savedHead: SessionHead | null;
+  /** Changes of the entry up to this revision are known; those behind it must be read. */
+  readonly revision: number;
+  /** What the index knows of the file, should it be what it was then. */
+  readonly indexed?: (facts: FileFacts) => Omit<TranscriptBase, "endBytes"> | null;
+  /** Every record, also where a mark near the end would do. @default false */
+  readonly isWhole?: boolean;
 }
 
 /** A file that is open, as long as it was when it was looked at. */
@@ -36,6 +49,14 @@ const maxSearchBytes = 64 * 1024 * 1024;
 const longBytes = 16 * 1024 * 1024;
 const markText = Buffer.from('"mark":{');
 const lineFeed = 0x0a;
+
+/** From where on a file is read: from what the index knows, or the newest mark; null for its beginning. */
+export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptLook): TranscriptBase | null {
+  if (look.isWhole === true || facts.sizeBytes < minTailBytes) return null;
+  const indexed = look.indexed?.(facts) ?? null;
+  const base = (indexed === null ? null : checkIndexed(scan, indexed)) ?? findMark(scan, look.owner.sessionId);
+  return base === null || base.revision > look.revision ? null : base;
+}
 
 /** The newest mark of the file, found from its end; null when there is none within reach. */
 export function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {

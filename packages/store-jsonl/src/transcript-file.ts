@@ -1,4 +1,4 @@
-import { createFinding, ThroughlineError, type AppendedRecord, type SessionHead } from "@throughline/core";
+import { createFinding, ThroughlineError, type AppendedRecord } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { EndAnchor } from "./end-anchor.ts";
 import {
@@ -16,7 +16,8 @@ import type { FileFacts, Files } from "./files.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
 import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
-import { checkIndexed, findMark, lineStartsBefore, minTailBytes, type TranscriptBase } from "./transcript-base.ts";
+import type { ReadAside } from "./read-aside.ts";
+import { findBase, lineStartsBefore, type TranscriptLook } from "./transcript-base.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
 import type { TranscriptFindings } from "./transcript-findings.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -34,19 +35,6 @@ export interface TranscriptFileOptions {
   readonly tornFolder: string;
 }
 
-/** Which session's transcript is looked at, and how much of it is wanted. */
-export interface TranscriptLook {
-  readonly path: string;
-  readonly owner: LineOwner;
-  readonly savedHead: SessionHead | null;
-  /** Changes of the entry up to this revision are known; those behind it must be read. */
-  readonly revision: number;
-  /** What the index knows of the file, should it be what it was then. */
-  readonly indexed?: (facts: FileFacts) => Omit<TranscriptBase, "endBytes"> | null;
-  /** Every record, also where a mark near the end would do. @default false */
-  readonly isWhole?: boolean;
-}
-
 /** Lines on their way to the file, which the image holds already. */
 interface StagedLines {
   text: string;
@@ -60,7 +48,7 @@ interface StagedLines {
 
 /** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
 export class TranscriptFile {
-  readonly #options: TranscriptFileOptions;
+  readonly options: TranscriptFileOptions;
   #open: OpenFile | null = null;
   /** What the file was when the image was made of it or written; null when it is to be found out. */
   facts: FileFacts | null = null;
@@ -71,7 +59,7 @@ export class TranscriptFile {
   #staged: StagedLines | null = null;
 
   constructor(options: TranscriptFileOptions) {
-    this.#options = options;
+    this.options = options;
   }
 
   /**
@@ -81,7 +69,7 @@ export class TranscriptFile {
    */
   catchUp(look: TranscriptLook): Transcript | null {
     const { path } = look;
-    const facts = withFileErrors(path, () => this.#options.files.facts(path));
+    const facts = withFileErrors(path, () => this.options.files.facts(path));
     if (facts === null) {
       this.forget();
       return null;
@@ -99,21 +87,33 @@ export class TranscriptFile {
     return transcript;
   }
 
+  /** Takes what was read of the file with nothing locked, unless as much of it is known by now, or it is another file. */
+  adopt({ facts, transcript, anchor }: ReadAside): void {
+    const known = this.#transcript;
+    const isKnown = known !== null && (known.base === null || transcript.base !== null);
+    if (isKnown || (this.#identity !== "" && this.#identity !== facts.identity)) return;
+    this.#identity = facts.identity;
+    this.#transcript = transcript;
+    this.#anchor = anchor;
+    this.facts = facts;
+    this.options.findings.report(facts.identity, transcript, facts);
+  }
+
   /** Sets aside what was never acknowledged. Under the session's lock, right after `catchUp`. */
   repairTail(path: string, owner: LineOwner): void {
-    const { files, tornFolder } = this.#options;
+    const { files, tornFolder } = this.options;
     const { transcript, handle } = this.#writable(path);
     this.#flushDoubtful(path);
     const { tail } = transcript;
     if (tail !== null) {
       const { sizeBytes } = files.factsOf(handle);
-      const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
+      const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.options.nowMs()}.${tail.byteOffset}`;
       const span = { from: tail.byteOffset, to: sizeBytes };
       const keptAt = withFileErrors(path, () => cutTail(files, handle, span, wanted));
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-      this.#options.findings.say(
+      this.options.findings.say(
         this.#identity,
         owner,
         createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
@@ -156,7 +156,7 @@ export class TranscriptFile {
     const staged = this.#staged;
     this.#staged = null;
     if (staged === null) return true;
-    const { files } = this.#options;
+    const { files } = this.options;
     const { transcript, handle } = this.#writable(path);
     const bytes = Buffer.from(staged.text);
     try {
@@ -190,7 +190,7 @@ export class TranscriptFile {
 
   /** Puts other text in the place of the whole file, durably. Under the session's lock. */
   rewrite(path: string, temporary: string, parts: Iterable<string | Uint8Array>): void {
-    replaceFile(this.#options.files, temporary, path, (append) => gather(parts, append));
+    replaceFile(this.options.files, temporary, path, (append) => gather(parts, append));
     this.forget();
   }
 
@@ -217,7 +217,7 @@ export class TranscriptFile {
 
   /** As `flushed`, at once, for a file that was written with less: also of what others wrote. */
   flushNow(path: string): void {
-    const { files } = this.#options;
+    const { files } = this.options;
     const { open, handle } = this.#writable(path);
     this.#flushDoubtful(path);
     try {
@@ -243,12 +243,12 @@ export class TranscriptFile {
   /** The bytes from one place to another, as they are now. */
   readBytes(path: string, from: number, to: number): Uint8Array {
     const { handle } = this.#opened();
-    return withFileErrors(path, () => readRange(this.#options.files, handle, from, to));
+    return withFileErrors(path, () => readRange(this.options.files, handle, from, to));
   }
 
   /** The lines of a span, as they are now, in pieces that are read at once. */
   lines(path: string, span: LineSpan): Iterable<readonly FramedLine[]> {
-    const { files, maxLineBytes } = this.#options;
+    const { files, maxLineBytes } = this.options;
     return framedLines({ files, handle: this.#opened().handle, path, maxLineBytes, ...span });
   }
 
@@ -275,7 +275,7 @@ export class TranscriptFile {
   #closeUnused(open: OpenFile): void {
     if (!open.isForgotten || open.pins > 0) return;
     open.isForgotten = false;
-    this.#options.files.close(open.handle);
+    this.options.files.close(open.handle);
   }
 
   #writable(path: string): { readonly transcript: Transcript; readonly handle: number; readonly open: OpenFile } {
@@ -293,7 +293,7 @@ export class TranscriptFile {
 
   #flushDoubtful(path: string): void {
     if (this.#doubtful !== null) this.facts = null;
-    this.#doubtful = flushAgain(this.#options.files, path, this.#doubtful);
+    this.#doubtful = flushAgain(this.options.files, path, this.#doubtful);
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {
@@ -306,7 +306,7 @@ export class TranscriptFile {
     const known = this.#transcript;
     const open = this.#open;
     if (known === null || open === null || seq >= known.firstSeq) return true;
-    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: known.endBytes };
+    const scan = { files: this.options.files, handle: open.handle, sizeBytes: known.endBytes };
     const { firstSeq } = known;
     const starts = withFileErrors(known.options.path, () =>
       lineStartsBefore(scan, known.startOf(firstSeq), firstSeq, firstSeq - seq),
@@ -316,7 +316,7 @@ export class TranscriptFile {
   }
 
   #openFile(path: string): OpenFile {
-    const { files } = this.#options;
+    const { files } = this.options;
     let handle: number;
     let isWritable = true;
     try {
@@ -333,7 +333,7 @@ export class TranscriptFile {
   }
 
   #readNew(open: OpenFile, facts: FileFacts, look: TranscriptLook): Transcript {
-    const { files } = this.#options;
+    const { files } = this.options;
     const known = this.#transcript;
     const isSame =
       known !== null &&
@@ -355,9 +355,10 @@ export class TranscriptFile {
   }
 
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
-    const { codec, nowMs, warm, maxLineBytes } = this.#options;
+    const { codec, nowMs, warm, maxLineBytes } = this.options;
     const { path, owner, savedHead } = look;
-    const base = isMixed ? null : this.#baseOf(open, facts, look);
+    const scan = { files: this.options.files, handle: open.handle, sizeBytes: facts.sizeBytes };
+    const base = isMixed ? null : findBase(scan, facts, look);
     const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
     const transcript = new Transcript(options, savedHead, base);
     if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
@@ -365,30 +366,17 @@ export class TranscriptFile {
     return transcript;
   }
 
-  #baseOf(open: OpenFile, facts: FileFacts, look: TranscriptLook): TranscriptBase | null {
-    if (look.isWhole === true || facts.sizeBytes < minTailBytes) return null;
-    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: facts.sizeBytes };
-    const indexed = look.indexed?.(facts) ?? null;
-    const base = (indexed === null ? null : checkIndexed(scan, indexed)) ?? findMark(scan, look.owner.sessionId);
-    return base === null || base.revision > look.revision ? null : base;
-  }
-
   /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
   #scan(open: OpenFile, facts: FileFacts, transcript: Transcript): boolean {
-    const { files, maxLineBytes } = this.#options;
+    const { files, maxLineBytes } = this.options;
     const { path } = transcript.options;
     const span = { from: transcript.endBytes, to: facts.sizeBytes };
     transcript.beginScan();
-    let end = span.from;
     for (const lines of framedLines({ files, handle: open.handle, path, ...span, maxLineBytes }))
-      for (const line of lines) {
-        transcript.feed(line);
-        if (transcript.needsReader) return false;
-        end = line.byteOffset + line.sizeBytes + (line.isTerminated ? 1 : 0);
-      }
-    transcript.finishScan(end);
+      if (!transcript.feed(lines)) return false;
+    transcript.finishScan();
     this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);
-    this.#options.findings.report(this.#identity, transcript, facts);
+    this.options.findings.report(this.#identity, transcript, facts);
     return true;
   }
 }

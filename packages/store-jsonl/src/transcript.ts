@@ -86,11 +86,13 @@ export class Transcript {
   isOpenEnded = false;
   tail: TornTail | null = null;
   isHeaderOurs = false;
-  /** A line of another program came and this image was not made for it. */
-  needsReader = false;
   savedHead: SessionHead | null;
   /** Where reading began, when it was not at the file's beginning. */
   readonly base: TranscriptBase | null;
+  /** A line of another program came and this image was not made for it. */
+  #needsReader = false;
+  /** Where the lines end that were fed. */
+  #scannedBytes = 0;
   #lineCount = 0;
   #reader: TranscriptReader | null = null;
   #reportedFindings = 0;
@@ -152,10 +154,20 @@ export class Transcript {
 
   beginScan(): void {
     this.tail = null;
+    this.#scannedBytes = this.endBytes;
   }
 
-  /** Takes the next line of the file. */
-  feed(framed: FramedLine): void {
+  /** Takes the next lines of the file. False when they must be read with other programs in mind, from the beginning. */
+  feed(lines: readonly FramedLine[]): boolean {
+    for (const line of lines) {
+      this.#feedLine(line);
+      if (this.#needsReader) return false;
+      this.#scannedBytes = endOf(line);
+    }
+    return true;
+  }
+
+  #feedLine(framed: FramedLine): void {
     const { byteOffset, isTerminated } = framed;
     const line = framed.own();
     this.#lineCount++;
@@ -174,11 +186,11 @@ export class Transcript {
   }
 
   /** Says that the file ends here, for now. */
-  finishScan(sizeBytes: number): void {
+  finishScan(): void {
     const [first] = this.#batch;
     if (first !== undefined) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
     this.#batch = [];
-    if (this.tail === null) this.endBytes = sizeBytes;
+    if (this.tail === null) this.endBytes = this.#scannedBytes;
     this.#reportReaderFindings();
   }
 
@@ -207,7 +219,7 @@ export class Transcript {
 
   #feedForeign(framed: FramedLine): void {
     if (!this.options.isMixed) {
-      this.needsReader = true;
+      this.#needsReader = true;
       return;
     }
     this.#commitPartialBatch();

@@ -153,10 +153,9 @@ export function lifeOfSessions(): readonly Step[] {
       name: "redact",
       files: ["s2"],
       run: async (store) => {
-        for await (const { records } of store.read(renamed)) {
-          const [first] = records;
-          await store.redact(renamed, first === undefined ? [] : [first.id], { reason: "asked" });
-        }
+        const ids: string[] = [];
+        for await (const { records } of store.read(renamed, { limit: 1 })) ids.push(...records.map(({ id }) => id));
+        await store.redact(renamed, ids, { reason: "asked" });
       },
     },
     {

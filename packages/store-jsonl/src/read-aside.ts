@@ -1,0 +1,61 @@
+import { EndAnchor } from "./end-anchor.ts";
+import { openIfThere, withFileErrors } from "./file-work.ts";
+import type { FileFacts } from "./files.ts";
+import { framedLines } from "./framed-lines.ts";
+import { createSlices } from "./slices.ts";
+import { findBase, type TranscriptBase, type TranscriptLook } from "./transcript-base.ts";
+import type { TranscriptFileOptions } from "./transcript-file.ts";
+import { Transcript } from "./transcript.ts";
+
+/** An image of a transcript that was made beside the one its session is known by. */
+export interface ReadAside {
+  readonly facts: FileFacts;
+  readonly transcript: Transcript;
+  readonly anchor: EndAnchor;
+}
+
+/** A shorter file is read where it is wanted: that holds nobody up. */
+export const minAsideBytes: number = 4 * 1024 * 1024;
+
+/**
+ * Reads a transcript with nothing locked, in slices: what takes seconds must not be read while a session is held, nor in
+ * one go. Null when there is no such file.
+ * @throws {ThroughlineError} STORE_IO, PATH_UNSAFE
+ */
+export async function readAside(options: TranscriptFileOptions, look: TranscriptLook): Promise<ReadAside | null> {
+  const { files } = options;
+  const handle = openIfThere(files, look.path);
+  if (handle === null) return null;
+  try {
+    const facts = withFileErrors(look.path, () => files.factsOf(handle));
+    const base = findBase({ files, handle, sizeBytes: facts.sizeBytes }, facts, look);
+    const file = { handle, facts };
+    const transcript =
+      (await readFrom(base, false, file, options, look)) ?? (await readFrom(null, true, file, options, look));
+    if (transcript === null) return null;
+    return { facts, transcript, anchor: EndAnchor.read(files, handle, transcript.endBytes, facts) };
+  } finally {
+    files.close(handle);
+  }
+}
+
+/** Null when it must be read with other programs in mind. */
+async function readFrom(
+  base: TranscriptBase | null,
+  isMixed: boolean,
+  { handle, facts }: { readonly handle: number; readonly facts: FileFacts },
+  { files, codec, nowMs, warm, maxLineBytes }: TranscriptFileOptions,
+  { path, owner, savedHead }: TranscriptLook,
+): Promise<Transcript | null> {
+  const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
+  const transcript = new Transcript(options, savedHead, base);
+  const span = { from: transcript.endBytes, to: facts.sizeBytes, maxLineBytes };
+  const slices = createSlices();
+  transcript.beginScan();
+  for (const lines of framedLines({ files, handle, path, ...span })) {
+    if (!transcript.feed(lines)) return null;
+    await slices.next();
+  }
+  transcript.finishScan();
+  return transcript;
+}
