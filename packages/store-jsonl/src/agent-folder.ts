@@ -89,7 +89,10 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
   return true;
 }
 
-/** Makes what is missing of the agent's folders, and what is there of them private. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY */
+/**
+ * Makes what is missing of the agent's folders, and what is there of them private. What is there is put on the disk too
+ * while the entries log has nothing in it: a log with a line in it stands for folders that are. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY
+ */
 export function makeAgentFolder(files: Files, root: string, address: AgentAddress): void {
   agentFolderExists(files, root, address);
   flushFolders(files);
@@ -99,14 +102,16 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
     (name) => `${folder.agent}/${name}`,
   );
   const way = wayTo(address).map((name) => (path = `${path}/${name}`));
+  const isNew = (withFileErrors(folder.entriesLog, () => files.facts(folder.entriesLog))?.sizeBytes ?? 0) === 0;
   for (const each of [root, ...way, ...own]) {
     withFileErrors(each, () => {
       const facts = files.facts(each);
+      if (facts !== null && isNew) flushMade(files, each);
       // The root may be the user's own folder, with other things in it.
       if (facts !== null && each !== root && !facts.isPrivate) makePrivate(files, each);
       if (facts !== null) return;
       makeWithParents(files, each);
-      flushFolder(files, each.slice(0, each.lastIndexOf("/")) || "/");
+      flushFolder(files, parentOf(each));
     });
   }
 }
@@ -122,8 +127,19 @@ export function remakeOwnFolder(files: Files, locks: string): void {
     withFileErrors(each, () => {
       files.makeFolder(each);
       assertFolder(each, files.facts(each)?.kind ?? "missing");
-      flushFolder(files, each.slice(0, each.lastIndexOf("/")));
+      flushFolder(files, parentOf(each));
     });
+  }
+}
+
+/** The name of a folder that is there: who made it may be a program that flushes nothing, or one that was killed before. */
+function flushMade(files: Files, path: string): void {
+  try {
+    files.flushFolder(parentOf(path));
+  } catch (error) {
+    // A folder above the root that nobody may look into is not ours to answer for.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EACCES" && code !== "EPERM" && code !== "EROFS") throw error;
   }
 }
 
@@ -142,9 +158,13 @@ function makeWithParents(files: Files, path: string): void {
   const parent = path.slice(0, path.lastIndexOf("/"));
   if (parent !== "" && files.facts(parent) === null) {
     makeWithParents(files, parent);
-    flushFolder(files, parent.slice(0, parent.lastIndexOf("/")) || "/");
+    flushFolder(files, parentOf(parent));
   }
   files.makeFolder(path);
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
 function wayTo({ namespace, agentId }: AgentAddress): readonly string[] {

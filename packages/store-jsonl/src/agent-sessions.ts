@@ -13,6 +13,7 @@ import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
 import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
+import { FlushedNames } from "./flushed-names.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
 import { removeTranscript } from "./session-copies.ts";
@@ -38,6 +39,8 @@ export class AgentSessions {
   readonly view: SessionsView;
   readonly index: SessionIndex;
   readonly foreign: ForeignChanges;
+  /** Of the transcripts. */
+  readonly names: FlushedNames;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
   readonly #files: Map<string, TranscriptFile> = new Map();
@@ -57,6 +60,7 @@ export class AgentSessions {
     this.place = new AgentPlace(context, this.folder, () => this.log.changes);
     const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
+    this.names = new FlushedNames(files, this.folder.sessions);
     this.#findings = new TranscriptFindings(this.#said, ({ ref }, finding) =>
       context.emit({ name: "finding", ref, finding }),
     );
@@ -286,6 +290,7 @@ export class AgentSessions {
         nowMs: () => clock.nowMs(),
         findings: this.#findings,
         warm: this.#warm,
+        names: this.names,
         maxLineBytes: this.#context.maxLineBytes,
         tornFolder: this.folder.torn,
       });

@@ -188,7 +188,7 @@ export class AppendQueue {
       this.#takeBack(fileError(error, path), decided);
       return;
     }
-    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? file.flushed(path) : null;
+    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held) : null;
     // Whoever waits for it hears of its failure; should nobody, by another error, that is no reason to end the process.
     flushed?.catch(() => undefined);
     this.#agent.remember(held);
@@ -201,6 +201,13 @@ export class AppendQueue {
         reject(error);
       }
     }
+  }
+
+  /** Resolves when the records and what they hang on are on the disk. */
+  async #flushed({ file, path, row }: HeldSession): Promise<void> {
+    const { log } = this.#agent;
+    const records = file.flushed(path);
+    await (log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]));
   }
 
   /** A write that failed. Of several, one may be what does not fit: each is tried by itself, if nothing is left of it. */

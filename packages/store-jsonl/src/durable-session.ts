@@ -1,6 +1,6 @@
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
-import { flushFolder, withFileErrors } from "./file-work.ts";
+import { withFileErrors } from "./file-work.ts";
 import { writeNewFile, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 
@@ -11,12 +11,12 @@ import type { SessionRow } from "./session-row.ts";
  * and of the entries.
  */
 export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
-  const { agent, context } = scene;
+  const { agent } = scene;
   const { isUnflushed, ...durable } = row;
   if (isUnflushed !== true) return row;
   const { file, path } = holdForWriting(scene, row, false);
   file.flushNow(path);
-  withFileErrors(agent.folder.sessions, () => flushFolder(context.files, agent.folder.sessions));
+  withFileErrors(agent.folder.sessions, () => agent.names.flush(path, file.facts?.identity ?? ""));
   agent.log.flushNow();
   // Should this line be lost, all of it is done again: nothing that is acknowledged hangs on it.
   agent.log.write({ op: "save", rows: [durable] });

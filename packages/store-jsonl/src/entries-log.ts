@@ -1,15 +1,16 @@
 import type { ThroughlineError } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import { appendAll, fileError, readRange, withFileErrors } from "./file-work.ts";
-import { flushAgain, type DoubtfulBytes } from "./open-file.ts";
+import { flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
-import { createLog, openLog, replaceLog, setTailAside, type OpenLog } from "./open-log.ts";
+import { createLog, lengthOf, openLog, replaceLog, setTailAside, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
-import { anchorAt, isStill, type LogPlace } from "./log-place.ts";
+import { isStill, placeIn } from "./log-place.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { decodeRowChange, encodeRowChange, lineOfRow, type RowChange, type SessionRow } from "./session-row.ts";
+import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
+import { UnflushedRows } from "./unflushed-rows.ts";
 
 const scanChunkBytes = 1024 * 1024;
 const minCompactedBytes = 1024 * 1024;
@@ -29,6 +30,7 @@ export class EntriesLog {
   #image: RowImage = new RowImage();
   /** Sessions that changed since the index was last brought up to date by this log or read by it. */
   readonly #unindexed: Set<string> = new Set();
+  readonly #unflushed: UnflushedRows = new UnflushedRows();
   /** What the index knew then, and which index; null: nothing. */
   #indexed: { readonly endBytes: number; readonly generation: number } | null = null;
   #isWhole = true;
@@ -110,10 +112,7 @@ export class EntriesLog {
   fileNames(): ReadonlySet<string> {
     const indexed = this.#isWhole ? [] : this.#fromIndex((index) => index.fileNames());
     if (indexed === undefined) this.#readWhole();
-    const names = new Set(indexed);
-    for (const { sessionId, fileName, formerFileName = fileName } of this.#image.rows.values())
-      names.add(`${sessionId}.jsonl`).add(fileName).add(formerFileName);
-    return names;
+    return new Set([...(indexed ?? []), ...this.#image.fileNames()]);
   }
 
   /** All sessions there are. Reads the whole log unless it was read before. */
@@ -177,7 +176,8 @@ export class EntriesLog {
     if (this.#open === null || this.#isAhead) return false;
     const sinceBytes = this.isIndexed ? (this.#indexed?.endBytes ?? null) : null;
     if (sinceBytes === null) this.all();
-    const log = this.#place(this.#open);
+    const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
+    const log = placeIn(this.#options.files, this.#options.folder.entriesLog, this.#open, known);
     const changed = (): Iterable<SessionRow> => [...this.#unindexed].flatMap((id) => this.#image.rows.get(id) ?? []);
     const rows = sinceBytes === null ? this.#image.rows.values() : changed();
     const isWritten = index.update({ log, sinceBytes, rows, seen, notes }) === "written";
@@ -197,8 +197,8 @@ export class EntriesLog {
       this.#open ??= createLog(files, folder, this.#sizeOf);
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
-      this.#apply(change, this.#endBytes);
       this.#endBytes += bytes.length;
+      this.#apply(change, this.#endBytes - bytes.length);
       this.#lineCount++;
     });
   }
@@ -225,13 +225,17 @@ export class EntriesLog {
 
   /** As `rewrite`, where most of the log goes, what is left is soon written, and all of it is understood. */
   compact(): void {
-    const { codec, agent } = this.#options;
     this.refreshHeld();
-    let liveBytes = 0;
-    for (const row of this.all().values()) liveBytes += lineOfRow(row, codec, agent).length + 1;
+    const liveBytes = lengthOf(this.all().values(), this.#options);
     this.#compactFromBytes = 4 * liveBytes;
     if (this.isLong && liveBytes <= maxCompactedBytes && !this.damage.hasUnread && !this.#isAhead)
       this.rewrite([...this.removed]);
+  }
+
+  /** Whether this process has flushed the line that says what the session is, and the log's name. */
+  isOnDisk(sessionId: string): boolean {
+    const { isNamed = true, flushedBytes = 0 } = this.#open ?? {};
+    return isNamed && this.#unflushed.isOnDisk(sessionId, flushedBytes);
   }
 
   /** Resolves when everything written before the call is on the disk. */
@@ -250,8 +254,7 @@ export class EntriesLog {
     this.#doubtful = flushAgain(files, folder.entriesLog, this.#doubtful);
     const open = this.#openNow();
     try {
-      if (open.isDead) throw new Error("an earlier flush of this file failed");
-      files.flushNow(open.handle);
+      flushOpenNow(files, open, this.#endBytes);
     } catch (error) {
       throw this.#flushFailed(open, error);
     }
@@ -267,9 +270,10 @@ export class EntriesLog {
     this.changes++;
     this.#image.apply(change);
     this.damage.mend(change);
+    this.#unflushed.note(change, this.#endBytes, this.#open?.flushedBytes ?? 0);
     if (at < (this.#indexed?.endBytes ?? 0)) return;
-    const changed = change.rows.map(({ sessionId }) => sessionId);
-    for (const sessionId of [...changed, ...(change.removed ?? [])]) this.#unindexed.add(sessionId);
+    for (const { sessionId } of change.rows) this.#unindexed.add(sessionId);
+    for (const sessionId of change.removed ?? []) this.#unindexed.add(sessionId);
   }
 
   /** Goes on from where the index is, when it is the index of this log. */
@@ -292,14 +296,9 @@ export class EntriesLog {
     return this.#indexed?.generation === index.generation ? answer : undefined;
   }
 
-  #place({ handle, identity }: OpenLog): LogPlace {
-    const { files, folder } = this.#options;
-    const place = { identity, endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
-    return { ...place, anchor: withFileErrors(folder.entriesLog, () => anchorAt(files, handle, this.#endBytes)) };
-  }
-
   /** For when the index cannot be asked, or everything is wanted. */
   #readWhole(): ReadonlyMap<string, SessionRow> {
+    const { files, folder } = this.#options;
     const open = this.#open;
     const indexed = this.#indexed;
     this.#clear();
@@ -307,7 +306,7 @@ export class EntriesLog {
     if (open !== null)
       this.#scan(
         open,
-        withFileErrors(this.#options.folder.entriesLog, () => this.#options.files.factsOf(open.handle).sizeBytes),
+        withFileErrors(folder.entriesLog, () => files.factsOf(open.handle).sizeBytes),
       );
     return this.#image.rows;
   }
@@ -322,6 +321,7 @@ export class EntriesLog {
     this.#isAhead = false;
     this.#indexed = null;
     this.#unindexed.clear();
+    this.#unflushed.clear();
     this.#image.clear();
     this.damage.clear();
   }
@@ -368,8 +368,8 @@ export class EntriesLog {
       // Its writer may be in the middle of it, or dead: whoever writes next, under the lock, finds out.
       if (last !== null) {
         this.#tornAt = last.byteOffset;
-        const text = Buffer.from(last.bytes).toString();
-        this.#needsLineFeed = decodeRowChange(text, codec, agent)?.isChecksumRight === true;
+        const read = decodeRowChange(Buffer.from(last.bytes).toString(), codec, agent);
+        this.#needsLineFeed = read?.isChecksumRight === true;
       }
     });
   }

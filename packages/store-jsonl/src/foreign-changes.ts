@@ -3,6 +3,7 @@ import { systemClock } from "@throughline/core/node";
 import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
+import { flushFolder, withFileErrors } from "./file-work.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -149,6 +150,8 @@ export class ForeignChanges {
       if (change === null) return;
       // An entry of theirs, or a change of one: from here on they and we exclude one another.
       if (change.op === "save" || view.entries().size > 0) place.markOpenclaw();
+      // Files of theirs may be known here by names that nobody has put on the disk.
+      if (change.op === "adopt") withFileErrors(folder.sessions, () => flushFolder(files, folder.sessions));
       log.write(change);
     });
   }

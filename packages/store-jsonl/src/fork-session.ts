@@ -1,7 +1,7 @@
 import type { SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { afterCommit, flushFolder, openIfThere, withFileErrors } from "./file-work.ts";
+import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
@@ -97,7 +97,7 @@ function commit({ agent, context }: ChangeScene, temporary: string, row: Session
   const path = folder.session(row.fileName);
   withFileErrors(path, () => files.rename(temporary, path));
   try {
-    withFileErrors(path, () => flushFolder(files, folder.sessions));
+    withFileErrors(path, () => agent.names.flush(path, files.facts(path)?.identity ?? ""));
     agent.log.write({ op: "fork", rows: [row] });
   } catch (error) {
     // Left there it would be taken in as the session that was refused.

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { readRange } from "./file-work.ts";
+import { readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /** Up to where in the entries log the index knows everything. */
@@ -15,8 +15,18 @@ export interface LogPlace {
 
 const anchorBytes = 256;
 
+/** A place in the open log. */
+export function placeIn(
+  files: Files,
+  path: string,
+  { handle, identity }: { readonly handle: number; readonly identity: string },
+  known: Pick<LogPlace, "endBytes" | "lineCount" | "removed">,
+): LogPlace {
+  return { identity, ...known, anchor: withFileErrors(path, () => anchorAt(files, handle, known.endBytes)) };
+}
+
 /** The last bytes before a place in an open file. */
-export function anchorAt(files: Files, handle: number, endBytes: number): LogPlace["anchor"] {
+function anchorAt(files: Files, handle: number, endBytes: number): LogPlace["anchor"] {
   const from = Math.max(0, endBytes - anchorBytes);
   return { from, crc: crc32(readRange(files, handle, from, endBytes)) };
 }

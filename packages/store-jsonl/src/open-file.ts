@@ -12,15 +12,25 @@ export interface OpenFile {
   /** Writes whose flush is not over. */
   pins: number;
   isForgotten: boolean;
+  /** This process has flushed the folder that the file's name is in. */
+  isNamed: boolean;
   /** After a failed flush the kernel takes for clean what it could not write: nothing more is believed of this handle. */
   isDead: boolean;
 }
 
-/** `sizeOf`: how much was written by now, as the writer knows it. */
+export interface OpenFileOptions {
+  readonly isWritable: boolean;
+  readonly sizeBytes: number;
+  /** How much was written by now, as the writer knows it. */
+  sizeOf(): number;
+  /** Puts the file's name on the disk. Done once, with the first flush: until then a name may be anybody's, and new. */
+  flushName(): void;
+}
+
 export function createOpenFile(
   files: Files,
   handle: number,
-  { isWritable, sizeBytes, sizeOf }: { readonly isWritable: boolean; readonly sizeBytes: number; sizeOf(): number },
+  { isWritable, sizeBytes, sizeOf, flushName }: OpenFileOptions,
 ): OpenFile {
   const open: OpenFile = {
     handle,
@@ -29,20 +39,47 @@ export function createOpenFile(
     pins: 0,
     isForgotten: false,
     isDead: false,
+    isNamed: false,
     flush: new GroupFlush(async () => {
       if (open.isDead) throw new Error("an earlier flush of this file failed");
       const upTo = sizeOf();
+      const flushing = files.flush(handle);
+      // Beside the flush, and whatever becomes of it: this one is heard of in any case.
+      const name = open.isNamed ? null : attempt(flushName);
       try {
-        await files.flush(handle);
+        await flushing;
       } catch (error) {
         // Here and not where it is caught: who waits for the next flush would get that one's success.
         open.isDead = true;
         throw error;
       }
       open.flushedBytes = Math.max(open.flushedBytes, upTo);
+      if (name?.failure !== undefined) throw name.failure;
+      open.isNamed = true;
     }),
   };
   return open;
+}
+
+/** As the flush of an open file, at once. @throws {Error} the system's, and then the file is dead */
+export function flushOpenNow(files: Files, open: OpenFile, sizeBytes: number): void {
+  if (open.isDead) throw new Error("an earlier flush of this file failed");
+  try {
+    files.flushNow(open.handle);
+  } catch (error) {
+    open.isDead = true;
+    throw error;
+  }
+  open.flushedBytes = Math.max(open.flushedBytes, sizeBytes);
+}
+
+function attempt(work: () => void): { readonly failure?: unknown } {
+  try {
+    work();
+    return {};
+  } catch (failure) {
+    return { failure };
+  }
 }
 
 /** Bytes whose flush failed. */

@@ -5,7 +5,7 @@ import { cutTail, flushFolder, openIfThere, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { createOpenFile, type OpenFile } from "./open-file.ts";
 import type { EntriesLogOptions } from "./read-log.ts";
-import { encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
+import { encodeRowChange, lineOfRow, type RowChange, type SessionRow } from "./session-row.ts";
 
 /** The entries log, open. */
 export interface OpenLog extends OpenFile {
@@ -14,12 +14,16 @@ export interface OpenLog extends OpenFile {
 
 /** The log as it is there, for reading alone where it cannot be written; null when there is none. */
 export function openLog(files: Files, folder: AgentFolder, sizeOf: () => number): OpenLog | null {
+  let isWritable = true;
+  let handle: number | null;
   try {
-    return opened(files, openIfThere(files, folder.entriesLog, "append"), true, sizeOf);
+    handle = openIfThere(files, folder.entriesLog, "append");
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || error.code !== "STORE_READ_ONLY") throw error;
-    return opened(files, openIfThere(files, folder.entriesLog), false, sizeOf);
+    isWritable = false;
+    handle = openIfThere(files, folder.entriesLog);
   }
+  return handle === null ? null : opened(files, folder, { handle, isWritable, sizeOf });
 }
 
 /** A new log, whose name is on the disk. Under the entries lock. */
@@ -27,7 +31,7 @@ export function createLog(files: Files, folder: AgentFolder, sizeOf: () => numbe
   const handle = files.open(folder.entriesLog, "create");
   try {
     flushFolder(files, folder.own);
-    return opened(files, handle, true, sizeOf);
+    return Object.assign(opened(files, folder, { handle, isWritable: true, sizeOf }), { isNamed: true });
   } catch (error) {
     // Left behind it would be taken for a log whose name is safe.
     files.close(handle);
@@ -36,12 +40,14 @@ export function createLog(files: Files, folder: AgentFolder, sizeOf: () => numbe
   }
 }
 
-function opened(files: Files, handle: number, isWritable: boolean, sizeOf: () => number): OpenLog;
-function opened(files: Files, handle: number | null, isWritable: boolean, sizeOf: () => number): OpenLog | null;
-function opened(files: Files, handle: number | null, isWritable: boolean, sizeOf: () => number): OpenLog | null {
-  if (handle === null) return null;
+function opened(
+  files: Files,
+  { own }: AgentFolder,
+  { handle, ...how }: { readonly handle: number; readonly isWritable: boolean; sizeOf(): number },
+): OpenLog {
   const { identity, sizeBytes } = files.factsOf(handle);
-  return Object.assign(createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf }), { identity });
+  const flushName = (): void => flushFolder(files, own);
+  return Object.assign(createOpenFile(files, handle, { ...how, sizeBytes, flushName }), { identity });
 }
 
 /** Puts a log with these rows, and these purges that may be unfinished, in the place of the one there is. Under the entries lock. */
@@ -55,6 +61,16 @@ export function replaceLog(
     for (const row of rows) write({ op: "save", rows: [row] });
     if (removed.length > 0) write({ op: "remove", rows: [], removed });
   });
+}
+
+/** How long a log with these rows is. */
+export function lengthOf(
+  rows: Iterable<SessionRow>,
+  { codec, agent }: Pick<EntriesLogOptions, "codec" | "agent">,
+): number {
+  let length = 0;
+  for (const row of rows) length += lineOfRow(row, codec, agent).length + 1;
+  return length;
 }
 
 /** Cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */

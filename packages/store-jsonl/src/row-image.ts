@@ -35,6 +35,15 @@ export class RowImage {
     return this.#idByLetters.get(sessionId.toLowerCase()) ?? null;
   }
 
+  /** Every name a transcript may have. */
+  fileNames(): Iterable<string> {
+    return [...this.rows.values()].flatMap(({ sessionId, fileName, formerFileName = fileName }) => [
+      `${sessionId}.jsonl`,
+      fileName,
+      formerFileName,
+    ]);
+  }
+
   clear(): void {
     this.rows.clear();
     this.idByKey.clear();

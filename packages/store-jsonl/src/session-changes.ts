@@ -78,11 +78,16 @@ export function moveSession(scene: ChangeScene, row: SessionRow, action: MoveAct
   }
   const { formerFileName: _former, ...rest } = row;
   if (action.kind === "rename") {
-    const renamed = { ...rest, key: target.key, fileName: agent.fileNameOf(row) };
+    const renamed = { ...rest, key: target.key, fileName: presentName(scene, row) };
     agent.log.write({ op: "rename", rows: [renamed] });
     return renamed;
   }
-  const restored = { ...rest, isArchived: false, formerFileName: agent.fileNameOf(row), fileName: activeFileName(row) };
+  const restored = {
+    ...rest,
+    isArchived: false,
+    formerFileName: presentName(scene, row),
+    fileName: activeFileName(row),
+  };
   agent.log.write({ op: "restore", rows: [restored] });
   renameFile(scene, restored);
   return restored;
@@ -140,10 +145,21 @@ function withEntry(context: StoreContext, ref: SessionRef, row: SessionRow, entr
   };
 }
 
-function archivedRow({ context, agent }: ChangeScene, row: SessionRow, why: "reset" | "deleted"): SessionRow {
+function archivedRow(
+  { context, agent }: Pick<ChangeScene, "context" | "agent">,
+  row: SessionRow,
+  why: "reset" | "deleted",
+): SessionRow {
   const time = new Date(context.clock.nowMs()).toISOString().replaceAll(":", "-");
-  const present = agent.fileNameOf(row);
+  const present = presentName({ context, agent }, row);
   return { ...row, isArchived: true, formerFileName: present, fileName: `${activeFileName(row)}.${why}.${time}` };
+}
+
+/** The name the transcript goes by, for a row that forgets another it had: whoever changed that may not have flushed it. */
+function presentName({ context, agent }: Pick<ChangeScene, "context" | "agent">, row: SessionRow): string {
+  const { sessions } = agent.folder;
+  if (row.formerFileName !== undefined) withFileErrors(sessions, () => flushFolder(context.files, sessions));
+  return agent.fileNameOf(row);
 }
 
 function finishArchiving(scene: ChangeScene, row: SessionRow): void {
@@ -188,16 +204,18 @@ export function writeNewFile(
   const header = ownHeaderLine(sessionId, key, createdAtMs);
   withFileErrors(path, () => {
     const handle = files.open(path, "create");
+    let identity: string;
     try {
       appendAll(files, handle, Buffer.from(`${header}\n`), 0, path);
       if (durability === "disk") files.flushNow(handle);
+      ({ identity } = files.factsOf(handle));
     } catch (error) {
       files.remove(path);
       throw error;
     } finally {
       files.close(handle);
     }
-    if (durability === "disk") flushFolder(files, agent.folder.sessions);
+    if (durability === "disk") agent.names.flush(path, identity);
   });
 }
 

@@ -13,8 +13,9 @@ import {
   withFileErrors,
 } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
+import type { FlushedNames } from "./flushed-names.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
-import { createOpenFile, flushAgain, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
+import { createOpenFile, flushAgain, flushOpenNow, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import type { ReadAside } from "./read-aside.ts";
 import { findBase, lineStartsBefore, type TranscriptLook } from "./transcript-base.ts";
@@ -31,6 +32,8 @@ export interface TranscriptFileOptions {
   readonly warm: WarmLines;
   /** Longer lines of other programs are kept and not read. */
   readonly maxLineBytes: number;
+  /** Of the folder the transcript is in. */
+  readonly names: FlushedNames;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
 }
@@ -218,13 +221,11 @@ export class TranscriptFile {
   /** As `flushed`, at once, for a file that was written with less: also of what others wrote. */
   flushNow(path: string): void {
     const { files } = this.options;
-    const { open, handle } = this.#writable(path);
+    const { open, transcript } = this.#writable(path);
     this.#flushDoubtful(path);
     try {
-      if (open.isDead) throw new Error("an earlier flush of this file failed");
-      files.flushNow(handle);
+      flushOpenNow(files, open, transcript.endBytes);
     } catch (error) {
-      open.isDead = true;
       this.#doubtful = { identity: this.#identity, from: 0 };
       this.forget();
       throw fileError(error, path);
@@ -327,9 +328,10 @@ export class TranscriptFile {
       isWritable = false;
       handle = withFileErrors(path, () => files.open(path, "read"));
     }
-    const { sizeBytes } = withFileErrors(path, () => files.factsOf(handle));
+    const { sizeBytes, identity } = withFileErrors(path, () => files.factsOf(handle));
     const sizeOf = (): number => this.#transcript?.endBytes ?? 0;
-    return createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf });
+    const flushName = (): void => this.options.names.ensure(path, identity);
+    return createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf, flushName });
   }
 
   #readNew(open: OpenFile, facts: FileFacts, look: TranscriptLook): Transcript {

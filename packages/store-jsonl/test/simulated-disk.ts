@@ -245,6 +245,10 @@ class Simulation implements SimulatedDisk {
   #rename(call: string, sets: NameChange["sets"]): void {
     const change = { folders: new Set(sets.map(([path]) => parentOf(path))), sets };
     applyNames(this.#names, change);
+    for (const folder of change.folders) {
+      const node = this.#names.get(folder);
+      if (node !== undefined) node.modified = this.#ticks++;
+    }
     this.#pendingNames.push(change);
     this.onChange(call);
   }
