@@ -157,6 +157,17 @@ export class AgentSessions {
 
   /** The session with its file, up to date; null when the file is gone. `isWhole`: with every record of it. */
   hold(row: SessionRow, isWhole: boolean = false): HeldSession | null {
+    const held = this.#holdAs(row, isWhole);
+    if (held !== null) return held;
+    // Another process may just have given it another name, before or between the looks at those it has.
+    this.log.refresh();
+    const now = this.log.row(row.sessionId);
+    const again = now === null ? null : this.#holdAs(now, isWhole);
+    if (again === null) this.#reportMissing(row);
+    return again;
+  }
+
+  #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
     const file = this.#fileOf(row.sessionId);
     const owner = this.#ownerOf(row);
     for (const name of [row.fileName, row.formerFileName]) {
@@ -167,7 +178,6 @@ export class AgentSessions {
       transcript.forgetPatches(row.revision);
       return { row: this.#summaries.fold(row, transcript), ref: this.refOf(row), owner, file, path, transcript };
     }
-    this.#reportMissing(row);
     return null;
   }
 

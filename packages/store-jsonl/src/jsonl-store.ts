@@ -124,6 +124,8 @@ class JsonlStore implements core.SessionStore {
       if (sessionId === null) await agent.prepare(row);
       ({ sessionId } = row);
       const held = agent.hold(row);
+      // Purged since it was looked up: that is not where it ends.
+      if (held === null && agent.locateId(sessionId) === null) throw rules.sessionNotFound(ref);
       if (held === null) return;
       seq ||= firstSeq(options, held.transcript.head.lastSeq);
       const bounds = { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;

@@ -85,6 +85,8 @@ export class TranscriptFile {
     if (this.#identity !== facts.identity) this.forget();
     this.#identity = facts.identity;
     const open = (this.#open ??= this.#openFile(path));
+    // Gone since it was looked at: archived, restored or purged by another process.
+    if (open === null) return null;
     const transcript = withFileErrors(path, () => this.#readNew(open, facts, look));
     this.facts = facts;
     return transcript;
@@ -316,15 +318,16 @@ export class TranscriptFile {
     return starts !== null;
   }
 
-  #openFile(path: string): OpenFile {
+  #openFile(path: string): OpenFile | null {
     const { files } = this.options;
     let handle: number;
     let isWritable = true;
     try {
       handle = files.open(path, "append");
     } catch (error) {
+      if (isMissing(error)) return null;
       const { code } = error as NodeJS.ErrnoException;
-      if (isMissing(error) || (code !== "EACCES" && code !== "EROFS" && code !== "EPERM")) throw fileError(error, path);
+      if (code !== "EACCES" && code !== "EROFS" && code !== "EPERM") throw fileError(error, path);
       isWritable = false;
       handle = withFileErrors(path, () => files.open(path, "read"));
     }
