@@ -51,7 +51,7 @@ interface StagedLines {
 
 /** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
 export class TranscriptFile {
-  readonly options: TranscriptFileOptions;
+  readonly #options: TranscriptFileOptions;
   #open: OpenFile | null = null;
   /** What the file was when the image was made of it or written; null when it is to be found out. */
   facts: FileFacts | null = null;
@@ -62,7 +62,7 @@ export class TranscriptFile {
   #staged: StagedLines | null = null;
 
   constructor(options: TranscriptFileOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /**
@@ -72,7 +72,7 @@ export class TranscriptFile {
    */
   catchUp(look: TranscriptLook): Transcript | null {
     const { path } = look;
-    const facts = withFileErrors(path, () => this.options.files.facts(path));
+    const facts = withFileErrors(path, () => this.#options.files.facts(path));
     if (facts === null) {
       this.forget();
       return null;
@@ -101,24 +101,24 @@ export class TranscriptFile {
     this.#transcript = transcript;
     this.#anchor = anchor;
     this.facts = facts;
-    this.options.findings.report(facts.identity, transcript, facts);
+    this.#options.findings.report(facts.identity, transcript, facts);
   }
 
   /** Sets aside what was never acknowledged. Under the session's lock, right after `catchUp`. */
   repairTail(path: string, owner: LineOwner): void {
-    const { files, tornFolder } = this.options;
+    const { files, tornFolder } = this.#options;
     const { transcript, handle } = this.#writable(path);
     this.#flushDoubtful(path);
     const { tail } = transcript;
     if (tail !== null) {
       const { sizeBytes } = files.factsOf(handle);
-      const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.options.nowMs()}.${tail.byteOffset}`;
+      const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
       const span = { from: tail.byteOffset, to: sizeBytes };
       const keptAt = withFileErrors(path, () => cutTail(files, handle, span, wanted));
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-      this.options.findings.say(
+      this.#options.findings.say(
         this.#identity,
         owner,
         createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
@@ -161,7 +161,7 @@ export class TranscriptFile {
     const staged = this.#staged;
     this.#staged = null;
     if (staged === null) return true;
-    const { files } = this.options;
+    const { files } = this.#options;
     const { transcript, handle } = this.#writable(path);
     const bytes = Buffer.from(staged.text);
     try {
@@ -195,7 +195,7 @@ export class TranscriptFile {
 
   /** Puts other text in the place of the whole file, durably. Under the session's lock. */
   rewrite(path: string, temporary: string, parts: Iterable<string | Uint8Array>): void {
-    replaceFile(this.options.files, temporary, path, (append) => gather(parts, append));
+    replaceFile(this.#options.files, temporary, path, (append) => gather(parts, append));
     this.forget();
   }
 
@@ -222,7 +222,7 @@ export class TranscriptFile {
 
   /** As `flushed`, at once, for a file that was written with less: also of what others wrote. */
   flushNow(path: string): void {
-    const { files } = this.options;
+    const { files } = this.#options;
     const { open, transcript } = this.#writable(path);
     this.#flushDoubtful(path);
     try {
@@ -232,6 +232,11 @@ export class TranscriptFile {
       this.forget();
       throw fileError(error, path);
     }
+  }
+
+  /** As `readAside` wants them. */
+  get options(): TranscriptFileOptions {
+    return this.#options;
   }
 
   get isPinned(): boolean {
@@ -246,12 +251,12 @@ export class TranscriptFile {
   /** The bytes from one place to another, as they are now. */
   readBytes(path: string, from: number, to: number): Uint8Array {
     const { handle } = this.#opened();
-    return withFileErrors(path, () => readRange(this.options.files, handle, from, to));
+    return withFileErrors(path, () => readRange(this.#options.files, handle, from, to));
   }
 
   /** The lines of a span, as they are now, in pieces that are read at once. */
   lines(path: string, span: LineSpan): Iterable<readonly FramedLine[]> {
-    const { files, maxLineBytes } = this.options;
+    const { files, maxLineBytes } = this.#options;
     return framedLines({ files, handle: this.#opened().handle, path, maxLineBytes, ...span });
   }
 
@@ -278,7 +283,7 @@ export class TranscriptFile {
   #closeUnused(open: OpenFile): void {
     if (!open.isForgotten || open.pins > 0) return;
     open.isForgotten = false;
-    this.options.files.close(open.handle);
+    this.#options.files.close(open.handle);
   }
 
   #writable(path: string): { readonly transcript: Transcript; readonly handle: number; readonly open: OpenFile } {
@@ -296,7 +301,7 @@ export class TranscriptFile {
 
   #flushDoubtful(path: string): void {
     if (this.#doubtful !== null) this.facts = null;
-    this.#doubtful = flushAgain(this.options.files, path, this.#doubtful);
+    this.#doubtful = flushAgain(this.#options.files, path, this.#doubtful);
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {
@@ -309,7 +314,7 @@ export class TranscriptFile {
     const known = this.#transcript;
     const open = this.#open;
     if (known === null || open === null || seq >= known.firstSeq) return true;
-    const scan = { files: this.options.files, handle: open.handle, sizeBytes: known.endBytes };
+    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: known.endBytes };
     const { firstSeq } = known;
     const starts = withFileErrors(known.options.path, () =>
       lineStartsBefore(scan, known.startOf(firstSeq), firstSeq, firstSeq - seq),
@@ -319,7 +324,7 @@ export class TranscriptFile {
   }
 
   #openFile(path: string): OpenFile | null {
-    const { files } = this.options;
+    const { files } = this.#options;
     let handle: number;
     let isWritable = true;
     try {
@@ -333,12 +338,12 @@ export class TranscriptFile {
     }
     const { sizeBytes, identity } = withFileErrors(path, () => files.factsOf(handle));
     const sizeOf = (): number => this.#transcript?.endBytes ?? 0;
-    const flushName = (): void => this.options.names.ensure(path, identity);
+    const flushName = (): void => this.#options.names.ensure(path, identity);
     return createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf, flushName });
   }
 
   #readNew(open: OpenFile, facts: FileFacts, look: TranscriptLook): Transcript {
-    const { files } = this.options;
+    const { files } = this.#options;
     const known = this.#transcript;
     const isSame =
       known !== null &&
@@ -360,9 +365,9 @@ export class TranscriptFile {
   }
 
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
-    const { codec, nowMs, warm, maxLineBytes } = this.options;
+    const { codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
-    const scan = { files: this.options.files, handle: open.handle, sizeBytes: facts.sizeBytes };
+    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
     const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
     const transcript = new Transcript(options, savedHead, base);
@@ -373,7 +378,7 @@ export class TranscriptFile {
 
   /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
   #scan(open: OpenFile, facts: FileFacts, transcript: Transcript): boolean {
-    const { files, maxLineBytes } = this.options;
+    const { files, maxLineBytes } = this.#options;
     const { path } = transcript.options;
     const span = { from: transcript.endBytes, to: facts.sizeBytes };
     transcript.beginScan();
@@ -381,7 +386,7 @@ export class TranscriptFile {
       if (!transcript.feed(lines)) return false;
     transcript.finishScan();
     this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);
-    this.options.findings.report(this.#identity, transcript, facts);
+    this.#options.findings.report(this.#identity, transcript, facts);
     return true;
   }
 }
