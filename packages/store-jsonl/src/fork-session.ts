@@ -7,6 +7,7 @@ import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { locateSession } from "./session-access.ts";
 import { assertIdIsFree, type ChangeScene } from "./session-changes.ts";
+import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { ForkSource } from "./stored-line.ts";
 
@@ -16,9 +17,6 @@ export interface ForkTarget {
   /** Infinity for everything. */
   readonly atSeq: number;
 }
-
-/** A copy that nobody finished in this time is left over. */
-const copyLifeMs = 86_400_000;
 
 /**
  * A session that begins with the records of another. They are copied beforehand, with nothing locked; under the locks the
@@ -33,7 +31,7 @@ export async function forkSession(scene: ChangeScene, ref: SessionRef, target: F
     const origin = await locateSession(agent, ref, true);
     assertFree(scene, target);
     agent.prepareWriting();
-    removeLeftOver(scene);
+    removeAbandoned(scene.context.files, agent.folder.torn, scene.context.clock.nowMs());
     const forked = await attempt(scene, origin, target);
     if (forked !== null) return forked;
   }
@@ -146,15 +144,4 @@ function assertFree(scene: ChangeScene, { ref, sessionId }: ForkTarget): void {
   if (agent.log.idOf(ref.key) !== null)
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref });
   assertIdIsFree(scene, sessionId);
-}
-
-/** Copies whose process died. */
-function removeLeftOver({ agent, context: { files, clock } }: ChangeScene): void {
-  const { torn } = agent.folder;
-  withFileErrors(torn, () => {
-    for (const name of files.names(torn)) {
-      const madeMs = Number(/\.jsonl\.fork-(\d+)-/.exec(name)?.[1] ?? Number.NaN);
-      if (clock.nowMs() - madeMs > copyLifeMs) files.remove(`${torn}/${name}`);
-    }
-  });
 }

@@ -7,6 +7,7 @@ import { appendAll, flushFolder, openIfThere, readRange, withFileErrors } from "
 import { isUnfinished } from "./foreign-sessions.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { readLogLine } from "./log-damage.ts";
+import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { ParentSurvey, surveyLines, type SurveyTarget } from "./transcript-survey.ts";
@@ -232,15 +233,16 @@ async function repairFile(
   { path, isSame }: { readonly path: string; isSame(): boolean },
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[] | null> {
-  const { files, locks } = context;
+  const { files, locks, clock, random } = context;
   const { repaired: folder, sessions } = agent.folder;
   const fileName = path.slice(sessions.length + 1);
   const copy = `${folder}/${fileName}`;
   agent.prepareWriting();
   withFileErrors(folder, () => files.makeFolder(folder));
   const target = targetOf(context, agent, row, path, false, signal);
-  const temporary = `${copy}.tmp`;
-  files.remove(temporary);
+  removeAbandoned(files, folder, clock.nowMs());
+  // Another process may repair the same.
+  const temporary = `${copy}.tmp-${clock.nowMs()}-${random.uint32().toString(36)}`;
   const handle = withFileErrors(temporary, () => files.open(temporary, "create"));
   let sizeBytes = 0;
   const write = (line: string): void => {

@@ -1,4 +1,5 @@
 import type { AgentFolder } from "./agent-folder.ts";
+import { withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /**
@@ -27,4 +28,17 @@ function removeNamed(files: Files, folder: string, fileName: string): void {
   if (files.facts(folder) === null) return;
   for (const name of files.names(folder))
     if (name === fileName || name.startsWith(`${fileName}.`)) files.remove(`${folder}/${name}`);
+}
+
+/** A copy that nobody finished in this time is left over. */
+const copyLifeMs = 86_400_000;
+
+/** Removes copies in the making whose process died: their names say since when they are made. */
+export function removeAbandoned(files: Files, folder: string, nowMs: number): void {
+  withFileErrors(folder, () => {
+    for (const name of files.names(folder)) {
+      const madeMs = Number(/\.jsonl(?:\..*)?\.(?:fork|tmp)-(\d+)-/.exec(name)?.[1] ?? Number.NaN);
+      if (nowMs - madeMs > copyLifeMs) files.remove(`${folder}/${name}`);
+    }
+  });
 }

@@ -192,6 +192,35 @@ describe("verify and repair", () => {
     expect(await repaired(root)).toEqual([]);
   });
 
+  it("make one whole copy although two processes repair at once", async () => {
+    const root = newFolder();
+    const writer = await storeWithSession(root, { index: false, sessionsJson: false });
+    const texts = Array.from({ length: 900 }, (_, index) => `${index} ${"x".repeat(2000)}`);
+    await writer.append(mainRef, texts.map(userDraft));
+    await writer.append(mainRef, [userDraft("last")]);
+    await writer.close();
+    const path = transcriptOf(root);
+    writeFileSync(path, readFileSync(path, "utf8").replace('"content":"450 ', '"content":"450 \n'));
+    const stores = [1, 2].map(() => createJsonlStore({ root, index: false, sessionsJson: false }));
+    // The second begins when the first is under way.
+    const repairs = stores.map(async (store, index) => {
+      for (let turn = 0; turn < index * 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return all(store.maintenance!.repair());
+    });
+    for (const found of await Promise.all(repairs)) expect(found.map(({ code }) => code)).toContain("LINE_MALFORMED");
+    for (const store of stores) await store.close();
+    const kept = filesBelow(root).filter((name) => name.includes("repaired"));
+    expect(kept.map((name) => name.slice(name.lastIndexOf("/") + 1))).toEqual([
+      "s1.jsonl",
+      "s1.jsonl.removed",
+      "s1.jsonl.report.json",
+    ]);
+    copyFileSync(`${root}/${kept[0]}`, path);
+    const whole = await readTexts(root);
+    expect(whole.length).toBe(902);
+    expect(whole.at(-1)).toBe("last");
+  });
+
   it("report a checksum that does not fit, and leave the line as it is", async () => {
     const root = await sampleSession();
     const text = readFileSync(transcriptOf(root), "utf8");
