@@ -6,7 +6,7 @@ import { LogDamage, readLogLine } from "./log-damage.ts";
 import { createLog, lengthOf, openLog, replaceLog, setTailAside, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
-import { isStill, placeIn } from "./log-place.ts";
+import { isPlaceOf, standingOf } from "./log-place.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
@@ -60,7 +60,7 @@ export class EntriesLog {
     if (isOther || (!this.#isWhole && this.#indexed?.generation !== index.generation)) {
       this.#reset();
       this.#open = openLog(files, folder, this.#sizeOf);
-      if (this.#open !== null) this.#beginAtIndex(this.#open, facts.sizeBytes);
+      if (this.#open !== null) this.#beginAtIndex(this.#open);
     }
     if (this.#open !== null && facts.sizeBytes > this.#endBytes) this.#scan(this.#open, facts.sizeBytes);
   }
@@ -172,15 +172,16 @@ export class EntriesLog {
    * written; what it holds is right in any case.
    */
   updateIndex(seen: readonly SeenSession[], notes: Readonly<Record<string, string>>): boolean {
-    const { index } = this.#options;
-    if (this.#open === null || this.#isAhead) return false;
+    const { index, files, folder } = this.#options;
+    const open = this.#open;
+    if (open === null || this.#isAhead) return false;
     const sinceBytes = this.isIndexed ? (this.#indexed?.endBytes ?? null) : null;
     if (sinceBytes === null) this.all();
     const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
-    const log = placeIn(this.#options.files, this.#options.folder.entriesLog, this.#open, known);
+    const log = standingOf(files, folder.entriesLog, open, known);
     const changed = (): Iterable<SessionRow> => [...this.#unindexed].flatMap((id) => this.#image.rows.get(id) ?? []);
     const rows = sinceBytes === null ? this.#image.rows.values() : changed();
-    const isWritten = index.update({ log, sinceBytes, rows, seen, notes }) === "written";
+    const isWritten = index.update({ ...log, sinceBytes, rows, seen, notes }) === "written";
     // Where another one stands by now, or it is busy, it gets everything next time.
     this.#indexed = isWritten ? { endBytes: this.#endBytes, generation: index.generation } : null;
     if (isWritten) this.#unindexed.clear();
@@ -277,11 +278,10 @@ export class EntriesLog {
   }
 
   /** Goes on from where the index is, when it is the index of this log. */
-  #beginAtIndex(open: OpenLog, sizeBytes: number): void {
+  #beginAtIndex(open: OpenLog): void {
     const { index, files, folder } = this.#options;
     const known = index.log();
-    if (known === undefined || known.identity !== open.identity || known.endBytes > sizeBytes) return;
-    if (!withFileErrors(folder.entriesLog, () => isStill(files, open.handle, known))) return;
+    if (known === undefined || !isPlaceOf(files, folder.entriesLog, open, known)) return;
     this.#endBytes = known.endBytes;
     this.#lineCount = known.lineCount;
     for (const sessionId of known.removed) this.#image.removed.add(sessionId);

@@ -13,17 +13,16 @@ export interface LogPlace {
   readonly removed: readonly string[];
 }
 
-const anchorBytes = 256;
-
-/** A place in the open log. */
-export function placeIn(
-  files: Files,
-  path: string,
-  { handle, identity }: { readonly handle: number; readonly identity: string },
-  known: Pick<LogPlace, "endBytes" | "lineCount" | "removed">,
-): LogPlace {
-  return { identity, ...known, anchor: withFileErrors(path, () => anchorAt(files, handle, known.endBytes)) };
+/** Up to where a log is known, and how to tell what belongs to it. */
+export interface LogStanding {
+  readonly log: LogPlace;
+  /** False once another log has its name: what is known of this one is old then, and may have been purged. */
+  isCurrent(): boolean;
+  /** Whether a place the index knows is one of this log. */
+  isOfLog(place: LogPlace): boolean;
 }
+
+const anchorBytes = 256;
 
 /** The last bytes before a place in an open file. */
 function anchorAt(files: Files, handle: number, endBytes: number): LogPlace["anchor"] {
@@ -31,7 +30,34 @@ function anchorAt(files: Files, handle: number, endBytes: number): LogPlace["anc
   return { from, crc: crc32(readRange(files, handle, from, endBytes)) };
 }
 
-/** Whether the log still has at the place what it had. */
-export function isStill(files: Files, handle: number, { anchor, endBytes }: LogPlace): boolean {
-  return crc32(readRange(files, handle, anchor.from, endBytes)) === anchor.crc;
+/** Where the open log stands for whoever read it up to `known`. */
+export function standingOf(
+  files: Files,
+  path: string,
+  open: { readonly handle: number; readonly identity: string },
+  known: Pick<LogPlace, "endBytes" | "lineCount" | "removed">,
+): LogStanding {
+  const { handle, identity } = open;
+  const anchor = withFileErrors(path, () => anchorAt(files, handle, known.endBytes));
+  return {
+    log: { identity, ...known, anchor },
+    isCurrent: () => files.facts(path)?.identity === identity,
+    isOfLog: (place) => isPlaceOf(files, path, open, place),
+  };
+}
+
+/**
+ * Whether a place is one of the open log. Its number alone does not say so: that of a log which was written anew goes to
+ * a later one, and a copy that is put back may be written into the same file.
+ */
+export function isPlaceOf(
+  files: Files,
+  path: string,
+  { handle, identity }: { readonly handle: number; readonly identity: string },
+  { anchor, endBytes, identity: known }: LogPlace,
+): boolean {
+  return withFileErrors(path, () => {
+    if (known !== identity || files.factsOf(handle).sizeBytes < endBytes) return false;
+    return crc32(readRange(files, handle, anchor.from, endBytes)) === anchor.crc;
+  });
 }

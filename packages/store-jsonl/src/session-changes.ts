@@ -112,8 +112,7 @@ export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): 
       agent.removeBytes(name);
     flushFolder(context.files, agent.folder.sessions);
     agent.log.rewrite();
-    agent.updateIndex([]);
-    agent.index.scrub();
+    agent.index.scrub(agent.updateIndex([]));
   });
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
 }

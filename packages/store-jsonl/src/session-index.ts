@@ -5,13 +5,12 @@ import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
 import { keyOrder, pageStatements, sessionColumns } from "./index-page.ts";
-import type { LogPlace } from "./log-place.ts";
+import type { LogPlace, LogStanding } from "./log-place.ts";
 import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 
-export interface IndexUpdate {
-  readonly log: LogPlace;
+export interface IndexUpdate extends LogStanding {
   /** Where the rows begin: every session that changed in the log since is among them. Null: they are all there are. */
   readonly sinceBytes: number | null;
   readonly rows: Iterable<SessionRow>;
@@ -183,11 +182,11 @@ export class SessionIndex {
     return "written";
   }
 
-  /** Leaves no trace of what was deleted in the files; where that is not possible now, deletes them. */
-  scrub(): void {
+  /** Leaves no trace of what was deleted in the files; where that is not possible now, or it is not deleted yet, deletes them. */
+  scrub(isUpToDate: boolean): void {
     const { files, folder } = this.#options;
     files.remove(`${folder.index}.damaged`);
-    const row = this.#ask(() => this.#get("PRAGMA wal_checkpoint(TRUNCATE)"));
+    const row = isUpToDate ? this.#ask(() => this.#get("PRAGMA wal_checkpoint(TRUNCATE)")) : null;
     if (row?.["busy"] === 0 || files.facts(folder.index) === null) return;
     this.close();
     for (const path of [`${folder.index}-wal`, `${folder.index}-shm`, folder.index]) files.remove(path);
@@ -201,10 +200,11 @@ export class SessionIndex {
     this.#file = null;
   }
 
-  #updateRows({ log, sinceBytes, rows, notes }: IndexUpdate): "written" | "all" {
+  #updateRows({ log, isCurrent, isOfLog, sinceBytes, rows, notes }: IndexUpdate): "written" | "all" {
+    if (!isCurrent()) return "all";
     const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
     const known = text === undefined ? null : (JSON.parse(text) as LogPlace);
-    const isSameLog = known !== null && known.identity === log.identity;
+    const isSameLog = known !== null && isOfLog(known);
     if (isSameLog && known.endBytes > log.endBytes) return "written";
     if (sinceBytes !== null && (!isSameLog || known.endBytes < sinceBytes)) return "all";
     const kept = new Set<string>();

@@ -7,19 +7,21 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { join } from "node:path";
 import type { Clock, SessionEvent, SessionPage, SessionStore } from "@throughline/core";
 import { sessionRef } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createXorCodec } from "@throughline/store-conformance";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
-import { temporaryFolders } from "./temporary-folder.ts";
+import { contentsBelow, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
 const indexOf = (root: string) => `${root}/agents/main/throughline/index.db`;
@@ -271,3 +273,60 @@ function runSql(path: string, sql: string): void {
   database.exec(sql);
   database.close();
 }
+
+describe("an index that is not of this log", () => {
+  const labels = ({ sessions }: SessionPage): readonly unknown[] => sessions.map(({ entry }) => entry["label"]);
+
+  it("is not believed though the log has the number of the one it was of", async () => {
+    const root = newFolder();
+    const log = `${root}/agents/main/throughline/entries.log`;
+    await fill(root, 2);
+    const store = createJsonlStore({ root, sessionsJson: false });
+    await store.list();
+    const before = readFileSync(log);
+    await store.save(refOf(0), { sessionId: "s0", label: "other", long: "x".repeat(2000) }, { ifRevision: 1 });
+    await store.list();
+    await store.close();
+    // A copy is put back into the same file; a new log that gets the number of an earlier one looks the same.
+    writeFileSync(log, before);
+    const again = createJsonlStore({ root, sessionsJson: false });
+    for (let look = 0; look < 2; look++) expect(labels(await again.list())).toEqual(["l", "l"]);
+    await again.close();
+  });
+
+  it("is not written by who has not seen that the log is another one by now", async () => {
+    const root = newFolder();
+    const store = createJsonlStore({ root, sessionsJson: false });
+    await store.save(mainRef, { sessionId: "s1", label: "gone for good" }, { ifRevision: null });
+    await store.close();
+    rmSync(indexOf(root));
+    let isArmed = true;
+    const isWritable = (path: string): boolean => {
+      // Right before the index is written, after everything was read for it.
+      if (isArmed && path.endsWith("/throughline")) {
+        isArmed = false;
+        spawnSync(process.execPath, [join(import.meta.dirname, "change-child.ts"), root, "purged"]);
+      }
+      return nodeFiles.isWritable(path);
+    };
+    const slow = createJsonlStore({ root, sessionsJson: false, files: { ...nodeFiles, isWritable } });
+    await slow.list();
+    expect(isArmed).toBe(false);
+    await slow.close();
+    for (const bytes of contentsBelow(root)) expect(Buffer.from(bytes).includes("gone for good")).toBe(false);
+  });
+
+  it("is deleted by a purge that finds it busy", async () => {
+    const root = newFolder();
+    const store = createJsonlStore({ root, sessionsJson: false });
+    await store.save(mainRef, { sessionId: "s1", label: "gone for good" }, { ifRevision: null });
+    await store.list();
+    const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+    const other = new DatabaseSync(indexOf(root));
+    other.exec("BEGIN IMMEDIATE");
+    await store.remove(mainRef, { purge: true });
+    for (const bytes of contentsBelow(root)) expect(Buffer.from(bytes).includes("gone for good")).toBe(false);
+    other.close();
+    await store.close();
+  });
+});
