@@ -72,11 +72,14 @@ export class DerivedFiles {
     for (const [agent, { written, patched, isPurged }] of waiting) {
       try {
         for (const sessionId of patched) await this.#catchUp(agent, sessionId);
-        await this.#writeView(agent, isPurged);
+        await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
+        agent.foreign.hasFinishedPurge = false;
         // Before the index, which knows the log by its identity.
         if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
         this.#writeIndex(agent, written);
       } catch (error) {
+        // Not with the next write alone: what was purged must not stay until there is one.
+        if (isPurged) this.#waitingOf(agent).isPurged = true;
         const path = agent.folder.own;
         const finding = createFinding(
           "FILE_UNREADABLE",

@@ -1,14 +1,17 @@
-import type { Finding } from "@throughline/core";
+import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
-import { flushFolder, withFileErrors } from "./file-work.ts";
+import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { finishPurge } from "./session-changes.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** File times move in ticks of up to so many milliseconds. */
 const timeGrainMs = 50;
+/** A purge takes less; who is about it for longer is stopped, or has its own disk to wait for. */
+const finishWaitMs = 100;
 
 /** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
 export class ForeignChanges {
@@ -18,6 +21,8 @@ export class ForeignChanges {
   readonly #notes: Map<string, string> = new Map();
   /** Something was taken over that the index does not know of. */
   hasNewNotes = false;
+  /** What is derived may still hold what was purged. */
+  hasFinishedPurge = false;
   #hasStrays = false;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string>;
@@ -35,7 +40,7 @@ export class ForeignChanges {
   /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
   async take(): Promise<void> {
     await this.takeView();
-    this.#finishPurges();
+    await this.#finishPurges();
     const seen = this.#folderSeen();
     if (seen !== null && this.#isTaken("folder", seen)) return;
     if (this.#foreignSessions() !== null) await this.#commit([], () => this.#foreignSessions());
@@ -136,9 +141,7 @@ export class ForeignChanges {
   async #commit(sessionIds: readonly string[], take: () => RowChange | null): Promise<void> {
     const { files, locks } = this.#context;
     const { folder, log, place, view } = this.#agent;
-    const isWritable =
-      files.isWritable(folder.agent) && (files.facts(folder.own) === null || files.isWritable(folder.own));
-    if (!isWritable) {
+    if (!this.#isWritable()) {
       const change = take();
       if (change !== null) log.applyUnwritten(change);
       return;
@@ -156,9 +159,34 @@ export class ForeignChanges {
     });
   }
 
-  /** A purge that was interrupted after its commit. */
-  #finishPurges(): void {
-    for (const sessionId of this.#agent.log.removed) this.#agent.removeBytes(`${sessionId}.jsonl`);
+  /** A purge that was interrupted after its commit. Who only reads does not fail for it, nor wait for a process that is stopped. */
+  async #finishPurges(): Promise<void> {
+    const agent = this.#agent;
+    const { folder, log } = agent;
+    const removed = [...log.removed];
+    if (removed.length === 0 || !this.#isWritable()) return;
+    const paths = [folder.entriesLock, ...removed.map((name) => folder.sessionLock(name))];
+    const finish = (): void => {
+      log.refreshHeld();
+      // One of them may be there again, or another process was faster.
+      const left = removed.filter((name) => log.removed.has(name));
+      if (left.length === 0) return;
+      finishPurge({ context: this.#context, agent }, left);
+      this.hasFinishedPurge = true;
+    };
+    try {
+      await this.#context.locks.hold(paths, finish, { signal: AbortSignal.timeout(finishWaitMs) });
+    } catch (error) {
+      if (hasErrorCode(error, "ABORTED", "STORE_LOCKED")) return;
+      const message = `What is left of a purge could not be deleted: ${fileError(error, folder.own).message}`;
+      this.#adoption().onFinding(createFinding("FILE_UNREADABLE", message, { path: folder.own }));
+    }
+  }
+
+  #isWritable(): boolean {
+    const { files } = this.#context;
+    const { agent, own } = this.#agent.folder;
+    return files.isWritable(agent) && (files.facts(own) === null || files.isWritable(own));
   }
 }
 

@@ -174,6 +174,7 @@ class JsonlStore implements core.SessionStore {
       const states: core.SessionState[] = [];
       for (const agent of this.#agentsOf(query)) {
         await agent.foreign.take();
+        if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent, null);
         for (const state of listAgent(this.#context, agent, query)) states.push(state);
         this.#begin(query.signal);
       }

@@ -104,17 +104,38 @@ export function archiveSession(scene: ChangeScene, row: SessionRow): SessionRow 
 /** The commit is the line in the log; the bytes go after it, and whoever opens the store next finishes an interrupted purge. */
 export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): void {
   const ref = agent.refOf(row);
-  agent.log.write({ op: "remove", rows: [], removed: [row.sessionId] });
+  agent.log.write({ op: "remove", rows: [], removed: removedNames(agent, row) });
   agent.log.flushNow();
-  afterCommit(agent.folder.sessions, () => {
-    agent.forget(row.sessionId);
-    for (const name of new Set([row.fileName, row.formerFileName ?? row.fileName, activeFileName(row)]))
-      agent.removeBytes(name);
-    flushFolder(context.files, agent.folder.sessions);
-    agent.log.rewrite();
-    agent.index.scrub(agent.updateIndex([]));
-  });
+  afterCommit(agent.folder.sessions, () => finishPurge({ context, agent }, [row.sessionId], [row]));
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
+}
+
+/**
+ * The session's id, and what its transcript is called where that is something else: a purge that is interrupted is
+ * finished by this alone. Not a name that is the id of another session.
+ */
+function removedNames(agent: AgentSessions, row: SessionRow): readonly string[] {
+  const name = activeFileName(row).slice(0, -".jsonl".length);
+  return name === row.sessionId || agent.log.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
+}
+
+/** What comes after the commit of a purge, also of one that another process did not live to finish. Under the same locks. */
+export function finishPurge(
+  { context, agent }: Pick<ChangeScene, "context" | "agent">,
+  removed: readonly string[],
+  rows: readonly SessionRow[] = [],
+): void {
+  const names = new Set(removed.map((name) => `${name}.jsonl`));
+  for (const row of rows)
+    names
+      .add(row.fileName)
+      .add(row.formerFileName ?? row.fileName)
+      .add(activeFileName(row));
+  for (const sessionId of removed) agent.forget(sessionId);
+  for (const name of names) agent.removeBytes(name);
+  flushFolder(context.files, agent.folder.sessions);
+  agent.log.rewrite();
+  agent.index.scrub(agent.updateIndex([]));
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID */

@@ -33,6 +33,7 @@ type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt
 export interface RowChange {
   readonly op: RowOperation;
   readonly rows: readonly SessionRow[];
+  /** Also what their transcripts are called, where that is something else than the id. */
   readonly removed?: readonly string[];
 }
 
