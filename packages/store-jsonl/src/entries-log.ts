@@ -214,7 +214,7 @@ export class EntriesLog {
 
   /** Writes the log anew with the rows as they are now, so that nothing of what is gone stays in it. Under the entries lock. */
   rewrite(removed: readonly string[] = []): void {
-    replaceLog(this.#options, this.all().values(), removed);
+    replaceLog(this.#options, this.all().values(), removed, this.damage.newer);
     this.#reset();
     this.refresh();
   }

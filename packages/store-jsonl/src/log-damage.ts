@@ -39,6 +39,8 @@ export class LogDamage {
   isThere = false;
   /** There are lines that are not understood here, damaged or of a newer version: they must stay. */
   hasUnread = false;
+  /** Whole lines of a newer version that nothing here comes after: a log that is written anew keeps them. */
+  newer: string[] = [];
   /** Sessions whose newest line may be the one that is broken. */
   readonly sessionIds: Set<string> = new Set();
 
@@ -59,21 +61,24 @@ export class LogDamage {
   /** A line of a newer version is whole: it only is not understood here. Of one of zeros alone: an empty text. */
   add(line: string): void {
     this.hasUnread = true;
-    if (parseObject(line) !== null) return;
+    if (parseObject(line) !== null) return void this.newer.push(line);
     this.isThere = true;
     for (const [, sessionId = ""] of line.matchAll(/"sessionId":"([^"\\]+)"/g)) this.sessionIds.add(sessionId);
   }
 
   /** What comes later says everything that the broken line said. */
   mend({ rows, removed = [] }: RowChange): void {
-    if (this.sessionIds.size === 0) return;
-    for (const { sessionId } of rows) this.sessionIds.delete(sessionId);
-    for (const sessionId of removed) this.sessionIds.delete(sessionId);
+    if (this.sessionIds.size === 0 && this.newer.length === 0) return;
+    for (const sessionId of [...rows.map((row) => row.sessionId), ...removed]) {
+      this.sessionIds.delete(sessionId);
+      this.newer = this.newer.filter((line) => !line.includes(JSON.stringify(sessionId)));
+    }
   }
 
   clear(): void {
     this.isThere = false;
     this.hasUnread = false;
+    this.newer = [];
     this.sessionIds.clear();
   }
 }

@@ -50,16 +50,18 @@ function opened(
   return Object.assign(createOpenFile(files, handle, { ...how, sizeBytes, flushName }), { identity });
 }
 
-/** Puts a log with these rows, and these purges that may be unfinished, in the place of the one there is. Under the entries lock. */
+/** Puts a log with these rows, these purges that may be unfinished and these lines of a newer version in the place of the one there is. Under the entries lock. */
 export function replaceLog(
   { files, folder, codec, agent }: Pick<EntriesLogOptions, "files" | "folder" | "codec" | "agent">,
   rows: Iterable<SessionRow>,
   removed: readonly string[],
+  newer: readonly string[],
 ): void {
   replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => {
     const write = (change: RowChange): void => append(Buffer.from(`${encodeRowChange(change, codec, agent)}\n`));
     for (const row of rows) write({ op: "save", rows: [row] });
     if (removed.length > 0) write({ op: "remove", rows: [], removed });
+    for (const line of newer) append(Buffer.from(`${line}\n`));
   });
 }
 

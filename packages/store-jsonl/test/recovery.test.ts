@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
@@ -141,6 +141,22 @@ describe("a line of the entries log that cannot be read", () => {
     for await (const finding of again.store.maintenance?.verify({}) ?? []) found.push(finding);
     expect(found).toMatchObject([{ code: "ENTRY_UNREADABLE", line: again.findings[0]?.line }]);
     await again.store.close();
+  });
+
+  it("of a newer version stays when the log is written anew, unless it is about what has to go", async () => {
+    const root = newFolder();
+    await makeStore(root, false);
+    const log = join(root, "agents/main/throughline/entries.log");
+    const newer = ["s1", "s2", "s9"].map((id) => `{"v":2,"op":"later","sessionId":"${id}","what":"${id} it will say"}`);
+    appendFileSync(log, newer.map((line) => `${line}\n`).join(""));
+    const { store } = opened(root);
+    const state = await store.load(mainRef);
+    await store.save(mainRef, { ...state?.entry, sessionId: "s1" }, { ifRevision: state?.revision ?? null });
+    await store.remove(other, { purge: true });
+    await store.close();
+    const kept = readFileSync(log, "utf8").split("\n");
+    // What came after it says what the session is.
+    expect(newer.map((line) => kept.includes(line))).toEqual([false, false, true]);
   });
 
   it("is as good as two where a zero stands in the place of the line feed between them", async () => {
