@@ -19,7 +19,7 @@ export function writeEntry(
   const { head, revision, updatedAtMs } = frame;
   const movesHead = options.turn !== undefined || options.rewindTo !== undefined || options.windowFromSeq !== undefined;
   if (entry === null && !movesHead && keyed === null) return;
-  const key = keyed === null ? [] : [[keyed.key, keyed.digest, revision] as const];
+  const key = keyed === null ? [] : [[keyed.key, keyed.digest, revision, head] as const];
   const next: SessionRow = {
     ...row,
     revision,

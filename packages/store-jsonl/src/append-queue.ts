@@ -114,7 +114,9 @@ export class AppendQueue {
   }
 
   async #writeNext(first: Waiting): Promise<void> {
-    const { row, sinceMs, request } = first;
+    const { sinceMs, request } = first;
+    // The key may have another session by now, and that is the one this will be written to.
+    const row = this.#agent.peek(this.#ref) ?? first.row;
     const isEntryOnly = isWithoutRecords(request);
     const isWhole = this.#waiting.some((waiting) => needsWhole(waiting.request));
     this.#abandoned = request.options.signal === undefined ? null : new AbortController();
@@ -126,8 +128,9 @@ export class AppendQueue {
     if (reading !== null) await reading;
     const access = { row, changesEntries, isWhole, signal: this.#abandoned?.signal, sinceMs };
     await withSession(scene, this.#ref, access, (held) => {
-      if (isEntryOnly) this.#writeEntry(held);
-      else this.#writeTogether(held, isWhole);
+      if (!isEntryOnly) this.#writeTogether(held, isWhole);
+      // Given up while this waited: whoever comes next may have records, and other locks to take.
+      else if (this.#waiting[0] === first) this.#writeEntry(held);
     });
   }
 
@@ -174,7 +177,7 @@ export class AppendQueue {
     if (next === undefined || isWithoutRecords(next.request)) return null;
     if (needsWhole(next.request) && !isWhole) return null;
     // What it hangs on must be on the disk before, and that takes another lock.
-    if (row.isUnflushed === true && isForDisk(next)) return null;
+    if (isForDisk(next) && isUnflushed(this.#agent, row.sessionId)) return null;
     if (decided.length > 0 && (next.isAlone || decided[0]?.waiting.isAlone === true)) return null;
     return file.stagedLength < maxStagedLength ? (this.#waiting.shift() ?? null) : null;
   }

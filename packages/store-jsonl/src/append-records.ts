@@ -143,7 +143,8 @@ function earlierAppend({ row, transcript }: HeldSession, key: string, digest: st
     throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
       idempotencyKey: key,
     });
-  return { records: [], head: ownHead(transcript.head), revision: keyed[2], durability: "disk", replayed: true };
+  const [, , revision, head = transcript.head] = keyed;
+  return { records: [], head: ownHead(head), revision, durability: "disk", replayed: true };
 }
 
 interface DecidedAppend {

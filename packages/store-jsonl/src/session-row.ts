@@ -23,8 +23,8 @@ export interface SessionRow {
   readonly savedHead?: SessionHead;
   /** Made with less than `disk`: a power cut may have taken the transcript. Gone once something was acknowledged at `disk`. */
   readonly isUnflushed?: true;
-  /** Idempotency keys of appends without records: key, digest, revision. */
-  readonly keyed?: readonly (readonly [key: string, digest: string, revision: number])[];
+  /** Idempotency keys of appends without records, with their results; one an older version wrote has no head. */
+  readonly keyed?: readonly (readonly [key: string, digest: string, revision: number, head?: SessionHead])[];
 }
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";

@@ -17,7 +17,13 @@ import {
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { readOwnRow, wholeIfOurs } from "./transcript-lines.ts";
-import { decodeStoredLine, type LineCodec, type LineOwner, type StoreEnvelope } from "./stored-line.ts";
+import {
+  decodeStoredLine,
+  type LineCodec,
+  type LineOwner,
+  type StoredLine,
+  type StoreEnvelope,
+} from "./stored-line.ts";
 
 export interface SurveyTarget {
   readonly files: Files;
@@ -99,13 +105,14 @@ function survey(
 ): SurveyedLine {
   const { path, owner, codec, isFull } = target;
   const source = decodeLine(bytes);
-  const clean = cleanText(source);
+  const cleaned = cleanText(source);
+  const asItIs = cleaned === source || typeof source !== "string" ? null : ownLineIn(source, codec, owner);
+  // Imported with its carriage return, which the checksum covers: nothing came in from outside.
+  const isMadeSo = asItIs !== null && asItIs.envelope.enc === undefined && asItIs.crc === asItIs.actualCrc();
+  const clean = isMadeSo && typeof source === "string" ? source : cleaned;
   const detached = detachEnvelope(clean);
   const envelope = detached.envelope as StoreEnvelope | null;
-  const own =
-    envelope !== null && envelope.seq > 0 && typeof source === "string"
-      ? decodeStoredLine({ text: detached.text, envelope, isAscii: false }, codec, owner)
-      : null;
+  const own = isMadeSo ? asItIs : typeof source === "string" ? ownLineIn(clean, codec, owner) : null;
   const place = { line, byteOffset, isTerminated };
   const read =
     own !== null && clean === source
@@ -113,12 +120,19 @@ function survey(
       : reader.push(source, { ...place, sizeBytes });
   const report = (code: FindingCode, message: string): void =>
     say(createFinding(code, message, { path, key: owner.ref.key, line, byteOffset, recordId: read.record.id }));
-  if (bytes.at(-1) === 0x0d) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
+  if (bytes.at(-1) === 0x0d && !isMadeSo) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
   if (own?.crc != null && own.crc !== own.actualCrc())
     report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
   else if (isFull) own?.payload();
   const { text } = detached;
   return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
+}
+
+function ownLineIn(source: string, codec: LineCodec, owner: LineOwner): StoredLine | null {
+  const { text, envelope } = detachEnvelope(source);
+  return envelope === null || envelope.seq === 0
+    ? null
+    : decodeStoredLine({ text, envelope, isAscii: false }, codec, owner);
 }
 
 function cleanText(source: RecordSource): string {

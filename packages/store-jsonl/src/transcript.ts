@@ -258,6 +258,8 @@ export class Transcript {
         this.options.warm.keep(this, appended[index]?.seq ?? 0, stored, endBytes - byteOffset);
     const last = batch.at(-1);
     this.#applyEnvelope(last?.stored, appended);
+    // What was saved at this line came after it: a turn the line opened may be closed by now.
+    this.#applySavedHead();
     if (last !== undefined) this.endBytes = last.endBytes;
     return appended;
   }

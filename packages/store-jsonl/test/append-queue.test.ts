@@ -221,4 +221,34 @@ describe("appends that wait for a lock", () => {
     expect(await textsOf(store)).toEqual(["b"]);
     await store.close();
   });
+
+  it("goes into the new session when another handle has begun one", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    await store.append(mainRef, [userDraft("old")]);
+    const other = createJsonlStore({ root, sessionsJson: false });
+    // Made with less than `disk`, which takes another lock before the first append at `disk`.
+    await other.save(mainRef, { sessionId: "s2" }, { ifRevision: 1, durability: "process" });
+    await store.append(mainRef, [userDraft("new")], { durability: "disk" });
+    expect(await textsOf(store)).toEqual(["new"]);
+    await Promise.all([other.close(), store.close()]);
+  });
+
+  it("of an entry that is given up leaves the records of the next to be written", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const holder = await holdLocks(root);
+    const abort = new AbortController();
+    const entryOnly = store.append(mainRef, [], { entry: { label: "x" }, signal: abort.signal });
+    const withRecord = store.append(mainRef, [userDraft("a")]);
+    setTimeout(() => abort.abort(), 20);
+    try {
+      await expect(entryOnly).rejects.toMatchObject({ code: "ABORTED", outcome: "not-applied" });
+    } finally {
+      holder.kill("SIGKILL");
+    }
+    expect((await withRecord).records).toHaveLength(1);
+    expect(await textsOf(store)).toEqual(["a"]);
+    await store.close();
+  });
 });

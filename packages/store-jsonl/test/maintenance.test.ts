@@ -221,6 +221,16 @@ describe("verify and repair", () => {
     expect(whole.at(-1)).toBe("last");
   });
 
+  it("take a line that was imported with its carriage return as it is", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const source = `${JSON.stringify({ ...userDraft("a"), id: "a", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" })}\r`;
+    await store.append(mainRef, [{ source }]);
+    for (const facet of [store.maintenance?.verify({ full: true }), store.maintenance?.repair()])
+      for await (const finding of facet ?? []) expect.unreachable(finding.message);
+    await store.close();
+  });
+
   it("report a checksum that does not fit, and leave the line as it is", async () => {
     const root = await sampleSession();
     const text = readFileSync(transcriptOf(root), "utf8");
