@@ -14,9 +14,11 @@ import { flushFolders, withFileErrors } from "./file-work.ts";
 import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
+import { PutAside } from "./put-aside.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
 import { removeTranscript } from "./session-copies.ts";
+import { archivedFrom } from "./recover-entries.ts";
 import { SessionIndex } from "./session-index.ts";
 import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
@@ -51,12 +53,14 @@ export class AgentSessions {
   readonly #warm: WarmLines = new WarmLines();
   /** What `prepare` reads now, by session and how much of it. */
   readonly #preparing: Map<string, Promise<void>> = new Map();
+  readonly #putAside: PutAside;
   #isPrepared = false;
 
   constructor(context: StoreContext, { namespace, agentId }: AgentAddress) {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
+    this.#putAside = new PutAside(context.files, this.folder.sessions);
     this.place = new AgentPlace(context, this.folder, () => this.log.changes);
     const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
@@ -170,8 +174,7 @@ export class AgentSessions {
   #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
     const file = this.#fileOf(row.sessionId);
     const owner = this.#ownerOf(row);
-    for (const name of [row.fileName, row.formerFileName]) {
-      if (name === undefined) continue;
+    for (const name of this.#namesOf(row)) {
       const path = this.folder.session(name);
       const transcript = file.catchUp(this.#lookAt(row, path, isWhole));
       if (transcript === null) continue;
@@ -193,9 +196,15 @@ export class AgentSessions {
     return held === null || held.file.reach(seq) ? held : this.hold(row, true);
   }
 
+  /** As `hold`; null for an active session whose transcript was put aside: whoever did that takes it for archived. */
+  holdInPlace(row: SessionRow, isWhole: boolean = false): HeldSession | null {
+    const held = this.hold(row, isWhole);
+    return held !== null && !row.isArchived && archivedFrom(held.path) !== null ? null : held;
+  }
+
   /** As `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */
   holdExisting(row: SessionRow, isWhole: boolean = false): HeldSession {
-    const held = this.hold(row, isWhole);
+    const held = this.holdInPlace(row, isWhole);
     if (held === null)
       throw refused("STORE_CORRUPT", `The transcript ${JSON.stringify(row.fileName)} is gone.`, {
         sessionId: row.sessionId,
@@ -260,9 +269,16 @@ export class AgentSessions {
   }
 
   fileNameOf(row: SessionRow): string {
-    return row.formerFileName !== undefined && this.#context.files.facts(this.folder.session(row.fileName)) === null
-      ? row.formerFileName
-      : row.fileName;
+    const { files } = this.#context;
+    for (const name of this.#namesOf(row)) if (files.facts(this.folder.session(name)) !== null) return name;
+    return row.fileName;
+  }
+
+  /** The names its transcript may go by: OpenClaw puts the transcripts of sessions aside that it resets or deletes. */
+  *#namesOf({ fileName, formerFileName }: SessionRow): Generator<string> {
+    yield fileName;
+    if (formerFileName !== undefined) yield formerFileName;
+    yield* this.#putAside.namesOf(fileName);
   }
 
   forget(sessionId: string): void {

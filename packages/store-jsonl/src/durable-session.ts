@@ -33,8 +33,13 @@ export function isUnflushed(agent: AgentSessions, sessionId: string): boolean {
  * @throws {ThroughlineError} STORE_CORRUPT when a file is gone that was on the disk
  */
 export function holdForWriting(scene: ChangeScene, row: SessionRow, isWhole: boolean): HeldSession {
+  return holdIfThere(scene, row, isWhole) ?? scene.agent.holdExisting(row, isWhole);
+}
+
+/** As `holdForWriting`; null where that throws. */
+export function holdIfThere(scene: ChangeScene, row: SessionRow, isWhole: boolean): HeldSession | null {
   const { agent } = scene;
   if (row.isUnflushed === true && agent.hold(row, isWhole) === null)
     writeNewFile(scene, agent.folder.session(row.fileName), row);
-  return agent.holdExisting(row, isWhole);
+  return agent.holdInPlace(row, isWhole);
 }

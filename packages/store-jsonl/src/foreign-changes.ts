@@ -1,9 +1,10 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { monotonicMs, systemClock } from "@throughline/core/node";
 import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { archivedFrom } from "./recover-entries.ts";
 import { finishPurge } from "./session-changes.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -12,6 +13,9 @@ import type { StoreContext } from "./store-context.ts";
 const timeGrainMs = 50;
 /** A purge takes less; who is about it for longer is stopped, or has its own disk to wait for. */
 const finishWaitMs = 100;
+
+/** Who goes on writing to a session looks so often at what its key means. */
+const lookMs = 1000;
 
 /** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
 export class ForeignChanges {
@@ -24,6 +28,8 @@ export class ForeignChanges {
   /** What is derived may still hold what was purged. */
   hasFinishedPurge = false;
   #hasStrays = false;
+  #lookedAtMs = -Infinity;
+  #looking: Promise<void> | null = null;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string>;
 
@@ -43,14 +49,29 @@ export class ForeignChanges {
     await this.#finishPurges();
     const seen = this.#folderSeen();
     if (seen !== null && this.#isTaken("folder", seen)) return;
-    if (this.#foreignSessions() !== null) await this.#commit([], () => this.#foreignSessions());
+    if (this.#foreignSessions() !== null) {
+      await this.#commit([], () => this.#foreignSessions());
+      await this.#agree(this.#agent.view.seenAs);
+    }
     // A file that nobody could be given may be given to somebody later without another change of the folder.
     if (seen !== null && seen === this.#folderSeen() && !this.#hasStrays) this.#note("folder", seen);
+  }
+
+  /**
+   * As `takeView`, where OpenClaw is at home and it was not done lately; null when there is nothing to wait for. For those
+   * who write to a session they know: its key may mean another one by now.
+   */
+  takeViewIfDue(): Promise<void> | null {
+    if (!this.#agent.place.isOpenclaws) return null;
+    if (monotonicMs() - this.#lookedAtMs > lookMs)
+      this.#looking = this.takeView().finally(() => (this.#looking = null));
+    return this.#looking;
   }
 
   /** Takes over what other programs changed in sessions.json. Costs one look at the file while nobody did. */
   async takeView(): Promise<void> {
     const { index, log, view } = this.#agent;
+    this.#lookedAtMs = monotonicMs();
     index.look();
     log.refresh();
     const suspects = [...log.damage.sessionIds];
@@ -70,7 +91,28 @@ export class ForeignChanges {
         return isLocked ? now : null;
       });
     }
+    await this.#agree(taken);
     this.noteView(taken);
+  }
+
+  /** What was taken from sessions.json, as it was then, is what both programs have. It must be on the disk before that is said. */
+  async #agree(taken: string | null): Promise<void> {
+    const { files, locks, codec, emit } = this.#context;
+    const { folder, log, view } = this.#agent;
+    if (taken === null || codec.isCoded || log.identity === "" || !files.isWritable(folder.own)) return;
+    try {
+      await view.agree(taken, (key) => log.find(key, undefined) !== null, {
+        underLock: (commit) =>
+          locks.hold([folder.entriesLock], () => {
+            log.refreshHeld();
+            log.flushNow();
+            return commit();
+          }),
+      });
+    } catch (error) {
+      const message = `What both programs agree on could not be kept: ${fileError(error, folder.own).message}`;
+      emit({ name: "finding", ref: null, finding: createFinding("FILE_UNREADABLE", message, { path: folder.own }) });
+    }
   }
 
   /** Keeps in mind that nothing is to be taken from sessions.json as it was then. */
@@ -115,7 +157,20 @@ export class ForeignChanges {
       const row = log.find(key, undefined);
       return row === null ? null : this.#agent.look(row).folded;
     };
-    return view.foreignChanges(rowOf, this.#context.clock.nowMs());
+    return view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
+  }
+
+  /** A transcript was put aside and brought back under its name, by another program or by hand. */
+  #putBack(sessionId: string): SessionRow | null {
+    const { files } = this.#context;
+    const { folder, log } = this.#agent;
+    const row = log.row(sessionId);
+    if (row?.isArchived !== true) return null;
+    const fileName = archivedFrom(row.fileName) ?? row.fileName;
+    if (files.facts(folder.session(fileName))?.kind !== "file") return null;
+    if (fileName !== row.fileName && files.facts(folder.session(row.fileName)) !== null) return null;
+    const { formerFileName: _former, ...rest } = this.#agent.look(row).folded;
+    return { ...rest, fileName };
   }
 
   #foreignSessions(): RowChange | null {

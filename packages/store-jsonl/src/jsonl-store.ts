@@ -85,6 +85,8 @@ class JsonlStore implements core.SessionStore {
       const { capabilities } = this;
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities, ids, clock });
+      const looking = agent.foreign.takeViewIfDue();
+      if (looking !== null) await looking;
       const row = agent.peek(ref) ?? (await locateSession(agent, ref, false));
       const hasRecords = request.prepared.length > 0;
       if (hasRecords) this.#derived.announce(agent, row.sessionId);

@@ -13,6 +13,8 @@ export interface ReadView {
   readonly changed: readonly string[];
   readonly crc: number | null;
   readonly baseCrc: number | null;
+  /** Whether the base is what another program wrote, and this store took over. */
+  readonly isBaseTheirs: boolean;
 }
 
 /** The file, and what this store wrote last: the newer of two where the writing was cut off and the file shows it. */
@@ -30,7 +32,8 @@ export function* readView(files: Files, folder: AgentFolder, seenAs: string): Ge
     if (!isSame(theirs?.get(key), base.get(key))) changed.push(key);
     yield;
   }
-  return { theirs, base, changed, crc, baseCrc: last?.crc ?? null };
+  const isBaseTheirs = (isWritten ? next : last)?.isTheirs === true;
+  return { theirs, base, changed, crc, baseCrc: last?.crc ?? null, isBaseTheirs };
 }
 
 interface ReadFile {
@@ -63,13 +66,21 @@ function* readInSteps(files: Files, path: string): Generator<undefined, ReadFile
 }
 
 /** A line that says which sessions.json it belongs to, and of its entries those that are ours. */
-function splitBase(read: ReadFile | null): { readonly crc: number; readonly entries: Uint8Array } | null {
+function splitBase(read: ReadFile | null): SplitBase | null {
   if (read === null) return null;
   const { bytes } = read;
   const end = bytes.indexOf(0x0a);
-  const crc = parseObject(Buffer.from(bytes.subarray(0, Math.max(0, end))).toString())?.["crc"];
+  const first = parseObject(Buffer.from(bytes.subarray(0, Math.max(0, end))).toString());
+  const crc = first?.["crc"];
   // Written before there was such a line: the same bytes as sessions.json.
-  return typeof crc === "number" ? { crc, entries: bytes.subarray(end + 1) } : { crc: read.crc, entries: bytes };
+  if (typeof crc !== "number") return { crc: read.crc, entries: bytes, isTheirs: false };
+  return { crc, entries: bytes.subarray(end + 1), isTheirs: first?.["theirs"] === true };
+}
+
+interface SplitBase {
+  readonly crc: number;
+  readonly entries: Uint8Array;
+  readonly isTheirs: boolean;
 }
 
 function* readEntries(bytes: Uint8Array | null): Generator<undefined, ReadonlyMap<string, unknown> | null> {

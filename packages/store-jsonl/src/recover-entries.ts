@@ -34,7 +34,7 @@ export function denyingFinding({ key }: SessionRow, path: string, why: string): 
 
 const archivedName = /^(.+\.jsonl)\.(?:reset|deleted)\.(.+)$/;
 
-/** The name a transcript had before it was archived, and when that was; null for one that was not. */
+/** The name a transcript had before it was archived; null for one that was not. */
 export function archivedFrom(name: string): string | null {
   return archivedName.exec(name)?.[1] ?? null;
 }

@@ -2,7 +2,7 @@ import type { SessionEntry, SessionRef, ThroughlineError } from "@throughline/co
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
-import { holdForWriting, makeDurable } from "./durable-session.ts";
+import { holdForWriting, holdIfThere, makeDurable } from "./durable-session.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 
@@ -40,15 +40,24 @@ export async function withSession<T>(
   work: (held: HeldSession) => T,
 ): Promise<T> {
   const { agent } = scene;
-  for (;;) {
-    const done = await withRow(scene, ref, options, (row) => {
-      const held = holdForWriting(scene, row, options.isWhole === true);
+  const { row: _row, ...others } = options;
+  const isWhole = options.isWhole === true;
+  for (let access = options, isLookedFor = false; ;) {
+    let isGone = false;
+    const done = await withRow(scene, ref, access, (row) => {
+      const held = isLookedFor ? holdForWriting(scene, row, isWhole) : holdIfThere(scene, row, isWhole);
+      isGone = held === null;
+      if (held === null) return null;
       if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return { value: work(held) };
       // Another program writes here: from now on with its locks.
       agent.place.markOpenclaw();
       return null;
     });
     if (done !== null) return done.value;
+    if (!isGone) continue;
+    // Another program has reset or deleted the session: its index says what the key means now.
+    await agent.foreign.takeView();
+    [access, isLookedFor] = [others, true];
   }
 }
 

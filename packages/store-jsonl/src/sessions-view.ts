@@ -27,6 +27,19 @@ export interface Publication {
   underLock(commit: () => string | null): Promise<string | null>;
 }
 
+/** What the keeping of what both agree on depends on. */
+export interface Agreement {
+  underLock(commit: () => boolean): Promise<boolean>;
+}
+
+/** What is known of sessions. */
+export interface KnownRows {
+  /** The active session of a key. */
+  rowOf(key: string): SessionRow | null;
+  /** The archived session with the id, if its transcript goes by its name from before again. */
+  putBack(sessionId: string): SessionRow | null;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Nobody takes so long to write it: what is left of older ones is of writers that were killed. */
@@ -49,6 +62,7 @@ export class SessionsView {
   #seenCrc: number | null = null;
   /** Of the sessions.json that `viewBase` was written with. */
   #baseCrc: number | null = null;
+  #isBaseTheirs = false;
 
   constructor(options: SessionsViewOptions) {
     this.#options = options;
@@ -99,10 +113,10 @@ export class SessionsView {
       }
   }
 
-  #take(seenAs: string, { theirs, base, changed, crc, baseCrc }: ReadView): void {
+  #take(seenAs: string, { theirs, base, changed, crc, baseCrc, isBaseTheirs }: ReadView): void {
     const { folder, onFinding } = this.#options;
     this.#seenAs = seenAs;
-    [this.#seenCrc, this.#baseCrc] = [crc, baseCrc];
+    [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [crc, baseCrc, isBaseTheirs];
     this.#isReadable = theirs !== null;
     const path = folder.sessionsJson;
     if (theirs === null)
@@ -126,20 +140,68 @@ export class SessionsView {
     return this.#base;
   }
 
-  /** What the other program changed since we wrote the file; null when nothing. `rowOf`: the active session of a key. */
-  foreignChanges(rowOf: (key: string) => SessionRow | null, nowMs: number): RowChange | null {
+  /** What the other program changed since both agreed last; null when nothing. */
+  foreignChanges({ rowOf, putBack }: KnownRows, nowMs: number): RowChange | null {
     const theirs = this.entries();
-    if (!this.#isReadable || this.#seenAs === "") return null;
-    // OpenClaw writes an empty index when it could not read the one there was. Nobody deletes several sessions at once.
-    if (theirs.size === 0 && this.#base.size > 1) return null;
+    if (!this.#isReadable || this.#seenAs === "" || this.#isLost) return null;
     const changed: SessionRow[] = [];
     for (const key of this.#changed) {
-      const row = theirs.get(key) instanceof DeepJson ? null : rowOf(key);
-      if (row === null) continue;
-      const merged = mergeForeign(row, fieldsOf(theirs.get(key)), fieldsOf(this.#base.get(key)), nowMs);
-      if (merged !== row) changed.push(merged);
+      const fields = fieldsOf(theirs.get(key));
+      if (theirs.get(key) instanceof DeepJson) continue;
+      const base = fieldsOf(this.#base.get(key));
+      const row = rowOf(key);
+      const merged = row === null ? null : mergeForeign(row, fields, base, nowMs);
+      if (merged !== null && merged !== row) changed.push(merged);
+      const id = fields?.["sessionId"];
+      if (row !== null || typeof id !== "string" || base?.["sessionId"] === id) continue;
+      const archived = putBack(id);
+      if (archived !== null) changed.push(restoredRow(archived, key, fields ?? {}, nowMs));
     }
     return changed.length === 0 ? null : { op: "save", rows: changed };
+  }
+
+  /** OpenClaw writes an empty index when it could not read the one there was. Nobody deletes several sessions at once. */
+  get #isLost(): boolean {
+    return this.#theirs.size === 0 && this.#base.size > 1;
+  }
+
+  /**
+   * Keeps what the file said as the base of the next merge, once that is in the rows: what is changed back later is a
+   * change too. Nothing when the file is another by now, or says of our sessions what the base says.
+   */
+  async agree(seenAs: string, isOurs: (key: string) => boolean, { underLock }: Agreement): Promise<void> {
+    const { files, folder } = this.#options;
+    if (seenAs === "" || seenAs !== this.#seenAs || !this.#isReadable || this.#isLost) return;
+    if (!this.#changed.some((key) => this.#base.has(key) || isOurs(key))) return;
+    const [crc, slices] = [this.#seenCrc, createSlices()];
+    const theirs = this.#isBaseTheirs || this.#base.size === 0 ? { theirs: true } : {};
+    const own = new Map<string, unknown>();
+    for (const [key, entry] of this.#theirs) {
+      const known = this.#base.get(key);
+      if (isOurs(key)) own.set(key, entry);
+      // Removed here, which the file does not say yet.
+      else if (known !== undefined && idIn(known) === idIn(entry)) own.set(key, known);
+      await slices.next();
+    }
+    const { parts } = await viewText(own, slices);
+    const next = await this.#prepare(
+      folder.temporary(`sessions-view.json.${this.#options.writer}`),
+      [Buffer.from(`${JSON.stringify({ crc, ...theirs })}\n`), ...parts],
+      slices,
+    );
+    let isKept = false;
+    try {
+      isKept = await underLock(() => {
+        if (this.look() !== seenAs || files.facts(next) === null) return false;
+        this.#nameBase(next, () => undefined);
+        return true;
+      });
+    } finally {
+      if (!isKept) files.remove(next);
+    }
+    if (!isKept || this.#seenAs !== seenAs) return;
+    [this.#base, this.#baseCrc, this.#isBaseTheirs] = [own, crc, theirs.theirs === true];
+    this.#changed = [...this.#theirs.keys()].filter((key) => !own.has(key));
   }
 
   /** Whether the file is written, for so many sessions. */
@@ -171,7 +233,9 @@ export class SessionsView {
     const wanted = new Map<string, unknown>();
     const ours = new Set(active.map(({ key }) => key));
     // Keys of theirs that were never ours stay: sessions whose transcript does not exist yet, or was not met yet.
-    for (const [key, entry] of theirs) if (ours.has(key) || !base.has(key)) wanted.set(key, entry);
+    // So does a session they have begun since under a key of one that was archived.
+    for (const [key, entry] of theirs)
+      if (ours.has(key) || !base.has(key) || idIn(entry) !== idIn(base.get(key))) wanted.set(key, entry);
     for (const each of active) {
       await slices.next();
       const row = known(each);
@@ -194,7 +258,7 @@ export class SessionsView {
     }
     if (written === null) return null;
     [this.#seenAs, this.#theirs, this.#base] = [written, wanted, own];
-    [this.#seenCrc, this.#baseCrc] = [text.crc, text.crc];
+    [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [text.crc, text.crc, false];
     this.#changed = [...wanted.keys()].filter((key) => !ours.has(key));
     return { seenAs: written };
   }
@@ -202,7 +266,9 @@ export class SessionsView {
   /** Whether this store has ever written the file. */
   get isOurs(): boolean {
     const { files, folder } = this.#options;
-    return files.facts(folder.viewBase) !== null;
+    if (files.facts(folder.viewBase) === null) return false;
+    this.entries();
+    return !this.#isBaseTheirs;
   }
 
   /** Removes files in the making of other writers that were given up before a time; under the locks. */
@@ -222,15 +288,22 @@ export class SessionsView {
     const facts = files.facts(view);
     // A purge takes away what is in the making: it may hold what was purged.
     if (this.look() !== seenAs || facts === null || files.facts(next) === null) return null;
-    // Should the computer stop in between, the base is told from the one before by what the file holds.
-    files.rename(next, folder.viewNext);
-    flushFolder(files, folder.own);
-    files.rename(view, folder.sessionsJson);
-    flushFolder(files, folder.sessions);
-    files.rename(folder.viewNext, folder.viewBase);
-    flushFolder(files, folder.own);
+    this.#nameBase(next, () => {
+      files.rename(view, folder.sessionsJson);
+      flushFolder(files, folder.sessions);
+    });
     // As it was made, and not as it is now: somebody may have written it already.
     return textOf(facts);
+  }
+
+  /** Should the computer stop in between, the base is told from the one before by what the file holds. */
+  #nameBase(next: string, nameView: () => void): void {
+    const { files, folder } = this.#options;
+    files.rename(next, folder.viewNext);
+    flushFolder(files, folder.own);
+    nameView();
+    files.rename(folder.viewNext, folder.viewBase);
+    flushFolder(files, folder.own);
   }
 
   async #prepare(path: string, parts: readonly Uint8Array[], slices: Slices): Promise<string> {
@@ -267,10 +340,11 @@ function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | nul
     return base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
   const theirId = theirs["sessionId"];
   if (theirId !== row.sessionId) {
-    // OpenClaw has begun a new session under the key; its transcript is taken over when there is one.
-    return typeof theirId === "string" && base?.["sessionId"] === row.sessionId
-      ? { ...row, isArchived: true, revision: row.revision + 1 }
-      : row;
+    // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
+    // has begun one too, the later one stays.
+    const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
+    const isLater = base?.["sessionId"] === row.sessionId || Number(theirs["updatedAt"] ?? 0) >= row.createdAtMs;
+    return isNew && isLater ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
   }
   const ours = fieldsOf(viewOf(row)) ?? {};
   const isLater = Number(theirs["updatedAt"] ?? 0) >= row.updatedAtMs;
@@ -288,6 +362,17 @@ function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | nul
   return isUnchanged && updatedAtMs === row.updatedAtMs
     ? row
     : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
+}
+
+/** An archived session that OpenClaw's index names again. */
+function restoredRow(row: SessionRow, key: string, theirs: Fields, nowMs: number): SessionRow {
+  const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
+  const entry = ownEntry({ ...row.entry, ...theirs, sessionId: row.sessionId });
+  return { ...row, key, entry, updatedAtMs, isArchived: false, revision: row.revision + 1 };
+}
+
+function idIn(entry: unknown): unknown {
+  return fieldsOf(entry)?.["sessionId"];
 }
 
 /** Another process of ours may know of later activity than this one has looked at. */
