@@ -105,6 +105,8 @@ export class ForeignChanges {
         underLock: (commit) =>
           locks.hold([folder.entriesLock], () => {
             log.refreshHeld();
+            // A session may have been taken over since, with what an earlier sessions.json said of it.
+            if (view.seenAs !== taken || this.#changesOfView() !== null) return false;
             log.flushNow();
             return commit();
           }),

@@ -1,11 +1,11 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, fileError, flushFolder } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { DeepJson } from "./json-members.ts";
-import { isSame, readView, type ReadView } from "./read-view.ts";
+import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
+import { readView, type ReadView } from "./read-view.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import { viewText } from "./view-text.ts";
@@ -40,8 +40,6 @@ export interface KnownRows {
   putBack(sessionId: string): SessionRow | null;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Nobody takes so long to write it: what is left of older ones is of writers that were killed. */
 const abandonedMs = 60 * 60 * 1000;
 /** Writing the whole file again takes about a tenth of a second for so many sessions. */
@@ -63,6 +61,8 @@ export class SessionsView {
   /** Of the sessions.json that `viewBase` was written with. */
   #baseCrc: number | null = null;
   #isBaseTheirs = false;
+  /** What the base was when it was read or written last: other processes of ours write it too. */
+  #baseAs: string | null = null;
 
   constructor(options: SessionsViewOptions) {
     this.#options = options;
@@ -87,12 +87,13 @@ export class SessionsView {
   /** Reads the file again when it is another or changed, with others running in between. */
   async refresh(): Promise<void> {
     const { files, folder } = this.#options;
-    for (let seenAs = this.look(); seenAs !== this.#seenAs; seenAs = this.look()) {
+    for (let seenAs = this.look(); !this.#isRead(seenAs); seenAs = this.look()) {
       const slices = createSlices();
+      const baseAs = this.#lookAtBase();
       const read = readView(files, folder, seenAs);
       for (let step = read.next(); ; step = read.next()) {
         if (step.done === true) {
-          if (this.look() === seenAs) this.#take(seenAs, step.value);
+          if (this.look() === seenAs) this.#take(seenAs, baseAs, step.value);
           break;
         }
         await slices.next();
@@ -104,18 +105,29 @@ export class SessionsView {
   entries(): ReadonlyMap<string, unknown> {
     const { files, folder } = this.#options;
     const seenAs = this.look();
-    if (seenAs === this.#seenAs) return this.#theirs;
+    if (this.#isRead(seenAs)) return this.#theirs;
+    const baseAs = this.#lookAtBase();
     const read = readView(files, folder, seenAs);
     for (let step = read.next(); ; step = read.next())
       if (step.done === true) {
-        this.#take(seenAs, step.value);
+        this.#take(seenAs, baseAs, step.value);
         return this.#theirs;
       }
   }
 
-  #take(seenAs: string, { theirs, base, changed, crc, baseCrc, isBaseTheirs }: ReadView): void {
+  #isRead(seenAs: string): boolean {
+    return seenAs === this.#seenAs && this.#lookAtBase() === this.#baseAs;
+  }
+
+  #lookAtBase(): string {
+    const { files, folder } = this.#options;
+    const facts = files.facts(folder.viewBase);
+    return facts === null ? "" : textOf(facts);
+  }
+
+  #take(seenAs: string, baseAs: string, { theirs, base, changed, crc, baseCrc, isBaseTheirs }: ReadView): void {
     const { folder, onFinding } = this.#options;
-    this.#seenAs = seenAs;
+    [this.#seenAs, this.#baseAs] = [seenAs, baseAs];
     [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [crc, baseCrc, isBaseTheirs];
     this.#isReadable = theirs !== null;
     const path = folder.sessionsJson;
@@ -192,16 +204,15 @@ export class SessionsView {
     let isKept = false;
     try {
       isKept = await underLock(() => {
-        if (this.look() !== seenAs || files.facts(next) === null) return false;
+        if (this.look() !== seenAs || this.#seenAs !== seenAs || files.facts(next) === null) return false;
         this.#nameBase(next, () => undefined);
+        [this.#base, this.#baseCrc, this.#isBaseTheirs] = [own, crc, theirs.theirs === true];
+        this.#changed = [...this.#theirs.keys()].filter((key) => !own.has(key));
         return true;
       });
     } finally {
       if (!isKept) files.remove(next);
     }
-    if (!isKept || this.#seenAs !== seenAs) return;
-    [this.#base, this.#baseCrc, this.#isBaseTheirs] = [own, crc, theirs.theirs === true];
-    this.#changed = [...this.#theirs.keys()].filter((key) => !own.has(key));
   }
 
   /** Whether the file is written, for so many sessions. */
@@ -299,11 +310,13 @@ export class SessionsView {
   /** Should the computer stop in between, the base is told from the one before by what the file holds. */
   #nameBase(next: string, nameView: () => void): void {
     const { files, folder } = this.#options;
+    const facts = files.facts(next);
     files.rename(next, folder.viewNext);
     flushFolder(files, folder.own);
     nameView();
     files.rename(folder.viewNext, folder.viewBase);
     flushFolder(files, folder.own);
+    this.#baseAs = facts === null ? null : textOf(facts);
   }
 
   async #prepare(path: string, parts: readonly Uint8Array[], slices: Slices): Promise<string> {
@@ -332,57 +345,4 @@ export class SessionsView {
 
 function textOf({ identity, sizeBytes, modifiedNs }: FileFacts): string {
   return `${identity}:${sizeBytes}:${modifiedNs}`;
-}
-
-/** The row after what another program did to its entry. Where both changed a field the later one wins. */
-function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
-  if (theirs === null)
-    return base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
-  const theirId = theirs["sessionId"];
-  if (theirId !== row.sessionId) {
-    // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
-    // has begun one too, the later one stays.
-    const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
-    const isLater = base?.["sessionId"] === row.sessionId || Number(theirs["updatedAt"] ?? 0) >= row.createdAtMs;
-    return isNew && isLater ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
-  }
-  const ours = fieldsOf(viewOf(row)) ?? {};
-  const isLater = Number(theirs["updatedAt"] ?? 0) >= row.updatedAtMs;
-  const entry = new Map(Object.entries(row.entry));
-  for (const field of new Set([...Object.keys(theirs), ...Object.keys(base ?? {})])) {
-    const isChanged = !isSame(theirs[field], base?.[field]) && !isSame(theirs[field], ours[field]);
-    const isConflict = !isSame(ours[field], base?.[field]);
-    if (!isChanged || field === "sessionId" || (isConflict && !isLater)) continue;
-    if (Object.hasOwn(theirs, field)) entry.set(field, theirs[field]);
-    else entry.delete(field);
-  }
-  const merged = ownEntry(Object.fromEntries(entry));
-  const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
-  const isUnchanged = JSON.stringify(merged) === JSON.stringify(row.entry);
-  return isUnchanged && updatedAtMs === row.updatedAtMs
-    ? row
-    : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
-}
-
-/** An archived session that OpenClaw's index names again. */
-function restoredRow(row: SessionRow, key: string, theirs: Fields, nowMs: number): SessionRow {
-  const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
-  const entry = ownEntry({ ...row.entry, ...theirs, sessionId: row.sessionId });
-  return { ...row, key, entry, updatedAtMs, isArchived: false, revision: row.revision + 1 };
-}
-
-function idIn(entry: unknown): unknown {
-  return fieldsOf(entry)?.["sessionId"];
-}
-
-/** Another process of ours may know of later activity than this one has looked at. */
-function viewOf(row: SessionRow, written: Fields | null = null): unknown {
-  const writtenMs = written?.["sessionId"] === row.sessionId ? Number(written["updatedAt"]) : Number.NaN;
-  const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
-  return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
-}
-
-function fieldsOf(value: unknown): Fields | null {
-  if (value instanceof DeepJson) return null;
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
 }

@@ -1,0 +1,59 @@
+import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
+import { DeepJson } from "./json-members.ts";
+import { isSame } from "./read-view.ts";
+import type { SessionRow } from "./session-row.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The row after what another program did to its entry. Where both changed a field the later one wins. */
+export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
+  if (theirs === null)
+    return base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
+  const theirId = theirs["sessionId"];
+  if (theirId !== row.sessionId) {
+    // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
+    // has begun one too, the later one stays.
+    const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
+    const isLater = base?.["sessionId"] === row.sessionId || Number(theirs["updatedAt"] ?? 0) >= row.createdAtMs;
+    return isNew && isLater ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
+  }
+  const ours = fieldsOf(viewOf(row)) ?? {};
+  const isLater = Number(theirs["updatedAt"] ?? 0) >= row.updatedAtMs;
+  const entry = new Map(Object.entries(row.entry));
+  for (const field of new Set([...Object.keys(theirs), ...Object.keys(base ?? {})])) {
+    const isChanged = !isSame(theirs[field], base?.[field]) && !isSame(theirs[field], ours[field]);
+    const isConflict = !isSame(ours[field], base?.[field]);
+    if (!isChanged || field === "sessionId" || (isConflict && !isLater)) continue;
+    if (Object.hasOwn(theirs, field)) entry.set(field, theirs[field]);
+    else entry.delete(field);
+  }
+  const merged = ownEntry(Object.fromEntries(entry));
+  const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
+  const isUnchanged = JSON.stringify(merged) === JSON.stringify(row.entry);
+  return isUnchanged && updatedAtMs === row.updatedAtMs
+    ? row
+    : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
+}
+
+/** An archived session that OpenClaw's index names again. */
+export function restoredRow(row: SessionRow, key: string, theirs: Fields, nowMs: number): SessionRow {
+  const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
+  const entry = ownEntry({ ...row.entry, ...theirs, sessionId: row.sessionId });
+  return { ...row, key, entry, updatedAtMs, isArchived: false, revision: row.revision + 1 };
+}
+
+export function idIn(entry: unknown): unknown {
+  return fieldsOf(entry)?.["sessionId"];
+}
+
+/** Another process of ours may know of later activity than this one has looked at. */
+export function viewOf(row: SessionRow, written: Fields | null = null): unknown {
+  const writtenMs = written?.["sessionId"] === row.sessionId ? Number(written["updatedAt"]) : Number.NaN;
+  const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
+  return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
+}
+
+export function fieldsOf(value: unknown): Fields | null {
+  if (value instanceof DeepJson) return null;
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+}
