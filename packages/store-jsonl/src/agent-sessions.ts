@@ -18,7 +18,6 @@ import { PutAside } from "./put-aside.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
 import { removeTranscript } from "./session-copies.ts";
-import { archivedFrom } from "./recover-entries.ts";
 import { SessionIndex } from "./session-index.ts";
 import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
@@ -199,7 +198,9 @@ export class AgentSessions {
   /** As `hold`; null for an active session whose transcript was put aside: whoever did that takes it for archived. */
   holdInPlace(row: SessionRow, isWhole: boolean = false): HeldSession | null {
     const held = this.hold(row, isWhole);
-    return held !== null && !row.isArchived && archivedFrom(held.path) !== null ? null : held;
+    const isOurName = (name: string | undefined): boolean =>
+      name !== undefined && held?.path === this.folder.session(name);
+    return row.isArchived || isOurName(row.fileName) || isOurName(row.formerFileName) ? held : null;
   }
 
   /** As `hold`, for a session that must have its file. @throws {ThroughlineError} STORE_CORRUPT */

@@ -111,8 +111,9 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
  * even that fails nobody can say what is there, and the error's outcome is "unknown".
  */
 export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeBefore: number, path: string): void {
+  let written = 0;
   try {
-    for (let written = 0; written < bytes.length;) {
+    while (written < bytes.length) {
       const count = files.write(handle, bytes.subarray(written));
       // A short write says nothing of its cause; the next attempt does.
       written += count;
@@ -120,6 +121,9 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
     }
   } catch (error) {
     try {
+      // What another program appended meanwhile must not go with it.
+      if (files.factsOf(handle).sizeBytes > sizeBefore + written)
+        throw new Error("another program has written there too", { cause: error });
       files.truncate(handle, sizeBefore);
     } catch (truncateError) {
       throw fileError(
@@ -135,14 +139,15 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
 const copyBytes = 1024 * 1024;
 
 /**
- * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name.
+ * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name; null when the
+ * file has grown meanwhile, by a program that knows no lock of ours: then nothing is cut.
  */
 export function cutTail(
   files: Files,
   handle: number,
   span: { readonly from: number; readonly to: number },
   wanted: string,
-): string {
+): string | null {
   // A copy of the same bytes may be there: the computer stopped after it was made.
   let keptAt = wanted;
   for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;
@@ -161,8 +166,11 @@ export function cutTail(
     files.close(copy);
   }
   flushFolder(files, keptAt.slice(0, keptAt.lastIndexOf("/")));
-  files.truncate(handle, span.from);
-  return keptAt;
+  // Right before the cut, for the copy has taken as long as a disk takes.
+  const isSame = files.factsOf(handle).sizeBytes === span.to;
+  if (isSame) files.truncate(handle, span.from);
+  else files.remove(keptAt);
+  return isSame ? keptAt : null;
 }
 
 /** Gives parts on in pieces that are worth a write each. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { SessionEntry, SessionRef, ThroughlineError } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
@@ -5,6 +6,12 @@ import type { HeldSession } from "./append-records.ts";
 import { holdForWriting, holdIfThere, makeDurable } from "./durable-session.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
+import { growingBytes } from "./transcript-findings.ts";
+
+/** A write that is under way is done by then. */
+const settlingMs = 20;
+/** Somebody who writes without end is not waited for. */
+const maxSettlingLooks = 50;
 
 export interface AccessOptions {
   /** Also hold the lock of the entries log. */
@@ -42,18 +49,28 @@ export async function withSession<T>(
   const { agent } = scene;
   const { row: _row, ...others } = options;
   const isWhole = options.isWhole === true;
+  const settling = { bytes: null as number | null, looks: 0 };
   for (let access = options, isLookedFor = false; ;) {
     let isGone = false;
+    let nowBytes: number | null = null;
     const done = await withRow(scene, ref, access, (row) => {
       const held = isLookedFor ? holdForWriting(scene, row, isWhole) : holdIfThere(scene, row, isWhole);
       isGone = held === null;
       if (held === null) return null;
+      nowBytes = settling.looks < maxSettlingLooks ? growingBytes(held.transcript, held.file.facts) : settling.bytes;
+      if (nowBytes !== settling.bytes) return null;
       if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return { value: work(held) };
       // Another program writes here: from now on with its locks.
       agent.place.markOpenclaw();
       return null;
     });
     if (done !== null) return done.value;
+    if (nowBytes !== settling.bytes) {
+      settling.bytes = nowBytes;
+      settling.looks++;
+      if (nowBytes !== null) await pause(settlingMs);
+      continue;
+    }
     if (!isGone) continue;
     // Another program has reset or deleted the session: its index says what the key means now.
     await agent.foreign.takeView();

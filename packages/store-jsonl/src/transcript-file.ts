@@ -115,6 +115,8 @@ export class TranscriptFile {
       const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
       const span = { from: tail.byteOffset, to: sizeBytes };
       const keptAt = withFileErrors(path, () => cutTail(files, handle, span, wanted));
+      if (keptAt === null) this.forget();
+      if (keptAt === null) throw fileError(new Error("another program is writing to it"), path);
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;

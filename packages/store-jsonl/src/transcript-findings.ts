@@ -7,6 +7,16 @@ import type { Transcript } from "./transcript.ts";
 /** No write takes longer. */
 const writingMs = 1000;
 
+/**
+ * Where a file ends in half a line that another program may be in the middle of, which a write shows to whoever looks
+ * meanwhile: how long the file is. Null when nobody is writing.
+ */
+export function growingBytes(transcript: Transcript, facts: FileFacts | null): number | null {
+  if (transcript.tail?.code !== "TAIL_TORN" || facts === null) return null;
+  const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
+  return Math.abs(ageMs) < writingMs ? facts.sizeBytes : null;
+}
+
 /** What there is to say of the transcripts of an agent, each thing once, however often its file is opened and read. */
 export class TranscriptFindings {
   readonly #onFinding: (owner: LineOwner, finding: Finding) => void;

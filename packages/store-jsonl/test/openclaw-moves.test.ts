@@ -1,7 +1,7 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
-import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles, type Files, type JsonlStoreOptions } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -228,5 +228,92 @@ describe("what OpenClaw changes back", () => {
     });
     expect(await beside.ask((store) => store.load(refOf("one")))).toBeNull();
     expect(beside.entries).not.toHaveProperty([refOf("one").key]);
+  });
+});
+
+describe("a line that another program is in the middle of", () => {
+  const line = (text: string): string =>
+    `${JSON.stringify({ type: "message", id: text, parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: text } })}\n`;
+
+  it("is waited for: a write shows in parts to whoever looks meanwhile", async () => {
+    const beside = new Beside("one");
+    await beside.ask(async (store) => {
+      await store.list();
+      await store.append(refOf("one"), [userDraft("before")]);
+      const path = join(beside.folder, "one.jsonl");
+      const text = line("theirs");
+      appendFileSync(path, text.slice(0, 40));
+      setTimeout(() => appendFileSync(path, text.slice(40)), 5);
+      await store.append(refOf("one"), [userDraft("after")]);
+      expect(await textsIn(store, refOf("one"))).toEqual(["first of one", "before", "theirs", "after"]);
+    });
+  });
+
+  it("is not cut when it grows while its beginning is put aside, and whoever writes then may try again", async () => {
+    const beside = new Beside("one");
+    await beside.ask(async (store) => {
+      await store.list();
+      await store.append(refOf("one"), [userDraft("before")]);
+    });
+    const path = join(beside.folder, "one.jsonl");
+    const text = line("theirs");
+    appendFileSync(path, text.slice(0, 40));
+    let rest = text.slice(40);
+    const files: Files = {
+      ...nodeFiles,
+      flushFolder(folder) {
+        nodeFiles.flushFolder(folder);
+        if (folder.endsWith("/torn")) appendFileSync(path, rest);
+        if (folder.endsWith("/torn")) rest = "";
+      },
+    };
+    await beside.ask(
+      async (store) => {
+        await expect(store.append(refOf("one"), [userDraft("refused")])).rejects.toMatchObject({
+          code: "STORE_IO",
+          outcome: "not-applied",
+        });
+        await store.append(refOf("one"), [userDraft("after")]);
+        expect(await textsIn(store, refOf("one"))).toEqual(["first of one", "before", "theirs", "after"]);
+      },
+      { files },
+    );
+    expect(readdirSync(join(beside.folder, "../throughline/torn"))).toEqual([]);
+  });
+
+  it("stays when a write of ours behind it fails half way", async () => {
+    const beside = new Beside("one");
+    const path = join(beside.folder, "one.jsonl");
+    let isFull = false;
+    const files: Files = {
+      ...nodeFiles,
+      write(handle, bytes) {
+        if (!isFull || nodeFiles.whereIs(handle)?.endsWith("one.jsonl") !== true) return nodeFiles.write(handle, bytes);
+        // Theirs comes first, and what is left of the disk takes half of ours.
+        appendFileSync(path, rest);
+        if (rest === "") throw Object.assign(new Error("full"), { code: "ENOSPC" });
+        rest = "";
+        return nodeFiles.write(handle, bytes.subarray(0, 30));
+      },
+    };
+    let rest = line("theirs");
+    await beside.ask(
+      async (store) => {
+        await store.list();
+        await store.append(refOf("one"), [userDraft("before")]);
+        isFull = true;
+        await expect(store.append(refOf("one"), [userDraft("ours")])).rejects.toMatchObject({ outcome: "unknown" });
+        isFull = false;
+      },
+      { files },
+    );
+    expect(beside.textOf("one")).toContain(line("theirs"));
+    await beside.ask((store) => store.append(refOf("one"), [userDraft("after")]));
+    expect(await beside.ask((store) => textsIn(store, refOf("one")))).toEqual([
+      "first of one",
+      "before",
+      "theirs",
+      "after",
+    ]);
   });
 });
