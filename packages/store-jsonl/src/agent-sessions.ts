@@ -23,7 +23,7 @@ import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
-import { TranscriptFile } from "./transcript-file.ts";
+import { TranscriptFile, type TranscriptFileOptions } from "./transcript-file.ts";
 import type { TranscriptBase, TranscriptLook } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 import { TranscriptFindings } from "./transcript-findings.ts";
@@ -50,6 +50,7 @@ export class AgentSessions {
   readonly #said: Set<string> = new Set();
   readonly #findings: TranscriptFindings;
   readonly #warm: WarmLines = new WarmLines();
+  readonly #fileOptions: TranscriptFileOptions;
   /** What `prepare` reads now, by session and how much of it. */
   readonly #preparing: Map<string, Promise<void>> = new Map();
   readonly #putAside: PutAside;
@@ -67,6 +68,16 @@ export class AgentSessions {
     this.#findings = new TranscriptFindings(this.#said, ({ ref }, finding) =>
       context.emit({ name: "finding", ref, finding }),
     );
+    this.#fileOptions = {
+      files,
+      codec,
+      nowMs: () => clock.nowMs(),
+      findings: this.#findings,
+      warm: this.#warm,
+      names: this.names,
+      maxLineBytes: context.maxLineBytes,
+      tornFolder: this.folder.torn,
+    };
     // SQLite's log is memory that processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
@@ -147,7 +158,7 @@ export class AgentSessions {
 
   async #readAside(row: SessionRow, path: string, isWhole: boolean): Promise<void> {
     const file = this.#fileOf(row.sessionId);
-    const read = await readAside(file.options, this.#lookAt(row, path, isWhole));
+    const read = await readAside(this.#fileOptions, this.#lookAt(row, path, isWhole));
     if (read !== null && this.#files.get(row.sessionId) === file) file.adopt(read);
   }
 
@@ -306,21 +317,9 @@ export class AgentSessions {
   }
 
   #fileOf(sessionId: string): TranscriptFile {
-    const { files, codec, clock } = this.#context;
     const known = this.#files.get(sessionId);
     this.#files.delete(sessionId);
-    const file =
-      known ??
-      new TranscriptFile({
-        files,
-        codec,
-        nowMs: () => clock.nowMs(),
-        findings: this.#findings,
-        warm: this.#warm,
-        names: this.names,
-        maxLineBytes: this.#context.maxLineBytes,
-        tornFolder: this.folder.torn,
-      });
+    const file = known ?? new TranscriptFile(this.#fileOptions);
     this.#files.set(sessionId, file);
     if (this.#files.size > maxOpenTranscripts) this.#closeOldest();
     return file;

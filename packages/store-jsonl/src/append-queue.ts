@@ -1,4 +1,10 @@
-import { ThroughlineError, type AppendResult, type SessionEvent, type SessionRef } from "@throughline/core";
+import {
+  hasErrorCode,
+  type ThroughlineError,
+  type AppendResult,
+  type SessionEvent,
+  type SessionRef,
+} from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
@@ -68,6 +74,8 @@ export class AppendQueue {
   append(request: AppendRequest, row: SessionRow): Promise<WrittenAppend> {
     return new Promise((resolve, reject) => {
       const { signal } = request.options;
+      // While the session was looked for: the signal will not say so again.
+      if (signal?.aborted === true) return reject(lockAborted(signal));
       const sinceMs = monotonicMs();
       const waiting: Waiting = { request, row, sinceMs, isAlone: false, resolve, reject };
       if (signal !== undefined) this.#abortWith(signal, waiting);
@@ -165,7 +173,11 @@ export class AppendQueue {
         decided.push({ waiting: next, plan, staged });
         if (staged !== null) held = this.#agent.holdStaged(held);
       } catch (error) {
-        reject(error);
+        // Another program is in the middle of a line: it is looked at again, for as long as this waits for a lock.
+        if (hasErrorCode(error, "STORE_LOCKED") && !this.#isOverdue(next)) this.#waiting.unshift(next);
+        else reject(error);
+        // The file is another by now, or may be: whoever comes next is decided by a new look.
+        if (held.file.current === null) break;
       }
     }
     this.#commit(held, decided);
@@ -220,15 +232,18 @@ export class AppendQueue {
     else this.#waiting.unshift(...waiting.map((one) => Object.assign(one, { isAlone: true })));
   }
 
-  /** Nothing was written: the session is gone, or its lock is held by somebody for too long. */
+  /** Nothing was written: the session is gone, or the wait for its lock took too long or was given up. */
   #refuse(error: unknown, first: Waiting): void {
-    const nowMs = monotonicMs();
-    const isLocked = ThroughlineError.isInstance(error) && error.code === "STORE_LOCKED";
-    // Who came later waits on, to its own deadline.
-    const isRefused = ({ sinceMs }: Waiting): boolean => !isLocked || nowMs - sinceMs > this.#context.locks.timeoutMs;
+    // Who came later waits on, to its own deadline and for its own signal.
+    const isOfFirst = hasErrorCode(error, "STORE_LOCKED", "ABORTED");
+    const isRefused = (waiting: Waiting): boolean => !isOfFirst || this.#isOverdue(waiting);
     const refused = this.#waiting.filter((waiting) => waiting === first || isRefused(waiting));
     this.#waiting = this.#waiting.filter((waiting) => !refused.includes(waiting));
     for (const { reject } of refused) reject(error);
+  }
+
+  #isOverdue({ sinceMs }: Waiting): boolean {
+    return monotonicMs() - sinceMs > this.#context.locks.timeoutMs;
   }
 }
 

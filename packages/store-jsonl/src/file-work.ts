@@ -1,6 +1,6 @@
 import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
-import { quote } from "@throughline/core/store";
-import type { Files } from "./files.ts";
+import { quote, refused } from "@throughline/core/store";
+import type { FileFacts, Files } from "./files.ts";
 
 const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ["ENOSPC", "STORE_FULL"],
@@ -89,6 +89,16 @@ export function readWhole(files: Files, path: string): Uint8Array | null {
   }
 }
 
+/** What a file is that was just opened, which is closed again where nobody can tell. */
+export function factsOfOpened(files: Files, handle: number): FileFacts {
+  try {
+    return files.factsOf(handle);
+  } catch (error) {
+    files.close(handle);
+    throw error;
+  }
+}
+
 /** A handle to read, or null when there is no such file. @throws {ThroughlineError} PATH_UNSAFE for what is not a regular file */
 export function openIfThere(files: Files, path: string, mode: "append" | "read" = "read"): number | null {
   let handle: number;
@@ -98,7 +108,8 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
     if (isMissing(error)) return null;
     throw fileError(error, path);
   }
-  if (path.startsWith("/proc/") || files.factsOf(handle).kind === "file") return handle;
+  if (path.startsWith("/proc/") || withFileErrors(path, () => factsOfOpened(files, handle)).kind === "file")
+    return handle;
   files.close(handle);
   throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
     outcome: "not-applied",
@@ -121,10 +132,7 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
     }
   } catch (error) {
     try {
-      // What another program appended meanwhile must not go with it.
-      if (files.factsOf(handle).sizeBytes > sizeBefore + written)
-        throw new Error("another program has written there too", { cause: error });
-      files.truncate(handle, sizeBefore);
+      takeBack(files, handle, { bytes, written, sizeBefore });
     } catch (truncateError) {
       throw fileError(
         new AggregateError([error, truncateError], "a write failed and could not be taken back"),
@@ -136,18 +144,30 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
   }
 }
 
+/** Cuts off what a failed write has left. Not what is another's: a program may append to a transcript without our lock. */
+function takeBack(
+  files: Files,
+  handle: number,
+  { bytes, written, sizeBefore }: { readonly bytes: Uint8Array; readonly written: number; readonly sizeBefore: number },
+): void {
+  const left = readRange(files, handle, sizeBefore, files.factsOf(handle).sizeBytes);
+  if (left.length === 0) return;
+  if (Buffer.compare(left, bytes.subarray(0, left.length)) === 0) files.truncate(handle, sizeBefore);
+  else if (written > 0) throw new Error("another program has written to the file meanwhile");
+}
+
 const copyBytes = 1024 * 1024;
 
 /**
- * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name; null when the
- * file has grown meanwhile, by a program that knows no lock of ours: then nothing is cut.
+ * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name.
+ * @throws {ThroughlineError} STORE_LOCKED when the file grew meanwhile: its end is the line of a program without our lock
  */
 export function cutTail(
   files: Files,
   handle: number,
   span: { readonly from: number; readonly to: number },
   wanted: string,
-): string | null {
+): string {
   // A copy of the same bytes may be there: the computer stopped after it was made.
   let keptAt = wanted;
   for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;
@@ -166,11 +186,12 @@ export function cutTail(
     files.close(copy);
   }
   flushFolder(files, keptAt.slice(0, keptAt.lastIndexOf("/")));
-  // Right before the cut, for the copy has taken as long as a disk takes.
-  const isSame = files.factsOf(handle).sizeBytes === span.to;
-  if (isSame) files.truncate(handle, span.from);
-  else files.remove(keptAt);
-  return isSame ? keptAt : null;
+  if (files.factsOf(handle).sizeBytes !== span.to) {
+    files.remove(keptAt);
+    throw refused("STORE_LOCKED", `Another program is writing the end that ${quote(keptAt)} was to hold.`, { keptAt });
+  }
+  files.truncate(handle, span.from);
+  return keptAt;
 }
 
 /** Gives parts on in pieces that are worth a write each. */

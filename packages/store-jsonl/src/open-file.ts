@@ -1,4 +1,4 @@
-import { fileError, readRange } from "./file-work.ts";
+import { fileError, isMissing, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
 
@@ -79,6 +79,18 @@ function attempt(work: () => void): { readonly failure?: unknown } {
     return {};
   } catch (failure) {
     return { failure };
+  }
+}
+
+/** A file, for reading alone where it cannot be written; null when there is none. @throws {ThroughlineError} STORE_IO, PATH_UNSAFE */
+export function openToAppend(files: Files, path: string): Pick<OpenFile, "handle" | "isWritable"> | null {
+  try {
+    return { handle: files.open(path, "append"), isWritable: true };
+  } catch (error) {
+    if (isMissing(error)) return null;
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EACCES", "EROFS", "EPERM"].includes(code)) throw fileError(error, path);
+    return { handle: withFileErrors(path, () => files.open(path, "read")), isWritable: false };
   }
 }
 

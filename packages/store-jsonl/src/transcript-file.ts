@@ -1,13 +1,13 @@
-import { createFinding, ThroughlineError, type AppendedRecord } from "@throughline/core";
+import { createFinding, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { EndAnchor } from "./end-anchor.ts";
 import {
   afterCommit,
   appendAll,
   cutTail,
+  factsOfOpened,
   fileError,
   gather,
-  isMissing,
   readRange,
   replaceFile,
   withFileErrors,
@@ -15,7 +15,14 @@ import {
 import type { FileFacts, Files } from "./files.ts";
 import type { FlushedNames } from "./flushed-names.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
-import { createOpenFile, flushAgain, flushOpenNow, type DoubtfulBytes, type OpenFile } from "./open-file.ts";
+import {
+  createOpenFile,
+  flushAgain,
+  flushOpenNow,
+  openToAppend,
+  type DoubtfulBytes,
+  type OpenFile,
+} from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import type { ReadAside } from "./read-aside.ts";
 import { findBase, lineStartsBefore, type TranscriptLook } from "./transcript-base.ts";
@@ -83,12 +90,13 @@ export class TranscriptFile {
         details: { path },
       });
     if (this.#identity !== facts.identity) this.forget();
-    this.#identity = facts.identity;
-    const open = (this.#open ??= this.#openFile(path));
-    // Gone since it was looked at: archived, restored or purged by another process.
-    if (open === null) return null;
-    const transcript = withFileErrors(path, () => this.#readNew(open, facts, look));
-    this.facts = facts;
+    // Between the look and this another file may have taken the name, or, when it was archived or purged, none has it.
+    const now = this.#open === null ? this.#openFile(path) : facts;
+    if (now === null) return null;
+    if (this.#identity !== now.identity) this.#transcript = null;
+    this.#identity = now.identity;
+    const transcript = withFileErrors(path, () => this.#readNew(this.#opened(), now, look));
+    this.facts = now;
     return transcript;
   }
 
@@ -114,9 +122,7 @@ export class TranscriptFile {
       const { sizeBytes } = files.factsOf(handle);
       const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
       const span = { from: tail.byteOffset, to: sizeBytes };
-      const keptAt = withFileErrors(path, () => cutTail(files, handle, span, wanted));
-      if (keptAt === null) this.forget();
-      if (keptAt === null) throw fileError(new Error("another program is writing to it"), path);
+      const keptAt = this.#orForget(() => withFileErrors(path, () => cutTail(files, handle, span, wanted)));
       transcript.tail = null;
       this.facts = null;
       const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
@@ -132,7 +138,7 @@ export class TranscriptFile {
    * Takes lines to be written by the next `commit`, a last line without an end being ended first. The image holds them
    * from now on, so that whoever comes next is decided by them. Under the session's lock, after `catchUp` and `repairTail`.
    */
-  stage(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): readonly AppendedRecord[] {
+  stage(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): void {
     const { transcript } = this.#writable(path);
     const { isOpenEnded } = transcript;
     this.#staged ??= { text: "", from: transcript.endBytes, isInPlace: true, look: this.#lookAgain(path, owner) };
@@ -147,7 +153,7 @@ export class TranscriptFile {
       staged.text += `${line}\n`;
       return { stored, text, byteOffset, endBytes: offset, line: 0 };
     });
-    return transcript.applyWritten(written);
+    transcript.applyWritten(written);
   }
 
   /** How much waits for `commit`, in UTF-16 units. */
@@ -166,19 +172,16 @@ export class TranscriptFile {
     const { files } = this.#options;
     const { transcript, handle } = this.#writable(path);
     const bytes = Buffer.from(staged.text);
-    try {
-      appendAll(files, handle, bytes, staged.from, path);
-    } catch (error) {
-      this.forget();
-      throw error;
-    }
+    this.#orForget(() => appendAll(files, handle, bytes, staged.from, path));
     return afterCommit(path, () => {
       const facts = files.factsOf(handle);
       const to = transcript.endBytes;
-      // Another program may append without our lock: then its line is in between, and the file says who is where.
-      if (!staged.isInPlace || facts.sizeBytes !== to) {
+      // Another program may append without our lock: then its line is in between, and the file says who is where. Or put
+      // another file in the place of this one, which has no name any more then, and nobody would find what was written.
+      if (!staged.isInPlace || facts.sizeBytes !== to || facts.names === 0) {
         this.#transcript = null;
-        this.catchUp(staged.look);
+        // The whole: what was written may end with a mark, and then its records lie before where reading could begin.
+        this.catchUp({ ...staged.look, isWhole: true });
         return false;
       }
       this.#anchor = EndAnchor.written(bytes, to, facts);
@@ -197,7 +200,8 @@ export class TranscriptFile {
 
   /** Puts other text in the place of the whole file, durably. Under the session's lock. */
   rewrite(path: string, temporary: string, parts: Iterable<string | Uint8Array>): void {
-    replaceFile(this.#options.files, temporary, path, (append) => gather(parts, append));
+    // Where it fails the file that is open may have lost its name, too.
+    this.#orForget(() => replaceFile(this.#options.files, temporary, path, (append) => gather(parts, append)));
     this.forget();
   }
 
@@ -234,11 +238,6 @@ export class TranscriptFile {
       this.forget();
       throw fileError(error, path);
     }
-  }
-
-  /** As `readAside` wants them. */
-  get options(): TranscriptFileOptions {
-    return this.#options;
   }
 
   get isPinned(): boolean {
@@ -279,6 +278,16 @@ export class TranscriptFile {
     if (open === null) return;
     open.isForgotten = true;
     this.#closeUnused(open);
+  }
+
+  /** Work after whose failure nobody knows what the file is. */
+  #orForget<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.forget();
+      throw error;
+    }
   }
 
   /** A handle's number must not go to another file while a flush still uses it. */
@@ -325,23 +334,17 @@ export class TranscriptFile {
     return starts !== null;
   }
 
-  #openFile(path: string): OpenFile | null {
+  #openFile(path: string): FileFacts | null {
     const { files } = this.#options;
-    let handle: number;
-    let isWritable = true;
-    try {
-      handle = files.open(path, "append");
-    } catch (error) {
-      if (isMissing(error)) return null;
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "EACCES" && code !== "EROFS" && code !== "EPERM") throw fileError(error, path);
-      isWritable = false;
-      handle = withFileErrors(path, () => files.open(path, "read"));
-    }
-    const { sizeBytes, identity } = withFileErrors(path, () => files.factsOf(handle));
+    const opened = openToAppend(files, path);
+    if (opened === null) return null;
+    const { handle, isWritable } = opened;
+    const facts = withFileErrors(path, () => factsOfOpened(files, handle));
+    const { identity, sizeBytes } = facts;
     const sizeOf = (): number => this.#transcript?.endBytes ?? 0;
     const flushName = (): void => this.#options.names.ensure(path, identity);
-    return createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf, flushName });
+    this.#open = createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf, flushName });
+    return facts;
   }
 
   #readNew(open: OpenFile, facts: FileFacts, look: TranscriptLook): Transcript {

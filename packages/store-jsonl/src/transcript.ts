@@ -152,9 +152,12 @@ export class Transcript {
     this.patches = this.patches.filter((patch) => patch.revision > revision);
   }
 
+  /** What an earlier scan has left that failed in the middle of an append is read again. */
   beginScan(): void {
     this.tail = null;
     this.#scannedBytes = this.endBytes;
+    this.#lineCount -= this.#batch.length;
+    this.#batch = [];
   }
 
   /** Takes the next lines of the file. False when they must be read with other programs in mind, from the beginning. */

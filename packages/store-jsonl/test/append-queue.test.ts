@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sessionRef, type AppendResult, type SessionEvent } from "@throughline/core";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, kernelLocks, type LockPort } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { holdLocks } from "./lock-holder.ts";
@@ -249,6 +250,42 @@ describe("appends that wait for a lock", () => {
     }
     expect((await withRecord).records).toHaveLength(1);
     expect(await textsOf(store)).toEqual(["a"]);
+    await store.close();
+  });
+
+  it("wait on when one before them is given up", async () => {
+    let isHeld = false;
+    const locks: LockPort = {
+      ...kernelLocks,
+      open(files, path) {
+        const file = kernelLocks.open(files, path);
+        return { ...file, tryLock: () => !isHeld && file.tryLock() };
+      },
+    };
+    const store = await storeWithSession(newFolder(), { sessionsJson: false, locks });
+    isHeld = true;
+    const abort = new AbortController();
+    const first = store.append(mainRef, [userDraft("given up")], { signal: abort.signal });
+    const refused = expect(first).rejects.toMatchObject({ code: "ABORTED" });
+    await sleep(20);
+    abort.abort();
+    const second = store.append(mainRef, [userDraft("patient")]);
+    await refused;
+    isHeld = false;
+    await second;
+    expect(await textsOf(store)).toEqual(["patient"]);
+    await store.close();
+  });
+
+  it("are not written when they were given up while their session was looked for", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    const store = createJsonlStore({ root, sessionsJson: false });
+    const abort = new AbortController();
+    const append = store.append(mainRef, [userDraft("given up")], { signal: abort.signal });
+    abort.abort();
+    await expect(append).rejects.toMatchObject({ code: "ABORTED" });
+    expect(await textsOf(store)).toEqual([]);
     await store.close();
   });
 });
