@@ -46,12 +46,13 @@ export function openLockFile(files: Files, path: string): LockFile {
         details: { path },
       });
     }
-    const database = new (sqlite().DatabaseSync)(path);
+    let database: nodeSqlite.DatabaseSync | null = null;
     try {
+      database = new (sqlite().DatabaseSync)(path);
       database.exec("PRAGMA journal_mode=MEMORY; PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
       return lockFileOf(database, path, identity);
     } catch (error) {
-      database.close();
+      database?.close();
       if (resultCode(error) === sqliteCodes.notADatabase && attempt < 8) moveAside(files, path);
       else if (resultCode(error) !== sqliteCodes.busy || attempt >= 64) throw fileError(error, path);
     }

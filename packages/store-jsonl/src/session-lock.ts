@@ -167,7 +167,18 @@ function attempt<T>(shared: readonly Shared[], work: () => T, wait: Wait): Attem
     }
     return { busy: null, value: work() };
   } finally {
-    for (const one of held) one.file.unlock();
+    unlockAll(held);
+  }
+}
+
+/** The last first: a lock file of OpenClaw's kind goes while the kernel's lock keeps others of ours from judging it. */
+function unlockAll(held: Shared[]): void {
+  const last = held.pop();
+  if (last === undefined) return;
+  try {
+    last.file.unlock();
+  } finally {
+    unlockAll(held);
   }
 }
 

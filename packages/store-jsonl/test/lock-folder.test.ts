@@ -1,5 +1,5 @@
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, textsOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -50,6 +50,28 @@ describe("the folder of the locks", () => {
     rmSync(`${root}/agents/main/throughline/locks`, { recursive: true });
     await store.append(mainRef, [userDraft("one")]);
     expect(await textsOf(store)).toEqual(["one"]);
+    await store.close();
+  });
+
+  it("is gone between two looks: that has a code too", async () => {
+    const root = newFolder();
+    const locks = `${root}/agents/main/throughline/locks`;
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    let isToGo = false;
+    const files: Files = {
+      ...nodeFiles,
+      isWritable(path) {
+        if (isToGo && path.startsWith(`${locks}/`)) rmSync(locks, { recursive: true, force: true });
+        return true;
+      },
+    };
+    const store = createJsonlStore({ root, sessionsJson: false, index: false, files });
+    await store.load(mainRef);
+    isToGo = true;
+    await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({
+      code: "STORE_IO",
+      outcome: "not-applied",
+    });
     await store.close();
   });
 });

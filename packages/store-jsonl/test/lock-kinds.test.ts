@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { systemRandom } from "@throughline/core/node";
 import type { SessionEvent } from "@throughline/core";
-import { createJsonlStore, kernelLocks, nodeFiles, properLockfileLocks } from "@throughline/store-jsonl";
+import { createJsonlStore, kernelLocks, nodeFiles, properLockfileLocks, type LockPort } from "@throughline/store-jsonl";
 import lockfile from "proper-lockfile";
 import { describe, expect, it } from "vitest";
 import { createSessionLocks } from "../src/session-lock.ts";
@@ -222,6 +222,28 @@ describe("a folder that OpenClaw uses", () => {
     expect(existsSync(lock)).toBe(false);
     await store.close();
     expect(readdirSync(`${root}/agents/main/sessions`).filter((name) => name.endsWith(".lock"))).toEqual([]);
+  });
+
+  it("is let go of before the kernel's lock, behind which another of ours would take it for left over [LCK-13]", async () => {
+    const root = openclawFolder();
+    const lock = `${transcriptOf(root, "oc1")}.lock`;
+    const seen: boolean[] = [];
+    const locks: LockPort = {
+      ...kernelLocks,
+      open(files, path) {
+        const file = kernelLocks.open(files, path);
+        const unlock = (): void => {
+          seen.push(existsSync(lock));
+          file.unlock();
+        };
+        return { ...file, unlock };
+      },
+    };
+    const store = createJsonlStore({ root, locks });
+    await store.load(mainRef);
+    await store.append(mainRef, [userDraft("one")]);
+    expect(new Set(seen)).toEqual(new Set([false]));
+    await store.close();
   });
 
   it("leaves a lock alone that somebody put in the place of its own", async () => {
