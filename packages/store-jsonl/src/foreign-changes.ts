@@ -46,7 +46,7 @@ export class ForeignChanges {
   /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
   async take(): Promise<void> {
     await this.takeView();
-    await this.#finishPurges();
+    await this.finishPurges();
     const seen = this.#folderSeen();
     if (seen !== null && this.#isTaken("folder", seen)) return;
     if (this.#foreignSessions() !== null) {
@@ -217,7 +217,7 @@ export class ForeignChanges {
   }
 
   /** A purge that was interrupted after its commit. Who only reads does not fail for it, nor wait for a process that is stopped. */
-  async #finishPurges(): Promise<void> {
+  async finishPurges(): Promise<void> {
     const agent = this.#agent;
     const { folder, log } = agent;
     const removed = [...log.removed];

@@ -198,6 +198,7 @@ class JsonlStore implements core.SessionStore {
       purge ? purgeSession(scene, row) : void archiveSession(scene, row);
     const { agent } = await this.#change(ref, true, change);
     if (!purge) return;
+    await agent.foreign.finishPurges();
     // It must not stay behind in the view until somebody gets round to it.
     this.#derived.purged(agent);
     await this.#track(() => this.#derived.flush());

@@ -82,12 +82,12 @@ export function moveSession(scene: ChangeScene, row: SessionRow, action: MoveAct
     agent.log.write({ op: "rename", rows: [renamed] });
     return renamed;
   }
-  const restored = {
-    ...rest,
-    isArchived: false,
-    formerFileName: presentName(scene, row),
-    fileName: activeFileName(row),
-  };
+  const formerFileName = presentName(scene, row);
+  const restored = { ...rest, isArchived: false, formerFileName, fileName: activeFileName(row) };
+  const path = agent.folder.session(restored.fileName);
+  // Another program that knew it by its id may have begun it anew.
+  if (restored.fileName !== formerFileName && scene.context.files.facts(path) !== null)
+    throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { ...target, path });
   agent.log.write({ op: "restore", rows: [restored] });
   renameFile(scene, restored);
   return restored;
@@ -104,9 +104,10 @@ export function archiveSession(scene: ChangeScene, row: SessionRow): SessionRow 
 /** The commit is the line in the log; the bytes go after it, and whoever opens the store next finishes an interrupted purge. */
 export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): void {
   const ref = agent.refOf(row);
-  agent.log.write({ op: "remove", rows: [], removed: removedNames(agent, row) });
+  const removed = removedNames(agent, row);
+  agent.log.write({ op: "remove", rows: [], removed });
   agent.log.flushNow();
-  afterCommit(agent.folder.sessions, () => finishPurge({ context, agent }, [row.sessionId], [row]));
+  afterCommit(agent.folder.sessions, () => finishPurge({ context, agent }, removed, [row]));
   context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
 }
 
@@ -134,7 +135,8 @@ export function finishPurge(
   for (const sessionId of removed) agent.forget(sessionId);
   for (const name of names) agent.removeBytes(name);
   flushFolder(context.files, agent.folder.sessions);
-  agent.log.rewrite();
+  // Those of others that were cut off, and are not finished here, stay purges.
+  agent.log.rewrite([...agent.log.removed].filter((name) => !removed.includes(name)));
   agent.index.scrub(agent.updateIndex([]));
 }
 

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sessionRef } from "@throughline/core";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { sessionRef, type SessionRef } from "@throughline/core";
+import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
@@ -97,5 +97,84 @@ describe("a purge", () => {
     writeFileSync(`${root}/agents/main/throughline/torn/entries.log.1767323045006.5`, '{"op":"save","label":"hidden');
     change(root, "purged");
     expect(holding(root, "hidden")).toEqual([]);
+  });
+});
+
+/** The disk fails when a transcript is to go: the purge is committed, and its bytes are still there. */
+async function purgeHalf(root: string, ref: SessionRef): Promise<void> {
+  const files: Files = {
+    ...nodeFiles,
+    remove(path) {
+      if (path.includes(".jsonl")) throw Object.assign(new Error("EIO"), { code: "EIO", syscall: "unlink" });
+      nodeFiles.remove(path);
+    },
+  };
+  const store = createJsonlStore({ root, files });
+  await expect(store.remove(ref, { purge: true })).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+  await store.close();
+}
+
+async function keysOf(root: string): Promise<readonly string[]> {
+  const store = createJsonlStore({ root });
+  const { sessions } = await store.list();
+  await store.close();
+  return sessions.map(({ ref }) => ref.key);
+}
+
+describe("a purge that was cut off", () => {
+  it("is finished for a transcript of another name than the session's", async () => {
+    const root = newFolder();
+    const sessions = `${root}/agents/main/sessions`;
+    mkdirSync(sessions, { recursive: true });
+    const timestamp = "2026-01-02T03:04:05.006Z";
+    const message = { role: "user", content: "hidden" };
+    const lines = [
+      { type: "session", version: 3, id: "abc", timestamp, cwd: "/" },
+      { type: "message", id: "m", parentId: null, timestamp, message },
+    ].map((line) => `${JSON.stringify(line)}\n`);
+    writeFileSync(`${sessions}/abc-topic-5.jsonl`, lines.join(""));
+    const entry = { sessionId: "abc", sessionFile: `${sessions}/abc-topic-5.jsonl`, updatedAt: 5 };
+    writeFileSync(`${sessions}/sessions.json`, JSON.stringify({ [mainRef.key]: entry }));
+    expect(await keysOf(root)).toEqual([mainRef.key]);
+    await purgeHalf(root, mainRef);
+    expect(holding(root, "hidden")).toHaveLength(1);
+    expect(await keysOf(root)).toEqual([]);
+    expect(holding(root, "hidden")).toEqual([]);
+  });
+
+  it("is finished when another session is purged before anybody looks", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("hidden")]);
+    const otherRef = sessionRef({ key: "agent:main:other" });
+    await store.save(otherRef, { sessionId: "s2" }, { ifRevision: null });
+    await store.close();
+    await purgeHalf(root, mainRef);
+    const again = createJsonlStore({ root });
+    await again.remove(otherRef, { purge: true });
+    await again.close();
+    expect(holding(root, "hidden")).toEqual([]);
+    expect(await keysOf(root)).toEqual([]);
+  });
+
+  it("does not keep a store that cannot be written from being read", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const otherRef = sessionRef({ key: "agent:main:other" });
+    await store.save(otherRef, { sessionId: "s2" }, { ifRevision: null });
+    await store.close();
+    await purgeHalf(root, mainRef);
+    const refuse = (): never => {
+      throw Object.assign(new Error("EROFS"), { code: "EROFS", syscall: "open" });
+    };
+    const files: Files = {
+      ...nodeFiles,
+      open: (path, mode) => (mode === "read" ? nodeFiles.open(path, mode) : refuse()),
+      remove: (path) => (existsSync(path) ? refuse() : undefined),
+      isWritable: () => false,
+    };
+    const reader = createJsonlStore({ root, files });
+    expect((await reader.list()).sessions.map(({ sessionId }) => sessionId)).toEqual(["s2"]);
+    await reader.close();
   });
 });
