@@ -1,7 +1,8 @@
+import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { appendAll, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import { afterCommit, appendAll, fileError, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { MaintenanceScene } from "./maintenance.ts";
 
@@ -10,32 +11,77 @@ const chunkBytes = 1024 * 1024;
 /**
  * Copies a store into a new folder that can be opened as one. The entries go first: whatever is appended meanwhile is in
  * the transcripts, and those say themselves what the entries do not know yet. What was set aside, locks and everything
- * derived stay behind.
- * @throws {ThroughlineError} INPUT_INVALID when there is something at the path
+ * derived stay behind. The folder is called `<path>.part-<random>` until all of it is on the disk; one of that name is
+ * what a process left that died.
+ * @throws {ThroughlineError} INPUT_INVALID when there is something at the path; STORE_FULL, STORE_IO, ABORTED
  */
 export async function backupStore(
   { context, agents, begin }: MaintenanceScene,
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly sizeBytes: number }> {
-  const { files, root } = context;
-  if (withFileErrors(path, () => files.facts(path)) !== null)
-    throw refused("INPUT_INVALID", `There is something at ${quote(path)} already.`, { path });
+  const { files, root, random } = context;
+  const target = resolve(path);
+  if (withFileErrors(target, () => files.facts(target)) !== null)
+    throw refused("INPUT_INVALID", `There is something at ${quote(target)} already.`, { path: target });
+  const part = `${target}.part-${random.uint32().toString(36)}`;
+  const copied: string[] = [];
   let sizeBytes = 0;
-  for (const agent of agents()) {
-    const copyOf = (original: string): string => `${path}${original.slice(root.length)}`;
-    for (const folder of [agent.folder.sessions, agent.folder.own]) makeFolders(files, copyOf(folder));
-    sizeBytes += await copyFile(files, agent.folder.entriesLog, copyOf(agent.folder.entriesLog));
-    sizeBytes += await copyFile(files, agent.folder.sessionsJson, copyOf(agent.folder.sessionsJson));
-    sizeBytes += await copyFile(files, agent.folder.viewBase, copyOf(agent.folder.viewBase));
-    for (const name of transcriptNames(files, agent)) {
-      begin(signal);
-      const original = agent.folder.session(name);
-      sizeBytes += await copyFile(files, original, copyOf(original));
+  const copy = async (from: string, to: string): Promise<boolean> => {
+    begin(signal);
+    const target = `${part}${to.slice(root.length)}`;
+    copied.push(target);
+    const bytes = await copyFile(files, from, target);
+    sizeBytes += bytes ?? 0;
+    return bytes !== null;
+  };
+  makeFolders(files, part);
+  try {
+    for (const agent of agents()) {
+      const folders = [agent.folder.sessions, agent.folder.own].map((one) => `${part}${one.slice(root.length)}`);
+      for (const folder of folders) makeFolders(files, folder);
+      await copyAgent(files, agent, copy);
+      for (const folder of folders) flushFolder(files, folder);
     }
-    for (const folder of [agent.folder.sessions, agent.folder.own]) flushFolder(files, copyOf(folder));
+    withFileErrors(target, () => files.rename(part, target));
+  } catch (error) {
+    // What is missing may be room.
+    for (const each of copied) files.remove(each);
+    throw fileError(error, target);
   }
+  afterCommit(target, () => flushFolder(files, folderOf(target)));
   return { sizeBytes };
+}
+
+/** `copy`: false when the file is not there. */
+async function copyAgent(
+  files: Files,
+  agent: AgentSessions,
+  copy: (from: string, to: string) => Promise<boolean>,
+): Promise<void> {
+  const { folder } = agent;
+  const before = transcriptNames(files, agent);
+  for (const path of [folder.entriesLog, folder.sessionsJson, folder.viewBase]) await copy(path, path);
+  for (const name of new Set([...before, ...transcriptNames(files, agent)])) {
+    // Archived or restored meanwhile it is copied under the name by which the entries know it.
+    for (let from: string | null = name; from !== null && !(await copy(folder.session(from), folder.session(name)));)
+      from = presentName(agent, name, from);
+  }
+}
+
+/** What a transcript is called by now that had a name, and is not called so any more as it was last; null when it is gone. */
+function presentName(agent: AgentSessions, name: string, last: string): string | null {
+  agent.log.refresh();
+  const isMeant = ({
+    fileName,
+    formerFileName,
+  }: {
+    readonly fileName: string;
+    readonly formerFileName?: string;
+  }): boolean => fileName === name || formerFileName === name;
+  const row = agent.log.all().values().find(isMeant);
+  const present = row === undefined ? null : agent.fileNameOf(row);
+  return present === last ? null : present;
 }
 
 function transcriptNames(files: Files, { folder }: AgentSessions): readonly string[] {
@@ -46,35 +92,42 @@ function transcriptNames(files: Files, { folder }: AgentSessions): readonly stri
     .filter((name) => files.facts(folder.session(name))?.kind === "file");
 }
 
-/** As long as the file was when it was opened. How many bytes that is; 0 when it is gone by now. */
-async function copyFile(files: Files, from: string, to: string): Promise<number> {
+/** As long as the file was when it was opened. How many bytes that is; null when it is gone by now. */
+async function copyFile(files: Files, from: string, to: string): Promise<number | null> {
   const source = openIfThere(files, from);
-  if (source === null) return 0;
-  const target = withFileErrors(to, () => files.open(to, "create"));
+  if (source === null) return null;
   try {
-    const { sizeBytes } = withFileErrors(from, () => files.factsOf(source));
-    for (let position = 0; position < sizeBytes;) {
-      const bytes = withFileErrors(from, () =>
-        readRange(files, source, position, Math.min(position + chunkBytes, sizeBytes)),
-      );
-      if (bytes.length === 0) break;
-      appendAll(files, target, bytes, position, to);
-      position += bytes.length;
-      await pause();
+    const target = withFileErrors(to, () => files.open(to, "create"));
+    try {
+      const { sizeBytes } = withFileErrors(from, () => files.factsOf(source));
+      for (let position = 0; position < sizeBytes;) {
+        const bytes = withFileErrors(from, () =>
+          readRange(files, source, position, Math.min(position + chunkBytes, sizeBytes)),
+        );
+        if (bytes.length === 0) break;
+        appendAll(files, target, bytes, position, to);
+        position += bytes.length;
+        await pause();
+      }
+      await files.flush(target);
+      return sizeBytes;
+    } finally {
+      files.close(target);
     }
-    await files.flush(target);
-    return sizeBytes;
   } finally {
     files.close(source);
-    files.close(target);
   }
 }
 
 function makeFolders(files: Files, path: string): void {
-  const parent = path.slice(0, path.lastIndexOf("/"));
-  if (parent !== "" && files.facts(parent) === null) makeFolders(files, parent);
+  const parent = folderOf(path);
+  if (files.facts(parent) === null) makeFolders(files, parent);
   withFileErrors(path, () => {
     files.makeFolder(path);
-    flushFolder(files, parent === "" ? "/" : parent);
+    flushFolder(files, parent);
   });
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
 }

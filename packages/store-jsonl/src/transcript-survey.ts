@@ -1,6 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import {
   createFinding,
+  ThroughlineError,
   type Finding,
   type FindingCode,
   type RecordSource,
@@ -80,7 +81,7 @@ export async function* surveyLines(
       return surveyed;
     };
     for (let position = 0; ;) {
-      target.signal?.throwIfAborted();
+      if (target.signal?.aborted === true) throw surveyAborted(target.signal);
       const bytes = read(position, position + chunkBytes);
       if (bytes.length === 0) break;
       for (const split of splitter.push(bytes)) yield take(split);
@@ -94,6 +95,13 @@ export async function* surveyLines(
   } finally {
     files.close(handle);
   }
+}
+
+function surveyAborted({ reason }: AbortSignal): ThroughlineError {
+  return new ThroughlineError("ABORTED", "The reading of a transcript was aborted.", {
+    outcome: "not-applied",
+    cause: reason,
+  });
 }
 
 function survey(

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Finding } from "@throughline/core";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
@@ -377,5 +377,59 @@ describe("a backup", () => {
     expect(texts.map((text) => text.split(" ")[0])).toEqual(Array.from(texts, (_text, index) => `n${index}`));
     await again.close();
     expect(filesBelow(copy).filter((path) => path.includes("/locks/") && path.length < 10)).toEqual([]);
+  });
+
+  it("has the transcript of a session that is archived meanwhile", async () => {
+    const root = newFolder();
+    const other = await storeWithSession(root);
+    await other.append(mainRef, [userDraft("kept")]);
+    let archived: Promise<unknown> | null = null;
+    const files: Files = {
+      ...nodeFiles,
+      open(path, mode) {
+        // The entries are in the copy, and say what the transcript is called now.
+        if (mode === "read" && path.endsWith("/sessions.json")) archived ??= other.move(mainRef, { kind: "archive" });
+        return nodeFiles.open(path, mode);
+      },
+    };
+    const store = createJsonlStore({ root, files });
+    const copy = `${newFolder()}/copy`;
+    await store.maintenance!.backup(copy);
+    await archived;
+    await Promise.all([store.close(), other.close()]);
+    const again = createJsonlStore({ root: copy });
+    expect(await textsOf(again)).toEqual(["kept"]);
+    await again.close();
+  });
+
+  it("that did not come to its end is not there", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("x".repeat(3_000_000))]);
+    const folder = newFolder();
+    const abort = new AbortController();
+    const backup = store.maintenance!.backup(`${folder}/copy`, { signal: abort.signal });
+    abort.abort();
+    await expect(backup).rejects.toMatchObject({ code: "ABORTED" });
+    expect(existsSync(`${folder}/copy`)).toBe(false);
+    expect(filesBelow(folder)).toEqual([]);
+    await store.maintenance!.backup(`${folder}/copy`);
+    expect(await verified(`${folder}/copy`)).toEqual([]);
+    await store.close();
+  });
+});
+
+describe("a verification", () => {
+  it("that is aborted within a transcript says so with its code", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    writeFileSync(transcriptOf(root), "no record\n", { flag: "a" });
+    for (let count = 0; count < 4; count++) await store.append(mainRef, [userDraft("x".repeat(1_000_000))]);
+    const abort = new AbortController();
+    const findings = store.maintenance!.verify({ signal: abort.signal })[Symbol.asyncIterator]();
+    expect((await findings.next()).done).toBe(false);
+    abort.abort();
+    await expect(findings.next()).rejects.toMatchObject({ code: "ABORTED" });
+    await store.close();
   });
 });
