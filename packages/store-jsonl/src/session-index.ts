@@ -56,8 +56,10 @@ export class SessionIndex {
   }
 
   log(): LogPlace | undefined {
-    const text = this.note("log");
-    return text === undefined ? undefined : (JSON.parse(text) as LogPlace);
+    return this.#ask(() => {
+      const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
+      return text === undefined ? undefined : (JSON.parse(text) as LogPlace);
+    });
   }
 
   note(name: string): string | undefined {
@@ -307,7 +309,8 @@ export class SessionIndex {
     try {
       return question(file.database);
     } catch (error) {
-      if (error instanceof DamagedIndex || isDamage(error)) this.#putAside(true);
+      // A text that is no JSON is one that SQLite did not notice the damage of.
+      if (error instanceof DamagedIndex || error instanceof SyntaxError || isDamage(error)) this.#putAside(true);
       // Whether it is the codec that is wrong is for the truth to say.
       else if (!hasErrorCode(error, "CODEC_FAILED") && (error as { code?: unknown }).code !== "ERR_SQLITE_ERROR")
         throw error;

@@ -265,6 +265,23 @@ describe("the index of the sessions", () => {
     database.close();
     expect((await listed(root))[0]).toEqual([refOf(0).key, 1]);
   });
+
+  it.for([
+    ["summary of a session", "UPDATE sessions SET summary = '{' || summary"],
+    ["place in the log", "UPDATE state SET value = '{' || value WHERE name = 'log'"],
+  ] as const)("is put aside when the %s in it is no JSON", async ([, sql]) => {
+    const root = newFolder();
+    await fill(root, 3);
+    const before = await listed(root);
+    runSql(indexOf(root), sql);
+    const events: SessionEvent[] = [];
+    const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
+    expect((await store.load(refOf(0)))?.sessionId).toBe("s0");
+    expect((await store.list()).sessions).toHaveLength(3);
+    await store.close();
+    expect(findingCodesOf(events)).toContain("INDEX_REBUILT");
+    expect(await listed(root)).toEqual(before);
+  });
 });
 
 function runSql(path: string, sql: string): void {
