@@ -65,6 +65,13 @@ export class DerivedFiles {
     return this.#running;
   }
 
+  /** The last `flush`: what could not be done now is for whoever opens the store next. Never rejects. */
+  async close(): Promise<void> {
+    await this.flush();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
   async #flushAll(): Promise<void> {
     const waiting = [...this.#waiting];
     // What comes meanwhile is for the next time, also what could not be done now.

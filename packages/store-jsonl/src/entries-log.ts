@@ -3,7 +3,7 @@ import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format
 import { appendAll, fileError, readRange, withFileErrors } from "./file-work.ts";
 import { flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
-import { createLog, lengthOf, openLog, replaceLog, setTailAside, type OpenLog } from "./open-log.ts";
+import { lengthOf, openLog, replaceLog, setTailAside, writableLog, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
 import { isPlaceOf, standingOf } from "./log-place.ts";
@@ -195,7 +195,7 @@ export class EntriesLog {
     this.refreshHeld();
     this.#doubtful = flushAgain(files, path, this.#doubtful);
     withFileErrors(path, () => {
-      this.#open ??= createLog(files, folder, this.#sizeOf);
+      this.#open = writableLog(files, folder, this.#open, this.#sizeOf);
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
       this.#endBytes += bytes.length;

@@ -46,6 +46,7 @@ class JsonlStore implements core.SessionStore {
   readonly maintenance: core.MaintenanceFacet;
   readonly #followers: Set<() => void> = new Set();
   #isClosed = false;
+  #closing: Promise<void> | null = null;
 
   constructor(options: JsonlStoreOptions) {
     this.#options = options;
@@ -192,16 +193,18 @@ class JsonlStore implements core.SessionStore {
     return afterCommit(agent.folder.agent, () => agent.state(result));
   }
 
-  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+  remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const { purge = false } = options;
     const change = (scene: ChangeScene, row: SessionRow): void =>
       purge ? purgeSession(scene, row) : void archiveSession(scene, row);
-    const { agent } = await this.#change(ref, true, change);
-    if (!purge) return;
-    await agent.foreign.finishPurges();
-    // It must not stay behind in the view until somebody gets round to it.
-    this.#derived.purged(agent);
-    await this.#track(() => this.#derived.flush());
+    return this.#track(async () => {
+      const { agent } = await this.#change(ref, true, change);
+      if (!purge) return;
+      await agent.foreign.finishPurges();
+      // It must not stay behind in the view until somebody gets round to it.
+      this.#derived.purged(agent);
+      await this.#derived.flush();
+    });
   }
 
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
@@ -211,12 +214,16 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
+  /** Whoever asks again waits for the same end. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true;
     for (const notify of this.#followers) notify();
     await Promise.allSettled(this.#underWay);
-    await this.#derived.flush();
+    await this.#derived.close();
     for (const agent of this.#agents.values()) await agent.close();
     this.#context.locks.close();
   }

@@ -1,7 +1,7 @@
 import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { cutTail, flushFolder, openIfThere, replaceFile } from "./file-work.ts";
+import { cutTail, factsOfOpened, flushFolder, openIfThere, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { createOpenFile, type OpenFile } from "./open-file.ts";
 import type { EntriesLogOptions } from "./read-log.ts";
@@ -26,18 +26,25 @@ export function openLog(files: Files, folder: AgentFolder, sizeOf: () => number)
   return handle === null ? null : opened(files, folder, { handle, isWritable, sizeOf });
 }
 
-/** A new log, whose name is on the disk. Under the entries lock. */
-export function createLog(files: Files, folder: AgentFolder, sizeOf: () => number): OpenLog {
+/** The log to write to, made where there is none. Under the entries lock. @throws {ThroughlineError} STORE_READ_ONLY */
+export function writableLog(files: Files, folder: AgentFolder, open: OpenLog | null, sizeOf: () => number): OpenLog {
+  if (open === null) return createLog(files, folder, sizeOf);
+  if (open.isWritable) return open;
+  throw refused("STORE_READ_ONLY", `${quote(folder.entriesLog)} cannot be written.`, { path: folder.entriesLog });
+}
+
+/** A new log, whose name is on the disk. */
+function createLog(files: Files, folder: AgentFolder, sizeOf: () => number): OpenLog {
   const handle = files.open(folder.entriesLog, "create");
   try {
     flushFolder(files, folder.own);
-    return Object.assign(opened(files, folder, { handle, isWritable: true, sizeOf }), { isNamed: true });
   } catch (error) {
     // Left behind it would be taken for a log whose name is safe.
     files.close(handle);
     files.remove(folder.entriesLog);
     throw error;
   }
+  return Object.assign(opened(files, folder, { handle, isWritable: true, sizeOf }), { isNamed: true });
 }
 
 function opened(
@@ -45,7 +52,7 @@ function opened(
   { own }: AgentFolder,
   { handle, ...how }: { readonly handle: number; readonly isWritable: boolean; sizeOf(): number },
 ): OpenLog {
-  const { identity, sizeBytes } = files.factsOf(handle);
+  const { identity, sizeBytes } = factsOfOpened(files, handle);
   const flushName = (): void => flushFolder(files, own);
   return Object.assign(createOpenFile(files, handle, { ...how, sizeBytes, flushName }), { identity });
 }
@@ -70,9 +77,9 @@ export function lengthOf(
   rows: Iterable<SessionRow>,
   { codec, agent }: Pick<EntriesLogOptions, "codec" | "agent">,
 ): number {
-  let length = 0;
-  for (const row of rows) length += lineOfRow(row, codec, agent).length + 1;
-  return length;
+  let bytes = 0;
+  for (const row of rows) bytes += Buffer.byteLength(lineOfRow(row, codec, agent)) + 1;
+  return bytes;
 }
 
 /** Cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */

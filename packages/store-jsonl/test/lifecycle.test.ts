@@ -55,6 +55,22 @@ describe("archived sessions", () => {
     expect(await textsOf(again)).toEqual(["first"]);
     await again.close();
   });
+
+  it("are not put in the place of a file that another program has begun anew", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("ours")]);
+    await store.move(mainRef, { kind: "archive" });
+    writeFileSync(transcriptOf(root), "theirs\n");
+    const archived = { ...mainRef, archiveId: "s1" };
+    await expect(store.move(archived, { kind: "restore" })).rejects.toMatchObject({
+      code: "SESSION_EXISTS",
+      outcome: "not-applied",
+    });
+    expect(readFileSync(transcriptOf(root), "utf8")).toBe("theirs\n");
+    expect(await textsOf(store, archived)).toEqual(["ours"]);
+    await store.close();
+  });
 });
 
 describe("what is taken out", () => {
@@ -256,5 +272,18 @@ describe("many sessions at once", () => {
     for (const ref of refs) expect(await textsOf(store, ref)).toEqual(["r0", "r1", "r2"]);
     expect((await store.list({ limit: 1000 })).sessions).toHaveLength(150);
     await store.close();
+  });
+});
+
+describe("the end of a handle", () => {
+  it("is the same for everybody who asks for it", async () => {
+    const store = await storeWithSession(newFolder());
+    await store.append(mainRef, [userDraft("first")]);
+    let isOver = false;
+    const first = store.close().then(() => (isOver = true));
+    await store.close();
+    await Promise.resolve();
+    expect(isOver).toBe(true);
+    await first;
   });
 });
