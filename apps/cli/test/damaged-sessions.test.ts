@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -82,4 +82,29 @@ describe("one damaged session", () => {
       rmSync(folder, { recursive: true });
     }
   });
+});
+
+describe("records of another program that are not what they should be", () => {
+  it.each([undefined, null, "text", 5, {}, { role: "assistant", content: [null, 5] }])(
+    "a message that is %j keeps nobody from its session",
+    async (message) => {
+      const folder = join(directory.path, "odd/agents/main/sessions");
+      mkdirSync(folder, { recursive: true });
+      const timestamp = "2026-01-02T03:04:05.006Z";
+      const lines = [
+        { type: "session", version: 3, id: "s", timestamp, cwd: "/" },
+        { type: "message", id: "a", parentId: null, timestamp, message: { role: "user", content: "hello" } },
+        { type: "message", id: "b", parentId: "a", timestamp, message },
+        { type: "message", id: "c", parentId: "b", timestamp, message: { role: "user", content: "again" } },
+      ];
+      writeFileSync(join(folder, "s.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+      const key = "agent:main:import:direct:s";
+      for (const command of ["show", "context", "explain", "compact", "checkpoint"]) {
+        const dryRun = command === "compact" || command === "checkpoint" ? ["--dry-run"] : [];
+        const store = `jsonl:${join(directory.path, "odd")}`;
+        const { code, talk } = await run(command, key, ...dryRun, "--store", store);
+        expect([command, code, talk.filter(({ kind }) => kind === "error")]).toEqual([command, 0, []]);
+      }
+    },
+  );
 });

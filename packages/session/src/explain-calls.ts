@@ -55,6 +55,8 @@ export function explainCalls(records: readonly StoredRecord[]): readonly Explain
 }
 
 function noteResult(message: unknown, id: string, resultIds: Map<string, string>): void {
+  // Another program's record may hold anything there.
+  if (typeof message !== "object" || message === null) return;
   const { role, toolCallId } = message as { readonly role?: unknown; readonly toolCallId?: unknown };
   if (role === "toolResult" && typeof toolCallId === "string") resultIds.set(toolCallId, id);
 }

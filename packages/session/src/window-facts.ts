@@ -65,6 +65,8 @@ export class WindowFacts {
   }
 
   #takeMessage(message: unknown): void {
+    // Another program's record may hold anything there.
+    if (typeof message !== "object" || message === null) return;
     const { role, content, toolCallId } = message as Readonly<Record<string, unknown>>;
     if (role === "assistant") this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
     if (role === "toolResult" && this.openCalls.has(toolCallId as string))
