@@ -70,7 +70,11 @@ function recordBytes(line: TranscriptLine, written: ReadonlySet<string>, lastMai
   const { record } = line;
   // A parent that does not come first is missing, the record itself, or part of a ring.
   const isLinked = record.parentId === null || written.has(record.parentId);
-  if (isLinked && line.isSourceCanonical) return encodeLine(line.source);
+  const kept = record["firstKeptEntryId"];
+  const isKept = record.type !== "compaction" || typeof kept !== "string" || kept === record.id || written.has(kept);
+  if (isLinked && isKept && line.isSourceCanonical) return encodeLine(line.source);
   const linked: SessionRecord = isLinked ? record : { ...record, parentId: lastMainId };
-  return encodeLine(serializeRecord(linked));
+  // From the record before it on; without one, nothing from before itself, which its own id says.
+  const whole = isKept ? linked : { ...linked, firstKeptEntryId: linked.parentId ?? linked.id };
+  return encodeLine(serializeRecord(whole));
 }

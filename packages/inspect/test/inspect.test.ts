@@ -102,6 +102,21 @@ describe("inspectTranscript", () => {
 });
 
 describe("repairTranscript", () => {
+  it.each([
+    ["nowhere", "gone", "b"],
+    ["behind it", "d", "b"],
+    ["itself, which keeps nothing", "c", "c"],
+    ["before it", "a", "a"],
+  ])("a compaction that keeps from a record %s names one that readers find", async (_where, named, kept) => {
+    const timestamp = "2026-01-01T00:00:02.000Z";
+    const base = { type: "compaction", id: "c", parentId: "b", timestamp, summary: "s", tokensBefore: 5 };
+    const compaction = JSON.stringify({ ...base, firstKeptEntryId: named });
+    const text = `${[header, user("a", null), user("b", "a"), compaction, user("d", "c")].join("\n")}\n`;
+    const copy = await repair(text);
+    expect(JSON.parse(copy.split("\n")[3] ?? "")).toEqual({ ...base, firstKeptEntryId: kept });
+    expect(await repair(copy)).toBe(copy);
+  });
+
   it("gives back a good transcript byte for byte", async () => {
     const text = `${[header, user("a", null).replace("text of a", "\\u00e9 1"), user("b", "a")].join("\n")}\n`;
     expect(await repair(text)).toBe(text);

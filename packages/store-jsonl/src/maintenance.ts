@@ -108,6 +108,8 @@ async function* verifySession(
     if (
       record.type === "compaction" &&
       typeof kept === "string" &&
+      // Its own id says that it keeps nothing from before.
+      kept !== record.id &&
       !parents.has(kept) &&
       line.envelope?.enc === undefined
     )
@@ -135,9 +137,16 @@ async function* verifySession(
         byteOffset: batch.byteOffset,
       }),
     );
-  for (const recordId of parents.cycles())
-    findings.push(createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", { path, key, recordId }));
   yield* findings;
+  const cycles = parents.cycles();
+  if (cycles.size === 0) return;
+  // Read once more, for it is rare, and a place for every record would be kept in vain mostly.
+  for await (const { line, byteOffset, read } of surveyLines(target, () => undefined)) {
+    const { id: recordId } = read.record;
+    if (!cycles.has(recordId)) continue;
+    const place = { path, key, line, byteOffset, recordId };
+    yield createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", place);
+  }
 }
 
 function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Generator<Finding> {
@@ -261,7 +270,7 @@ async function repairFile(
     };
     if (!(await locks.hold(agent.place.locksFor([row.sessionId], [fileName], false), keep, { signal }))) return null;
     const message = `${changes.length} lines were changed in ${quote(copy)}; the original is as it was.`;
-    const place = { path, key: row.key, line: changes[0]?.line ?? null, repaired: true };
+    const place = { path, key: row.key, line: changes.find(({ line }) => line > 0)?.line ?? null, repaired: true };
     const summary = createFinding("LINE_MALFORMED", message, place);
     return [...findings.map((finding) => ({ ...finding, repaired: true })), summary];
   } finally {

@@ -156,7 +156,8 @@ class Repair {
   #linked(record: SessionRecord): SessionRecord {
     const parentId = this.#parentOf(record);
     const kept = record["firstKeptEntryId"];
-    const isDangling = record.type === "compaction" && typeof kept === "string" && !this.#survey.parents.has(kept);
+    const isDangling =
+      record.type === "compaction" && typeof kept === "string" && kept !== record.id && !this.#ids.includes(kept);
     if (parentId === record.parentId && !isDangling) return record;
     return { ...record, parentId, ...(isDangling ? { firstKeptEntryId: parentId ?? record.id } : {}) };
   }

@@ -145,7 +145,7 @@ describe("verify and repair", () => {
     [
       "parents in a circle",
       (bytes) => bytes.toString() + foreign({ id: "x", parentId: "y" }) + foreign({ id: "y", parentId: "x" }),
-      ["PARENT_CYCLE"],
+      ["PARENT_CYCLE 6"],
       ["one", "two", "three", "four", "five", "five"],
     ],
     [
@@ -173,6 +173,15 @@ describe("verify and repair", () => {
         foreign({ id: "c", type: "compaction", summary: "s", firstKeptEntryId: "gone", tokensBefore: 5 }),
       ["COMPACTION_DANGLING 6"],
       ["one", "two", "three", "four", "five"],
+    ],
+    [
+      "a compaction that keeps from a record behind it",
+      (bytes) =>
+        bytes.toString() +
+        foreign({ id: "c", type: "compaction", summary: "s", firstKeptEntryId: "x", tokensBefore: 5 }) +
+        foreign({ id: "x", parentId: "c" }),
+      ["COMPACTION_DANGLING 6"],
+      ["one", "two", "three", "four", "five", "five"],
     ],
     [
       "a line that is nothing",
@@ -229,6 +238,14 @@ describe("verify and repair", () => {
     for (const facet of [store.maintenance?.verify({ full: true }), store.maintenance?.repair()])
       for await (const finding of facet ?? []) expect.unreachable(finding.message);
     await store.close();
+  });
+
+  it("find nothing wrong with a compaction that names itself, for it keeps nothing from before", async () => {
+    const root = await sampleSession();
+    const own = foreign({ id: "c", type: "compaction", summary: "s", firstKeptEntryId: "c", tokensBefore: 5 });
+    writeFileSync(transcriptOf(root), readFileSync(transcriptOf(root), "utf8") + own);
+    expect(await verified(root)).toEqual([]);
+    expect(await repaired(root)).toEqual([]);
   });
 
   it("report a checksum that does not fit, and leave the line as it is", async () => {
