@@ -52,7 +52,7 @@ export class AgentPlace {
     return [this.#folder.entriesLock, `${this.#folder.sessionsJson}.lock`];
   }
 
-  /** From now on OpenClaw's lock files are taken too, by every process. Something is written to the entries log then. */
+  /** From now on OpenClaw's lock files are taken too, by every process. Who marks it writes to the entries log then. */
   markOpenclaw(): void {
     const { files } = this.#context;
     if (this.isOpenclaws) return;

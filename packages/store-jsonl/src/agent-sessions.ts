@@ -148,7 +148,7 @@ export class AgentSessions {
     const name = `${row.sessionId} ${isWhole}`;
     const running = this.#preparing.get(name);
     if (running !== undefined) return running;
-    const path = this.folder.session(this.fileNameOf(row));
+    const path = withFileErrors(this.folder.sessions, () => this.folder.session(this.fileNameOf(row)));
     const { sizeBytes = 0 } = withFileErrors(path, () => this.#context.files.facts(path)) ?? {};
     if (sizeBytes < minAsideBytes) return null;
     const begun = this.#readAside(row, path, isWhole).finally(() => this.#preparing.delete(name));
@@ -269,6 +269,11 @@ export class AgentSessions {
   /** To be called after a transcript was written: keeps what `known` says up to date. */
   remember({ file, row }: HeldSession): void {
     if (file.current !== null) this.#summaries.remember(row, file.current, file.facts);
+  }
+
+  /** To be called after a write failed: what was learnt of the transcript holds what was staged for it, too. */
+  unlearn({ row }: HeldSession): void {
+    this.#summaries.forget(row.sessionId);
   }
 
   /** The folders every write needs. An agent's folder another program made has none of ours. */

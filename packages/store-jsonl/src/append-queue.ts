@@ -200,6 +200,7 @@ export class AppendQueue {
     try {
       isInPlace = file.commit(path);
     } catch (error) {
+      this.#agent.unlearn(held);
       this.#takeBack(fileError(error, path), decided);
       return;
     }

@@ -3,7 +3,7 @@ import type { HeldSession } from "./append-records.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
- * What a watch has given or passed over, to tell a transcript that grew from one that another program cut: four bytes a
+ * What a watch has given or passed over, to tell a transcript that grew from one that another program cut: a number a
  * record, and one comparison a look while the image of the file is the same.
  */
 export class GivenRecords {

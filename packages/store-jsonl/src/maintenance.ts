@@ -138,14 +138,26 @@ async function* verifySession(
       }),
     );
   yield* findings;
+  yield* verifyParents(target, parents, { path, key });
+}
+
+async function* verifyParents(
+  target: SurveyTarget,
+  parents: ParentSurvey,
+  place: { readonly path: string; readonly key: string },
+): AsyncGenerator<Finding> {
   const cycles = parents.cycles();
   if (cycles.size === 0) return;
   // Read once more, for it is rare, and a place for every record would be kept in vain mostly.
   for await (const { line, byteOffset, read } of surveyLines(target, () => undefined)) {
     const { id: recordId } = read.record;
     if (!cycles.has(recordId)) continue;
-    const place = { path, key, line, byteOffset, recordId };
-    yield createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", place);
+    yield createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", {
+      ...place,
+      line,
+      byteOffset,
+      recordId,
+    });
   }
 }
 

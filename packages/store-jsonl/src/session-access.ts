@@ -51,7 +51,7 @@ export async function withSession<T>(
   const isWhole = options.isWhole === true;
   const settling = { bytes: null as number | null, looks: 0 };
   for (let access = options, isLookedFor = false; ;) {
-    let isGone = false;
+    let [isGone, isMarked] = [false, false];
     let nowBytes: number | null = null;
     const done = await withRow(scene, ref, access, (row) => {
       const held = isLookedFor ? holdForWriting(scene, row, isWhole) : holdIfThere(scene, row, isWhole);
@@ -62,6 +62,7 @@ export async function withSession<T>(
       if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return { value: work(held) };
       // Another program writes here: from now on with its locks.
       agent.place.markOpenclaw();
+      isMarked = true;
       return null;
     });
     if (done !== null) return done.value;
@@ -71,11 +72,21 @@ export async function withSession<T>(
       if (nowBytes !== null) await pause(settlingMs);
       continue;
     }
+    if (isMarked) await sayInLog(scene, ref);
     if (!isGone) continue;
     // Another program has reset or deleted the session: its index says what the key means now.
     await agent.foreign.takeView();
     [access, isLookedFor] = [others, true];
   }
+}
+
+/** Changes the entries log without changing anything: every process looks then whether OpenClaw was met. */
+function sayInLog({ agent: { folder, log }, context }: ChangeScene, ref: SessionRef): Promise<void> {
+  return context.locks.hold([folder.entriesLock], () => {
+    log.refreshHeld();
+    const row = log.find(ref.key, ref.archiveId);
+    if (row !== null) log.write({ op: "save", rows: [row] });
+  });
 }
 
 /** As `withSession`, for work on the row alone: the transcript may be gone. */

@@ -1,7 +1,7 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { AgentFolder } from "./agent-folder.ts";
-import { appendAll, fileError, flushFolder } from "./file-work.ts";
+import { appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { DeepJson } from "./json-members.ts";
 import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
@@ -196,13 +196,10 @@ export class SessionsView {
       await slices.next();
     }
     const { parts } = await viewText(own, slices);
-    const next = await this.#prepare(
-      folder.temporary(`sessions-view.json.${this.#options.writer}`),
-      [Buffer.from(`${JSON.stringify({ crc, ...theirs })}\n`), ...parts],
-      slices,
-    );
+    const next = folder.temporary(`sessions-view.json.${this.#options.writer}`);
     let isKept = false;
     try {
+      await this.#prepare(next, [Buffer.from(`${JSON.stringify({ crc, ...theirs })}\n`), ...parts], slices);
       isKept = await underLock(() => {
         if (this.look() !== seenAs || this.#seenAs !== seenAs || files.facts(next) === null) return false;
         this.#nameBase(next, () => undefined);
@@ -258,11 +255,13 @@ export class SessionsView {
     if (seenAs !== "" && text.crc === this.#seenCrc && text.crc === this.#baseCrc && own.size === base.size)
       return { seenAs };
     const ownText = own.size === wanted.size ? text : await viewText(own, slices);
-    const view = await this.#prepare(folder.temporary(`sessions.json.${this.#options.writer}`), text.parts, slices);
     const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
-    const next = await this.#prepare(folder.temporary(`sessions-view.json.${this.#options.writer}`), baseParts, slices);
+    const view = folder.temporary(`sessions.json.${this.#options.writer}`);
+    const next = folder.temporary(`sessions-view.json.${this.#options.writer}`);
     let written: string | null = null;
     try {
+      await this.#prepare(view, text.parts, slices);
+      await this.#prepare(next, baseParts, slices);
       written = await underLock(() => this.#replace(seenAs, view, next));
     } finally {
       if (written === null) for (const path of [view, next]) files.remove(path);
@@ -319,27 +318,23 @@ export class SessionsView {
     this.#baseAs = facts === null ? null : textOf(facts);
   }
 
-  async #prepare(path: string, parts: readonly Uint8Array[], slices: Slices): Promise<string> {
+  async #prepare(path: string, parts: readonly Uint8Array[], slices: Slices): Promise<void> {
     const { files } = this.#options;
+    files.remove(path);
+    const handle = withFileErrors(path, () => files.open(path, "create"));
     try {
-      files.remove(path);
-      const handle = files.open(path, "create");
-      try {
-        let sizeBytes = 0;
-        for (const part of parts) {
-          await slices.next();
-          appendAll(files, handle, part, sizeBytes, path);
-          sizeBytes += part.length;
-        }
-        await files.flush(handle);
-      } finally {
-        files.close(handle);
+      let sizeBytes = 0;
+      for (const part of parts) {
+        await slices.next();
+        appendAll(files, handle, part, sizeBytes, path);
+        sizeBytes += part.length;
       }
+      await files.flush(handle);
     } catch (error) {
-      files.remove(path);
       throw fileError(error, path);
+    } finally {
+      files.close(handle);
     }
-    return path;
   }
 }
 

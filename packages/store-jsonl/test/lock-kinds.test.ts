@@ -10,8 +10,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { systemRandom } from "@throughline/core/node";
-import type { SessionEvent } from "@throughline/core";
-import { createJsonlStore, kernelLocks, nodeFiles, properLockfileLocks, type LockPort } from "@throughline/store-jsonl";
+import { sessionRef, type SessionEvent } from "@throughline/core";
+import {
+  createJsonlStore,
+  kernelLocks,
+  nodeFiles,
+  properLockfileLocks,
+  type Files,
+  type LockPort,
+} from "@throughline/store-jsonl";
 import lockfile from "proper-lockfile";
 import { describe, expect, it } from "vitest";
 import { createSessionLocks } from "../src/session-lock.ts";
@@ -222,6 +229,31 @@ describe("a folder that OpenClaw uses", () => {
     expect(existsSync(lock)).toBe(false);
     await store.close();
     expect(readdirSync(`${root}/agents/main/sessions`).filter((name) => name.endsWith(".lock"))).toEqual([]);
+  });
+
+  it("is known to every handle once one has met a line of theirs [LCK-13]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const otherRef = sessionRef({ key: "agent:main:other" });
+    await store.save(otherRef, { sessionId: "s2" }, { ifRevision: null });
+    const taken: string[] = [];
+    const files: Files = {
+      ...nodeFiles,
+      open(path, mode) {
+        if (path.endsWith(".lock")) taken.push(path);
+        return nodeFiles.open(path, mode);
+      },
+    };
+    const other = createJsonlStore({ root, sessionsJson: false, files });
+    await other.append(otherRef, [userDraft("one")]);
+    expect(taken).toEqual([]);
+    const message = { role: "user", content: "theirs" };
+    const line = { type: "message", id: "theirs", parentId: null, timestamp: header.timestamp, message };
+    appendFileSync(transcriptOf(root), `${JSON.stringify(line)}\n`);
+    await store.append(mainRef, [userDraft("meets it")]);
+    await other.append(otherRef, [userDraft("two")]);
+    expect(taken).toEqual([`${transcriptOf(root, "s2")}.lock`]);
+    await Promise.all([store.close(), other.close()]);
   });
 
   it("is let go of before the kernel's lock, behind which another of ours would take it for left over [LCK-13]", async () => {

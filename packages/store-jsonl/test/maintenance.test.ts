@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import type { Finding } from "@throughline/core";
-import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { createJsonlStore } from "@throughline/store-jsonl";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
@@ -201,35 +202,6 @@ describe("verify and repair", () => {
     expect(await repaired(root)).toEqual([]);
   });
 
-  it("make one whole copy although two processes repair at once", async () => {
-    const root = newFolder();
-    const writer = await storeWithSession(root, { index: false, sessionsJson: false });
-    const texts = Array.from({ length: 900 }, (_, index) => `${index} ${"x".repeat(2000)}`);
-    await writer.append(mainRef, texts.map(userDraft));
-    await writer.append(mainRef, [userDraft("last")]);
-    await writer.close();
-    const path = transcriptOf(root);
-    writeFileSync(path, readFileSync(path, "utf8").replace('"content":"450 ', '"content":"450 \n'));
-    const stores = [1, 2].map(() => createJsonlStore({ root, index: false, sessionsJson: false }));
-    // The second begins when the first is under way.
-    const repairs = stores.map(async (store, index) => {
-      for (let turn = 0; turn < index * 3; turn++) await new Promise((resolve) => setImmediate(resolve));
-      return all(store.maintenance!.repair());
-    });
-    for (const found of await Promise.all(repairs)) expect(found.map(({ code }) => code)).toContain("LINE_MALFORMED");
-    for (const store of stores) await store.close();
-    const kept = filesBelow(root).filter((name) => name.includes("repaired"));
-    expect(kept.map((name) => name.slice(name.lastIndexOf("/") + 1))).toEqual([
-      "s1.jsonl",
-      "s1.jsonl.removed",
-      "s1.jsonl.report.json",
-    ]);
-    copyFileSync(`${root}/${kept[0]}`, path);
-    const whole = await readTexts(root);
-    expect(whole.length).toBe(902);
-    expect(whole.at(-1)).toBe("last");
-  });
-
   it("take a line that was imported with its carriage return as it is", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
@@ -367,71 +339,19 @@ describe("a damaged transcript", () => {
   });
 });
 
-describe("a backup", () => {
-  it("is a store of its own with everything in it, made while others write", { timeout: 60_000 }, async () => {
+describe("two repairs at once", () => {
+  it("do not take each other's copy", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
-    for (let index = 0; index < 50; index++)
-      await store.append(mainRef, [userDraft(`n${index} ${"x".repeat(50_000)}`)]);
-    let isDone = false;
-    const writing = (async (): Promise<number> => {
-      let count = 50;
-      while (!isDone) await store.append(mainRef, [userDraft(`n${count++} more`)], { entry: { totalTokens: count } });
-      return count;
-    })();
-    const copy = `${newFolder()}/deep/copy`;
-    const { sizeBytes } = await store.maintenance!.backup(copy);
-    isDone = true;
-    const written = await writing;
-    expect(sizeBytes).toBeGreaterThan(2_500_000);
-    await expect(store.maintenance!.backup(copy)).rejects.toMatchObject({ code: "INPUT_INVALID" });
-    await store.close();
-    expect(await verified(copy)).toEqual([]);
-    const again = createJsonlStore({ root: copy });
-    const texts = await textsOf(again);
-    expect(texts.length).toBeGreaterThanOrEqual(50);
-    expect(texts.length).toBeLessThanOrEqual(written);
-    expect(texts.map((text) => text.split(" ")[0])).toEqual(Array.from(texts, (_text, index) => `n${index}`));
-    await again.close();
-    expect(filesBelow(copy).filter((path) => path.includes("/locks/") && path.length < 10)).toEqual([]);
-  });
-
-  it("has the transcript of a session that is archived meanwhile", async () => {
-    const root = newFolder();
-    const other = await storeWithSession(root);
-    await other.append(mainRef, [userDraft("kept")]);
-    let archived: Promise<unknown> | null = null;
-    const files: Files = {
-      ...nodeFiles,
-      open(path, mode) {
-        // The entries are in the copy, and say what the transcript is called now.
-        if (mode === "read" && path.endsWith("/sessions.json")) archived ??= other.move(mainRef, { kind: "archive" });
-        return nodeFiles.open(path, mode);
-      },
-    };
-    const store = createJsonlStore({ root, files });
-    const copy = `${newFolder()}/copy`;
-    await store.maintenance!.backup(copy);
-    await archived;
-    await Promise.all([store.close(), other.close()]);
-    const again = createJsonlStore({ root: copy });
-    expect(await textsOf(again)).toEqual(["kept"]);
-    await again.close();
-  });
-
-  it("that did not come to its end is not there", async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root);
-    await store.append(mainRef, [userDraft("x".repeat(3_000_000))]);
-    const folder = newFolder();
-    const abort = new AbortController();
-    const backup = store.maintenance!.backup(`${folder}/copy`, { signal: abort.signal });
-    abort.abort();
-    await expect(backup).rejects.toMatchObject({ code: "ABORTED" });
-    expect(existsSync(`${folder}/copy`)).toBe(false);
-    expect(filesBelow(folder)).toEqual([]);
-    await store.maintenance!.backup(`${folder}/copy`);
-    expect(await verified(`${folder}/copy`)).toEqual([]);
+    writeFileSync(transcriptOf(root), "no record\n", { flag: "a" });
+    for (let count = 0; count < 8; count++) await store.append(mainRef, [userDraft("x".repeat(500_000))]);
+    const first = all(store.maintenance!.repair());
+    await setTimeout(5);
+    const found = await Promise.all([first, all(store.maintenance!.repair())]);
+    expect(found.map((findings) => findings.at(-1)?.code)).toEqual(["LINE_MALFORMED", "LINE_MALFORMED"]);
+    const repaired = `${root}/agents/main/throughline/repaired`;
+    expect(filesBelow(repaired)).toEqual(["s1.jsonl", "s1.jsonl.removed", "s1.jsonl.report.json"]);
+    expect(readFileSync(`${repaired}/s1.jsonl`, "utf8").split("\n")).toHaveLength(11);
     await store.close();
   });
 });

@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { mainRef, storeWithSession, textsOf, userDraft } from "./session-fixture.ts";
+import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+async function verified(root: string): Promise<readonly string[]> {
+  const store = createJsonlStore({ root, index: false, sessionsJson: false });
+  const found: string[] = [];
+  for await (const { code } of store.maintenance!.verify({ full: true })) found.push(code);
+  await store.close();
+  return found;
+}
+
+describe("a backup", () => {
+  it("is a store of its own with everything in it, made while others write", { timeout: 60_000 }, async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    for (let index = 0; index < 50; index++)
+      await store.append(mainRef, [userDraft(`n${index} ${"x".repeat(50_000)}`)]);
+    let isDone = false;
+    const writing = (async (): Promise<number> => {
+      let count = 50;
+      while (!isDone) await store.append(mainRef, [userDraft(`n${count++} more`)], { entry: { totalTokens: count } });
+      return count;
+    })();
+    const copy = `${newFolder()}/deep/copy`;
+    const { sizeBytes } = await store.maintenance!.backup(copy);
+    isDone = true;
+    const written = await writing;
+    expect(sizeBytes).toBeGreaterThan(2_500_000);
+    await expect(store.maintenance!.backup(copy)).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    await store.close();
+    expect(await verified(copy)).toEqual([]);
+    const again = createJsonlStore({ root: copy });
+    const texts = await textsOf(again);
+    expect(texts.length).toBeGreaterThanOrEqual(50);
+    expect(texts.length).toBeLessThanOrEqual(written);
+    expect(texts.map((text) => text.split(" ")[0])).toEqual(Array.from(texts, (_text, index) => `n${index}`));
+    await again.close();
+    expect(filesBelow(copy).filter((path) => path.includes("/locks/") && path.length < 10)).toEqual([]);
+  });
+
+  it("has the transcript of a session that is archived meanwhile", async () => {
+    const root = newFolder();
+    const other = await storeWithSession(root);
+    await other.append(mainRef, [userDraft("kept")]);
+    let archived: Promise<unknown> | null = null;
+    const files: Files = {
+      ...nodeFiles,
+      open(path, mode) {
+        // The entries are in the copy, and say what the transcript is called now.
+        if (mode === "read" && path.endsWith("/sessions.json")) archived ??= other.move(mainRef, { kind: "archive" });
+        return nodeFiles.open(path, mode);
+      },
+    };
+    const store = createJsonlStore({ root, files });
+    const copy = `${newFolder()}/copy`;
+    await store.maintenance!.backup(copy);
+    await archived;
+    await Promise.all([store.close(), other.close()]);
+    const again = createJsonlStore({ root: copy });
+    expect(await textsOf(again)).toEqual(["kept"]);
+    await again.close();
+  });
+
+  it("that did not come to its end is not there", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("x".repeat(3_000_000))]);
+    const folder = newFolder();
+    const abort = new AbortController();
+    const backup = store.maintenance!.backup(`${folder}/copy`, { signal: abort.signal });
+    abort.abort();
+    await expect(backup).rejects.toMatchObject({ code: "ABORTED" });
+    expect(existsSync(`${folder}/copy`)).toBe(false);
+    expect(filesBelow(folder)).toEqual([]);
+    await store.maintenance!.backup(`${folder}/copy`);
+    expect(await verified(`${folder}/copy`)).toEqual([]);
+    await store.close();
+  });
+});

@@ -1,0 +1,42 @@
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import type { Finding } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+describe("a repair", () => {
+  it("makes one whole copy although two processes repair at once", async () => {
+    const root = newFolder();
+    const writer = await storeWithSession(root, { index: false, sessionsJson: false });
+    const texts = Array.from({ length: 900 }, (_, index) => `${index} ${"x".repeat(2000)}`);
+    await writer.append(mainRef, texts.map(userDraft));
+    await writer.append(mainRef, [userDraft("last")]);
+    await writer.close();
+    const path = transcriptOf(root);
+    writeFileSync(path, readFileSync(path, "utf8").replace('"content":"450 ', '"content":"450 \n'));
+    const stores = [1, 2].map(() => createJsonlStore({ root, index: false, sessionsJson: false }));
+    // The second begins when the first is under way.
+    const repairs = stores.map(async (store, index) => {
+      for (let turn = 0; turn < index * 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+      const found: Finding[] = [];
+      for await (const finding of store.maintenance!.repair()) found.push(finding);
+      return found;
+    });
+    for (const found of await Promise.all(repairs)) expect(found.map(({ code }) => code)).toContain("LINE_MALFORMED");
+    for (const store of stores) await store.close();
+    const kept = filesBelow(root).filter((name) => name.includes("repaired"));
+    expect(kept.map((name) => name.slice(name.lastIndexOf("/") + 1))).toEqual([
+      "s1.jsonl",
+      "s1.jsonl.removed",
+      "s1.jsonl.report.json",
+    ]);
+    copyFileSync(`${root}/${kept[0]}`, path);
+    await using again = createJsonlStore({ root, index: false, sessionsJson: false });
+    const whole = await textsOf(again);
+    expect(whole.length).toBe(902);
+    expect(whole.at(-1)).toBe("last");
+  });
+});
