@@ -153,10 +153,19 @@ function jsonOf(value: unknown, index: number, write: (value: unknown) => string
   }
 }
 
+/** What stands in the line before the other fields, or is the store's: given again it would be read in their place. */
+const settledFields = ["type", "id", "parentId", "timestamp", "seq", "_tl"] as const;
+
+function assertOthersOnly(made: object, index: number): void {
+  const settled = settledFields.find((field) => Object.hasOwn(made, field));
+  if (settled !== undefined) throw invalid(index, `its toJSON gives it another ${settled}`);
+}
+
 /** A `toJSON` of the draft's own could give anything; only an object can be joined to the four fields. */
 function fieldsTextOf(fields: Readonly<Record<string, unknown>>, index: number): string {
   const text: string | undefined = serializeRecord(fields, index);
   if (text?.startsWith("{") !== true) throw invalid(index, "its JSON is not an object");
+  if (typeof fields["toJSON"] === "function") assertOthersOnly(JSON.parse(text) as object, index);
   if (text.length > 2 * maxNesting && isJsonTooDeep(fields, text)) throw tooDeep(index);
   return text;
 }

@@ -146,7 +146,7 @@ describe("prepareDrafts", () => {
   });
 
   it("refuses a draft whose own toJSON makes something else of it", () => {
-    for (const made of ["text", undefined, [1]]) {
+    for (const made of ["text", undefined, [1], { id: "another" }, { x: 1, parentId: null }, { _tl: { seq: 1 } }]) {
       const draft: AppendDraft = { type: "custom", customType: "x", toJSON: () => made };
       expect(() => prepare([draft])).toThrow(expect.objectContaining({ code: "RECORD_INVALID" }));
     }
