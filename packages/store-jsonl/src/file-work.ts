@@ -168,6 +168,8 @@ export function cutTail(
   span: { readonly from: number; readonly to: number },
   wanted: string,
 ): string {
+  // Whoever needs room may have removed what was set aside, with the folder.
+  files.makeFolder(wanted.slice(0, wanted.lastIndexOf("/")));
   // A copy of the same bytes may be there: the computer stopped after it was made.
   let keptAt = wanted;
   for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;

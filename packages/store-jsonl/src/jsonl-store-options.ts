@@ -22,14 +22,15 @@ export interface JsonlStoreOptions {
   readonly ids?: core.RecordIds;
   /** @default the system's randomness */
   readonly random?: core.RandomSource;
+  /** Told of findings, of sessions that come and go, and of records. What it throws is ignored. @default nobody is told */
   readonly onEvent?: core.SessionEventListener;
   /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
   readonly sessionsJson?: boolean;
   /** @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
-  /** How long a write waits for another process. @default 10,000 */
+  /** How long a write waits for other processes, in milliseconds; then it is STORE_LOCKED. @default 10,000 */
   readonly lockTimeoutMs?: number;
-  /** How long `sessions.json`, the entries log and the index may lag behind what was appended. @default 1000 */
+  /** How many milliseconds `sessions.json`, the entries log and the index may lag behind what was appended. @default 1000 */
   readonly derivedDelayMs?: number;
   /** How processes exclude one another. @default `kernelLocks` */
   readonly locks?: LockPort;

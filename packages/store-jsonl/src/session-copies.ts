@@ -36,6 +36,8 @@ const copyLifeMs = 86_400_000;
 /** Removes copies in the making whose process died: their names say since when they are made. */
 export function removeAbandoned(files: Files, folder: string, nowMs: number): void {
   withFileErrors(folder, () => {
+    // Whoever needs room may have removed what was set aside, with the folder.
+    files.makeFolder(folder);
     for (const name of files.names(folder)) {
       const madeMs = Number(/\.jsonl(?:\..*)?\.(?:fork|tmp)-(\d+)-/.exec(name)?.[1] ?? Number.NaN);
       if (nowMs - madeMs > copyLifeMs) files.remove(`${folder}/${name}`);

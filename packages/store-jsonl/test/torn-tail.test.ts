@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -149,5 +149,21 @@ describe("a write that was cut off", () => {
     expect(records[0]).toMatchObject({ seq: 3, parentId: "abcd1234" });
     expect(await textsOf(again)).toEqual(["first", "theirs", "next"]);
     await again.close();
+  });
+
+  it("is set aside also where the folder for it was removed, and a fork is made there", async () => {
+    const root = newFolder();
+    const torn = `${root}/agents/main/throughline/torn`;
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("first")]);
+    rmSync(torn, { recursive: true });
+    writeFileSync(transcriptOf(root), '{"type":', { flag: "a" });
+    await store.append(mainRef, [userDraft("second")]);
+    expect(readdirSync(torn)).toHaveLength(1);
+    rmSync(torn, { recursive: true });
+    const forkRef = sessionRef({ key: "agent:main:fork" });
+    await store.fork!.fork(mainRef, forkRef, { sessionId: "f1" });
+    expect(await textsOf(store, forkRef)).toEqual(["first", "second"]);
+    await store.close();
   });
 });
