@@ -344,8 +344,10 @@ export class AgentSessions {
   }
 
   #reportMissing(row: SessionRow): void {
-    const { sessionId, key } = row;
-    const path = this.folder.session(row.fileName);
+    const { sessionId, key, fileName } = row;
+    // Another handle may have archived or purged it since the row was looked up.
+    if (this.locateId(sessionId)?.fileName !== fileName) return;
+    const path = this.folder.session(fileName);
     const message = "The transcript of the session is not there.";
     const finding = createFinding("SESSION_FILE_MISSING", message, { path, key });
     this.#findings.say(sessionId, { ref: this.refOf(row), sessionId }, finding);

@@ -208,10 +208,12 @@ export class AppendQueue {
     // Whoever waits for it hears of its failure; should nobody, by another error, that is no reason to end the process.
     flushed?.catch(() => undefined);
     this.#agent.remember(held);
-    for (const { waiting, plan, staged } of decided) {
+    const last = decided.findLast(({ staged }) => staged !== null);
+    for (const one of decided) {
+      const { waiting, plan, staged } = one;
       const { request, resolve, reject } = waiting;
       try {
-        const { result, events } = isInPlace || staged === null ? plan : inFile(held, staged);
+        const { result, events } = isInPlace || staged === null ? plan : inFile(held, staged, one === last);
         resolve({ held, result, events, flushed: request.durability === "disk" ? flushed : null });
       } catch (error) {
         reject(error);

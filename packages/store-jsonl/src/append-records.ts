@@ -118,16 +118,21 @@ function assertBatchLength(lines: readonly EncodedLine[]): void {
     throw refused("BATCH_TOO_LARGE", `The lines of the append have ${length} characters.`, { length });
 }
 
-/** What an append amounts to by the file it is in: another program's line may have come before its own. */
+/**
+ * What an append amounts to by the file it is in: another program's line may have come before its own. `isLast`: no other
+ * append was written behind it, whose head would be another.
+ */
 export function inFile(
   { file, path }: HeldSession,
   { plan, lines }: StagedAppend,
+  isLast: boolean,
 ): Pick<AppendPlan, "result" | "events"> {
   const now = file.current;
   const records = appendedIn(now, lines, path);
   const range = { fromSeq: records[0]?.seq ?? 0, toSeq: records.at(-1)?.seq ?? 0 };
   const events = plan.events.map((event) => (event.name === "records-appended" ? { ...event, ...range } : event));
-  return { result: { ...plan.result, records, head: ownHead(now?.head ?? plan.result.head) }, events };
+  const head = isLast ? ownHead(now?.head ?? plan.result.head) : { ...plan.result.head, lastSeq: range.toSeq };
+  return { result: { ...plan.result, records, head }, events };
 }
 
 /** A head of the caller's own. */

@@ -143,8 +143,10 @@ export class TranscriptFile {
     const { isOpenEnded } = transcript;
     this.#staged ??= { text: "", from: transcript.endBytes, isInPlace: true, look: this.#lookAgain(path, owner) };
     const staged = this.#staged;
-    if (isOpenEnded || prefix !== "") staged.isInPlace = false;
+    if (prefix !== "") staged.isInPlace = false;
     staged.text += isOpenEnded ? "\n" : prefix;
+    // Its line feed belongs to the line before.
+    if (isOpenEnded) transcript.endBytes++;
     transcript.isOpenEnded = false;
     let offset = transcript.endBytes;
     const written = lines.map(({ line, sizeBytes, text, stored }): WrittenLine => {

@@ -233,6 +233,7 @@ export class Transcript {
     const { record, side, tsMs, isSourceCanonical } = read;
     this.#count({ id: record.id, type: record.type, side }, byteOffset);
     if (record.type === "leaf") this.head = { ...this.head, headId: read.headId };
+    this.#applySavedHead();
     if (bytes.length < sizeBytes) this.overlong.add(this.head.lastSeq);
     if (!isSourceCanonical) this.meanings.set(this.head.lastSeq, record);
     this.updatedAtMs = nextUpdatedAtMs(this.updatedAtMs, tsMs ?? undefined, this.options.nowMs).updatedAtMs;
@@ -255,7 +256,11 @@ export class Transcript {
   #commitBatch(isRead: boolean = true): readonly AppendedRecord[] {
     const batch = this.#batch;
     this.#batch = [];
-    const appended = batch.map((written) => this.#applyOwn(written));
+    const appended = batch.map((written) => {
+      // At a line before the last where another program took lines away, and what was saved there still counts.
+      this.#applySavedHead();
+      return this.#applyOwn(written);
+    });
     if (isRead)
       for (const [index, { stored, byteOffset, endBytes }] of batch.entries())
         this.options.warm.keep(this, appended[index]?.seq ?? 0, stored, endBytes - byteOffset);
@@ -280,7 +285,6 @@ export class Transcript {
     this.seqById.set(id, seq);
     if (type === "message") this.messageCount++;
     this.head = { ...this.head, lastSeq: seq, headId: side ? this.head.headId : id };
-    this.#applySavedHead();
   }
 
   #applySavedHead(): void {

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sessionRef, type AppendResult, type SessionEvent } from "@throughline/core";
 import { createJsonlStore, kernelLocks, type LockPort } from "@throughline/store-jsonl";
@@ -44,6 +44,21 @@ describe("appends to one session that come at once", () => {
     await store.close();
     const again = createJsonlStore({ root });
     expect(await textsOf(again)).toEqual(["a", "a", "b", "b"]);
+    await again.close();
+  });
+
+  it("are told each its own head, also behind a line that another program has not ended", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const line = { ...userDraft("theirs"), id: "theirs", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
+    appendFileSync(transcriptOf(root), JSON.stringify(line));
+    const results = await Promise.all(["a", "b", "c"].map((text) => store.append(mainRef, [userDraft(text)])));
+    for (const [index, { records, head }] of results.entries())
+      expect([head.lastSeq, head.headId]).toEqual([index + 2, records[0]?.id]);
+    expect(await textsOf(store)).toEqual(["theirs", "a", "b", "c"]);
+    await store.close();
+    const again = createJsonlStore({ root });
+    expect(await textsOf(again)).toEqual(["theirs", "a", "b", "c"]);
     await again.close();
   });
 
@@ -225,13 +240,16 @@ describe("appends that wait for a lock", () => {
 
   it("goes into the new session when another handle has begun one", async () => {
     const root = newFolder();
-    const store = await storeWithSession(root, { sessionsJson: false });
+    const events: SessionEvent[] = [];
+    const store = await storeWithSession(root, { sessionsJson: false, onEvent: (event) => events.push(event) });
     await store.append(mainRef, [userDraft("old")]);
     const other = createJsonlStore({ root, sessionsJson: false });
     // Made with less than `disk`, which takes another lock before the first append at `disk`.
     await other.save(mainRef, { sessionId: "s2" }, { ifRevision: 1, durability: "process" });
-    await store.append(mainRef, [userDraft("new")], { durability: "disk" });
+    await store.append(mainRef, [{ ...userDraft("new"), id: "x" }], { durability: "disk" });
     expect(await textsOf(store)).toEqual(["new"]);
+    // The old one's transcript is not missed: it has another name.
+    expect(events.map(({ name }) => name)).not.toContain("finding");
     await Promise.all([other.close(), store.close()]);
   });
 

@@ -1,4 +1,4 @@
-import type { AppendOptions, AppendResult } from "@throughline/core";
+import type { AppendOptions, AppendResult, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
@@ -50,6 +50,20 @@ describe("an append without records", () => {
     await expect(other.append(mainRef, [userDraft("b")])).rejects.toMatchObject({ code: "SESSION_BUSY" });
     await other.close();
     await store.close();
+  });
+
+  it("is no part of what the record before it gives when that is made again with its key", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const append = (one: SessionStore): Promise<AppendResult> =>
+      one.append(mainRef, [userDraft("a")], { idempotencyKey: "k" });
+    const first = await append(store);
+    const { head } = await store.append(mainRef, [], { entry: {}, windowFromSeq: 1 });
+    await store.close();
+    const again = createJsonlStore({ root, sessionsJson: false });
+    expect(await append(again)).toEqual({ ...first, replayed: true });
+    expect((await again.load(mainRef))?.head).toEqual(head);
+    await again.close();
   });
 
   it("gives the head it gave when it is made again with its key", async () => {
