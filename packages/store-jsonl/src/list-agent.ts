@@ -42,8 +42,26 @@ function listAll(
     .map((one) => agent.stateOf(one));
 }
 
+/** An index that others write to all the time is asked so often. */
+const maxAttempts = 8;
+
 /** Undefined when the index cannot be asked. What was looked at goes into `looked`; nothing else is believed of it. */
 function listByIndex(
+  context: StoreContext,
+  agent: AgentSessions,
+  query: ListQuery,
+  looked: Map<string, SeenSession | null>,
+): readonly SessionState[] | undefined {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const version = agent.index.version();
+    const found = listOnce(context, agent, query, looked);
+    // A session that another process is bringing up to date may be neither a suspect nor on a page: then once more.
+    if (found === undefined || agent.index.version() === version) return found;
+  }
+  return undefined;
+}
+
+function listOnce(
   context: StoreContext,
   agent: AgentSessions,
   query: ListQuery,

@@ -67,6 +67,11 @@ export class SessionIndex {
     return row?.["value"] as string | undefined;
   }
 
+  /** Another number whenever another process or handle has written to the index. */
+  version(): number | undefined {
+    return this.#ask(() => Number(this.#get("PRAGMA data_version")?.["data_version"]));
+  }
+
   session(sessionId: string): SeenSession | null | undefined {
     return this.#ask(() => {
       const row = this.#get(`SELECT ${sessionColumns} FROM sessions WHERE id = ? AND seen IS NOT NULL`, sessionId);

@@ -248,6 +248,28 @@ describe("the index of the sessions", () => {
     chmodSync(own, 0o700);
   });
 
+  it("shows a session that another process is just bringing up to date [IDX-04]", async () => {
+    const root = newFolder();
+    await fill(root, 5);
+    await listed(root);
+    let isArmed = false;
+    const { files } = faultyFiles();
+    const facts = (path: string): ReturnType<typeof files.facts> => {
+      // What was read is taken out with the line of the log that is new, and put in again a moment later.
+      if (isArmed && path.endsWith(".jsonl")) {
+        isArmed = false;
+        runSql(indexOf(root), "UPDATE sessions SET seen = NULL, folded = NULL, summary = NULL WHERE place = 3");
+      }
+      return files.facts(path);
+    };
+    const store = createJsonlStore({ root, sessionsJson: false, files: { ...files, facts } });
+    expect((await store.list()).sessions).toHaveLength(5);
+    isArmed = true;
+    expect((await store.list()).sessions).toHaveLength(5);
+    expect(isArmed).toBe(false);
+    await store.close();
+  });
+
   it("is not waited for while another process keeps it", async () => {
     const root = newFolder();
     await fill(root, 20);
