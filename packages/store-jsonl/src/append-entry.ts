@@ -1,7 +1,8 @@
+import type { SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
-import type { SessionRow } from "./session-row.ts";
+import type { KeptHead, SessionRow } from "./session-row.ts";
 
 /** So many keys of appends without records are remembered. */
 const maxKeyed = 256;
@@ -19,7 +20,7 @@ export function writeEntry(
   const { head, revision, updatedAtMs } = frame;
   const movesHead = options.turn !== undefined || options.rewindTo !== undefined || options.windowFromSeq !== undefined;
   if (entry === null && !movesHead && keyed === null) return;
-  const key = keyed === null ? [] : [[keyed.key, keyed.digest, revision, head] as const];
+  const key = keyed === null ? [] : [[keyed.key, keyed.digest, revision, keptHead(head)] as const];
   const next: SessionRow = {
     ...row,
     revision,
@@ -29,4 +30,8 @@ export function writeEntry(
   };
   agent.log.write({ op: "save", rows: [next] });
   if (movesHead) transcript.acceptSavedHead(head);
+}
+
+function keptHead({ lastSeq, headId, windowSeq, fence, turn }: SessionHead): KeptHead {
+  return [lastSeq, headId, windowSeq, fence, turn];
 }

@@ -2,7 +2,7 @@ import type { AppendResult, SessionHead, SessionRef, ThroughlineError } from "@t
 import { quote, refused } from "@throughline/core/store";
 import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
 import { ownHeaderLine } from "./own-header.ts";
-import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
+import { encodeEntry, patchMembers, type KeptHead, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import {
   encodeStoredLine,
@@ -148,8 +148,13 @@ function earlierAppend({ row, transcript }: HeldSession, key: string, digest: st
     throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
       idempotencyKey: key,
     });
-  const [, , revision, head = transcript.head] = keyed;
+  const [, , revision, kept] = keyed;
+  const head = kept === undefined ? transcript.head : headOf(row.sessionId, kept);
   return { records: [], head: ownHead(head), revision, durability: "disk", replayed: true };
+}
+
+function headOf(sessionId: string, [lastSeq, headId, windowSeq, fence, turn]: KeptHead): SessionHead {
+  return { sessionId, lastSeq, headId, windowSeq, fence, turn };
 }
 
 interface DecidedAppend {

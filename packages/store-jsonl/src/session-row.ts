@@ -24,8 +24,17 @@ export interface SessionRow {
   /** Made with less than `disk`: a power cut may have taken the transcript. Gone once something was acknowledged at `disk`. */
   readonly isUnflushed?: true;
   /** Idempotency keys of appends without records, with their results; one an older version wrote has no head. */
-  readonly keyed?: readonly (readonly [key: string, digest: string, revision: number, head?: SessionHead])[];
+  readonly keyed?: readonly (readonly [key: string, digest: string, revision: number, head?: KeptHead])[];
 }
+
+/** A head as short as it can be said: a row may hold hundreds. */
+export type KeptHead = readonly [
+  lastSeq: SessionHead["lastSeq"],
+  headId: SessionHead["headId"],
+  windowSeq: SessionHead["windowSeq"],
+  fence: SessionHead["fence"],
+  turn: SessionHead["turn"],
+];
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
 
