@@ -62,6 +62,50 @@ describe("sessions.json", () => {
     });
   });
 
+  it("may be changed and changed back before it is written here again [ENT-20]", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const other = sessionRef({ key: "agent:main:other" });
+    await store.save(other, { sessionId: "s2" }, { ifRevision: null });
+    await store.save(mainRef, { sessionId: "s1", label: "first" }, { ifRevision: 1 });
+    await store.close();
+    /** As another process of ours sees the entry, which reads and writes nothing. */
+    const fieldsNow = async (): Promise<unknown> => {
+      const reader = createJsonlStore({ root });
+      const { label, abortedLastRun } = (await reader.load(mainRef))?.entry ?? {};
+      await reader.close();
+      return [label, abortedLastRun];
+    };
+    const edit = (fields: object): void => editView(root, (entries) => Object.assign(entries[key] ?? {}, fields));
+    edit({ abortedLastRun: true, label: "second" });
+    expect(await fieldsNow()).toEqual(["second", true]);
+    edit({ label: "first" });
+    editView(root, (entries) => delete entries[key]?.["abortedLastRun"]);
+    expect(await fieldsNow()).toEqual(["first", undefined]);
+    // Ours in between, which another field of theirs has nothing to do with.
+    const writer = createJsonlStore({ root, sessionsJson: false });
+    await writer.append(mainRef, [userDraft("hi")], { entry: { model: "ours" } });
+    await writer.close();
+    edit({ label: "third" });
+    expect(await fieldsNow()).toEqual(["third", undefined]);
+    const last = createJsonlStore({ root });
+    await last.append(mainRef, [userDraft("again")]);
+    await last.close();
+    expect(viewOf(root)[key]).toMatchObject({ label: "third", model: "ours" });
+    expect(viewOf(root)[key]).not.toHaveProperty("abortedLastRun");
+  });
+
+  it("leaves nothing of a purged session in what was noted of it", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    editView(root, (entries) => Object.assign(entries[key] ?? {}, { label: "only once" }));
+    const store = createJsonlStore({ root });
+    await store.load(mainRef);
+    await store.remove(mainRef, { purge: true });
+    expect(filesBelow(root).filter((path) => readFileSync(`${root}/${path}`).includes("only once"))).toEqual([]);
+    await store.close();
+  });
+
   it("may lose fields and keys by another program's hand", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
