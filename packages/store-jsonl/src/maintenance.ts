@@ -3,7 +3,7 @@ import { createFinding, type Finding, type MaintenanceFacet } from "@throughline
 import { quote, refused } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { appendAll, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import { appendAll, fileError, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { readLogLine } from "./log-damage.ts";
@@ -26,13 +26,35 @@ export interface MaintenanceScene {
 /** Checks, repairs and copies the files of a store. */
 export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
   return {
-    verify: (options = {}) => verifyStore(scene, options),
-    repair: (options = {}) => repairStore(scene, options),
-    backup: (path, options = {}) => {
+    verify: (options = {}) => withOurErrors(scene, verifyStore(scene, options)),
+    repair: (options = {}) => withOurErrors(scene, repairStore(scene, options)),
+    backup: async (path, options = {}) => {
       scene.begin(options.signal);
-      return backupStore(scene, path, options.signal);
+      try {
+        return await backupStore(scene, path, options.signal);
+      } catch (error) {
+        throw ourError(error, path);
+      }
     },
   };
+}
+
+/** What fails outside of a file's own work fails with our errors too. */
+async function* withOurErrors(
+  { context }: MaintenanceScene,
+  findings: AsyncIterable<Finding>,
+): AsyncGenerator<Finding> {
+  try {
+    yield* findings;
+  } catch (error) {
+    throw ourError(error, context.root);
+  }
+}
+
+/** An error of the system has a code and a number of its own; any other is not the disk's. */
+function ourError(error: unknown, path: string): unknown {
+  const { errno, code } = error as NodeJS.ErrnoException;
+  return errno === undefined || code === undefined ? error : fileError(error, path, "unknown");
 }
 
 async function* verifyStore(

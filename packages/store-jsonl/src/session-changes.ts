@@ -138,6 +138,7 @@ export function finishPurge(
   // Those of others that were cut off, and are not finished here, stay purges.
   agent.log.rewrite([...agent.log.removed].filter((name) => !removed.includes(name)));
   agent.index.scrub(agent.updateIndex([]));
+  flushFolder(context.files, agent.folder.own);
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID */

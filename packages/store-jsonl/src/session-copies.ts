@@ -1,5 +1,5 @@
 import type { AgentFolder } from "./agent-folder.ts";
-import { withFileErrors } from "./file-work.ts";
+import { flushFolder, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /**
@@ -8,13 +8,13 @@ import type { Files } from "./files.ts";
  */
 export function removeTranscript(files: Files, folder: AgentFolder, fileName: string): void {
   removeNamed(files, folder.sessions, fileName);
-  removeCopies(files, folder, fileName);
   removeNamed(files, folder.torn, "entries.log");
+  removeCopies(files, folder, fileName);
 }
 
 /**
  * Deletes what the store made of a transcript beside it: tails that were torn off, forks that were not finished, repaired
- * copies with their reports, and what a process left that died while it wrote the file anew. Under the session's lock, so
+ * copies with their reports, and what a process left that died while it wrote the file anew. Durably. Under the session's lock, so
  * that nobody uses them. Whoever makes one without it, as a fork or a repair, looks under the lock whether it is still of use.
  */
 export function removeCopies(files: Files, folder: AgentFolder, fileName: string): void {
@@ -22,6 +22,9 @@ export function removeCopies(files: Files, folder: AgentFolder, fileName: string
   for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
   const base = active.slice(0, -".jsonl".length);
   for (const name of new Set([fileName, active, base])) files.remove(folder.temporary(name));
+  // Also of what was removed before and not flushed: a power cut would bring back what had to go.
+  for (const place of [folder.torn, folder.repaired, folder.own])
+    if (files.facts(place) !== null) flushFolder(files, place);
 }
 
 function removeNamed(files: Files, folder: string, fileName: string): void {

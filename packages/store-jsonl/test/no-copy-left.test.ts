@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { sessionRef, type SessionRef } from "@throughline/core";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { simulatedStore } from "./crash-explorer.ts";
+import { crashStates } from "./crash-states.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
+import { createSimulatedDisk, systemError, type DiskImage } from "./simulated-disk.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -58,6 +61,33 @@ describe.for(["redacted", "purged"] as const)("what was %s", (how) => {
     change(root, how);
     expect(holding(root, "hidden")).toEqual([]);
     for (const name of theirs) expect(existsSync(`${own}/${name}`)).toBe(true);
+  });
+
+  it("is in no copy either that a power cut could bring back", async () => {
+    const sessions = "/store/agents/main/sessions";
+    const folders = ["/", "/store"].map((path) => [path, null] as const);
+    const disk = createSimulatedDisk(new Map(folders));
+    const writer = simulatedStore(disk, { called: "w" });
+    await writer.save(mainRef, { sessionId: "s1" }, { ifRevision: null });
+    await writer.append(mainRef, [{ id: "secret", ...userDraft("hidden") }]);
+    const handle = disk.files.open(`${sessions}/s1.jsonl`, "append");
+    disk.files.write(handle, Buffer.from('{"type":"message","message":"hidden'));
+    await writer.append(mainRef, [userDraft("behind a torn tail")]);
+    // A fork that fails at the last moment has made a copy and removed it.
+    disk.onCall = (call) => {
+      if (call === "rename") throw systemError("ENOSPC");
+      return undefined;
+    };
+    const target = sessionRef({ key: "agent:main:forked" });
+    await expect(writer.fork?.fork(mainRef, target, { sessionId: "f1" })).rejects.toMatchObject({ code: "STORE_FULL" });
+    disk.onCall = () => undefined;
+    const said = (image: DiskImage): readonly string[] =>
+      [...image].flatMap(([path, bytes]) => (Buffer.from(bytes ?? []).includes("hidden") ? [path] : []));
+    expect(said(disk.image()).length).toBe(2);
+    if (how === "redacted") await writer.redact(mainRef, ["secret"], { reason: "asked" });
+    else await writer.remove(mainRef, { purge: true });
+    for (const image of crashStates(disk.moment(), { cutEveryBytes: 1000 })) expect(said(image)).toEqual([]);
+    await writer.close();
   });
 
   it("while a repair reads it is in no copy of that repair", async () => {

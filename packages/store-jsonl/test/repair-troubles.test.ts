@@ -1,8 +1,8 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import type { Finding } from "@throughline/core";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
-import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -35,8 +35,25 @@ describe("a repair", () => {
     ]);
     copyFileSync(`${root}/${kept[0]}`, path);
     await using again = createJsonlStore({ root, index: false, sessionsJson: false });
-    const whole = await textsOf(again);
+    const whole: unknown[] = [];
+    for await (const { records } of again.read(mainRef)) whole.push(...records.map(({ record }) => record["message"]));
     expect(whole.length).toBe(902);
-    expect(whole.at(-1)).toBe("last");
+    expect(whole.at(-1)).toMatchObject({ content: "last" });
+  });
+
+  it("fails with an error of ours, whichever call fails", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root, { index: false, sessionsJson: false })).close();
+    writeFileSync(transcriptOf(root), `${readFileSync(transcriptOf(root), "utf8")}{"half\n`);
+    const fail = (): never => {
+      throw Object.assign(new Error("EIO: injected"), { code: "EIO", errno: -5, syscall: "unlink" });
+    };
+    const store = createJsonlStore({ root, index: false, files: { ...nodeFiles, remove: fail, flushFolder: fail } });
+    const repairing = async (): Promise<void> => {
+      for await (const finding of store.maintenance!.repair()) expect(finding.code).toBeTypeOf("string");
+    };
+    await expect(repairing()).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    await expect(store.maintenance!.backup(`${newFolder()}/copy`)).rejects.toMatchObject({ code: "STORE_IO" });
+    await store.close();
   });
 });
