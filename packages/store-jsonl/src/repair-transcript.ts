@@ -53,9 +53,10 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   let hasHeader = false;
   let count = 0;
   let unacknowledged = 0;
-  for await (const { line, text, envelope, read } of surveyLines(target, say)) {
+  for await (const surveyed of surveyLines(target, say)) {
+    const { line, text, envelope, read } = surveyed;
     count = line;
-    hasHeader ||= line === 1 && read.isHeader && !isOwnRow(envelope);
+    hasHeader ||= line === 1 && read.isHeader && (!isOwnRow(envelope) || isImportedHeader(surveyed));
     const records = read.unparsed === "malformed" ? gluedRecords(text) : null;
     if (records === null) parents.add(read.record);
     else found.set(line, records);
@@ -82,6 +83,11 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     unacknowledgedFrom: count - unacknowledged + 1,
     hasHeader: hasHeader || count === 0,
   };
+}
+
+/** The header of an imported transcript may be the file's header and its first record at once. */
+function isImportedHeader({ line, text, isClean, envelope, read }: SurveyedLine): boolean {
+  return line === 1 && isClean && read.isHeader && envelope?.seq === 1 && envelope.crc === crc32(text);
 }
 
 /** A header that somebody's transcript began with is a record here; so is what is left of a record glued to a header. */
@@ -121,6 +127,7 @@ class Repair {
       for (const record of records) this.#add(serializeRecord(this.#linked(record)), null, record.id);
       return;
     }
+    if (isImportedHeader(line)) return this.#add(line.text, line.envelope, line.read.record.id);
     const isRow = isOwnRow(line.envelope);
     if (line.line > 1 && line.read.record.type === "session" && line.read.unparsed === null && !isRow)
       return this.#change(line, "a header inside the file is left out");

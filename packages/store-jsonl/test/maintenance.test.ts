@@ -202,14 +202,30 @@ describe("verify and repair", () => {
     expect(await repaired(root)).toEqual([]);
   });
 
-  it("take a line that was imported with its carriage return as it is", async () => {
+  it("leave the header of an imported transcript, which is the file's header and its first record", async () => {
     const root = newFolder();
-    const store = await storeWithSession(root, { sessionsJson: false });
-    const source = `${JSON.stringify({ ...userDraft("a"), id: "a", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" })}\r`;
-    await store.append(mainRef, [{ source }]);
-    for (const facet of [store.maintenance?.verify({ full: true }), store.maintenance?.repair()])
-      for await (const finding of facet ?? []) expect.unreachable(finding.message);
+    const store = await storeWithSession(root);
+    const header = { type: "session", version: 3, id: "theirs", timestamp: "2026-01-02T03:04:05.006Z", cwd: "/" };
+    const { id, timestamp } = header;
+    const record = {
+      type: "session",
+      id: `header:${id}`,
+      parentId: null,
+      timestamp,
+      sessionId: id,
+      version: 3,
+      cwd: "/",
+    };
+    await store.append(mainRef, [
+      { source: JSON.stringify(header), record },
+      { source: foreign({ id: "a", parentId: null }).trim() },
+    ]);
     await store.close();
+    expect(JSON.parse(readFileSync(transcriptOf(root), "utf8").split("\n")[0] ?? "")).toMatchObject(header);
+    expect(await repaired(root)).toEqual([]);
+    const glued = readFileSync(transcriptOf(root), "utf8").replace('"theirs"', '"other"');
+    writeFileSync(transcriptOf(root), glued);
+    expect((await repaired(root)).map(({ code }) => code)).toContain("LINE_MALFORMED");
   });
 
   it("find nothing wrong with a compaction that names itself, for it keeps nothing from before", async () => {

@@ -56,4 +56,14 @@ describe("a repair", () => {
     await expect(store.maintenance!.backup(`${newFolder()}/copy`)).rejects.toMatchObject({ code: "STORE_IO" });
     await store.close();
   });
+
+  it("takes a line that was imported with its carriage return as it is, as verify does", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const record = { ...userDraft("a"), id: "a", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
+    await store.append(mainRef, [{ source: `${JSON.stringify(record)}\r` }]);
+    for (const facet of [store.maintenance?.verify({ full: true }), store.maintenance?.repair()])
+      for await (const finding of facet ?? []) expect.unreachable(finding.message);
+    await store.close();
+  });
 });
