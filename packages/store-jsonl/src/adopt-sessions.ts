@@ -49,6 +49,7 @@ export function adoptSessions(scene: AdoptionScene): Adoption {
     isLogLost: isLogMissing || log.damage.isThere,
     agentId,
     nowMs,
+    onFinding: scene.onFinding,
   });
   const rows = [...left, ...found.map((session) => taken(scene, session))];
   if (left.length > 0) scene.onFinding(recoveredFinding(folder, left.length));

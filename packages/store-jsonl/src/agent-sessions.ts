@@ -26,7 +26,7 @@ import type { LineOwner } from "./stored-line.ts";
 import { TranscriptFile, type TranscriptFileOptions } from "./transcript-file.ts";
 import type { TranscriptBase, TranscriptLook } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
-import { TranscriptFindings } from "./transcript-findings.ts";
+import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 /** Each open transcript holds a file handle and the ids of its records. */
@@ -233,6 +233,18 @@ export class AgentSessions {
 
   look(row: SessionRow): SeenSession {
     return this.#summaries.look(row);
+  }
+
+  /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. */
+  lookPast(row: SessionRow): SeenSession {
+    try {
+      return this.look(row);
+    } catch (error) {
+      const finding = unreadableFinding(error, this.folder.session(this.fileNameOf(row)), row.key);
+      if (finding === null) throw error;
+      this.#findings.say(row.sessionId, this.#ownerOf(row), finding);
+      return this.#summaries.unread(row);
+    }
   }
 
   /** Shares its entry with what was looked at. */

@@ -55,7 +55,7 @@ export class EntriesLog {
     const { files, folder, index } = this.#options;
     const path = folder.entriesLog;
     const facts = withFileErrors(path, () => files.facts(path));
-    if (facts === null) return this.#reset();
+    if (facts === null) return this.#isAhead && this.#open === null ? undefined : this.#reset();
     const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#endBytes;
     if (isOther || (!this.#isWhole && this.#indexed?.generation !== index.generation)) {
       this.#reset();

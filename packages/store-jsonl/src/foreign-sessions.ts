@@ -1,4 +1,4 @@
-import { hasErrorCode, sessionRef } from "@throughline/core";
+import { hasErrorCode, sessionRef, type Finding } from "@throughline/core";
 import { isSessionId } from "@throughline/core/keys";
 import { ownEntry } from "@throughline/core/store";
 import {
@@ -14,6 +14,7 @@ import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreEnvelope } from "./stored-line.ts";
+import { unreadableFinding } from "./transcript-findings.ts";
 
 export interface ForeignSearch {
   readonly files: Files;
@@ -29,6 +30,7 @@ export interface ForeignSearch {
   readonly isLogLost: boolean;
   readonly agentId: string;
   readonly nowMs: number;
+  readonly onFinding: (finding: Finding) => void;
 }
 
 export interface FoundSession {
@@ -93,7 +95,7 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
     // Another name of it may be anywhere. It is looked at again: that name may go, and nothing changes here.
     hasStrays ||= facts.names > 1;
     if (facts.names > 1) continue;
-    const session = adopt(search, name, places, taken);
+    const session = adoptReadable(search, name, places, taken);
     hasStrays ||= session === null;
     if (session === null) continue;
     taken.ids.add(session.row.sessionId.toLowerCase());
@@ -126,6 +128,18 @@ function byFileName(entries: ReadonlyMap<string, unknown>): ReadonlyMap<string, 
     if (name !== undefined && !found.has(name)) found.set(name, [key, entry]);
   }
   return found;
+}
+
+/** One file that nobody may read must not hide the others. */
+function adoptReadable(search: ForeignSearch, name: string, places: Places, taken: Taken): FoundSession | null {
+  try {
+    return adopt(search, name, places, taken);
+  } catch (error) {
+    const finding = unreadableFinding(error, search.folder.session(name), places.byFile.get(name)?.[0] ?? null);
+    if (finding === null) throw error;
+    search.onFinding(finding);
+    return null;
+  }
 }
 
 function adopt(search: ForeignSearch, fileName: string, places: Places, taken: Taken): FoundSession | null {

@@ -16,6 +16,11 @@ export interface FramedLine {
   bytes(): Uint8Array;
 }
 
+/** Where the line after it begins, should there be one. */
+export function endOf({ byteOffset, sizeBytes, isTerminated }: FramedLine): number {
+  return byteOffset + sizeBytes + (isTerminated ? 1 : 0);
+}
+
 /** A part of a file. */
 export interface LineSpan {
   /** Where a line begins. */

@@ -31,7 +31,7 @@ function listAll(
 ): readonly SessionState[] {
   const { state = "active", keyPrefix = "" } = query;
   const seen = [...agent.log.all().values()].map((row) => {
-    const one = looked.get(row.sessionId) ?? agent.look(row);
+    const one = looked.get(row.sessionId) ?? agent.lookPast(row);
     looked.set(row.sessionId, one);
     return one;
   });
@@ -72,7 +72,7 @@ function listOnce(
   const plan = planList(query);
   const look = (sessionId: string): void => {
     const row = log.row(sessionId);
-    looked.set(sessionId, row === null ? null : agent.look(row));
+    looked.set(sessionId, row === null ? null : agent.lookPast(row));
   };
   const suspects = index.suspects();
   // Programs that know nothing of the index write to transcripts too: some are looked at each time, until all were.

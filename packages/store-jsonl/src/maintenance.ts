@@ -4,6 +4,7 @@ import { quote, refused } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { appendAll, fileError, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { readLogLine } from "./log-damage.ts";
@@ -11,6 +12,7 @@ import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { ParentSurvey, surveyLines, type SurveyTarget } from "./transcript-survey.ts";
+import { unreadableFinding } from "./transcript-findings.ts";
 import { backupStore } from "./backup-store.ts";
 
 const copyBytes = 1024 * 1024;
@@ -67,7 +69,8 @@ async function* verifyStore(
     agent.log.refresh();
     for (const row of agent.log.all().values().toArray()) {
       scene.begin(signal);
-      yield* verifySession(scene, agent, row, full, signal);
+      const path = agent.folder.session(agent.fileNameOf(row));
+      yield* pastUnreadable(verifySession(scene, agent, row, full, signal), { path, key: row.key });
     }
     yield* verifyFolder(scene, agent);
     yield* verifyAccess(scene, agent);
@@ -160,26 +163,18 @@ async function* verifySession(
       }),
     );
   yield* findings;
-  yield* verifyParents(target, parents, { path, key });
+  const cycles = parents.cycles();
+  if (cycles.size > 0) yield* cycleFindings(target, cycles);
 }
 
-async function* verifyParents(
-  target: SurveyTarget,
-  parents: ParentSurvey,
-  place: { readonly path: string; readonly key: string },
-): AsyncGenerator<Finding> {
-  const cycles = parents.cycles();
-  if (cycles.size === 0) return;
-  // Read once more, for it is rare, and a place for every record would be kept in vain mostly.
+/** Reads the transcript once more: cycles are rare, and a place for every record would be kept in vain mostly. */
+async function* cycleFindings(target: SurveyTarget, cycles: ReadonlySet<string>): AsyncGenerator<Finding> {
+  const { path, owner } = target;
   for await (const { line, byteOffset, read } of surveyLines(target, () => undefined)) {
     const { id: recordId } = read.record;
     if (!cycles.has(recordId)) continue;
-    yield createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", {
-      ...place,
-      line,
-      byteOffset,
-      recordId,
-    });
+    const place = { path, key: owner.ref.key, line, byteOffset, recordId };
+    yield createFinding("PARENT_CYCLE", "The record's parents lead back to itself.", place);
   }
 }
 
@@ -196,15 +191,23 @@ function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Gen
     } else if (facts.names > 1) {
       const message = "The file has a second name, maybe elsewhere, and is not taken in; a copy of it would be.";
       yield createFinding("FILE_UNREADABLE", message, { path });
-    } else if (!isUnfinished(files, path)) {
-      yield createFinding("SESSION_UNINDEXED", "A transcript that no session has yet; the next list takes it in.", {
-        path,
-      });
-    }
+    } else yield* verifyUnindexed(files, path);
   }
   agent.view.entries();
   if (!agent.view.isReadable)
     yield createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object.", { path: sessionsJson });
+}
+
+function* verifyUnindexed(files: Files, path: string): Generator<Finding> {
+  try {
+    if (isUnfinished(files, path)) return;
+    const message = "A transcript that no session has yet; the next list takes it in.";
+    yield createFinding("SESSION_UNINDEXED", message, { path });
+  } catch (error) {
+    const finding = unreadableFinding(error, path, null);
+    if (finding === null) throw error;
+    yield finding;
+  }
 }
 
 /** Folders that are made private when they are written to, if that is possible. */
@@ -225,8 +228,23 @@ async function* repairStore(
     agent.log.refresh();
     for (const row of agent.log.all().values().toArray()) {
       scene.begin(signal);
-      yield* repairSession(scene, agent, row, signal);
+      const path = agent.folder.session(agent.fileNameOf(row));
+      yield* pastUnreadable(repairSession(scene, agent, row, signal), { path, key: row.key });
     }
+  }
+}
+
+/** One transcript that nobody may read must not hide what there is to say of the others. */
+async function* pastUnreadable(
+  findings: AsyncGenerator<Finding>,
+  place: { readonly path: string; readonly key: string },
+): AsyncGenerator<Finding> {
+  try {
+    yield* findings;
+  } catch (error) {
+    const finding = unreadableFinding(error, place.path, place.key);
+    if (finding === null) throw error;
+    yield finding;
   }
 }
 

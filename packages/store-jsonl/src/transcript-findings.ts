@@ -1,4 +1,4 @@
-import { createFinding, type Finding } from "@throughline/core";
+import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { FileFacts } from "./files.ts";
 import type { LineOwner } from "./stored-line.ts";
@@ -6,6 +6,14 @@ import type { Transcript } from "./transcript.ts";
 
 /** No write takes longer. */
 const writingMs = 1000;
+
+/** What there is to say of a transcript that may not be read; null for any other failure, of the disk or of its space. */
+export function unreadableFinding(error: unknown, path: string, key: string | null): Finding | null {
+  if (!ThroughlineError.isInstance(error) || error.details["path"] !== path) return null;
+  const { errno } = error.details;
+  if (errno !== "EACCES" && errno !== "EPERM") return null;
+  return createFinding("FILE_UNREADABLE", `The transcript may not be read (${errno}).`, { path, key });
+}
 
 /**
  * Where a file ends in half a line that another program may be in the middle of, which a write shows to whoever looks

@@ -53,6 +53,12 @@ export class TranscriptSummaries {
     return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs, windowAt }, seen };
   }
 
+  /** The session as the log alone knows it. */
+  unread(row: SessionRow): SeenSession {
+    const { head, messageCount, updatedAtMs } = withoutTranscript(row);
+    return { row, folded: row, digest: { head, messageCount, updatedAtMs }, seen: "" };
+  }
+
   /** The row with what was learnt of its transcript, which may be old. */
   known(row: SessionRow): SessionRow {
     const kept = this.#kept.get(row.sessionId);
@@ -86,13 +92,7 @@ export class TranscriptSummaries {
     if (seen !== "" && kept?.seen === seen && isFor(kept.summary, row)) return kept.summary;
     const indexed = seen === "" ? null : this.#indexed(row, seen);
     const transcript = indexed === null ? this.#options.hold(row) : null;
-    if (indexed === null && transcript === null)
-      return {
-        head: row.savedHead ?? emptyHead(row.sessionId),
-        messageCount: 0,
-        updatedAtMs: 0,
-        patches: [],
-      };
+    if (indexed === null && transcript === null) return withoutTranscript(row);
     const summary = indexed ?? summaryOf(transcript as Transcript);
     this.#kept.set(row.sessionId, { seen, summary });
     return summary;
@@ -144,6 +144,10 @@ function isFor({ indexed }: TranscriptSummary, row: SessionRow): boolean {
 
 function summaryOf({ head, messageCount, updatedAtMs, patches, windowAt }: Transcript): TranscriptSummary {
   return { head, messageCount, updatedAtMs, patches, windowAt };
+}
+
+function withoutTranscript(row: SessionRow): TranscriptSummary {
+  return { head: row.savedHead ?? emptyHead(row.sessionId), messageCount: 0, updatedAtMs: 0, patches: [] };
 }
 
 function emptyHead(sessionId: string): SessionHead {

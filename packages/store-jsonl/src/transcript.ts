@@ -18,7 +18,7 @@ import {
   type EncodedLine,
 } from "./stored-line.ts";
 import { fileError } from "./file-work.ts";
-import type { FramedLine } from "./framed-lines.ts";
+import { endOf, type FramedLine } from "./framed-lines.ts";
 import { readOwnRow } from "./transcript-lines.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -383,10 +383,6 @@ export function foreignHead(record: SessionRecord, bytes: number): LineHead {
     bytes,
     crc: null,
   };
-}
-
-function endOf({ byteOffset, sizeBytes, isTerminated }: FramedLine): number {
-  return byteOffset + sizeBytes + (isTerminated ? 1 : 0);
 }
 
 function isCompleteJson(line: FramedLine): boolean {
