@@ -99,6 +99,27 @@ export function factsOfOpened(files: Files, handle: number): FileFacts {
   }
 }
 
+/** What may not even be read is more than read-only. */
+function readError(error: unknown, path: string): ThroughlineError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code !== "EACCES" && code !== "EPERM") return fileError(error, path);
+  const details = { path, errno: code };
+  return new ThroughlineError("STORE_IO", `${quote(path)}: ${message}.`, {
+    cause: error,
+    outcome: "not-applied",
+    details,
+  });
+}
+
+/** @throws {ThroughlineError} STORE_IO for what may not be read */
+export function openToRead(files: Files, path: string): number {
+  try {
+    return files.open(path, "read");
+  } catch (error) {
+    throw readError(error, path);
+  }
+}
+
 /** A handle to read, or null when there is no such file. @throws {ThroughlineError} PATH_UNSAFE for what is not a regular file */
 export function openIfThere(files: Files, path: string, mode: "append" | "read" = "read"): number | null {
   let handle: number;
@@ -106,7 +127,7 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
     handle = files.open(path, mode);
   } catch (error) {
     if (isMissing(error)) return null;
-    throw fileError(error, path);
+    throw mode === "read" ? readError(error, path) : fileError(error, path);
   }
   if (path.startsWith("/proc/") || withFileErrors(path, () => factsOfOpened(files, handle)).kind === "file")
     return handle;

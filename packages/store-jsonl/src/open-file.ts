@@ -1,4 +1,4 @@
-import { fileError, isMissing, readRange, withFileErrors } from "./file-work.ts";
+import { fileError, isMissing, openToRead, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
 
@@ -90,7 +90,7 @@ export function openToAppend(files: Files, path: string): Pick<OpenFile, "handle
     if (isMissing(error)) return null;
     const { code = "" } = error as NodeJS.ErrnoException;
     if (!["EACCES", "EROFS", "EPERM"].includes(code)) throw fileError(error, path);
-    return { handle: withFileErrors(path, () => files.open(path, "read")), isWritable: false };
+    return { handle: openToRead(files, path), isWritable: false };
   }
 }
 

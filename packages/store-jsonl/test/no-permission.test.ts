@@ -67,7 +67,7 @@ describe("a transcript that nobody may read", () => {
     expect(codes).toEqual([["FILE_UNREADABLE", "two.jsonl"]]);
     for await (const { code } of store.maintenance?.repair() ?? []) expect(code).toBe("FILE_UNREADABLE");
     await store.append(refOf("one"), [userDraft("on")]);
-    if (isKnown) await expect(textsOf(store, refOf("two"))).rejects.toMatchObject({ code: "STORE_READ_ONLY" });
+    if (isKnown) await expect(textsOf(store, refOf("two"))).rejects.toMatchObject({ code: "STORE_IO" });
     await store.close();
     await using(createJsonlStore({ root }), async (again) => expect(await idsIn(again)).toHaveLength(3));
   });
