@@ -62,22 +62,24 @@ export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptLook)
 export function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {
   const { files, handle, sizeBytes } = scan;
   let bytes: Uint8Array = new Uint8Array(0);
+  // The last mark in what was read, where the line it is in begins before that.
+  let openAt = 0;
   for (let chunk = firstChunkBytes, from = sizeBytes; from > 0 && sizeBytes - from < maxSearchBytes; chunk *= 2) {
     const before = Math.max(0, from - chunk);
     const added = readRange(files, handle, before, from);
     // A mark is short: what lies across the border of two reads is found with a little of the one before.
     bytes = Buffer.concat([added, bytes]);
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    for (
-      let at = view.lastIndexOf(markText, added.length + markText.length);
-      at !== -1;
-      at = at === 0 ? -1 : view.lastIndexOf(markText, at - 1)
-    ) {
+    let at = view.lastIndexOf(markText, added.length + Math.max(markText.length, openAt));
+    // One mark of each line is enough: a line has one envelope, and another program's may hold as many as it likes.
+    while (at !== -1) {
       const start = at === 0 ? -1 : view.lastIndexOf(lineFeed, at - 1);
+      openAt = start === -1 ? at : 0;
+      if (start === -1) break;
       const end = view.indexOf(lineFeed, at);
-      if (end === -1 || start === -1) continue;
-      const base = baseOf(view.subarray(start + 1, end), sessionId, before + end + 1);
+      const base = end === -1 ? null : baseOf(view.subarray(start + 1, end), sessionId, before + end + 1);
       if (base !== null) return base;
+      at = start === 0 ? -1 : view.lastIndexOf(markText, start - 1);
     }
     from = before;
   }

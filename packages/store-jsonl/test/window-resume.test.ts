@@ -183,4 +183,31 @@ describe("a long session with a window near its end", () => {
     expect(await store.load(mainRef)).toEqual(whole);
     await store.close();
   });
+
+  it("is found where the line it is on is longer than what is read first", async () => {
+    const root = newFolder();
+    const writer = await storeWithSession(root, { sessionsJson: false });
+    for (let count = 0; count < 40; count++) await writer.append(mainRef, [userDraft("x".repeat(100_000))]);
+    await writer.append(mainRef, [userDraft("y".repeat(400_000))], { windowFromSeq: 41 });
+    const whole = await writer.load(mainRef);
+    await writer.close();
+    deleteDerived(root);
+    const faults = faultyFiles();
+    const store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+    expect(await store.load(mainRef)).toEqual(whole);
+    expect(faults.counts["bytesRead"]).toBeLessThan(1_000_000);
+    await store.close();
+  });
+
+  it("is not looked for at every place where a line of another program has its name", async () => {
+    const root = newFolder();
+    const writer = await storeWithSession(root, { sessionsJson: false });
+    await writer.append(mainRef, [userDraft("x".repeat(300_000))]);
+    await writer.close();
+    deleteDerived(root);
+    appendFileSync(transcriptOf(root), `{"a":"${'"mark":{'.repeat(100_000)}\n`);
+    const store = createJsonlStore({ root, sessionsJson: false });
+    expect((await store.load(mainRef))?.head.lastSeq).toBe(2);
+    await store.close();
+  });
 });
