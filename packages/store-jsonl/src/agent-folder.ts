@@ -91,7 +91,8 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
 
 /**
  * Makes what is missing of the agent's folders, and what is there of them private. What is there is put on the disk too
- * while the entries log has nothing in it: a log with a line in it stands for folders that are. @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY
+ * while the entries log has nothing in it: a log with a line in it stands for folders that are.
+ * @throws {ThroughlineError} PATH_UNSAFE, ID_CASE_COLLISION, STORE_READ_ONLY
  */
 export function makeAgentFolder(files: Files, root: string, address: AgentAddress): void {
   agentFolderExists(files, root, address);

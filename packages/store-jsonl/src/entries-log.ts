@@ -151,7 +151,7 @@ export class EntriesLog {
     return this.#open?.identity ?? "";
   }
 
-  /** Sessions that were purged and whose bytes may still have to go. */
+  /** As `RowImage.removed`. */
   get removed(): ReadonlySet<string> {
     return this.#image.removed;
   }

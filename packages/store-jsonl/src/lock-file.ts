@@ -32,8 +32,8 @@ export interface LockPort {
 export const kernelLocks: LockPort = { name: "kernel", isKernels: true, open: openLockFile };
 
 /**
- * Opens an empty SQLite database as a lock, and makes it first when there is none. The file stays empty. The file must never be opened, copied or read by other
- * means in a process that holds it: closing such a handle drops the process's locks.
+ * Opens an empty SQLite database as a lock, and makes it first when there is none. The file stays empty. A process that
+ * holds it must not open it by other means: closing such a handle drops the process's locks.
  * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
  */
 export function openLockFile(files: Files, path: string): LockFile {

@@ -1,4 +1,4 @@
-import { fileError, isMissing, openToRead, readRange, withFileErrors } from "./file-work.ts";
+import { fileError, isMissing, openToRead, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
 

@@ -5,7 +5,7 @@ export class RowImage {
   readonly rows: Map<string, SessionRow> = new Map();
   /** Active sessions by key. */
   readonly idByKey: Map<string, string> = new Map();
-  /** Sessions that were purged and whose bytes may still have to go. */
+  /** Sessions that were purged and whose bytes may still have to go: ids, and names of transcripts that are called otherwise. */
   readonly removed: Set<string> = new Set();
 
   readonly #idByLetters: Map<string, string> = new Map();

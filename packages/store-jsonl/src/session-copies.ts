@@ -4,7 +4,7 @@ import type { Files } from "./files.ts";
 
 /**
  * Deletes a transcript, its archived forms and every copy the store made of it. What was torn off the entries log goes
- * too, for nobody can tell whose entry it holds. Under the locks of the session and of the entries.
+ * too, for nobody can tell whose entry it holds. Under the entries lock: the log has no such session any more.
  */
 export function removeTranscript(files: Files, folder: AgentFolder, fileName: string): void {
   removeNamed(files, folder.sessions, fileName);

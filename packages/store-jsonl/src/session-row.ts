@@ -38,7 +38,7 @@ export type KeptHead = readonly [
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
 
-/** One line of the entries log: rows as they are from now on, and sessions that are gone. */
+/** One line of the entries log: rows as they are from now on, and what was purged, as `RowImage.removed`. */
 export interface RowChange {
   readonly op: RowOperation;
   readonly rows: readonly SessionRow[];

@@ -178,8 +178,7 @@ export class TranscriptFile {
     return afterCommit(path, () => {
       const facts = files.factsOf(handle);
       const to = transcript.endBytes;
-      // Another program may append without our lock: then its line is in between, and the file says who is where. Or put
-      // another file in the place of this one, which has no name any more then, and nobody would find what was written.
+      // Another program may write without our lock: then its line is in between, or this file has lost its name to another.
       if (!staged.isInPlace || facts.sizeBytes !== to || facts.names === 0) {
         this.#transcript = null;
         // The whole: what was written may end with a mark, and then its records lie before where reading could begin.
