@@ -176,8 +176,8 @@ export class AppendQueue {
         // Another program is in the middle of a line: it is looked at again, for as long as this waits for a lock.
         if (hasErrorCode(error, "STORE_LOCKED") && !this.#isOverdue(next)) this.#waiting.unshift(next);
         else reject(error);
-        // The file is another by now, or may be: whoever comes next is decided by a new look.
-        if (held.file.current === null) break;
+        // The file is another by now, or may be: nothing of this was written, and a new look decides all of it.
+        if (held.file.current === null) return void this.#waiting.unshift(...decided.map(({ waiting }) => waiting));
       }
     }
     this.#commit(held, decided);

@@ -85,8 +85,9 @@ export class DerivedFiles {
         if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
         this.#writeIndex(agent, written);
       } catch (error) {
-        // Not with the next write alone: what was purged must not stay until there is one.
-        if (isPurged) this.#waitingOf(agent).isPurged = true;
+        const next = this.#waitingOf(agent);
+        for (const sessionId of patched) next.patched.add(sessionId);
+        next.isPurged ||= isPurged;
         const path = agent.folder.own;
         const finding = createFinding(
           "FILE_UNREADABLE",

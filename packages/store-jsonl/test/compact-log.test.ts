@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { sessionRef } from "@throughline/core";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, kernelLocks, type LockPort } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -55,5 +55,31 @@ describe("the entries log", () => {
     await store.close();
     expect(readFileSync(logOf(root), "utf8")).toContain(newer);
     expect(statSync(logOf(root)).size).toBeGreaterThan(1_500_000);
+  });
+
+  it("has at the close what it was kept from taking before", async () => {
+    const root = newFolder();
+    let isHeld = false;
+    const locks: LockPort = {
+      ...kernelLocks,
+      open(files, path) {
+        const file = kernelLocks.open(files, path);
+        return { ...file, tryLock: () => !(isHeld && path.endsWith("/entries")) && file.tryLock() };
+      },
+    };
+    const findings: string[] = [];
+    const store = await storeWithSession(root, {
+      sessionsJson: false,
+      derivedDelayMs: 1,
+      lockTimeoutMs: 20,
+      locks,
+      onEvent: (event) => event.name === "finding" && findings.push(event.finding.message),
+    });
+    isHeld = true;
+    await store.append(mainRef, [{ type: "custom", customType: "x" }], { entry: { label: "late" } });
+    while (findings.length === 0) await pause(5);
+    isHeld = false;
+    await store.close();
+    expect(readFileSync(logOf(root), "utf8")).toContain('"late"');
   });
 });
