@@ -1,7 +1,7 @@
 import type { ThroughlineError } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import { appendAll, fileError, readRange, withFileErrors } from "./file-work.ts";
-import { flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
+import { closeAfterFlush, flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
 import { lengthOf, openLog, replaceLog, setTailAside, writableLog, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
@@ -330,11 +330,7 @@ export class EntriesLog {
     const open = this.#open;
     this.#open = null;
     this.#clear();
-    if (open === null) return;
-    const close = (): void => this.#options.files.close(open.handle);
-    // A handle's number must not go to another file while a flush still uses it.
-    if (open.flush.isRunning) void open.flush.idle().then(close);
-    else close();
+    if (open !== null) closeAfterFlush(this.#options.files, open);
   }
 
   #openNow(): OpenLog {

@@ -94,6 +94,14 @@ export function openToAppend(files: Files, path: string): Pick<OpenFile, "handle
   }
 }
 
+/** Closes a file once no flush uses it: the number of its handle must not go to another file before. */
+export function closeAfterFlush(files: Files, { handle, flush }: OpenFile): void {
+  if (!flush.isRunning) return files.close(handle);
+  const closed = flush.idle().then(() => files.close(handle));
+  // Nobody waits for this, and what there is to say of the disk the flush has said.
+  closed.catch(() => undefined);
+}
+
 /** Bytes whose flush failed. */
 export interface DoubtfulBytes {
   readonly identity: string;

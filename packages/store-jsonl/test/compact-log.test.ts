@@ -1,7 +1,7 @@
-import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, copyFileSync, readFileSync, renameSync, statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { sessionRef } from "@throughline/core";
-import { createJsonlStore, kernelLocks, type LockPort } from "@throughline/store-jsonl";
+import { createJsonlStore, kernelLocks, nodeFiles, type Files, type LockPort } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -81,5 +81,32 @@ describe("the entries log", () => {
     isHeld = false;
     await store.close();
     expect(readFileSync(logOf(root), "utf8")).toContain('"late"');
+  });
+
+  it("is let go of without a word when it was replaced during a flush and cannot be closed well", async () => {
+    const root = newFolder();
+    let closes = Infinity;
+    const files: Files = {
+      ...nodeFiles,
+      async flush(handle) {
+        await nodeFiles.flush(handle);
+        if (closes === 1) await pause(30);
+      },
+      close(handle) {
+        nodeFiles.close(handle);
+        if (--closes === 0) throw Object.assign(new Error("EIO"), { code: "EIO", syscall: "close" });
+      },
+    };
+    const store = await storeWithSession(root, { sessionsJson: false, index: false, files });
+    closes = 1;
+    const appended = store.append(mainRef, [], { entry: { label: "kept" } });
+    await pause(10);
+    copyFileSync(logOf(root), `${root}/copy`);
+    renameSync(`${root}/copy`, logOf(root));
+    expect((await store.load(mainRef))?.entry.label).toBe("kept");
+    await appended;
+    // Nobody waits for the old one: an error in it would end the process.
+    await pause(50);
+    await store.close();
   });
 });
