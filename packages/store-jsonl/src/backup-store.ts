@@ -72,14 +72,10 @@ async function copyAgent(
 /** What a transcript is called by now that had a name, and is not called so any more as it was last; null when it is gone. */
 function presentName(agent: AgentSessions, name: string, last: string): string | null {
   agent.log.refresh();
-  const isMeant = ({
-    fileName,
-    formerFileName,
-  }: {
-    readonly fileName: string;
-    readonly formerFileName?: string;
-  }): boolean => fileName === name || formerFileName === name;
-  const row = agent.log.all().values().find(isMeant);
+  const row = agent.log
+    .all()
+    .values()
+    .find(({ fileName, formerFileName }) => fileName === name || formerFileName === name);
   const present = row === undefined ? null : agent.fileNameOf(row);
   return present === last ? null : present;
 }
