@@ -95,6 +95,38 @@ describe("sessions.json", () => {
     expect(viewOf(root)[key]).not.toHaveProperty("abortedLastRun");
   });
 
+  const archivings: readonly (readonly [name: string, steps: readonly ("rename" | "drop" | "look")[]])[] = [
+    ["renamed and left out", ["rename", "drop"]],
+    ["left out and then renamed", ["drop", "look", "rename"]],
+    ["renamed and then left out", ["rename", "look", "drop"]],
+    ["renamed alone", ["rename"]],
+  ];
+
+  it.each(archivings)("loses no record of a session that OpenClaw archives: %s [LAY-05]", async (_name, steps) => {
+    const root = newFolder();
+    const events: SessionEvent[] = [];
+    const store = await storeWithSession(root);
+    await store.append(mainRef, [userDraft("kept")], { entry: { label: "kept" } });
+    await store.close();
+    const reader = createJsonlStore({ root, onEvent: (event) => events.push(event) });
+    for (const step of steps) {
+      if (step === "rename") renameSync(transcriptOf(root), `${transcriptOf(root)}.deleted.2026-01-01T00-00-00.000Z`);
+      else if (step === "drop") editView(root, (entries) => delete entries[key]);
+      else await reader.list({ state: "any" });
+    }
+    const archived = { ...mainRef, archiveId: "s1" };
+    expect(await reader.load(mainRef)).toBeNull();
+    expect(await reader.load(archived)).toMatchObject({ messageCount: 1, entry: { label: "kept" } });
+    expect(await textsOf(reader, archived)).toEqual(["kept"]);
+    expect((await reader.list({ state: "any" })).sessions.map(({ head }) => head.lastSeq)).toEqual([1]);
+    await reader.move(archived, { kind: "restore" });
+    await reader.append(mainRef, [userDraft("again")]);
+    await reader.close();
+    const again = createJsonlStore({ root, index: false });
+    expect(await textsOf(again)).toEqual(["kept", "again"]);
+    await again.close();
+  });
+
   it("leaves nothing of a purged session in what was noted of it", async () => {
     const root = newFolder();
     await (await storeWithSession(root)).close();
