@@ -1,4 +1,4 @@
-import { createFinding, type Finding } from "@throughline/core";
+import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import { archivedElsewhere } from "./archived-elsewhere.ts";
@@ -6,6 +6,7 @@ import type { HeldSession } from "./append-records.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
 import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
+import { readLine } from "./read-pages.ts";
 import { denying, denyingFinding, rowsLeft } from "./recover-entries.ts";
 import type { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
@@ -61,7 +62,7 @@ export function adoptSessions(scene: AdoptionScene): Adoption {
 
 /** Of which changes in its transcript the row knows already: those that follow are taken from there. */
 function taken(scene: AdoptionScene, { row, entry }: FoundSession): SessionRow {
-  const held = scene.hold(row);
+  const held = entry === "lost" ? holdLost(scene, row) : scene.hold(row);
   if (entry === "lost") {
     const lost = denying({ ...(held?.row ?? row), revision: held?.transcript.highestRevision ?? row.revision });
     scene.onFinding(denyingFinding(lost, scene.folder.session(row.fileName), "The entry is lost."));
@@ -74,6 +75,23 @@ function taken(scene: AdoptionScene, { row, entry }: FoundSession): SessionRow {
   if (entry === "whole") return row;
   const known = patches.filter(({ atMs }) => atMs <= row.updatedAtMs).map(({ revision }) => revision);
   return { ...row, revision: Math.max(row.revision, ...known) };
+}
+
+/**
+ * Under a codec a change of the entry is bound to the key its session had then, and after a rename nobody may know that any
+ * more. Then no change is taken, should the records say that the codec is the right one: one session's lost entry must not
+ * keep all others shut.
+ */
+function holdLost(scene: AdoptionScene, row: SessionRow): HeldSession | null {
+  try {
+    return scene.hold(row);
+  } catch (error) {
+    const held = hasErrorCode(error, "CODEC_FAILED") ? scene.hold({ ...row, revision: Number.MAX_SAFE_INTEGER }) : null;
+    if (held === null || held.transcript.head.lastSeq === 0) throw error;
+    const { file, path, transcript } = held;
+    readLine(transcript, 1, file.readBytes(path, transcript.startOf(1), transcript.startOf(2) - 1)).payload();
+    return { ...held, row };
+  }
 }
 
 /** Sessions whose newest line in the log is broken: it may have said that they must not send. */

@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
+import { createXorCodec } from "@throughline/store-conformance";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, textsOf, userDraft } from "./session-fixture.ts";
@@ -190,5 +191,29 @@ describe("a line of the entries log that cannot be read", () => {
     expect(session?.entry["sendPolicy"]).toBeUndefined();
     expect(findings).toEqual([]);
     await store.close();
+  });
+
+  it("opens under a codec although a change was bound to a key that nobody knows any more", async () => {
+    const root = newFolder();
+    const codec = createXorCodec();
+    const [renamed, other] = ["agent:main:renamed", "agent:main:other"].map((key) => sessionRef({ key }));
+    const first = createJsonlStore({ root, codec });
+    await first.save(mainRef, { sessionId: "s1" }, { ifRevision: null });
+    await first.save(other ?? mainRef, { sessionId: "s2" }, { ifRevision: null });
+    await first.append(other ?? mainRef, [userDraft("other")]);
+    await first.move(mainRef, { kind: "rename", key: "agent:main:renamed" });
+    await first.append(renamed ?? mainRef, [userDraft("renamed")], { entry: { label: "bound" } });
+    await first.close();
+    rmSync(join(root, "agents/main/throughline"), { recursive: true });
+    const wrong = createJsonlStore({ root, codec: { ...codec, decode: () => new Uint8Array([0x7b]) } });
+    await expect(wrong.list()).rejects.toMatchObject({ code: "CODEC_FAILED" });
+    await wrong.close();
+    const again = createJsonlStore({ root, codec });
+    expect((await again.list({ sort: "key" })).sessions.map(({ sessionId }) => sessionId)).toEqual(["s1", "s2"]);
+    expect((await again.load(mainRef))?.entry).toEqual({ sessionId: "s1", sendPolicy: "deny" });
+    await again.append(mainRef, [userDraft("more")], { entry: { label: "new" } });
+    expect([await textsOf(again, mainRef), await textsOf(again, other)]).toEqual([["renamed", "more"], ["other"]]);
+    expect((await again.load(mainRef))?.entry["label"]).toBe("new");
+    await again.close();
   });
 });
