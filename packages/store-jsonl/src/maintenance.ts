@@ -53,10 +53,10 @@ async function* withOurErrors(
   }
 }
 
-/** An error of the system has a code and a number of its own; any other is not the disk's. */
+/** An error of the system has a code like EIO; any other is not the disk's. */
 function ourError(error: unknown, path: string): unknown {
-  const { errno, code } = error as NodeJS.ErrnoException;
-  return errno === undefined || code === undefined ? error : fileError(error, path, "unknown");
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return /^E[A-Z0-9]+$/.test(code) ? fileError(error, path, "unknown") : error;
 }
 
 async function* verifyStore(
