@@ -3,7 +3,7 @@ import { createFinding, type Finding, type MaintenanceFacet } from "@throughline
 import { quote, refused } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { appendAll, fileError, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import { appendAll, fileError, flushFolder, openIfThere, readRange, readWhole, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
@@ -338,11 +338,28 @@ function keepRepaired(
 ): void {
   const { files, clock } = context;
   const removed = `${copy}.removed`;
-  writeWhole(context, removed, removedBytes(context, path, changes));
+  const next = `${removed}.tmp`;
+  writeWhole(context, next, removedBytes(context, path, changes));
+  keepEarlier(files, copy, next);
+  files.rename(next, removed);
   const report = { path, copy, removed, atMs: clock.nowMs(), changes: withPlaces(changes), findings };
   writeWhole(context, `${copy}.report.json`, [Buffer.from(`${JSON.stringify(report, null, 2)}\n`)]);
   files.rename(temporary, copy);
   flushFolder(files, copy.slice(0, copy.lastIndexOf("/")));
+}
+
+/**
+ * What an earlier repair removed may be nowhere else, where its copy took the place of the original: it and its report
+ * get names of their own, unless this repair removed the same.
+ */
+function keepEarlier(files: Files, copy: string, next: string): void {
+  const removed = `${copy}.removed`;
+  const earlier = readWhole(files, removed);
+  if (earlier === null || Buffer.compare(earlier, readWhole(files, next) ?? new Uint8Array()) === 0) return;
+  let count = 1;
+  while (files.facts(`${removed}.${count}`) !== null) count++;
+  for (const name of [removed, `${copy}.report.json`])
+    if (files.facts(name) !== null) files.rename(name, `${name}.${count}`);
 }
 
 /** Each change with where its bytes lie among those that were removed. */

@@ -228,6 +228,21 @@ describe("verify and repair", () => {
     expect((await repaired(root)).map(({ code }) => code)).toContain("LINE_MALFORMED");
   });
 
+  it("keep what an earlier repair removed, whose copy took the place of the original", async () => {
+    const root = await sampleSession();
+    const copy = `${root}/agents/main/throughline/repaired/s1.jsonl`;
+    const clean = readFileSync(transcriptOf(root), "utf8");
+    for (const damage of ["first damage\n", "second damage\n", "second damage\n"]) {
+      writeFileSync(transcriptOf(root), clean + damage + foreign({ id: "x", parentId: null }));
+      const store = createJsonlStore({ root });
+      for await (const _finding of store.maintenance?.repair() ?? []);
+      await store.close();
+    }
+    expect(readFileSync(`${copy}.removed`, "utf8")).toContain("second damage");
+    expect(readFileSync(`${copy}.removed.1`, "utf8")).toContain("first damage");
+    expect(["report.json.1", "removed.2"].map((name) => existsSync(`${copy}.${name}`))).toEqual([true, false]);
+  });
+
   it("find nothing wrong with a compaction that names itself, for it keeps nothing from before", async () => {
     const root = await sampleSession();
     const own = foreign({ id: "c", type: "compaction", summary: "s", firstKeptEntryId: "c", tokensBefore: 5 });
