@@ -1,7 +1,6 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { archivedElsewhere } from "./archived-elsewhere.ts";
 import type { HeldSession } from "./append-records.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
@@ -53,9 +52,7 @@ export function adoptSessions(scene: AdoptionScene): Adoption {
     nowMs,
     onFinding: scene.onFinding,
   });
-  const fold = (row: SessionRow): SessionRow => scene.hold(row)?.row ?? row;
-  const archived = archivedElsewhere({ files, folder, log, fold });
-  const rows = [...left, ...archived, ...found.map((session) => taken(scene, session))];
+  const rows = [...left, ...found.map((session) => taken(scene, session))];
   if (left.length > 0) scene.onFinding(recoveredFinding(folder, left.length));
   return { change: rows.length === 0 ? null : { op: "adopt", rows }, hasStrays };
 }

@@ -122,16 +122,6 @@ export class AgentSessions {
     return this.log.find(ref.key, ref.archiveId);
   }
 
-  /** As `locate`; where another program has renamed the transcript since, with its new name. */
-  async locateFile(ref: SessionRef): Promise<SessionRow | null> {
-    const row = await this.locate(ref);
-    if (row === null) return null;
-    const names = [row.fileName, row.formerFileName].filter((name) => name !== undefined);
-    if (names.some((name) => this.#context.files.facts(this.folder.session(name)) !== null)) return row;
-    await this.foreign.take();
-    return this.locate(ref);
-  }
-
   /** The session of the address as it was known last, if it takes writes; whoever writes looks again under the lock. */
   peek(ref: SessionRef): SessionRow | null {
     return ref.archiveId === undefined && this.log.identity !== "" ? this.log.find(ref.key, undefined) : null;

@@ -122,7 +122,7 @@ class JsonlStore implements core.SessionStore {
     for (let left = limit; left > 0; this.#begin(options.signal)) {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null =
-        sessionId === null ? await this.#track(() => agent.locateFile(ref)) : agent.locateId(sessionId);
+        sessionId === null ? await this.#track(() => agent.locate(ref)) : agent.locateId(sessionId);
       if (row === null) throw rules.sessionNotFound(ref);
       if (sessionId === null) await agent.prepare(row);
       ({ sessionId } = row);
@@ -150,7 +150,7 @@ class JsonlStore implements core.SessionStore {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
       if (agent.exists) await agent.foreign.takeView();
-      const row = await agent.locateFile(ref);
+      const row = await agent.locate(ref);
       if (row === null) return null;
       await agent.prepare(row);
       return agent.state(row);

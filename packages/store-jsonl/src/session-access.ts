@@ -33,7 +33,7 @@ export async function locateSession(
   ref: SessionRef,
   isArchivedToo: boolean,
 ): Promise<SessionRow> {
-  const row = await agent.locateFile(ref);
+  const row = await agent.locate(ref);
   if (row === null) throw sessionNotFound(ref);
   if (row.isArchived && !isArchivedToo) throw archivedError(ref);
   return row;

@@ -40,7 +40,7 @@ export async function* watchSession(
   const { agent, limits, followers } = scene;
   const { pageRecords, pageBytes } = limits;
   scene.begin();
-  let row = await agent.locateFile(ref);
+  let row = await agent.locate(ref);
   if (row === null) throw sessionNotFound(ref);
   const { sessionId } = row;
   let wake: () => void = () => undefined;

@@ -99,7 +99,6 @@ describe("sessions.json", () => {
     ["renamed and left out", ["rename", "drop"]],
     ["left out and then renamed", ["drop", "look", "rename"]],
     ["renamed and then left out", ["rename", "look", "drop"]],
-    ["renamed alone", ["rename"]],
   ];
 
   it.each(archivings)("loses no record of a session that OpenClaw archives: %s [LAY-05]", async (_name, steps) => {
