@@ -39,21 +39,27 @@ export interface FrameOptions extends Required<LineSpan> {
 }
 
 const pieceBytes = 128 * 1024;
+const pieceGrowth = 4;
+const largestPieceBytes = 2 * 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * The lines from one place of a file to another, in pieces that are read at once: of 128 KiB, or of one line that is longer.
+ * The lines from one place of a file to another, in pieces that are read at once: of 128 KiB, of more where lines are
+ * longer, or of one line that is longer than the largest piece.
  * @throws {ThroughlineError} STORE_IO
  */
 export function* framedLines(options: FrameOptions): Generator<readonly FramedLine[], void, void> {
   const { from, to } = options;
-  const buffer = Buffer.allocUnsafe(Math.min(pieceBytes, Math.max(0, to - from)));
+  let buffer = Buffer.allocUnsafe(Math.min(pieceBytes, Math.max(0, to - from)));
   for (let position = from; position < to;) {
     const bytes = readInto(options, buffer, position);
     const end = bytes.lastIndexOf(lineFeed) + 1;
     if (end > 0) {
       yield linesOf(new LinePiece(bytes.subarray(0, end)), position);
       position += end;
+    } else if (bytes.length === buffer.length && buffer.length < largestPieceBytes && position + bytes.length < to) {
+      // Several such lines fit: otherwise what lies behind each would be read for nothing.
+      buffer = Buffer.allocUnsafe(buffer.length * pieceGrowth);
     } else {
       const line = longLine(options, position);
       if (line === null) return;
