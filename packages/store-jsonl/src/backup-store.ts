@@ -4,7 +4,7 @@ import { quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { afterCommit, appendAll, fileError, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import type { MaintenanceScene } from "./maintenance.ts";
+import type { MaintenanceScene } from "./maintenance-scene.ts";
 
 const chunkBytes = 1024 * 1024;
 

@@ -39,7 +39,7 @@ export interface TailScan {
 }
 
 /** Smaller transcripts are read as a whole: that takes no longer, and leaves no question open. */
-export const minTailBytes: number = 256 * 1024;
+const minTailBytes: number = 256 * 1024;
 
 const firstChunkBytes = 256 * 1024;
 const maxChunkBytes = 8 * 1024 * 1024;
@@ -59,7 +59,7 @@ export function findBase(scan: TailScan, facts: FileFacts, look: TranscriptLook)
 }
 
 /** The newest mark of the file, found from its end; null when there is none within reach. */
-export function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {
+function findMark(scan: TailScan, sessionId: string): TranscriptBase | null {
   const { files, handle, sizeBytes } = scan;
   let bytes: Uint8Array = new Uint8Array(0);
   // The last mark in what was read, where the line it is in begins before that.
@@ -87,7 +87,7 @@ export function findMark(scan: TailScan, sessionId: string): TranscriptBase | nu
 }
 
 /** What the index knows, if the file ends with the record that it knows as the last. */
-export function checkIndexed(scan: TailScan, known: Omit<TranscriptBase, "endBytes">): TranscriptBase | null {
+function checkIndexed(scan: TailScan, known: Omit<TranscriptBase, "endBytes">): TranscriptBase | null {
   const { files, handle, sizeBytes } = scan;
   const bytes = readRange(files, handle, Math.max(0, sizeBytes - firstChunkBytes), sizeBytes);
   if (bytes.at(-1) !== lineFeed) return null;

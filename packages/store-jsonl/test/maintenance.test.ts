@@ -1,5 +1,4 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { setTimeout } from "node:timers/promises";
 import type { Finding } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import fc from "fast-check";
@@ -367,23 +366,6 @@ describe("a damaged transcript", () => {
     writeFileSync(transcriptOf(root), `${'{"a":'.repeat(200_000)}\n`, { flag: "a" });
     await repaired(root);
     expect(await readTexts(root)).toEqual(["one", "two", "three", "four", "custom"]);
-  });
-});
-
-describe("two repairs at once", () => {
-  it("do not take each other's copy", async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root);
-    writeFileSync(transcriptOf(root), "no record\n", { flag: "a" });
-    for (let count = 0; count < 8; count++) await store.append(mainRef, [userDraft("x".repeat(500_000))]);
-    const first = all(store.maintenance!.repair());
-    await setTimeout(5);
-    const found = await Promise.all([first, all(store.maintenance!.repair())]);
-    expect(found.map((findings) => findings.at(-1)?.code)).toEqual(["LINE_MALFORMED", "LINE_MALFORMED"]);
-    const repaired = `${root}/agents/main/throughline/repaired`;
-    expect(filesBelow(repaired)).toEqual(["s1.jsonl", "s1.jsonl.removed", "s1.jsonl.report.json"]);
-    expect(readFileSync(`${repaired}/s1.jsonl`, "utf8").split("\n")).toHaveLength(11);
-    await store.close();
   });
 });
 

@@ -1,0 +1,41 @@
+import type { Finding } from "@throughline/core";
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
+import type { SurveyTarget } from "./transcript-survey.ts";
+import { unreadableFinding } from "./transcript-findings.ts";
+
+export interface MaintenanceScene {
+  readonly context: StoreContext;
+  /** Every agent of every namespace. */
+  agents(): readonly AgentSessions[];
+  /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
+  begin(signal?: AbortSignal): void;
+}
+
+/** One transcript that nobody may read must not hide what there is to say of the others. */
+export async function* pastUnreadable(
+  findings: AsyncGenerator<Finding>,
+  place: { readonly path: string; readonly key: string },
+): AsyncGenerator<Finding> {
+  try {
+    yield* findings;
+  } catch (error) {
+    const finding = unreadableFinding(error, place.path, place.key);
+    if (finding === null) throw error;
+    yield finding;
+  }
+}
+
+/** A transcript as `surveyLines` wants it. */
+export function targetOf(
+  { files, codec, maxLineBytes }: StoreContext,
+  agent: AgentSessions,
+  row: SessionRow,
+  path: string,
+  isFull: boolean,
+  signal: AbortSignal | undefined,
+): SurveyTarget {
+  const owner = { ref: { ...agent.address, key: row.key }, sessionId: row.sessionId };
+  return { files, path, owner, codec, maxLineBytes, isFull, signal };
+}
