@@ -39,8 +39,7 @@ export interface FrameOptions extends Required<LineSpan> {
 }
 
 const pieceBytes = 128 * 1024;
-const pieceGrowth = 4;
-const largestPieceBytes = 2 * 1024 * 1024;
+const largestPieceBytes = 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**
@@ -59,7 +58,7 @@ export function* framedLines(options: FrameOptions): Generator<readonly FramedLi
       position += end;
     } else if (bytes.length === buffer.length && buffer.length < largestPieceBytes && position + bytes.length < to) {
       // Several such lines fit: otherwise what lies behind each would be read for nothing.
-      buffer = Buffer.allocUnsafe(buffer.length * pieceGrowth);
+      buffer = Buffer.allocUnsafe(Math.min(buffer.length * 4, largestPieceBytes));
     } else {
       const line = longLine(options, position);
       if (line === null) return;
