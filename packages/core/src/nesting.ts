@@ -16,6 +16,8 @@ export function isNestedDeeper(value: unknown, levels: number): boolean {
  * what the value does not, or flatten it.
  */
 export function isJsonTooDeep(value: unknown, text: string): boolean {
+  // Each level takes two characters at least.
+  if (text.length <= 2 * maxNesting) return false;
   return isDeeper(value, maxNesting, true) && isNestedDeeper(JSON.parse(text), maxNesting);
 }
 

@@ -166,7 +166,7 @@ function fieldsTextOf(fields: Readonly<Record<string, unknown>>, index: number):
   const text: string | undefined = serializeRecord(fields, index);
   if (text?.startsWith("{") !== true) throw invalid(index, "its JSON is not an object");
   if (typeof fields["toJSON"] === "function") assertOthersOnly(JSON.parse(text) as object, index);
-  if (text.length > 2 * maxNesting && isJsonTooDeep(fields, text)) throw tooDeep(index);
+  if (isJsonTooDeep(fields, text)) throw tooDeep(index);
   return text;
 }
 
