@@ -17,7 +17,7 @@ import { FlushedNames } from "./flushed-names.ts";
 import { PutAside } from "./put-aside.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
-import { removeTranscript } from "./session-copies.ts";
+import { removeTranscripts } from "./session-copies.ts";
 import { SessionIndex } from "./session-index.ts";
 import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
@@ -148,10 +148,11 @@ export class AgentSessions {
     const name = `${row.sessionId} ${isWhole}`;
     const running = this.#preparing.get(name);
     if (running !== undefined) return running;
-    const path = withFileErrors(this.folder.sessions, () => this.folder.session(this.fileNameOf(row)));
-    const { sizeBytes = 0 } = withFileErrors(path, () => this.#context.files.facts(path)) ?? {};
-    if (sizeBytes < minAsideBytes) return null;
-    const begun = this.#readAside(row, path, isWhole).finally(() => this.#preparing.delete(name));
+    const present = withFileErrors(this.folder.sessions, () => this.#presentFile(row));
+    if (present === null || present.facts.sizeBytes < minAsideBytes) return null;
+    const begun = this.#readAside(row, this.folder.session(present.name), isWhole).finally(() =>
+      this.#preparing.delete(name),
+    );
     this.#preparing.set(name, begun);
     return begun;
   }
@@ -223,6 +224,12 @@ export class AgentSessions {
         path: this.folder.session(row.fileName),
       });
     return held;
+  }
+
+  /** As `state`; a long transcript that must be read for it is read with pauses. */
+  async readState(row: SessionRow): Promise<SessionState> {
+    if (!this.#summaries.isKnown(row)) await this.prepare(row);
+    return this.state(row);
   }
 
   /** The session for a caller. Reads the transcript only when it has changed since it was last looked at. */
@@ -298,9 +305,15 @@ export class AgentSessions {
   }
 
   fileNameOf(row: SessionRow): string {
-    const { files } = this.#context;
-    for (const name of this.#namesOf(row)) if (files.facts(this.folder.session(name)) !== null) return name;
-    return row.fileName;
+    return this.#presentFile(row)?.name ?? row.fileName;
+  }
+
+  #presentFile(row: SessionRow): { readonly name: string; readonly facts: FileFacts } | null {
+    for (const name of this.#namesOf(row)) {
+      const facts = this.#context.files.facts(this.folder.session(name));
+      if (facts !== null) return { name, facts };
+    }
+    return null;
   }
 
   /** The names its transcript may go by: OpenClaw puts the transcripts of sessions aside that it resets or deletes. */
@@ -329,8 +342,8 @@ export class AgentSessions {
   }
 
   /** Deletes a transcript, its archived forms and every copy that was made of it. */
-  removeBytes(fileName: string): void {
-    removeTranscript(this.#context.files, this.folder, fileName);
+  removeBytes(fileNames: ReadonlySet<string>): void {
+    removeTranscripts(this.#context.files, this.folder, fileNames);
   }
 
   #fileOf(sessionId: string): TranscriptFile {

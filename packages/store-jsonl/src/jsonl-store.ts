@@ -151,9 +151,7 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       if (agent.exists) await agent.foreign.takeView();
       const row = await agent.locate(ref);
-      if (row === null) return null;
-      await agent.prepare(row);
-      return agent.state(row);
+      return row === null ? null : agent.readState(row);
     });
   }
 

@@ -46,8 +46,7 @@ export class TranscriptSummaries {
 
   /** The session as it is. Reads the transcript only when it changed since it was looked at last, by whomever. */
   look(row: SessionRow): SeenSession {
-    const { files, folder } = this.#options;
-    const seen = seenAs(files.facts(folder.session(row.fileName)), row);
+    const seen = this.#seenNow(row);
     const summary = this.#summaryOf(row, seen);
     const { head, messageCount, updatedAtMs, windowAt } = summary;
     return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs, windowAt }, seen };
@@ -87,13 +86,32 @@ export class TranscriptSummaries {
     this.#folds.delete(sessionId);
   }
 
+  /** Whether `look` reads nothing of the transcript. */
+  isKnown(row: SessionRow): boolean {
+    return this.#knownSummary(row, this.#seenNow(row)) !== null;
+  }
+
+  #seenNow(row: SessionRow): string {
+    const { files, folder } = this.#options;
+    return seenAs(files.facts(folder.session(row.fileName)), row);
+  }
+
   #summaryOf(row: SessionRow, seen: string): TranscriptSummary {
+    const known = this.#knownSummary(row, seen);
+    if (known !== null) return known;
+    const transcript = this.#options.hold(row);
+    return transcript === null ? withoutTranscript(row) : this.#keep(row, seen, summaryOf(transcript));
+  }
+
+  #knownSummary(row: SessionRow, seen: string): TranscriptSummary | null {
+    if (seen === "") return null;
     const kept = this.#kept.get(row.sessionId);
-    if (seen !== "" && kept?.seen === seen && isFor(kept.summary, row)) return kept.summary;
-    const indexed = seen === "" ? null : this.#indexed(row, seen);
-    const transcript = indexed === null ? this.#options.hold(row) : null;
-    if (indexed === null && transcript === null) return withoutTranscript(row);
-    const summary = indexed ?? summaryOf(transcript as Transcript);
+    if (kept?.seen === seen && isFor(kept.summary, row)) return kept.summary;
+    const indexed = this.#indexed(row, seen);
+    return indexed === null ? null : this.#keep(row, seen, indexed);
+  }
+
+  #keep(row: SessionRow, seen: string, summary: TranscriptSummary): TranscriptSummary {
     this.#kept.set(row.sessionId, { seen, summary });
     return summary;
   }

@@ -55,6 +55,19 @@ describe("a transcript of many megabytes that is read as a whole", () => {
     });
   });
 
+  it("is not opened by a load of what the index knows", async () => {
+    await long();
+    {
+      await using other = createJsonlStore({ root, sessionsJson: false });
+      await other.append(mainRef, [userDraft("last")]);
+    }
+    const faults = faultyFiles();
+    await using store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+    expect((await store.load(mainRef))?.head.lastSeq).toBe(count + 1);
+    // The entries log is read, and of the transcript nothing.
+    expect(faults.counts["bytesRead"]).toBeLessThan(4096);
+  });
+
   it("is another file by then, when it was redacted meanwhile", { timeout: 60_000 }, async () => {
     await long();
     await using other = createJsonlStore({ root, sessionsJson: false });
