@@ -23,7 +23,7 @@ export interface WrittenAppend {
   readonly result: AppendResult;
   /** To be announced once it is acknowledged. */
   readonly events: readonly SessionEvent[];
-  readonly flushed: Promise<void> | null;
+  readonly flushed: Promise<unknown> | null;
 }
 
 /** Others wait for the lock meanwhile: so much text is written at once at most, or one append. */
@@ -222,10 +222,10 @@ export class AppendQueue {
   }
 
   /** Resolves when the records and what they hang on are on the disk. */
-  async #flushed({ file, path, row }: HeldSession): Promise<void> {
+  #flushed({ file, path, row }: HeldSession): Promise<unknown> {
     const { log } = this.#agent;
     const records = file.flushed(path);
-    await (log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]));
+    return log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
   }
 
   /** A write that failed. Of several, one may be what does not fit: each is tried by itself, if nothing is left of it. */
