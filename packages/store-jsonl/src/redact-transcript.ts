@@ -39,10 +39,8 @@ export function redactTranscript(
   if (seqs.length > 0) {
     const temporary = agent.folder.temporary(held.row.fileName);
     file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), reason));
-    afterCommit(path, () => {
-      for (const name of [`${held.row.sessionId}.jsonl`, held.row.fileName])
-        removeCopies(context.files, agent.folder, name);
-    });
+    const names = new Set([`${held.row.sessionId}.jsonl`, held.row.fileName]);
+    afterCommit(path, () => removeCopies(context.files, agent.folder, names));
   }
   context.emit({ name: "records-redacted", ref: held.ref, seqs });
   return { seqs };

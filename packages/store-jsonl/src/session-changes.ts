@@ -133,7 +133,7 @@ export function finishPurge(
       .add(row.formerFileName ?? row.fileName)
       .add(activeFileName(row));
   for (const sessionId of removed) agent.forget(sessionId);
-  for (const name of names) agent.removeBytes(name);
+  agent.removeBytes(names);
   flushFolder(context.files, agent.folder.sessions);
   // Those of others that were cut off, and are not finished here, stay purges.
   agent.log.rewrite([...agent.log.removed].filter((name) => !removed.includes(name)));

@@ -3,25 +3,27 @@ import { flushFolder, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /**
- * Deletes a transcript, its archived forms and every copy the store made of it. What was torn off the entries log goes
+ * Deletes transcripts by their names, with their archived forms and every copy the store made of them. What was torn off the entries log goes
  * too, for nobody can tell whose entry it holds. Under the entries lock: the log has no such session any more.
  */
-export function removeTranscript(files: Files, folder: AgentFolder, fileName: string): void {
-  removeNamed(files, folder.sessions, fileName);
+export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
+  for (const fileName of fileNames) removeNamed(files, folder.sessions, fileName);
   removeNamed(files, folder.torn, "entries.log");
-  removeCopies(files, folder, fileName);
+  removeCopies(files, folder, fileNames);
 }
 
 /**
- * Deletes what the store made of a transcript beside it: tails that were torn off, forks that were not finished, repaired
+ * Deletes what the store made of transcripts beside them: tails that were torn off, forks that were not finished, repaired
  * copies with their reports, and what a process left that died while it wrote the file anew. Durably. Under the session's lock, so
  * that nobody uses them. Whoever makes one without it, as a fork or a repair, looks under the lock whether it is still of use.
  */
-export function removeCopies(files: Files, folder: AgentFolder, fileName: string): void {
-  const active = fileName.replace(/(\.jsonl)\..*$/, "$1");
-  for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
-  const base = active.slice(0, -".jsonl".length);
-  for (const name of new Set([fileName, active, base])) files.remove(folder.temporary(name));
+export function removeCopies(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
+  for (const fileName of fileNames) {
+    const active = fileName.replace(/(\.jsonl)\..*$/, "$1");
+    for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
+    const base = active.slice(0, -".jsonl".length);
+    for (const name of new Set([fileName, active, base])) files.remove(folder.temporary(name));
+  }
   // Also of what was removed before and not flushed: a power cut would bring back what had to go.
   for (const place of [folder.torn, folder.repaired, folder.own])
     if (files.facts(place) !== null) flushFolder(files, place);
