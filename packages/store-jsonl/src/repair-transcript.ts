@@ -106,6 +106,8 @@ class Repair {
   #seq = 0;
   /** Of the records written so far. */
   readonly #ids: string[] = [];
+  /** The same, to look one up. */
+  readonly #known: Set<string> = new Set();
   readonly #newParents: Map<string, string | null> = new Map();
 
   constructor(survey: Survey, write: (line: string) => void) {
@@ -164,7 +166,7 @@ class Repair {
     const parentId = this.#parentOf(record);
     const kept = record["firstKeptEntryId"];
     const isDangling =
-      record.type === "compaction" && typeof kept === "string" && kept !== record.id && !this.#ids.includes(kept);
+      record.type === "compaction" && typeof kept === "string" && kept !== record.id && !this.#known.has(kept);
     if (parentId === record.parentId && !isDangling) return record;
     return { ...record, parentId, ...(isDangling ? { firstKeptEntryId: parentId ?? record.id } : {}) };
   }
@@ -189,6 +191,7 @@ class Repair {
   #add(text: string, envelope: StoreEnvelope | null, id: string): void {
     this.#seq++;
     this.#ids.push(id);
+    this.#known.add(id);
     if (envelope === null) return this.#write(text);
     const { source: _source, sourceBase64: _base64, ...rest } = envelope;
     const isUntouched = envelope.enc !== undefined || envelope.crc === crc32(text);

@@ -12,6 +12,7 @@ import {
   createTranscriptReader,
   decodeLine,
   detachEnvelope,
+  type DetachedLine,
   type SplitLine,
   type TranscriptLine,
 } from "@throughline/openclaw-format";
@@ -114,13 +115,14 @@ function survey(
   const { path, owner, codec, isFull } = target;
   const source = decodeLine(bytes);
   const cleaned = cleanText(source);
-  const asItIs = cleaned === source || typeof source !== "string" ? null : ownLineIn(source, codec, owner);
+  const asItIs =
+    cleaned === source || typeof source !== "string" ? null : ownLineOf(detachEnvelope(source), codec, owner);
   // Imported with its carriage return, which the checksum covers: nothing came in from outside.
   const isMadeSo = asItIs !== null && asItIs.envelope.enc === undefined && asItIs.crc === asItIs.actualCrc();
   const clean = isMadeSo && typeof source === "string" ? source : cleaned;
   const detached = detachEnvelope(clean);
   const envelope = detached.envelope as StoreEnvelope | null;
-  const own = isMadeSo ? asItIs : typeof source === "string" ? ownLineIn(clean, codec, owner) : null;
+  const own = isMadeSo ? asItIs : typeof source === "string" ? ownLineOf(detached, codec, owner) : null;
   const place = { line, byteOffset, isTerminated };
   const read =
     own !== null && clean === source
@@ -136,8 +138,7 @@ function survey(
   return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
 }
 
-function ownLineIn(source: string, codec: LineCodec, owner: LineOwner): StoredLine | null {
-  const { text, envelope } = detachEnvelope(source);
+function ownLineOf({ text, envelope }: DetachedLine, codec: LineCodec, owner: LineOwner): StoredLine | null {
   return envelope === null || envelope.seq === 0
     ? null
     : decodeStoredLine({ text, envelope, isAscii: false }, codec, owner);
