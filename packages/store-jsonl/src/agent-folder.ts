@@ -1,6 +1,6 @@
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { flushFolder, flushFolders, withFileErrors } from "./file-work.ts";
+import { flushFolder, flushFolders, folderOf, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { lockNameOf } from "./session-lock.ts";
 
@@ -112,7 +112,7 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
       if (facts !== null && each !== root && !facts.isPrivate) makePrivate(files, each);
       if (facts !== null) return;
       makeWithParents(files, each);
-      flushFolder(files, parentOf(each));
+      flushFolder(files, folderOf(each));
     });
   }
 }
@@ -123,12 +123,12 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
  * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_IO
  */
 export function remakeOwnFolder(files: Files, locks: string): void {
-  const own = locks.slice(0, locks.lastIndexOf("/"));
+  const own = folderOf(locks);
   for (const each of [own, locks, `${own}/torn`]) {
     withFileErrors(each, () => {
       files.makeFolder(each);
       assertFolder(each, files.facts(each)?.kind ?? "missing");
-      flushFolder(files, parentOf(each));
+      flushFolder(files, folderOf(each));
     });
   }
 }
@@ -136,7 +136,7 @@ export function remakeOwnFolder(files: Files, locks: string): void {
 /** The name of a folder that is there: who made it may be a program that flushes nothing, or one that was killed before. */
 function flushMade(files: Files, path: string): void {
   try {
-    files.flushFolder(parentOf(path));
+    files.flushFolder(folderOf(path));
   } catch (error) {
     // A folder above the root that nobody may look into is not ours to answer for.
     const { code } = error as NodeJS.ErrnoException;
@@ -159,13 +159,9 @@ function makeWithParents(files: Files, path: string): void {
   const parent = path.slice(0, path.lastIndexOf("/"));
   if (parent !== "" && files.facts(parent) === null) {
     makeWithParents(files, parent);
-    flushFolder(files, parentOf(parent));
+    flushFolder(files, folderOf(parent));
   }
   files.makeFolder(path);
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
 function wayTo({ namespace, agentId }: AgentAddress): readonly string[] {

@@ -2,7 +2,16 @@ import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { afterCommit, appendAll, fileError, flushFolder, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import {
+  afterCommit,
+  appendAll,
+  fileError,
+  flushFolder,
+  folderOf,
+  openIfThere,
+  readRange,
+  withFileErrors,
+} from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { MaintenanceScene } from "./maintenance-scene.ts";
 
@@ -122,8 +131,4 @@ function makeFolders(files: Files, path: string): void {
     files.makeFolder(path);
     flushFolder(files, parent);
   });
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/")) || "/";
 }

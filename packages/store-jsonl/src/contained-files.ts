@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { isMissing } from "./file-work.ts";
+import { folderOf, isMissing } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /** A file below the root that is open. */
@@ -150,10 +150,6 @@ class ContainedFiles {
   #isBelow(path: string): boolean {
     return path.startsWith(this.#root === "/" ? "/" : `${this.#root}/`);
   }
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
 function unsafe(path: string, what: string): ThroughlineError {

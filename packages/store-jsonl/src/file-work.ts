@@ -1,4 +1,5 @@
 import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { quote, refused } from "@throughline/core/store";
 import type { FileFacts, Files } from "./files.ts";
 
@@ -11,11 +12,27 @@ const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ["ELOOP", "PATH_UNSAFE"],
 ]);
 
+/** What may not even be read is more than read-only. */
+const codesOfReading: ReadonlyMap<string, ErrorCode> = new Map([
+  ...codes,
+  ["EACCES", "STORE_IO"],
+  ["EPERM", "STORE_IO"],
+]);
+
 /** An operating system error as one of ours; errors that are ours already pass. */
 export function fileError(cause: unknown, path: string, outcome: WriteOutcome = "not-applied"): ThroughlineError {
+  return ourError(cause, path, outcome, codes);
+}
+
+function ourError(
+  cause: unknown,
+  path: string,
+  outcome: WriteOutcome,
+  codesOf: ReadonlyMap<string, ErrorCode>,
+): ThroughlineError {
   if (ThroughlineError.isInstance(cause)) return cause;
   const { code: errno = "unknown", message = String(cause) } = cause as NodeJS.ErrnoException;
-  const code = codes.get(errno) ?? "STORE_IO";
+  const code = codesOf.get(errno) ?? "STORE_IO";
   return new ThroughlineError(code, `${quote(path)}: ${message}.`, { cause, outcome, details: { path, errno } });
 }
 
@@ -29,6 +46,19 @@ export function afterCommit<T>(path: string, work: () => T): T {
     const { code, message, details } = ours;
     throw new ThroughlineError(code, message, { outcome: "unknown", cause: error, details });
   }
+}
+
+/** File times move in ticks of up to so many milliseconds. */
+export const timeGrainMs = 50;
+
+/** How long ago a file was changed, by the system's clock. */
+export function ageMsOf({ modifiedNs }: Pick<FileFacts, "modifiedNs">): number {
+  return systemClock.nowMs() - Number(modifiedNs / 1_000_000n);
+}
+
+/** The folder a path is in. */
+export function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
 /** Folders whose last flush failed: a name in them may be lost with everything that is written to it afterwards. */
@@ -99,16 +129,8 @@ export function factsOfOpened(files: Files, handle: number): FileFacts {
   }
 }
 
-/** What may not even be read is more than read-only. */
 function readError(error: unknown, path: string): ThroughlineError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code !== "EACCES" && code !== "EPERM") return fileError(error, path);
-  const details = { path, errno: code };
-  return new ThroughlineError("STORE_IO", `${quote(path)}: ${message}.`, {
-    cause: error,
-    outcome: "not-applied",
-    details,
-  });
+  return ourError(error, path, "not-applied", codesOfReading);
 }
 
 /** @throws {ThroughlineError} STORE_IO for what may not be read */
@@ -190,7 +212,7 @@ export function cutTail(
   wanted: string,
 ): string {
   // Whoever needs room may have removed what was set aside, with the folder.
-  files.makeFolder(wanted.slice(0, wanted.lastIndexOf("/")));
+  files.makeFolder(folderOf(wanted));
   // A copy of the same bytes may be there: the computer stopped after it was made.
   let keptAt = wanted;
   for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;
@@ -208,7 +230,7 @@ export function cutTail(
   } finally {
     files.close(copy);
   }
-  flushFolder(files, keptAt.slice(0, keptAt.lastIndexOf("/")));
+  flushFolder(files, folderOf(keptAt));
   if (files.factsOf(handle).sizeBytes !== span.to) {
     files.remove(keptAt);
     throw refused("STORE_LOCKED", `Another program is writing the end that ${quote(keptAt)} was to hold.`, { keptAt });
@@ -262,5 +284,5 @@ export function replaceFile(
     files.close(handle);
     files.rename(temporary, path);
   });
-  afterCommit(path, () => flushFolder(files, path.slice(0, path.lastIndexOf("/"))));
+  afterCommit(path, () => flushFolder(files, folderOf(path)));
 }

@@ -1,9 +1,6 @@
-import { systemClock } from "@throughline/core/node";
-import { flushFolder } from "./file-work.ts";
+import { ageMsOf, flushFolder, timeGrainMs } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
-/** File times move in ticks of up to so many milliseconds. */
-const timeGrainMs = 50;
 const maxKnown = 1024;
 
 /**
@@ -30,8 +27,7 @@ export class FlushedNames {
     const seenAs = facts === null ? null : `${facts.identity}:${facts.modifiedNs}`;
     if (seenAs !== null && seenAs === this.#flushedAs) return;
     flushFolder(this.#files, this.#folder);
-    const ageMs = systemClock.nowMs() - Number((facts?.modifiedNs ?? 0n) / 1_000_000n);
-    this.#flushedAs = ageMs > timeGrainMs ? seenAs : null;
+    this.#flushedAs = facts !== null && ageMsOf(facts) > timeGrainMs ? seenAs : null;
   }
 
   /** Puts the names on the disk after this process has given a file the path. */

@@ -1,16 +1,14 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
-import { monotonicMs, systemClock } from "@throughline/core/node";
+import { monotonicMs } from "@throughline/core/node";
 import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
-import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
 import { archivedFrom } from "./recover-entries.ts";
 import { finishPurge } from "./session-changes.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** File times move in ticks of up to so many milliseconds. */
-const timeGrainMs = 50;
 /** A purge takes less; who is about it for longer is stopped, or has its own disk to wait for. */
 const finishWaitMs = 100;
 
@@ -148,8 +146,7 @@ export class ForeignChanges {
   #folderSeen(): string | null {
     const facts = this.#context.files.facts(this.#agent.folder.sessions);
     if (facts === null) return this.#stamp("");
-    const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
-    return ageMs > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
+    return ageMsOf(facts) > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
   }
 
   #changesOfView(): RowChange | null {

@@ -114,7 +114,7 @@ class LineOfPiece implements FramedLine {
 function longLine(options: FrameOptions, from: number): FramedLine | null {
   const { to, maxLineBytes } = options;
   const splitter = createLineSplitter({ byteOffset: from, maxLineBytes });
-  const buffer = Buffer.allocUnsafe(Math.min(to - from, longPieceBytes));
+  const buffer = Buffer.allocUnsafe(Math.min(to - from, largestPieceBytes));
   for (let position = from; position < to;) {
     const bytes = readInto(options, buffer, position);
     if (bytes.length === 0) break;
@@ -125,8 +125,6 @@ function longLine(options: FrameOptions, from: number): FramedLine | null {
   const last = splitter.end();
   return last === null ? null : framed(options, last);
 }
-
-const longPieceBytes = 1024 * 1024;
 
 function framed({ files, handle, path }: FrameOptions, split: SplitLine): FramedLine {
   const read: ReadBytes = (from, to) => withFileErrors(path, () => readRange(files, handle, from, to));

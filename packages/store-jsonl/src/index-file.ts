@@ -1,4 +1,5 @@
 import type * as nodeSqlite from "node:sqlite";
+import { folderOf } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
@@ -56,7 +57,7 @@ export function openIndexFile(
   let database: nodeSqlite.DatabaseSync | null = null;
   try {
     // A link on the way there is refused here: SQLite would follow it.
-    files.realPath(path.slice(0, path.lastIndexOf("/")));
+    files.realPath(folderOf(path));
     if (files.facts(path) === null) {
       if (!create) return "missing";
       // SQLite would make it readable for others. Its handle is closed before anybody can hold a lock on it.

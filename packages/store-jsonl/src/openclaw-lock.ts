@@ -1,6 +1,6 @@
 import { pid } from "node:process";
 import { systemClock } from "@throughline/core/node";
-import { fileError, isMissing, readWhole } from "./file-work.ts";
+import { ageMsOf, fileError, isMissing, readWhole } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 import { parseObject } from "./stored-line.ts";
@@ -85,7 +85,7 @@ function isLeftOver(files: Files, path: string): boolean {
   if (owner?.isOurs === true) return true;
   const facts = files.facts(path);
   if (facts === null) return false;
-  const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
+  const ageMs = ageMsOf(facts);
   if (owner === null) return ageMs > emptyGraceMs;
   const startTime = startTimeOf(files, owner.pid);
   const isItself =

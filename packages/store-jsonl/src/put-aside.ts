@@ -1,5 +1,4 @@
-import { systemClock } from "@throughline/core/node";
-import { withFileErrors } from "./file-work.ts";
+import { ageMsOf, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { archivedFrom } from "./recover-entries.ts";
 
@@ -25,7 +24,7 @@ export class PutAside {
     if (facts?.kind !== "folder") return [];
     const seen = `${facts.identity}:${facts.modifiedNs}`;
     if (seen !== this.#seen) {
-      const isSettled = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n) > settledMs;
+      const isSettled = ageMsOf(facts) > settledMs;
       const names = withFileErrors(this.#folder, () => this.#files.names(this.#folder));
       this.#names = Map.groupBy(names.filter((name) => archivedFrom(name) !== null).toSorted(byTime), (name) =>
         String(archivedFrom(name)),

@@ -29,13 +29,12 @@ export function readForward<Payload extends ReadPayload>(
   // Those whose places are known were decoded a moment ago.
   const leftHere = Math.min(bounds.left, bounds.beforeSeq - seq, transcript.firstSeq - seq);
   const mostRecords = Math.min(bounds.pageRecords, leftHere);
-  const isWanted = (count: number): boolean => count < mostRecords && pageBytes < bounds.pageBytes;
   const records: RecordFor<Payload>[] = [];
   let byteOffset = from;
   let pageBytes = 0;
   for (const lines of file.lines(path, { from, to: transcript.endBytes })) {
     for (const line of lines) {
-      if (!isWanted(records.length)) break;
+      if (records.length >= mostRecords || pageBytes >= bounds.pageBytes) break;
       const read = line.own();
       if (line.byteOffset === 0 && read?.envelope.seq === 0) continue;
       if (read?.envelope.seq !== seq + records.length) return null;

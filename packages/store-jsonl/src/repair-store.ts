@@ -1,7 +1,7 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import { appendAll, flushFolder, openIfThere, readRange, readWhole, withFileErrors } from "./file-work.ts";
+import { appendAll, flushFolder, folderOf, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { removeAbandoned } from "./session-copies.ts";
@@ -19,12 +19,20 @@ export async function* repairStore(
   scene.begin(signal);
   for (const agent of scene.agents()) {
     agent.log.refresh();
-    for (const row of agent.log.all().values().toArray()) {
+    const rows = agent.log.all().values().toArray();
+    if (rows.length > 0) prepareFolder(scene, agent);
+    for (const row of rows) {
       scene.begin(signal);
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* pastUnreadable(repairSession(scene, agent, row, signal), { path, key: row.key });
     }
   }
+}
+
+/** The folder for repaired copies, without those in the making that were given up. */
+function prepareFolder({ context: { files, clock } }: MaintenanceScene, agent: AgentSessions): void {
+  agent.prepareWriting();
+  removeAbandoned(files, agent.folder.repaired, clock.nowMs());
 }
 
 /** Writes the repaired copy, what was removed and a report; nothing when there is nothing to repair. */
@@ -77,10 +85,7 @@ async function repairFile(
   const { repaired: folder, sessions } = agent.folder;
   const fileName = path.slice(sessions.length + 1);
   const copy = `${folder}/${fileName}`;
-  agent.prepareWriting();
-  withFileErrors(folder, () => files.makeFolder(folder));
   const target = targetOf(context, agent, row, path, false, signal);
-  removeAbandoned(files, folder, clock.nowMs());
   // Another process may repair the same.
   const temporary = `${copy}.tmp-${clock.nowMs()}-${random.uint32().toString(36)}`;
   const handle = withFileErrors(temporary, () => files.open(temporary, "create"));
@@ -124,7 +129,7 @@ function keepRepaired(
   const report = { path, copy, removed, atMs: clock.nowMs(), changes: withPlaces(changes), findings };
   writeWhole(context, `${copy}.report.json`, [Buffer.from(`${JSON.stringify(report, null, 2)}\n`)]);
   files.rename(temporary, copy);
-  flushFolder(files, copy.slice(0, copy.lastIndexOf("/")));
+  flushFolder(files, folderOf(copy));
 }
 
 /**
@@ -133,12 +138,27 @@ function keepRepaired(
  */
 function keepEarlier(files: Files, copy: string, next: string): void {
   const removed = `${copy}.removed`;
-  const earlier = readWhole(files, removed);
-  if (earlier === null || Buffer.compare(earlier, readWhole(files, next) ?? new Uint8Array()) === 0) return;
+  if (files.facts(removed) === null || isSameText(files, removed, next)) return;
   let count = 1;
   while (files.facts(`${removed}.${count}`) !== null) count++;
   for (const name of [removed, `${copy}.report.json`])
     if (files.facts(name) !== null) files.rename(name, `${name}.${count}`);
+}
+
+/** Read a part at a time: what was removed may be a line of any length. */
+function isSameText(files: Files, one: string, other: string): boolean {
+  const handles = [one, other].map((path) => openIfThere(files, path)).filter((handle) => handle !== null);
+  const [first, second] = handles;
+  try {
+    for (let from = 0; first !== undefined && second !== undefined; from += copyBytes) {
+      const part = readRange(files, first, from, from + copyBytes);
+      if (Buffer.compare(part, readRange(files, second, from, from + copyBytes)) !== 0) return false;
+      if (part.length < copyBytes) return true;
+    }
+    return false;
+  } finally {
+    for (const handle of handles) files.close(handle);
+  }
 }
 
 /** Each change with where its bytes lie among those that were removed. */

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { ThroughlineError, type RandomSource } from "@throughline/core";
 import { monotonicMs, systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
-import { isMissing, withFileErrors } from "./file-work.ts";
+import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";
 import { openclawLocks, ownerOf } from "./openclaw-lock.ts";
@@ -119,10 +119,6 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
       mine.clear();
     },
   };
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/"));
 }
 
 /** Work on a lock. When its folder is gone, and one of ours, that is made again first. */

@@ -371,9 +371,9 @@ export class TranscriptFile {
   }
 
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
-    const { codec, nowMs, warm, maxLineBytes } = this.#options;
+    const { files, codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
-    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: facts.sizeBytes };
+    const scan = { files, handle: open.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
     const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
     const transcript = new Transcript(options, savedHead, base);

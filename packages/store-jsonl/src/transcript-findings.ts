@@ -1,5 +1,5 @@
 import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
+import { ageMsOf } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import type { LineOwner } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
@@ -21,8 +21,7 @@ export function unreadableFinding(error: unknown, path: string, key: string | nu
  */
 export function growingBytes(transcript: Transcript, facts: FileFacts | null): number | null {
   if (transcript.tail?.code !== "TAIL_TORN" || facts === null) return null;
-  const ageMs = systemClock.nowMs() - Number(facts.modifiedNs / 1_000_000n);
-  return Math.abs(ageMs) < writingMs ? facts.sizeBytes : null;
+  return Math.abs(ageMsOf(facts)) < writingMs ? facts.sizeBytes : null;
 }
 
 /** What there is to say of the transcripts of an agent, each thing once, however often its file is opened and read. */
@@ -37,13 +36,13 @@ export class TranscriptFindings {
   }
 
   /** What a scan of the file with this identity has found. */
-  report(identity: string, transcript: Transcript, { sizeBytes, modifiedNs }: FileFacts): void {
+  report(identity: string, transcript: Transcript, facts: FileFacts): void {
     const { owner, path } = transcript.options;
     for (const finding of transcript.findings.splice(0)) this.say(identity, owner, finding);
     // Its writer may be in the middle of it; should it have died there, the next write or look says so.
-    if (transcript.tail === null || systemClock.nowMs() - Number(modifiedNs / 1_000_000n) < writingMs) return;
+    if (transcript.tail === null || ageMsOf(facts) < writingMs) return;
     const { code, byteOffset } = transcript.tail;
-    const message = `${sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
+    const message = `${facts.sizeBytes - byteOffset} bytes at the end were never acknowledged.`;
     this.say(identity, owner, createFinding(code, message, { path, key: owner.ref.key, byteOffset }));
   }
 
