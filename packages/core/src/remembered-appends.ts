@@ -29,10 +29,7 @@ export class RememberedAppends {
         throw refused("IDEMPOTENCY_MISMATCH", "Other drafts were appended with this key", key);
       return { ...(JSON.parse(earlier.result) as AppendResult), replayed: true };
     }
-    // Only a key that begins with the time it was made can be told from a new one once it is forgotten.
-    const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
-    if (madeAtMs <= this.#horizonMs)
-      throw refused("IDEMPOTENCY_EXPIRED", "The key is older than what is remembered", key);
+    assertNotForgotten(key, () => this.#horizonMs);
     return null;
   }
 
@@ -45,6 +42,17 @@ export class RememberedAppends {
       this.#horizonMs = Math.max(this.#horizonMs, atMs);
     }
   }
+}
+
+/**
+ * For a key that is not remembered. Only one that begins with the time it was made can be told from a new one once it is
+ * forgotten. `horizonMs`: the time of the newest append that was; asked only where it matters.
+ * @throws {ThroughlineError} IDEMPOTENCY_EXPIRED
+ */
+export function assertNotForgotten(key: string, horizonMs: () => number): void {
+  const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
+  if (madeAtMs < Infinity && madeAtMs <= horizonMs())
+    throw refused("IDEMPOTENCY_EXPIRED", "The key is older than what is remembered", key);
 }
 
 function refused(

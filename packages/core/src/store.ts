@@ -15,4 +15,4 @@ export { listPage, planList } from "./list-page.ts";
 export type { ListedSession, ListPlan, ListPosition } from "./list-page.ts";
 export { createPayloadCoder } from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";
-export { defaultIdempotency, RememberedAppends } from "./remembered-appends.ts";
+export { assertNotForgotten, defaultIdempotency, RememberedAppends } from "./remembered-appends.ts";

@@ -1,5 +1,5 @@
 import type { AppendedRecord, AppendResult, SessionHead } from "@throughline/core";
-import { defaultIdempotency, quote, refused, RememberedAppends } from "@throughline/core/store";
+import { assertNotForgotten, defaultIdempotency, quote, refused, RememberedAppends } from "@throughline/core/store";
 import type { KeyedAppendRow, RecordHeadRow, SessionRow, Statements } from "./statements.ts";
 
 /** An idempotency key with the hash of the drafts it came with, in hex. */
@@ -33,13 +33,7 @@ export function earlierResult(
   const found = statements.findKeyed.get(row.session, key);
   const isForgotten = found !== undefined && isDue(row, found, nowMs);
   if (found === undefined || isForgotten) {
-    // Only a key that begins with the time it was made can be told from a new one once it is forgotten.
-    const madeAtMs = /^\d{13}_/.test(key) ? Number(key.slice(0, 13)) : Infinity;
-    if (madeAtMs <= Math.max(row.keyed_horizon_ms, isForgotten ? found.at_ms : -1)) {
-      throw refused("IDEMPOTENCY_EXPIRED", `The key is older than what is remembered: ${quote(key)}.`, {
-        idempotencyKey: key,
-      });
-    }
+    assertNotForgotten(key, () => Math.max(row.keyed_horizon_ms, isForgotten ? found.at_ms : -1));
     return null;
   }
   if (Buffer.from(found.digest).toString("hex") !== digest) {
