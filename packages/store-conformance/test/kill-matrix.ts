@@ -11,6 +11,7 @@ export interface KillRow {
 /** Thousands of appends each, or waiting: these run only against the stores meant for them. */
 const costlyCases: ReadonlySet<string> = new Set([
   "idempotency/remembered",
+  "idempotency/without-records",
   "idempotency/expired",
   "model/random-histories",
 ]);

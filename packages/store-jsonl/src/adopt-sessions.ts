@@ -54,7 +54,11 @@ export function adoptSessions(scene: AdoptionScene): Adoption {
   });
   const rows = [...left, ...found.map((session) => taken(scene, session))];
   if (left.length > 0) scene.onFinding(recoveredFinding(folder, left.length));
-  return { change: rows.length === 0 ? null : { op: "adopt", rows }, hasStrays };
+  const keyed = left.map(({ sessionId }) => ({ sessionId, appends: index.keyed((keys) => keys.of(sessionId)) ?? [] }));
+  return {
+    change: rows.length === 0 ? null : { op: "adopt", rows, keyed: keyed.filter(({ appends }) => appends.length > 0) },
+    hasStrays,
+  };
 }
 
 /** Of which changes in its transcript the row knows already: those that follow are taken from there. */

@@ -2,10 +2,8 @@ import type { SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
-import type { KeptHead, SessionRow } from "./session-row.ts";
-
-/** So many keys of appends without records are remembered. */
-const maxKeyed = 256;
+import type { KeptHead } from "./keyed-appends.ts";
+import type { SessionRow } from "./session-row.ts";
 
 /**
  * An append without records: there is no line for it to travel in, so it is a line of the entries log. Under the locks
@@ -16,19 +14,24 @@ export function writeEntry(
   { row, transcript }: HeldSession,
   { options, keyed }: AppendRequest,
   { frame, entry }: AppendPlan,
+  nowMs: number,
 ): void {
   const { head, revision, updatedAtMs } = frame;
   const movesHead = options.turn !== undefined || options.rewindTo !== undefined || options.windowFromSeq !== undefined;
   if (entry === null && !movesHead && keyed === null) return;
-  const key = keyed === null ? [] : [[keyed.key, keyed.digest, revision, keptHead(head)] as const];
   const next: SessionRow = {
     ...row,
     revision,
     ...(entry === null ? {} : { entry, updatedAtMs }),
     ...(movesHead ? { savedHead: head } : {}),
-    ...(keyed === null ? {} : { keyed: [...(row.keyed ?? []), ...key].slice(-maxKeyed) }),
   };
-  agent.log.write({ op: "save", rows: [next] });
+  const { sessionId } = row;
+  const append = keyed === null ? null : ([keyed.key, keyed.digest, revision, keptHead(head), nowMs] as const);
+  agent.log.write({
+    op: "save",
+    rows: [next],
+    ...(append === null ? {} : { keyed: [{ sessionId, appends: [append] }] }),
+  });
   if (movesHead) transcript.acceptSavedHead(head);
 }
 

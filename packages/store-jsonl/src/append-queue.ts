@@ -147,8 +147,9 @@ export class AppendQueue {
     if (waiting === undefined) return;
     const { request, resolve, reject } = waiting;
     try {
-      const plan = planHeld(held, request, this.#context.clock.nowMs());
-      if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan);
+      const nowMs = this.#context.clock.nowMs();
+      const plan = planHeld(held, this.#agent.log, request, nowMs);
+      if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan, nowMs);
       this.#agent.remember(held);
       const flushed = request.durability === "disk" ? this.#agent.log.flushed() : null;
       resolve({ held, result: plan.result, events: plan.events, flushed });
@@ -166,7 +167,7 @@ export class AppendQueue {
       const { request, reject } = next;
       try {
         const nowMs = this.#context.clock.nowMs();
-        const plan = planHeld(held, request, nowMs);
+        const plan = planHeld(held, this.#agent.log, request, nowMs);
         const staged = plan.result.replayed
           ? null
           : stageAppend(this.#context, held, { request, plan, nowMs }, temporary);

@@ -1,8 +1,10 @@
 import type { AppendResult, SessionHead, SessionRef, ThroughlineError } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
+import { assertNotForgotten, quote, refused } from "@throughline/core/store";
 import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
+import type { EntriesLog } from "./entries-log.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { encodeEntry, patchMembers, type KeptHead, type SessionRow } from "./session-row.ts";
+import type { KeptHead } from "./keyed-appends.ts";
+import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import {
   encodeStoredLine,
@@ -29,15 +31,18 @@ export interface HeldSession {
   readonly transcript: Transcript;
 }
 
+/** Where the keys of appends without records are. */
+type KeyLog = Pick<EntriesLog, "keyedAppend" | "forgottenUntilMs">;
+
 /** Decides an append by the session as it is. Under its lock. @throws {ThroughlineError} as `planAppend` */
-export function planHeld(held: HeldSession, request: AppendRequest, nowMs: number): AppendPlan {
+export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest, nowMs: number): AppendPlan {
   const { row, ref, transcript } = held;
   const { sessionId, revision, createdAtMs, updatedAtMs } = row;
   const target = {
     frame: { ref, sessionId, revision, head: transcript.head, createdAtMs, updatedAtMs },
     entry: () => row.entry,
     holdsId: (id: string) => transcript.seqById.has(id),
-    findKeyed: (key: string, digest: string) => earlierAppend(held, key, digest),
+    findKeyed: (key: string, digest: string) => earlierAppend(held, log, key, digest),
   };
   return planAppend(request, target, nowMs);
 }
@@ -141,9 +146,18 @@ export function ownHead(head: SessionHead): SessionHead {
 }
 
 /** The result of an earlier append with this key, or null. @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED */
-function earlierAppend({ row, transcript }: HeldSession, key: string, digest: string): AppendResult | null {
-  const keyed = row.keyed?.find(([one]) => one === key);
-  if (keyed === undefined) return transcript.remembered.find(key, digest);
+function earlierAppend(
+  { row, transcript }: HeldSession,
+  log: KeyLog,
+  key: string,
+  digest: string,
+): AppendResult | null {
+  const keyed = log.keyedAppend(row.sessionId, key);
+  if (keyed === null) {
+    const earlier = transcript.remembered.find(key, digest);
+    if (earlier === null) assertNotForgotten(key, () => log.forgottenUntilMs(row.sessionId));
+    return earlier;
+  }
   if (keyed[1] !== digest)
     throw refused("IDEMPOTENCY_MISMATCH", `Other drafts were appended with this key: ${quote(key)}.`, {
       idempotencyKey: key,

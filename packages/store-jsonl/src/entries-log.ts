@@ -2,6 +2,8 @@ import type { ThroughlineError } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import { appendAll, fileError, readRange, withFileErrors } from "./file-work.ts";
 import { closeAfterFlush, flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
+import { IndexedLog } from "./indexed-log.ts";
+import type { KeyedAppend } from "./keyed-appends.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
 import { lengthOf, openLog, replaceLog, setTailAside, writableLog, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
@@ -28,11 +30,8 @@ export class EntriesLog {
   readonly #options: EntriesLogOptions;
   /** All sessions, or those that were asked for or changed behind what the index knows. */
   #image: RowImage = new RowImage();
-  /** Sessions that changed since the index was last brought up to date by this log or read by it. */
-  readonly #unindexed: Set<string> = new Set();
   readonly #unflushed: UnflushedRows = new UnflushedRows();
-  /** What the index knew then, and which index; null: nothing. */
-  #indexed: { readonly endBytes: number; readonly generation: number } | null = null;
+  readonly #indexed: IndexedLog;
   #isWhole = true;
   /** Rows are known here that nobody can write to the log. */
   #isAhead = false;
@@ -48,16 +47,17 @@ export class EntriesLog {
 
   constructor(options: EntriesLogOptions) {
     this.#options = options;
+    this.#indexed = new IndexedLog(options.index);
   }
 
   /** Reads what others have written since. Cheap when they have not. */
   refresh(): void {
-    const { files, folder, index } = this.#options;
+    const { files, folder } = this.#options;
     const path = folder.entriesLog;
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts === null) return this.#isAhead && this.#open === null ? undefined : this.#reset();
     const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#endBytes;
-    if (isOther || (!this.#isWhole && this.#indexed?.generation !== index.generation)) {
+    if (isOther || (!this.#isWhole && !this.#indexed.isSame)) {
       this.#reset();
       this.#open = openLog(files, folder, this.#sizeOf);
       if (this.#open !== null) this.#beginAtIndex(this.#open);
@@ -83,7 +83,7 @@ export class EntriesLog {
   row(sessionId: string): SessionRow | null {
     const known = this.#image.rows.get(sessionId);
     if (known !== undefined || this.#isWhole || this.removed.has(sessionId)) return known ?? null;
-    const found = this.#fromIndex((index) => index.row(sessionId));
+    const found = this.#indexed.ask((index) => index.row(sessionId));
     if (found === undefined) return this.#readWhole().get(sessionId) ?? null;
     if (found !== null) this.#image.take(found);
     return found;
@@ -93,26 +93,37 @@ export class EntriesLog {
   idOf(key: string): string | null {
     const known = this.#image.idByKey.get(key);
     if (known !== undefined || this.#isWhole) return known ?? null;
-    const found = this.#fromIndex((index) => index.idOf(key));
+    const found = this.#indexed.ask((index) => index.idOf(key));
     if (found === undefined) this.#readWhole();
     // A session that was read here says itself which key it has.
     else return found === null || this.#image.rows.has(found) || this.removed.has(found) ? null : found;
     return this.#image.idByKey.get(key) ?? null;
   }
 
+  /** The append without records that had a key; null when none is remembered. */
+  keyedAppend(sessionId: string, key: string): KeyedAppend | null {
+    const known = this.#image.keyed.find(sessionId, key);
+    if (known !== null || this.removed.has(sessionId)) return known;
+    const indexed = this.#askOrRead((index) => index.keyed((keys) => keys.find(sessionId, key)));
+    return indexed ?? this.#image.keyed.find(sessionId, key);
+  }
+
+  /** Keys made up to this time may have been forgotten. */
+  forgottenUntilMs(sessionId: string): number {
+    const indexedMs = this.#askOrRead((index) => index.keyed((keys) => keys.horizonMs(sessionId))) ?? -1;
+    return Math.max(indexedMs, this.#image.keyed.horizonMs(sessionId));
+  }
+
   /** A session whose id is this one but for capitals. */
   twinOf(sessionId: string): string | null {
-    const found = this.#isWhole ? null : this.#fromIndex((index) => index.twinOf(sessionId));
-    if (found === undefined) this.#readWhole();
-    if (found !== null && found !== undefined && !this.removed.has(found)) return found;
-    return this.#image.twinOf(sessionId);
+    const found = this.#askOrRead((index) => index.twinOf(sessionId));
+    return found !== null && !this.removed.has(found) ? found : this.#image.twinOf(sessionId);
   }
 
   /** Every name a transcript of a known session may have. */
   fileNames(): ReadonlySet<string> {
-    const indexed = this.#isWhole ? [] : this.#fromIndex((index) => index.fileNames());
-    if (indexed === undefined) this.#readWhole();
-    return new Set([...(indexed ?? []), ...this.#image.fileNames()]);
+    const indexed = this.#askOrRead((index) => index.fileNames()) ?? [];
+    return new Set([...indexed, ...this.#image.fileNames()]);
   }
 
   /** All sessions there are. Reads the whole log unless it was read before. */
@@ -122,10 +133,10 @@ export class EntriesLog {
 
   /** Sessions that were forked from others. */
   forks(): readonly SessionRow[] {
-    const indexed = this.#isWhole ? [] : this.#fromIndex((index) => index.forks());
-    const known = indexed === undefined ? this.#readWhole() : this.#image.rows;
+    const indexed = this.#askOrRead((index) => index.forks()) ?? [];
+    const known = this.#image.rows;
     // What was read here is newer than what the index says.
-    const left = (indexed ?? []).filter(({ sessionId: id }) => !known.has(id) && !this.removed.has(id));
+    const left = indexed.filter(({ sessionId: id }) => !known.has(id) && !this.removed.has(id));
     return [...left, ...known.values()].filter(({ origins = [] }) => origins.length > 0);
   }
 
@@ -142,8 +153,8 @@ export class EntriesLog {
 
   /** How many sessions are active, more or less. */
   activeCount(): number {
-    const indexed = this.#isWhole ? undefined : this.#fromIndex((index) => index.activeCount());
-    return indexed ?? [...this.all().values()].filter(({ isArchived }) => !isArchived).length;
+    const indexed = this.#askOrRead((index) => index.activeCount());
+    return indexed ?? [...this.#image.rows.values()].filter(({ isArchived }) => !isArchived).length;
   }
 
   /** Which file the log is; empty when there is none. */
@@ -158,13 +169,11 @@ export class EntriesLog {
 
   /** True when the index can answer for every session but the `unindexed` ones. */
   get isIndexed(): boolean {
-    if (this.#indexed === null || this.#isAhead || this.#open === null) return false;
-    const known = this.#fromIndex((index) => index.log());
-    return known?.identity === this.#open.identity && known.endBytes >= this.#indexed.endBytes;
+    return !this.#isAhead && this.#open !== null && this.#indexed.isOf(this.#open.identity);
   }
 
   get unindexed(): ReadonlySet<string> {
-    return this.#unindexed;
+    return this.#indexed.changed;
   }
 
   /**
@@ -175,16 +184,13 @@ export class EntriesLog {
     const { index, files, folder } = this.#options;
     const open = this.#open;
     if (open === null || this.#isAhead) return false;
-    const sinceBytes = this.isIndexed ? (this.#indexed?.endBytes ?? null) : null;
+    const sinceBytes = this.isIndexed ? this.#indexed.endBytes : null;
     if (sinceBytes === null) this.all();
     const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
     const log = standingOf(files, folder.entriesLog, open, known);
-    const changed = (): Iterable<SessionRow> => [...this.#unindexed].flatMap((id) => this.#image.rows.get(id) ?? []);
-    const rows = sinceBytes === null ? this.#image.rows.values() : changed();
-    const isWritten = index.update({ ...log, sinceBytes, rows, seen, notes }) === "written";
-    // Where another one stands by now, or it is busy, it gets everything next time.
-    this.#indexed = isWritten ? { endBytes: this.#endBytes, generation: index.generation } : null;
-    if (isWritten) this.#unindexed.clear();
+    const news = this.#indexed.newsOf(this.#image, sinceBytes === null);
+    const isWritten = index.update({ ...log, ...news, sinceBytes, seen, notes }) === "written";
+    this.#indexed.taken(isWritten ? this.#endBytes : null);
     return isWritten;
   }
 
@@ -214,7 +220,8 @@ export class EntriesLog {
 
   /** Writes the log anew with the rows as they are now, so that nothing of what is gone stays in it. Under the entries lock. */
   rewrite(removed: readonly string[] = []): void {
-    replaceLog(this.#options, this.all().values(), removed, this.damage.newer);
+    this.all();
+    replaceLog(this.#options, this.#image, removed, this.damage.newer);
     this.#reset();
     this.refresh();
   }
@@ -227,7 +234,8 @@ export class EntriesLog {
   /** As `rewrite`, where most of the log goes, what is left is soon written, and all of it is understood. */
   compact(): void {
     this.refreshHeld();
-    const liveBytes = lengthOf(this.all().values(), this.#options);
+    this.all();
+    const liveBytes = lengthOf(this.#image, this.#options);
     this.#compactFromBytes = 4 * liveBytes;
     if (this.isLong && liveBytes <= maxCompactedBytes && !this.damage.hasUnread && !this.#isAhead)
       this.rewrite([...this.removed]);
@@ -266,15 +274,13 @@ export class EntriesLog {
     this.#reset();
   }
 
-  /** `at`: where the line begins. What the index knows is no news to it, however often it is read. */
+  /** `at`: where the line begins. */
   #apply(change: RowChange, at: number): void {
     this.changes++;
     this.#image.apply(change);
     this.damage.mend(change);
     this.#unflushed.note(change, this.#endBytes, this.#open?.flushedBytes ?? 0);
-    if (at < (this.#indexed?.endBytes ?? 0)) return;
-    for (const { sessionId } of change.rows) this.#unindexed.add(sessionId);
-    for (const sessionId of change.removed ?? []) this.#unindexed.add(sessionId);
+    this.#indexed.note(change, at);
   }
 
   /** Goes on from where the index is, when it is the index of this log. */
@@ -285,24 +291,22 @@ export class EntriesLog {
     this.#endBytes = known.endBytes;
     this.#lineCount = known.lineCount;
     for (const sessionId of known.removed) this.#image.removed.add(sessionId);
-    this.#indexed = { endBytes: known.endBytes, generation: index.generation };
+    this.#indexed.reach(known.endBytes);
     this.#isWhole = false;
   }
 
-  /** Another index than the one this log went on from knows nothing of it. */
-  #fromIndex<T>(question: (index: SessionIndex) => T | undefined): T | undefined {
-    const { index } = this.#options;
-    const answer = question(index);
-    return this.#indexed?.generation === index.generation ? answer : undefined;
+  /** What the index says of the part of the log that is not known here. Null: nothing, or the whole log was read instead. */
+  #askOrRead<T>(question: (index: SessionIndex) => T | undefined): T | null {
+    const answer = this.#isWhole ? null : this.#indexed.ask(question);
+    if (answer === undefined) this.#readWhole();
+    return answer ?? null;
   }
 
   /** For when the index cannot be asked, or everything is wanted. */
   #readWhole(): ReadonlyMap<string, SessionRow> {
     const { files, folder } = this.#options;
     const open = this.#open;
-    const indexed = this.#indexed;
     this.#clear();
-    this.#indexed = indexed;
     if (open !== null)
       this.#scan(
         open,
@@ -319,8 +323,7 @@ export class EntriesLog {
     this.#needsLineFeed = false;
     this.#isWhole = true;
     this.#isAhead = false;
-    this.#indexed = null;
-    this.#unindexed.clear();
+    this.#indexed.forgetChanges();
     this.#unflushed.clear();
     this.#image.clear();
     this.damage.clear();
@@ -329,6 +332,7 @@ export class EntriesLog {
   #reset(): void {
     const open = this.#open;
     this.#open = null;
+    this.#indexed.reach(null);
     this.#clear();
     if (open !== null) closeAfterFlush(this.#options.files, open);
   }

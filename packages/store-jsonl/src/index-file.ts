@@ -11,14 +11,14 @@ export interface IndexFile {
 }
 
 /**
- * `unusable`: broken, another program's, or a newer version's. `outdated`: ours, but of another file, store or codec, as
- * after the whole store was copied. `unavailable`: not now, for whatever reason.
+ * `unusable`: broken, another program's, or a newer version's. `outdated`: ours, but an older version's, or of another
+ * file, store or codec, as after the whole store was copied. `unavailable`: not now, for whatever reason.
  */
 export type OpenedIndex = IndexFile | "missing" | "unusable" | "outdated" | "unavailable";
 
 /** "THLI": tells our file from another program's. */
 const applicationId = 0x54484c49;
-const schemaVersion = 1;
+const schemaVersion = 2;
 /** A transaction here takes a few milliseconds; who finds it longer goes without the index for once. */
 const busyTimeoutMs = 20;
 
@@ -41,6 +41,11 @@ const schema = `
   CREATE INDEX sessions_by_key ON sessions (archived, key_order, id);
   CREATE INDEX sessions_by_letters ON sessions (id COLLATE NOCASE);
   CREATE INDEX sessions_unseen ON sessions (place) WHERE seen IS NULL;
+  CREATE TABLE keyed (
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL, key TEXT NOT NULL, at_ms INTEGER NOT NULL, value TEXT NOT NULL,
+    UNIQUE (id, key)
+  );
+  CREATE INDEX keyed_by_session ON keyed (id);
   CREATE TABLE writing (
     id TEXT NOT NULL, writer TEXT NOT NULL, since_ms INTEGER NOT NULL, PRIMARY KEY (id, writer)
   ) WITHOUT ROWID;
@@ -71,10 +76,11 @@ export function openIndexFile(
     database.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON");
     const madeFor = `${facts.identity} ${isCoded ? "coded" : "plain"}`;
     if (isEmpty(database)) makeTables(database, madeFor);
-    const isOfUse = isOurs(database);
-    if (isOfUse && stateOf(database, "made-for") === madeFor) return { database, identity: facts.identity };
+    const version = versionOf(database);
+    if (version === schemaVersion && stateOf(database, "made-for") === madeFor)
+      return { database, identity: facts.identity };
     database.close();
-    return isOfUse ? "outdated" : "unusable";
+    return version !== null && version <= schemaVersion ? "outdated" : "unusable";
   } catch (error) {
     if (database?.isOpen === true) database.close();
     return isDamage(error) ? "unusable" : "unavailable";
@@ -107,11 +113,10 @@ function makeTables(database: nodeSqlite.DatabaseSync, madeFor: string): void {
   }
 }
 
-function isOurs(database: nodeSqlite.DatabaseSync): boolean {
-  return (
-    numberOf(database, "PRAGMA application_id") === applicationId &&
-    numberOf(database, "PRAGMA user_version") === schemaVersion
-  );
+/** Null for another program's file. */
+function versionOf(database: nodeSqlite.DatabaseSync): number | null {
+  if (numberOf(database, "PRAGMA application_id") !== applicationId) return null;
+  return numberOf(database, "PRAGMA user_version");
 }
 
 /** A copy of an older index, put in its place, is another file than the one it says it was made as. */

@@ -5,7 +5,8 @@ import { cutTail, factsOfOpened, flushFolder, openIfThere, replaceFile } from ".
 import type { Files } from "./files.ts";
 import { createOpenFile, type OpenFile } from "./open-file.ts";
 import type { EntriesLogOptions } from "./read-log.ts";
-import { encodeRowChange, lineOfRow, type RowChange, type SessionRow } from "./session-row.ts";
+import type { RowImage } from "./row-image.ts";
+import { encodeRowChange, lineOfRow, type RowChange } from "./session-row.ts";
 
 /** The entries log, open. */
 export interface OpenLog extends OpenFile {
@@ -57,28 +58,33 @@ function opened(
   return Object.assign(createOpenFile(files, handle, { ...how, sizeBytes, flushName }), { identity });
 }
 
-/** Puts a log with these rows, these purges that may be unfinished and these lines of a newer version in the place of the one there is. Under the entries lock. */
+/** Puts a log with what an image holds, these purges that may be unfinished and these lines of a newer version in the place of the one there is. Under the entries lock. */
 export function replaceLog(
   { files, folder, codec, agent }: Pick<EntriesLogOptions, "files" | "folder" | "codec" | "agent">,
-  rows: Iterable<SessionRow>,
+  { rows, keyed }: RowImage,
   removed: readonly string[],
   newer: readonly string[],
 ): void {
   replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => {
     const write = (change: RowChange): void => append(Buffer.from(`${encodeRowChange(change, codec, agent)}\n`));
-    for (const row of rows) write({ op: "save", rows: [row] });
+    for (const row of rows.values()) {
+      const { sessionId } = row;
+      const appends = keyed.of(sessionId);
+      write({ op: "save", rows: [row], ...(appends.length === 0 ? {} : { keyed: [{ sessionId, appends }] }) });
+    }
     if (removed.length > 0) write({ op: "remove", rows: [], removed });
     for (const line of newer) append(Buffer.from(`${line}\n`));
   });
 }
 
-/** How long a log with these rows is. */
+/** How long a log with what an image holds is. */
 export function lengthOf(
-  rows: Iterable<SessionRow>,
+  { rows, keyed }: RowImage,
   { codec, agent }: Pick<EntriesLogOptions, "codec" | "agent">,
 ): number {
   let bytes = 0;
-  for (const row of rows) bytes += Buffer.byteLength(lineOfRow(row, codec, agent)) + 1;
+  for (const row of rows.values()) bytes += Buffer.byteLength(lineOfRow(row, codec, agent)) + 1;
+  for (const { appends } of keyed) bytes += Buffer.byteLength(JSON.stringify(appends));
   return bytes;
 }
 

@@ -1,3 +1,4 @@
+import { KeyedAppends } from "./keyed-appends.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 
 /** What lines of the entries log add up to. */
@@ -7,21 +8,24 @@ export class RowImage {
   readonly idByKey: Map<string, string> = new Map();
   /** Sessions that were purged and whose bytes may still have to go: ids, and names of transcripts that are called otherwise. */
   readonly removed: Set<string> = new Set();
+  readonly keyed: KeyedAppends = new KeyedAppends();
 
   readonly #idByLetters: Map<string, string> = new Map();
 
-  apply({ rows, removed = [] }: RowChange): void {
+  apply({ rows, removed = [], keyed = [] }: RowChange): void {
     for (const sessionId of removed) {
       this.#forgetKey(sessionId);
       this.rows.delete(sessionId);
       this.#idByLetters.delete(sessionId.toLowerCase());
       this.removed.add(sessionId);
+      this.keyed.forget(sessionId);
     }
     for (const row of rows) this.#forgetKey(row.sessionId);
     for (const row of rows) {
       this.removed.delete(row.sessionId);
       this.take(row);
     }
+    for (const keys of keyed) this.keyed.remember(keys);
   }
 
   take(row: SessionRow): void {
@@ -48,6 +52,7 @@ export class RowImage {
     this.rows.clear();
     this.idByKey.clear();
     this.removed.clear();
+    this.keyed.clear();
     this.#idByLetters.clear();
   }
 

@@ -4,7 +4,9 @@ import type { ListPlan } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
+import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns } from "./index-page.ts";
+import type { SessionKeys } from "./keyed-appends.ts";
 import type { LogPlace, LogStanding } from "./log-place.ts";
 import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
@@ -14,6 +16,8 @@ export interface IndexUpdate extends LogStanding {
   /** Where the rows begin: every session that changed in the log since is among them. Null: they are all there are. */
   readonly sinceBytes: number | null;
   readonly rows: Iterable<SessionRow>;
+  /** What came with them. */
+  readonly keyed: Iterable<SessionKeys>;
   readonly seen: readonly SeenSession[];
   readonly notes: Readonly<Record<string, string>>;
 }
@@ -90,6 +94,11 @@ export class SessionIndex {
   idOf(key: string): string | null | undefined {
     const sql = "SELECT id FROM sessions WHERE archived = 0 AND key_order = ? ORDER BY place DESC LIMIT 1";
     return this.#ask(() => (this.#get(sql, keyOrder(key))?.["id"] as string | undefined) ?? null);
+  }
+
+  /** Asks about appends without records that had a key. */
+  keyed<T>(question: (keys: IndexedKeys) => T): T | undefined {
+    return this.#ask((database) => question(new IndexedKeys(database)));
   }
 
   /** A session whose id is this one but for capitals. */
@@ -180,7 +189,7 @@ export class SessionIndex {
 
   /** Brings the index up to date. `all`: it needs every row of the log. Undefined: not now. */
   update(update: IndexUpdate): "written" | "all" | undefined {
-    const outcome = this.#transaction(() => this.#updateRows(update));
+    const outcome = this.#transaction((database) => this.#updateRows(new IndexedKeys(database), update));
     if (outcome !== "written") return outcome;
     for (let from = 0; from < update.seen.length; from += rowsPerTransaction) {
       const some = update.seen.slice(from, from + rowsPerTransaction);
@@ -207,7 +216,10 @@ export class SessionIndex {
     this.#file = null;
   }
 
-  #updateRows({ log, isCurrent, isOfLog, sinceBytes, rows, notes }: IndexUpdate): "written" | "all" {
+  #updateRows(
+    keys: IndexedKeys,
+    { log, isCurrent, isOfLog, sinceBytes, rows, keyed, notes }: IndexUpdate,
+  ): "written" | "all" {
     if (!isCurrent()) return "all";
     const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
     const known = text === undefined ? null : (JSON.parse(text) as LogPlace);
@@ -220,11 +232,13 @@ export class SessionIndex {
       if (sinceBytes === null) kept.add(row.sessionId);
     }
     if (sinceBytes === null) {
+      keys.clear();
       for (const { id } of this.#all("SELECT id FROM sessions"))
-        if (!kept.has(id as string)) this.#delete(id as string);
+        if (!kept.has(id as string)) this.#delete(keys, id as string);
       // What was taken over went into the log that was; this one may not have it.
       this.#run("DELETE FROM state WHERE name <> 'made-for'");
-    } else for (const id of log.removed) this.#delete(id);
+    } else for (const id of log.removed) this.#delete(keys, id);
+    for (const appends of keyed) keys.remember(appends);
     for (const [name, value] of Object.entries({ ...notes, log: JSON.stringify(log) }))
       this.#run("INSERT OR REPLACE INTO state VALUES (?, ?)", name, value);
     return "written";
@@ -264,7 +278,8 @@ export class SessionIndex {
     return true;
   }
 
-  #delete(sessionId: string): void {
+  #delete(keys: IndexedKeys, sessionId: string): void {
+    keys.forget(sessionId);
     this.#run("DELETE FROM sessions WHERE id = ?", sessionId);
     this.#run("DELETE FROM writing WHERE id = ?", sessionId);
   }
@@ -294,11 +309,11 @@ export class SessionIndex {
     return lineOfRow(row, this.#options.codec, this.#options.agent);
   }
 
-  #transaction<T>(work: () => T): T | undefined {
+  #transaction<T>(work: (database: nodeSqlite.DatabaseSync) => T): T | undefined {
     return this.#ask((database) => {
       database.exec("BEGIN IMMEDIATE");
       try {
-        const result = work();
+        const result = work(database);
         database.exec("COMMIT");
         return result;
       } finally {

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import { patchEntry, type PayloadCoder } from "@throughline/core/store";
+import type { KeyedAppend, SessionKeys } from "./keyed-appends.ts";
 import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
 import type { EntryPatch } from "./transcript.ts";
 
@@ -23,18 +24,7 @@ export interface SessionRow {
   readonly savedHead?: SessionHead;
   /** Made with less than `disk`: a power cut may have taken the transcript. Gone once something was acknowledged at `disk`. */
   readonly isUnflushed?: true;
-  /** Idempotency keys of appends without records, with their results; one an older version wrote has no head. */
-  readonly keyed?: readonly (readonly [key: string, digest: string, revision: number, head?: KeptHead])[];
 }
-
-/** A head as short as it can be said: a row may hold hundreds. */
-export type KeptHead = readonly [
-  lastSeq: SessionHead["lastSeq"],
-  headId: SessionHead["headId"],
-  windowSeq: SessionHead["windowSeq"],
-  fence: SessionHead["fence"],
-  turn: SessionHead["turn"],
-];
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
 
@@ -44,6 +34,8 @@ export interface RowChange {
   readonly rows: readonly SessionRow[];
   /** Also what their transcripts are called, where that is something else than the id. */
   readonly removed?: readonly string[];
+  /** Of sessions among the rows: keyed appends without records that come with the line. Those of earlier lines stay. */
+  readonly keyed?: readonly SessionKeys[];
 }
 
 const logVersion = 1;
@@ -62,15 +54,20 @@ export function encodeRowChange(
   codec: LineCodec,
   agent: Pick<SessionRef, "namespace" | "agentId">,
 ): string {
-  const [first, ...others] = change.rows.map((row) => rowFields(row, codec, agent));
+  const [first, ...others] = change.rows.map((row) => ({ ...rowFields(row, codec, agent), ...keyedOf(change, row) }));
   const also = others.length === 0 ? {} : { also: others };
   const removed = change.removed === undefined ? {} : { removed: change.removed };
   const text = JSON.stringify({ v: logVersion, op: change.op, ...first, ...also, ...removed });
   return keepLine(change, `${text.slice(0, -1)},"crc":${crc32(text)}}`);
 }
 
-function keepLine({ rows: [row, ...others], removed }: RowChange, line: string): string {
-  if (row !== undefined && others.length === 0 && removed === undefined) lines.set(row, line);
+function keyedOf({ keyed = [] }: RowChange, row: SessionRow): { readonly keyed?: readonly KeyedAppend[] } {
+  const found = keyed.find(({ sessionId }) => sessionId === row.sessionId);
+  return found === undefined ? {} : { keyed: found.appends };
+}
+
+function keepLine({ rows: [row, ...others], removed, keyed }: RowChange, line: string): string {
+  if (row !== undefined && others.length === 0 && removed === undefined && keyed === undefined) lines.set(row, line);
   return line;
 }
 
@@ -90,15 +87,25 @@ export function decodeRowChange(
   const crc = /,"crc":(\d+)\}$/.exec(line);
   const text = crc === null ? line : `${line.slice(0, crc.index)}}`;
   const also = Array.isArray(fields["also"]) ? (fields["also"] as unknown[]) : [];
-  const rows = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also].map((one) =>
-    rowFrom(one, codec, agent),
-  );
+  const values = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also];
+  const rows = values.map((one) => rowFrom(one, codec, agent));
   if (rows.some((row) => row === null)) return null;
   const removed = Array.isArray(fields["removed"]) ? { removed: fields["removed"] as string[] } : {};
-  const change = { op: fields["op"] as RowOperation, rows: rows.filter((row) => row !== null), ...removed };
+  const keyed = values.flatMap(keyedFrom);
+  const change = {
+    op: fields["op"] as RowOperation,
+    rows: rows.filter((row) => row !== null),
+    ...removed,
+    ...(keyed.length === 0 ? {} : { keyed }),
+  };
   const isChecksumRight = crc !== null && Number(crc[1]) === crc32(text);
   if (isChecksumRight) keepLine(change, line);
   return { change, isChecksumRight };
+}
+
+function keyedFrom(value: unknown): readonly SessionKeys[] {
+  const { sessionId, keyed } = value as Readonly<Record<string, unknown>>;
+  return Array.isArray(keyed) ? [{ sessionId: String(sessionId), appends: keyed as readonly KeyedAppend[] }] : [];
 }
 
 /** The session as its transcript has changed it since the row was written. */
@@ -190,6 +197,5 @@ function rowFrom(
       ? { savedHead: row["savedHead"] as SessionHead }
       : {}),
     ...(Array.isArray(row["origins"]) ? { origins: row["origins"] as NonNullable<SessionRow["origins"]> } : {}),
-    ...(Array.isArray(row["keyed"]) ? { keyed: row["keyed"] as NonNullable<SessionRow["keyed"]> } : {}),
   };
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { AppendResult } from "@throughline/core";
 import { abilityOf, assertRefused, createSession, numbersTo, readTexts, reopened, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
@@ -130,6 +131,30 @@ export const idempotencyCases: readonly ConformanceCase[] = [
         if (each === 1) abilityOf(under, "advanceClock")(2 * dayMs);
       }
       assert.equal((await store.append(ref, [userDraft("n1")], { idempotencyKey: "k1", durability })).replayed, true);
+    },
+  },
+  {
+    id: "idempotency/without-records",
+    demand: "keyed appends without records are remembered as those with records; an older key is refused",
+    needs: ["advanceClock"],
+    // Thousands of appends, to count keys: what a codec does to their content is shown by all the others.
+    withoutCodec: true,
+    async run({ under, store }) {
+      const ref = await createSession(store, "a");
+      const count = store.capabilities.idempotency.rememberedAppends;
+      const durability = store.capabilities.durabilities[0] ?? "none";
+      const append = (label: string, idempotencyKey: string): Promise<AppendResult> =>
+        store.append(ref, [], { entry: { label }, idempotencyKey, durability });
+      const { records } = await store.append(ref, [userDraft("probe")]);
+      const oldKey = `${String(records[0]?.storedAtMs).padStart(13, "0")}_00000001`;
+      await append("old", oldKey);
+      for (const each of numbersTo(count)) {
+        if (each <= 2) abilityOf(under, "advanceClock")(2 * dayMs);
+        await append(`n${each}`, `k${each}`);
+      }
+      assert.equal((await append("n1", "k1")).replayed, true);
+      await assertRefused(append("old", oldKey), "IDEMPOTENCY_EXPIRED");
+      assert.equal((await store.load(ref))?.entry["label"], `n${count}`);
     },
   },
   {

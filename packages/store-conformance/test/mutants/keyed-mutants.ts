@@ -19,6 +19,22 @@ async function answering<Value>(
 
 const textOf = (ref: SessionRef): string => JSON.stringify([ref.namespace, ref.agentId, ref.key]);
 
+/** Of the appends meant, it knows no more than the last hundred keys. */
+function forgetful(isMeant: (drafts: readonly unknown[]) => boolean): NonNullable<Mutant["handle"]> {
+  return (inner, world) => {
+    const keys = noted(world, "keys", () => new Map<string, number>());
+    return {
+      append: (ref, drafts, options) => {
+        const key = options?.idempotencyKey;
+        if (key === undefined || !isMeant(drafts)) return inner.append(ref, drafts, options);
+        const isForgotten = keys.has(key) && keys.size - (keys.get(key) ?? 0) > 100;
+        if (!keys.has(key)) keys.set(key, keys.size);
+        return inner.append(ref, drafts, isForgotten ? without(options, "idempotencyKey") : options);
+      },
+    };
+  };
+}
+
 export const idempotencyMutants: readonly Mutant[] = [
   {
     name: "duplicates on retry",
@@ -163,18 +179,12 @@ export const idempotencyMutants: readonly Mutant[] = [
   {
     name: "remembers the last hundred keys",
     foundBy: "idempotency/remembered",
-    handle: (inner, world) => {
-      const keys = noted(world, "keys", () => new Map<string, number>());
-      return {
-        append: (ref, drafts, options) => {
-          const key = options?.idempotencyKey;
-          if (key === undefined) return inner.append(ref, drafts, options);
-          const isForgotten = keys.has(key) && keys.size - (keys.get(key) ?? 0) > 100;
-          if (!keys.has(key)) keys.set(key, keys.size);
-          return inner.append(ref, drafts, isForgotten ? without(options, "idempotencyKey") : options);
-        },
-      };
-    },
+    handle: forgetful((drafts) => drafts.length > 0),
+  },
+  {
+    name: "remembers the last hundred keys of appends without records",
+    foundBy: "idempotency/without-records",
+    handle: forgetful((drafts) => drafts.length === 0),
   },
   {
     name: "appends again what it has forgotten",

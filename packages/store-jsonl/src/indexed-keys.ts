@@ -1,0 +1,51 @@
+import type * as nodeSqlite from "node:sqlite";
+import { defaultIdempotency } from "@throughline/core/store";
+import { horizonOf, keptSinceMs, timeOf, type KeyedAppend, type SessionKeys } from "./keyed-appends.ts";
+
+/** Keyed appends without records as the index has them: as `KeyedAppends`. */
+export class IndexedKeys {
+  readonly #database: nodeSqlite.DatabaseSync;
+
+  constructor(database: nodeSqlite.DatabaseSync) {
+    this.#database = database;
+  }
+
+  find(sessionId: string, key: string): KeyedAppend | null {
+    const row = this.#database.prepare("SELECT value FROM keyed WHERE id = ? AND key = ?").get(sessionId, key);
+    return row === undefined ? null : (JSON.parse(row["value"] as string) as KeyedAppend);
+  }
+
+  of(sessionId: string): readonly KeyedAppend[] {
+    const rows = this.#database.prepare("SELECT value FROM keyed WHERE id = ? ORDER BY place").all(sessionId);
+    return rows.map(({ value }) => JSON.parse(value as string) as KeyedAppend);
+  }
+
+  horizonMs(sessionId: string): number {
+    if (this.#timeAt(sessionId, "place DESC", defaultIdempotency.rememberedAppends - 1) === null) return -1;
+    return horizonOf(this.#timeAt(sessionId, "place", 0) ?? 0, this.#timeAt(sessionId, "place DESC", 0) ?? 0);
+  }
+
+  /** Adds what is new, and lets go of what need not be remembered any more. */
+  remember({ sessionId, appends }: SessionKeys): void {
+    const insert = this.#database.prepare("INSERT OR REPLACE INTO keyed (id, key, at_ms, value) VALUES (?, ?, ?, ?)");
+    for (const append of appends) insert.run(sessionId, append[0], Math.trunc(timeOf(append)), JSON.stringify(append));
+    const forget = this.#database.prepare(
+      `DELETE FROM keyed WHERE id = ? AND at_ms < ? AND place <=
+        (SELECT place FROM keyed WHERE id = ? ORDER BY place DESC LIMIT 1 OFFSET ?)`,
+    );
+    forget.run(sessionId, keptSinceMs(timeOf(appends.at(-1))), sessionId, defaultIdempotency.rememberedAppends);
+  }
+
+  forget(sessionId: string): void {
+    this.#database.prepare("DELETE FROM keyed WHERE id = ?").run(sessionId);
+  }
+
+  clear(): void {
+    this.#database.exec("DELETE FROM keyed");
+  }
+
+  #timeAt(sessionId: string, order: "place" | "place DESC", offset: number): number | null {
+    const statement = this.#database.prepare(`SELECT at_ms FROM keyed WHERE id = ? ORDER BY ${order} LIMIT 1 OFFSET ?`);
+    return (statement.get(sessionId, offset)?.["at_ms"] as number | undefined) ?? null;
+  }
+}

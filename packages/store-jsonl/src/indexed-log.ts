@@ -1,0 +1,75 @@
+import { KeyedAppends } from "./keyed-appends.ts";
+import type { RowImage } from "./row-image.ts";
+import type { IndexUpdate, SessionIndex } from "./session-index.ts";
+import type { RowChange } from "./session-row.ts";
+
+/** What the index knows of an entries log: up to where, and what has changed behind that. */
+export class IndexedLog {
+  /** Sessions that changed since the index was last brought up to date by this log or read by it. */
+  readonly changed: Set<string> = new Set();
+  /** What came with those changes. */
+  readonly #keyed: KeyedAppends = new KeyedAppends();
+  readonly #index: SessionIndex;
+  /** What the index knew then, and which index; null: nothing. */
+  #known: { readonly endBytes: number; readonly generation: number } | null = null;
+
+  constructor(index: SessionIndex) {
+    this.#index = index;
+  }
+
+  /** Null: the index knows nothing of the log. */
+  get endBytes(): number | null {
+    return this.#known?.endBytes ?? null;
+  }
+
+  /** Whether the index is still the one that was spoken of. Another knows nothing of the log. */
+  get isSame(): boolean {
+    return this.#known?.generation === this.#index.generation;
+  }
+
+  /** Whether the index has this log, up to where it had it or beyond. */
+  isOf(identity: string): boolean {
+    const { endBytes } = this;
+    const known = endBytes === null ? undefined : this.ask((index) => index.log());
+    return known?.identity === identity && endBytes !== null && known.endBytes >= endBytes;
+  }
+
+  /** Undefined: the index cannot answer for this log. */
+  ask<T>(question: (index: SessionIndex) => T | undefined): T | undefined {
+    const answer = question(this.#index);
+    return this.isSame ? answer : undefined;
+  }
+
+  /** The index knows everything up to a place; null: where it stands is not known. */
+  reach(endBytes: number | null): void {
+    this.#known = endBytes === null ? null : { endBytes, generation: this.#index.generation };
+  }
+
+  /** `at`: where the line of the change begins. What the index knows is no news to it, however often it is read. */
+  note({ rows, removed = [], keyed = [] }: RowChange, at: number): void {
+    if (at < (this.endBytes ?? 0)) return;
+    for (const { sessionId } of rows) this.changed.add(sessionId);
+    for (const sessionId of removed) {
+      this.changed.add(sessionId);
+      this.#keyed.forget(sessionId);
+    }
+    for (const keys of keyed) this.#keyed.remember(keys);
+  }
+
+  /** What the index is to be told: what changed, or all there is. */
+  newsOf({ rows, keyed }: RowImage, isAll: boolean): Pick<IndexUpdate, "rows" | "keyed"> {
+    if (isAll) return { rows: rows.values(), keyed };
+    return { rows: [...this.changed].flatMap((id) => rows.get(id) ?? []), keyed: this.#keyed };
+  }
+
+  /** The index was told up to a place. Null: another one stands there by now, or it is busy; it gets everything next time. */
+  taken(endBytes: number | null): void {
+    this.reach(endBytes);
+    if (endBytes !== null) this.forgetChanges();
+  }
+
+  forgetChanges(): void {
+    this.changed.clear();
+    this.#keyed.clear();
+  }
+}
