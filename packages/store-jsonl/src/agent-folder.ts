@@ -1,6 +1,6 @@
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { flushFolder, flushFolders, folderOf, withFileErrors } from "./file-work.ts";
+import { flushFolder, flushFolders, folderOf, makeFolders, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { lockNameOf } from "./session-lock.ts";
 
@@ -111,8 +111,7 @@ export function makeAgentFolder(files: Files, root: string, address: AgentAddres
       // The root may be the user's own folder, with other things in it.
       if (facts !== null && each !== root && !facts.isPrivate) makePrivate(files, each);
       if (facts !== null) return;
-      makeWithParents(files, each);
-      flushFolder(files, folderOf(each));
+      makeFolders(files, each);
     });
   }
 }
@@ -153,15 +152,6 @@ function makePrivate(files: Files, path: string): void {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "EPERM" && code !== "EROFS") throw error;
   }
-}
-
-function makeWithParents(files: Files, path: string): void {
-  const parent = path.slice(0, path.lastIndexOf("/"));
-  if (parent !== "" && files.facts(parent) === null) {
-    makeWithParents(files, parent);
-    flushFolder(files, folderOf(parent));
-  }
-  files.makeFolder(path);
 }
 
 function wayTo({ namespace, agentId }: AgentAddress): readonly string[] {

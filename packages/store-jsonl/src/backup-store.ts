@@ -8,6 +8,7 @@ import {
   fileError,
   flushFolder,
   folderOf,
+  makeFolders,
   openIfThere,
   readRange,
   withFileErrors,
@@ -122,13 +123,4 @@ async function copyFile(files: Files, from: string, to: string): Promise<number 
   } finally {
     files.close(source);
   }
-}
-
-function makeFolders(files: Files, path: string): void {
-  const parent = folderOf(path);
-  if (files.facts(parent) === null) makeFolders(files, parent);
-  withFileErrors(path, () => {
-    files.makeFolder(path);
-    flushFolder(files, parent);
-  });
 }

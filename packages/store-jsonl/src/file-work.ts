@@ -77,6 +77,16 @@ export function flushFolders(files: Files): void {
   for (const path of unflushedFolders.get(files) ?? []) withFileErrors(path, () => flushFolder(files, path));
 }
 
+/** Makes a folder with those it is in, each with its name on the disk. @throws {ThroughlineError} STORE_IO, STORE_READ_ONLY */
+export function makeFolders(files: Files, path: string): void {
+  const parent = folderOf(path);
+  if (files.facts(parent) === null) makeFolders(files, parent);
+  withFileErrors(path, () => {
+    files.makeFolder(path);
+    flushFolder(files, parent);
+  });
+}
+
 /** Runs file work and gives its failures our names. */
 export function withFileErrors<T>(path: string, work: () => T): T {
   try {
