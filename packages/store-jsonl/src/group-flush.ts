@@ -11,14 +11,17 @@ export class GroupFlush {
     this.#flush = flush;
   }
 
+  /** Also between one and the next that is waited for. */
   get isRunning(): boolean {
-    return this.#running !== null;
+    return this.#running !== null || this.#next !== null;
   }
 
   /** Resolves once everything written before the call is flushed. Rejects when that flush failed. */
   flushed(): Promise<void> {
+    // Never two at once, not even in the moment between one and the next: the kernel tells one of them of a failure.
+    if (this.#next !== null) return this.#next;
     if (this.#running === null) return this.#start();
-    this.#next ??= this.#running.then(
+    this.#next = this.#running.then(
       () => this.#startNext(),
       () => this.#startNext(),
     );
@@ -27,7 +30,8 @@ export class GroupFlush {
 
   /** Resolves when no flush is under way; never rejects. */
   async idle(): Promise<void> {
-    while (this.#running !== null) await this.#running.catch(() => undefined);
+    for (let last = this.#next ?? this.#running; last !== null; last = this.#next ?? this.#running)
+      await last.catch(() => undefined);
   }
 
   #startNext(): Promise<void> {
