@@ -11,7 +11,7 @@ import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
 import { planHeld, inFile, stageAppend, type HeldSession, type StagedAppend } from "./append-records.ts";
 import { isUnflushed } from "./durable-session.ts";
-import { fileError } from "./file-work.ts";
+import { afterCommit, fileError } from "./file-work.ts";
 import { withSession } from "./session-access.ts";
 import { lockAborted } from "./session-lock.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -169,7 +169,7 @@ export class AppendQueue {
         const nowMs = this.#context.clock.nowMs();
         const plan = planHeld(held, this.#agent.log, request, nowMs);
         const staged = plan.result.replayed
-          ? null
+          ? standAgain(held, request)
           : stageAppend(this.#context, held, { request, plan, nowMs }, temporary);
         decided.push({ waiting: next, plan, staged });
         if (staged !== null) held = this.#agent.holdStaged(held);
@@ -249,6 +249,12 @@ export class AppendQueue {
   #isOverdue({ sinceMs }: Waiting): boolean {
     return monotonicMs() - sinceMs > this.#context.locks.timeoutMs;
   }
+}
+
+/** What an earlier call has written is put where a flush reaches it: that call may have failed just there. */
+function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRequest): null {
+  if (durability === "disk") afterCommit(path, () => file.settle(path, owner));
+  return null;
 }
 
 function isForDisk({ request }: Waiting): boolean {

@@ -23,9 +23,12 @@ export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
   return durable;
 }
 
-/** Whether something of the session can be acknowledged at `disk` only after `makeDurable`. Looks at nothing. */
+/**
+ * Whether something of the session can be acknowledged at `disk` only after its line in the entries log was made safe,
+ * under the lock of that. Looks at nothing.
+ */
 export function isUnflushed(agent: AgentSessions, sessionId: string): boolean {
-  return agent.log.row(sessionId)?.isUnflushed === true;
+  return agent.log.isInDoubt || agent.log.row(sessionId)?.isUnflushed === true;
 }
 
 /**

@@ -65,9 +65,10 @@ export class EntriesLog {
     if (this.#open !== null && facts.sizeBytes > this.#endBytes) this.#scan(this.#open, facts.sizeBytes);
   }
 
-  /** As `refresh`, under the entries lock: nobody is in the middle of a line, so an end that was cut off is put right. */
+  /** As `refresh`, under the entries lock: an end that was cut off is put right, and so is what a flush left out. */
   refreshHeld(): void {
     this.refresh();
+    this.#doubtful = flushAgain(this.#options.files, this.#options.folder.entriesLog, this.#doubtful);
     const open = this.#open;
     if (open !== null && this.#tornAt !== null)
       withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open));
@@ -199,7 +200,6 @@ export class EntriesLog {
     const { files, folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
     this.refreshHeld();
-    this.#doubtful = flushAgain(files, path, this.#doubtful);
     withFileErrors(path, () => {
       this.#open = writableLog(files, folder, this.#open, this.#sizeOf);
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
@@ -247,6 +247,11 @@ export class EntriesLog {
     return isNamed && this.#unflushed.isOnDisk(sessionId, flushedBytes);
   }
 
+  /** Whether a flush failed since `refreshHeld`: what the log says is not believed to be on the disk until then. */
+  get isInDoubt(): boolean {
+    return this.#doubtful !== null;
+  }
+
   /** Resolves when everything written before the call is on the disk. */
   async flushed(): Promise<void> {
     const open = this.#openNow();
@@ -259,11 +264,9 @@ export class EntriesLog {
 
   /** As `flushed`, at once: before files are renamed or deleted on the strength of what was written. Under the entries lock. */
   flushNow(): void {
-    const { files, folder } = this.#options;
-    this.#doubtful = flushAgain(files, folder.entriesLog, this.#doubtful);
     const open = this.#openNow();
     try {
-      flushOpenNow(files, open, this.#endBytes);
+      flushOpenNow(this.#options.files, open, this.#endBytes);
     } catch (error) {
       throw this.#flushFailed(open, error);
     }
@@ -338,9 +341,9 @@ export class EntriesLog {
   }
 
   #openNow(): OpenLog {
-    if (this.#open !== null) return this.#open;
+    if (this.#open !== null && !this.isInDoubt) return this.#open;
     const path = this.#options.folder.entriesLog;
-    throw fileError(new Error("the log was closed before it was flushed"), path, "unknown");
+    throw fileError(new Error("the log was closed before it was flushed, or a flush of it failed"), path, "unknown");
   }
 
   #flushFailed(open: OpenLog, error: unknown): ThroughlineError {

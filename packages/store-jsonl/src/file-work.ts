@@ -164,10 +164,12 @@ export function openIfThere(files: Files, path: string, mode: "append" | "read" 
   if (path.startsWith("/proc/") || withFileErrors(path, () => factsOfOpened(files, handle)).kind === "file")
     return handle;
   files.close(handle);
-  throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
-    outcome: "not-applied",
-    details: { path },
-  });
+  throw notAFile(path);
+}
+
+/** The error of something else under the name of a file. */
+export function notAFile(path: string): ThroughlineError {
+  return refused("PATH_UNSAFE", `${quote(path)} is not a regular file.`, { path });
 }
 
 /**

@@ -7,7 +7,7 @@ export interface OpenFile {
   readonly handle: number;
   readonly isWritable: boolean;
   readonly flush: GroupFlush;
-  /** Up to here everything is on the disk, or was there when the file was opened. */
+  /** Up to here everything is on the disk. What was there when the file was opened may be nowhere else yet. */
   flushedBytes: number;
   /** Writes whose flush is not over. */
   pins: number;
@@ -20,7 +20,6 @@ export interface OpenFile {
 
 export interface OpenFileOptions {
   readonly isWritable: boolean;
-  readonly sizeBytes: number;
   /** How much was written by now, as the writer knows it. */
   sizeOf(): number;
   /** Puts the file's name on the disk. Done once, with the first flush: until then a name may be anybody's, and new. */
@@ -30,12 +29,12 @@ export interface OpenFileOptions {
 export function createOpenFile(
   files: Files,
   handle: number,
-  { isWritable, sizeBytes, sizeOf, flushName }: OpenFileOptions,
+  { isWritable, sizeOf, flushName }: OpenFileOptions,
 ): OpenFile {
   const open: OpenFile = {
     handle,
     isWritable,
-    flushedBytes: sizeBytes,
+    flushedBytes: 0,
     pins: 0,
     isForgotten: false,
     isDead: false,
@@ -138,7 +137,7 @@ export function flushAgain(files: Files, path: string, doubtful: DoubtfulBytes |
       files.close(handle);
     }
   } catch (error) {
-    throw fileError(error, path);
+    if (!isMissing(error)) throw fileError(error, path);
   }
   return null;
 }

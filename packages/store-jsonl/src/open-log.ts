@@ -53,9 +53,9 @@ function opened(
   { own }: AgentFolder,
   { handle, ...how }: { readonly handle: number; readonly isWritable: boolean; sizeOf(): number },
 ): OpenLog {
-  const { identity, sizeBytes } = factsOfOpened(files, handle);
+  const { identity } = factsOfOpened(files, handle);
   const flushName = (): void => flushFolder(files, own);
-  return Object.assign(createOpenFile(files, handle, { ...how, sizeBytes, flushName }), { identity });
+  return Object.assign(createOpenFile(files, handle, { ...how, flushName }), { identity });
 }
 
 /** Puts a log with what an image holds, these purges that may be unfinished and these lines of a newer version in the place of the one there is. Under the entries lock. */

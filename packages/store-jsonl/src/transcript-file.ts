@@ -1,5 +1,5 @@
 import { createFinding, ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote, refused } from "@throughline/core/store";
 import { EndAnchor } from "./end-anchor.ts";
 import {
   afterCommit,
@@ -8,6 +8,7 @@ import {
   factsOfOpened,
   fileError,
   gather,
+  notAFile,
   readRange,
   replaceFile,
   withFileErrors,
@@ -84,11 +85,7 @@ export class TranscriptFile {
       this.forget();
       return null;
     }
-    if (facts.kind !== "file")
-      throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
-        outcome: "not-applied",
-        details: { path },
-      });
+    if (facts.kind !== "file") throw notAFile(path);
     if (this.#identity !== facts.identity) this.forget();
     // Between the look and this another file may have taken the name, or, when it was archived or purged, none has it.
     const now = this.#open === null ? this.#openFile(path) : facts;
@@ -132,6 +129,13 @@ export class TranscriptFile {
         createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
       );
     }
+  }
+
+  /** Sees to it that the next `commit` and flush make what is there safe. Under the session's lock, after `catchUp`. */
+  settle(path: string, owner: LineOwner): void {
+    this.#flushDoubtful(path);
+    // A torn write behind a last line without its end would take that along.
+    if (this.#writable(path).transcript.isOpenEnded) this.stage(path, owner, "", []);
   }
 
   /**
@@ -241,8 +245,9 @@ export class TranscriptFile {
     }
   }
 
+  /** A flush uses it, or one has failed, and nobody else knows of that. */
   get isPinned(): boolean {
-    return this.#open !== null && this.#open.pins > 0;
+    return this.#doubtful !== null || (this.#open !== null && this.#open.pins > 0);
   }
 
   /** The image as it is after what was read or written last; looks at nothing. */
@@ -300,14 +305,8 @@ export class TranscriptFile {
 
   #writable(path: string): { readonly transcript: Transcript; readonly handle: number; readonly open: OpenFile } {
     if (this.#open === null || this.#transcript === null)
-      throw new ThroughlineError("INTERNAL", "A transcript was written before it was read.", {
-        outcome: "not-applied",
-      });
-    if (!this.#open.isWritable)
-      throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, {
-        outcome: "not-applied",
-        details: { path },
-      });
+      throw refused("INTERNAL", "A transcript was written before it was read.");
+    if (!this.#open.isWritable) throw refused("STORE_READ_ONLY", `${quote(path)} cannot be written.`, { path });
     return { transcript: this.#transcript, handle: this.#open.handle, open: this.#open };
   }
 
@@ -341,10 +340,10 @@ export class TranscriptFile {
     if (opened === null) return null;
     const { handle, isWritable } = opened;
     const facts = withFileErrors(path, () => factsOfOpened(files, handle));
-    const { identity, sizeBytes } = facts;
+    const { identity } = facts;
     const sizeOf = (): number => this.#transcript?.endBytes ?? 0;
     const flushName = (): void => this.#options.names.ensure(path, identity);
-    this.#open = createOpenFile(files, handle, { isWritable, sizeBytes, sizeOf, flushName });
+    this.#open = createOpenFile(files, handle, { isWritable, sizeOf, flushName });
     return facts;
   }
 

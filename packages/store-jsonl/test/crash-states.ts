@@ -89,8 +89,7 @@ function* contentStates(moment: DiskMoment, node: DiskNode, options: CrashOption
     for (const size of cuts(next.bytes.length, options.cutEveryBytes)) {
       yield applied(content, { ...next, bytes: next.bytes.subarray(0, size) });
       // The size arrived, and of the bytes only some.
-      const zeroed = Uint8Array.from(next.bytes).fill(0, size);
-      yield applied(content, { ...next, bytes: zeroed });
+      yield applied(withoutBytes(content, next), { ...next, bytes: next.bytes.subarray(0, size) });
     }
   }
 }
@@ -109,11 +108,13 @@ function missingWrites(changes: readonly DataChange[]): readonly ReadonlySet<Dat
 function contentOf(durable: Uint8Array, changes: readonly DataChange[], missing: ReadonlySet<DataChange>): Uint8Array {
   let content = durable;
   for (const change of changes)
-    content = applied(
-      content,
-      missing.has(change) ? { ...change, bytes: new Uint8Array(change.bytes.length) } : change,
-    );
+    content = missing.has(change) ? withoutBytes(content, change) : applied(content, change);
   return content;
+}
+
+/** Content after a write of which the size alone arrived: zeros where the file grew, and what there was where it did not. */
+function withoutBytes(content: Uint8Array, { at, bytes }: DataChange): Uint8Array {
+  return applied(content, { kind: "write", at: at + bytes.length, bytes: new Uint8Array(0) });
 }
 
 function extremeContent(moment: DiskMoment, node: DiskNode, which: (typeof extremes)[number]): Uint8Array {
