@@ -191,6 +191,8 @@ export class AppendQueue {
     if (needsWhole(next.request) && !isWhole) return null;
     // What it hangs on must be on the disk before, and that takes another lock.
     if (isForDisk(next) && isUnflushed(this.#agent, row.sessionId)) return null;
+    // The failure of a write that comes after it is not its own.
+    if (decided.at(-1)?.staged?.isWritten === true) return null;
     if (decided.length > 0 && (next.isAlone || decided[0]?.waiting.isAlone === true)) return null;
     return file.stagedLength < maxStagedLength ? (this.#waiting.shift() ?? null) : null;
   }

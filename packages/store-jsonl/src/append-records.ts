@@ -51,6 +51,8 @@ export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest,
 export interface StagedAppend {
   readonly plan: AppendPlan;
   readonly lines: readonly EncodedLine[];
+  /** They wait no more: the file was written anew with them. */
+  readonly isWritten: boolean;
 }
 
 /** Stages the lines of an append decided at `nowMs`. Under the session's lock. `temporary`: a name for a file made anew. */
@@ -86,7 +88,7 @@ export function stageAppend(
     const isNew = transcript.endBytes === 0;
     file.stage(path, owner, isNew ? `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n` : "", lines);
   }
-  return { plan, lines };
+  return { plan, lines, isWritten: isHeaderFirst };
 }
 
 /** What no string can hold could not be read again either. */

@@ -149,6 +149,31 @@ describe("appends to one session that come at once", () => {
     await again.close();
   });
 
+  it("fail without the import of a header that came before them, whose file is written already", async () => {
+    const faults = faultyFiles();
+    const store = await storeWithSession(newFolder(), { sessionsJson: false, files: faults.files });
+    const timestamp = "2026-01-02T03:04:05.006Z";
+    const header = { type: "session", version: 3, id: "old", timestamp, cwd: "/x" };
+    const record = {
+      type: "session",
+      id: "header:old",
+      parentId: null,
+      timestamp,
+      sessionId: "old",
+      version: 3,
+      cwd: "/x",
+    };
+    faults.limitBytes(1000);
+    const results = await Promise.allSettled([
+      store.append(mainRef, [{ source: JSON.stringify(header), record }, userDraft("theirs")]),
+      store.append(mainRef, [userDraft("ours".repeat(1000))]),
+    ]);
+    expect(errorsOf(results)).toEqual([null, "STORE_FULL"]);
+    faults.reset();
+    expect((await store.load(mainRef))?.head.lastSeq).toBe(2);
+    await store.close();
+  });
+
   it("are all in doubt when their flush fails, and what comes after is not", async () => {
     const faults = faultyFiles();
     const store = await storeWithSession(newFolder(), { sessionsJson: false, files: faults.files });

@@ -24,7 +24,15 @@ export function lifeOfHastySessions(): readonly Step[] {
   const imported = sessionRef({ key: "agent:main:imported" });
   const timestamp = "2026-01-02T03:04:05.006Z";
   const header = { type: "session", version: 3, id: "old", timestamp, cwd: "/x" };
-  const headerRecord = { type: "session", id: "header:old", parentId: null, timestamp, version: 3 };
+  const headerRecord = {
+    type: "session",
+    id: "header:old",
+    parentId: null,
+    timestamp,
+    sessionId: "old",
+    version: 3,
+    cwd: "/x",
+  };
   return [
     {
       name: "save at process durability",
@@ -204,7 +212,7 @@ export function lifeOfSessions(): readonly Step[] {
         return store.append(sessionRef({ key: "agent:main:imported" }), [
           {
             source: JSON.stringify(header),
-            record: { type: "session", id: "header:old", parentId: null, timestamp: header.timestamp, version: 3 },
+            record: { ...header, id: "header:old", parentId: null, sessionId: "old" },
           },
           { source: JSON.stringify(message) },
         ] as never);
