@@ -5,10 +5,10 @@ import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
-import { prepareAppend } from "@throughline/core/store-plans";
+import { prepareAppend, type AppendRequest } from "@throughline/core/store-plans";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
-import { AppendQueue } from "./append-queue.ts";
+import { AppendQueue, type WrittenAppend } from "./append-queue.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
@@ -39,6 +39,8 @@ class JsonlStore implements core.SessionStore {
   readonly #agents: Map<string, AgentSessions> = new Map();
   /** Of the sessions that are being appended to. */
   readonly #queues: Map<string, AppendQueue> = new Map();
+  /** Appends that look for their session, the last of each. */
+  readonly #arriving: Map<string, Promise<SessionRow>> = new Map();
   readonly #derived: DerivedFiles;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
@@ -86,12 +88,8 @@ class JsonlStore implements core.SessionStore {
       const { capabilities } = this;
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities, ids, clock });
-      const looking = agent.foreign.takeViewIfDue();
-      if (looking !== null) await looking;
-      const row = agent.peek(ref) ?? (await locateSession(agent, ref, false));
       const hasRecords = request.prepared.length > 0;
-      if (hasRecords) this.#derived.announce(agent, row.sessionId);
-      const { result, events, flushed, held } = await this.#queueOf(agent, ref).append(request, row);
+      const { result, events, flushed, held } = await this.#enqueue(agent, ref, request);
       if (flushed !== null) await flushed;
       if (result.replayed) return { ...result, durability: request.durability };
       for (const event of events) this.#context.emit(event);
@@ -337,8 +335,43 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  #queueOf(agent: AgentSessions, ref: core.SessionRef): AppendQueue {
+  /** In the order they are asked for: one that comes while another's session is looked for goes behind it. */
+  #enqueue(agent: AgentSessions, ref: core.SessionRef, request: AppendRequest): Promise<WrittenAppend> {
     const name = `${ref.namespace}/${ref.agentId}/${ref.key}`;
+    const ahead = this.#arriving.get(name);
+    const looking = agent.foreign.takeViewIfDue();
+    const put = (row: SessionRow): Promise<WrittenAppend> => {
+      if (request.prepared.length > 0) this.#derived.announce(agent, row.sessionId);
+      return this.#queueOf(name, agent, ref).append(request, row);
+    };
+    const known = ahead === undefined && looking === null ? agent.peek(ref) : null;
+    if (known !== null) return put(known);
+    const arriving = this.#arrive(agent, ref, ahead, looking);
+    this.#arriving.set(name, arriving);
+    return this.#enter(name, arriving, put);
+  }
+
+  /** It leaves the way once it waits in the queue, so that nobody comes in between. */
+  async #enter<T>(name: string, arriving: Promise<SessionRow>, put: (row: SessionRow) => Promise<T>): Promise<T> {
+    try {
+      return put(await arriving);
+    } finally {
+      if (this.#arriving.get(name) === arriving) this.#arriving.delete(name);
+    }
+  }
+
+  async #arrive(
+    agent: AgentSessions,
+    ref: core.SessionRef,
+    ahead: Promise<unknown> | undefined,
+    looking: Promise<void> | null,
+  ): Promise<SessionRow> {
+    // What becomes of it is its own caller's.
+    await Promise.all([ahead?.catch(() => undefined), looking]);
+    return agent.peek(ref) ?? locateSession(agent, ref, false);
+  }
+
+  #queueOf(name: string, agent: AgentSessions, ref: core.SessionRef): AppendQueue {
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
     const queue = new AppendQueue(this.#context, agent, ref, () => void this.#queues.delete(name));

@@ -174,6 +174,22 @@ describe("appends to one session that come at once", () => {
     await store.close();
   });
 
+  it("are written in the order they were asked for, also while their session is looked for", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    const store = createJsonlStore({ root, sessionsJson: false });
+    const texts: string[] = [];
+    const appends: Promise<AppendResult>[] = [];
+    for (let count = 0; count < 8; count++) {
+      texts.push(`n${count}`);
+      appends.push(store.append(mainRef, [userDraft(`n${count}`)]));
+      for (let tick = 0; tick < count; tick++) await Promise.resolve();
+    }
+    await Promise.all(appends);
+    expect(await textsOf(store)).toEqual(texts);
+    await store.close();
+  });
+
   it("are all in doubt when their flush fails, and what comes after is not", async () => {
     const faults = faultyFiles();
     const store = await storeWithSession(newFolder(), { sessionsJson: false, files: faults.files });
