@@ -1,3 +1,5 @@
+import { isColumnText } from "@throughline/core/store";
+
 /**
  * The ids of a session's records, while its lines are read in order. An id that comes a second time gets a suffix;
  * a record that names the id means the nearest one before it.
@@ -26,20 +28,34 @@ export class RecordIdBook {
     let renamed = id;
     while (this.ids.has(renamed)) {
       count++;
-      renamed = `${id.slice(0, longestRenamed)}~${count}`;
+      renamed = `${beginningOf(id)}~${count}`;
     }
     this.ids.add(renamed);
     this.bearers.set(id, { id: renamed, count });
     return renamed;
+  }
+
+  /** A record that states an id which none may have goes by `id`; so do the references to it that follow. */
+  rename(stated: string, id: string): void {
+    if (stated.length <= longestStated) this.bearers.set(stated, { id, count: 1 });
   }
 }
 
 /** What is kept of an id that gets a suffix, so that it stays within the 256 characters a record id may have. */
 const longestRenamed = 240;
 
-/** True for an id that a record may keep. */
+/** An id that is longer is nobody's, and not worth the memory. */
+const longestStated = 1024;
+
+/** The beginning of an id, with no character cut in two: no store takes half of one. */
+function beginningOf(id: string): string {
+  const beginning = id.slice(0, longestRenamed);
+  return beginning.isWellFormed() ? beginning : beginning.slice(0, -1);
+}
+
+/** True for an id that a record may keep: what stores refuse to take is none. */
 export function isUsableRecordId(id: unknown): id is string {
-  return typeof id === "string" && id !== "" && id.length <= 256 && !/\p{Cc}/u.test(id);
+  return isColumnText(id, 256);
 }
 
 /**

@@ -95,7 +95,9 @@ export class RecordUpgrade {
       });
     else if (!isFlatRecord(value))
       this.log.addOnce("VERSION_MIGRATED", "Records without ids get ids made of their place.", context.place);
-    return this.ids.claim(placeId(context.place.line));
+    const id = this.ids.claim(placeId(context.place.line));
+    if (typeof own === "string") this.ids.rename(own, id);
+    return id;
   }
 
   private checkedParent(parentId: string | null, id: string, context: UpgradeContext): string | null {

@@ -1,4 +1,5 @@
 import { isSideRecord, throughlineDraft, type Finding, type RecordSource, type SessionRecord } from "@throughline/core";
+import { isColumnText } from "@throughline/core/store";
 import { Buffer } from "node:buffer";
 import { FindingLog } from "./finding-log.ts";
 import { isFlatRecord } from "./flat-record.ts";
@@ -156,7 +157,7 @@ class TranscriptMachine implements TranscriptReader {
     const isOwnRow = reading.envelope !== null && reading.envelope.seq > 0 && value["parentId"] !== undefined;
     if (value["type"] === "session" && !isOwnRow) return this.readSession(value, reading);
     const type = value["type"];
-    if (!isFlatRecord(value) && (typeof type !== "string" || type === "" || type.length > 128)) {
+    if (!isFlatRecord(value) && !isColumnText(type, 128)) {
       this.log.add("RECORD_INVALID", "The record has no type that could be read.", placeOf(place));
       return this.unparsed("no-type", place);
     }

@@ -1,3 +1,5 @@
+import { systemClock, systemRecordIds } from "@throughline/core/node";
+import { defaultStoreLimits as limits, prepareDrafts } from "@throughline/core/store";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { header, jsonLines, message, readTranscript } from "./read-transcript.ts";
@@ -74,22 +76,58 @@ describe("ids and parents", () => {
     expect(found).toEqual([]);
   });
 
-  it.each([[""], ["a\u0007b"], ["y".repeat(257)], [5], [{}]])("replaces an id that no record may have: %j", (id) => {
-    const { lines, found } = readTranscript(jsonLines(header, { ...message("a", null, "1"), id }));
-    expect(lines[1]?.record.id).toBe("00000001");
+  it.each([[""], ["a\u0007b"], ["a\ud800"], ["y".repeat(257)], [5], [{}]])(
+    "replaces an id that no record may have: %j",
+    (id) => {
+      const { lines, found } = readTranscript(jsonLines(header, { ...message("a", null, "1"), id }));
+      expect(lines[1]?.record.id).toBe("00000001");
+      expect(found).toEqual(["RECORD_INVALID@2"]);
+    },
+  );
+
+  it("knows what is meant by an id that no record may have", () => {
+    const { lines, found } = readTranscript(
+      jsonLines(header, message("\ud800", null, "1"), message("b", null, "2"), message("c", "\ud800", "3")),
+    );
+    expect(lines[3]?.record.parentId).toBe("00000001");
     expect(found).toEqual(["RECORD_INVALID@2"]);
   });
+
+  it("cuts no character of an id in two", () => {
+    const id = `${"x".repeat(239)}\u{1f600}${"x".repeat(10)}`;
+    const { lines } = readTranscript(jsonLines(header, message(id, null, "1"), message(id, null, "2")));
+    expect(lines[2]?.record.id).toBe(`${"x".repeat(239)}~2`);
+  });
+
+  it.each([[""], ["a\u001b[1m"], ["a\udfff"], ["y".repeat(129)], [5]])(
+    "reads nothing of a type that no record may have: %j",
+    (type) => {
+      const { lines, found } = readTranscript(jsonLines(header, { ...message("a", null, "1"), type }));
+      expect(lines[1]?.unparsed).toBe("no-type");
+      expect(found).toEqual(["RECORD_INVALID@2"]);
+    },
+  );
 });
 
 describe("any bytes", () => {
   it("every line gives one record with a unique id, the same in every run, and of a prefix the same records", () => {
-    const id = fc.constantFrom("a", "b", "a~2", "00000001", "", 5, undefined);
+    const id = fc.constantFrom("a", "b", "a~2", "00000001", "", "\ud800", "\u0007", 5, undefined);
     const row = fc.oneof(
       fc
         .record({
-          type: fc.constantFrom("message", "session", "user", "leaf", "tool_use", "compaction", "x"),
+          type: fc.constantFrom(
+            "message",
+            "session",
+            "user",
+            "leaf",
+            "tool_use",
+            "compaction",
+            "x",
+            "x\u001b",
+            "\udc00",
+          ),
           id,
-          parentId: fc.constantFrom(null, "a", "b", "zzz", undefined),
+          parentId: fc.constantFrom(null, "a", "b", "zzz", "\ud800", undefined),
           content: fc.constantFrom("t", undefined),
           targetId: fc.constantFrom("a", "b", null, undefined),
           firstKeptEntryIndex: fc.constantFrom(0, 2, 99, undefined),
@@ -106,6 +144,9 @@ describe("any bytes", () => {
         expect(new Set(lines.map(({ record }) => record.id)).size).toBe(lines.length);
         for (const { record } of lines) expect(record.parentId).not.toBe(record.id);
         expect(readTranscript(text).lines).toEqual(lines);
+        // Every store takes what is read, so that no line keeps its session from an import or a copy.
+        const drafts = lines.map(({ source, record }) => ({ source, record }));
+        expect(prepareDrafts(drafts, { ids: systemRecordIds, clock: systemClock, limits }).length).toBe(lines.length);
         const prefix = text
           .split("\n")
           .slice(0, cut)
