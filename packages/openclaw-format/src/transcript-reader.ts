@@ -31,6 +31,8 @@ export interface LinePlace {
   readonly isTerminated?: boolean;
   /** Given when the envelope was taken off before (or there is none): the line is not looked through for one. */
   readonly envelope?: LineEnvelope | null;
+  /** A record that a store of ours wrote, shown without its envelope. @default an envelope that is there says so */
+  readonly isOurs?: boolean;
 }
 
 /** One line and the record it stands for. Every line stands for one, also a blank or broken one. */
@@ -45,8 +47,13 @@ export interface TranscriptLine {
   readonly side: boolean;
   /** The record's timestamp as a number; null when it is no time. */
   readonly tsMs: number | null;
-  /** The head after this line: a main record moves it, a `leaf` row or a rewind of ours sets it. */
+  /**
+   * The head after this line: a main record moves it, a `leaf` row or a rewind of ours sets it, and so does a row of
+   * another program that hangs elsewhere.
+   */
   readonly headId: string | null;
+  /** The line is a side record, and set the head all the same. */
+  readonly setsHead: boolean;
   readonly envelope: LineEnvelope | null;
   /** True for the first header; a later one is a record like others. */
   readonly isHeader: boolean;
@@ -94,6 +101,8 @@ class TranscriptMachine implements TranscriptReader {
   private readonly log: FindingLog;
   private readonly ids = new RecordIdBook();
   private readonly upgrade: RecordUpgrade;
+  /** What side records hang on: the main record above them. */
+  private readonly mainOfSide = new Map<string, string | null>();
   private hasRecord = false;
   private lastTimestamp = "1970-01-01T00:00:00.000Z";
 
@@ -128,8 +137,8 @@ class TranscriptMachine implements TranscriptReader {
     const outcome = this.read(parsed, reading);
     const { record } = outcome;
     const side = isSideRecord(record);
+    const setsHead = side && this.followSide(record, envelope === null && place.isOurs !== true);
     if (!side) this.headId = record.id;
-    else if (record.type === "leaf") this.followLeaf(record);
     this.followRewind(envelope);
     this.upgrade.settle(record.id, side, place.line);
     const tsMs = Date.parse(record.timestamp);
@@ -143,6 +152,7 @@ class TranscriptMachine implements TranscriptReader {
       side,
       tsMs: Number.isFinite(tsMs) ? tsMs : null,
       headId: this.headId,
+      setsHead,
       envelope,
       isHeader: outcome.isHeader ?? false,
       unparsed: outcome.unparsed ?? null,
@@ -237,10 +247,24 @@ class TranscriptMachine implements TranscriptReader {
     }
   }
 
-  private followLeaf(record: SessionRecord): void {
-    const target = record["targetId"];
-    if (target === null) this.headId = null;
-    if (typeof target === "string" && this.ids.has(target)) this.headId = target;
+  /**
+   * Whether a side record says where the head is. pi goes on from the last row of a file, whatever it is: who moves to
+   * another branch and then names the session or sets a label leaves nothing else behind that would say so.
+   */
+  private followSide(record: SessionRecord, isForeign: boolean): boolean {
+    const { id, parentId, type } = record;
+    const isOnSide = parentId !== null && this.mainOfSide.has(parentId);
+    const main = isOnSide ? (this.mainOfSide.get(parentId) ?? null) : parentId;
+    this.mainOfSide.set(id, main);
+    if (type === "leaf") return this.setHead(record["targetId"]);
+    if (!isForeign || record["appendMode"] === "side" || !rowsOfLeaf.has(type)) return false;
+    return main !== null && this.setHead(main);
+  }
+
+  private setHead(target: unknown): boolean {
+    if (target !== null && !(typeof target === "string" && this.ids.has(target))) return false;
+    this.headId = target;
+    return true;
   }
 
   /** A line of ours says where a rewind put the head; it counts once its append is complete. */
@@ -249,6 +273,9 @@ class TranscriptMachine implements TranscriptReader {
     if (envelope?.head !== undefined && index === count) this.headId = envelope.head;
   }
 }
+
+/** Side records that pi writes where its own leaf is. */
+const rowsOfLeaf: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
 /** The origin a line of ours carries, when the line itself is only what it stands for. */
 function originOf(envelope: LineEnvelope | null): RecordSource | null {

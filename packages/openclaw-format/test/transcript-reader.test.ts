@@ -1,4 +1,5 @@
 import { findRecordProblem } from "@throughline/core";
+import { attachEnvelope } from "@throughline/openclaw-format";
 import { describe, expect, it } from "vitest";
 import { header, jsonLines, message, readTranscript } from "./read-transcript.ts";
 
@@ -84,6 +85,40 @@ describe("records of version 3", () => {
     expect(lines.slice(1).every((line) => line.isSourceCanonical)).toBe(true);
     expect(lines.map(({ record }) => findRecordProblem(record))).toEqual(lines.map(() => null));
     expect(found).toEqual([]);
+  });
+
+  it("finds the head where a program without leaf rows left it, by the last row of a label, a name or a cost", () => {
+    const at = { timestamp: "2026-02-01T16:10:52.000Z" };
+    const rows = [
+      message("a", null, "1"),
+      message("b", "a", "2"),
+      { type: "label", id: "l", parentId: "b", ...at, targetId: "a", label: "x" },
+      message("c", "l", "3"),
+      { type: "session_info", id: "s", parentId: "l", ...at, name: "n" },
+      { type: "label", id: "t", parentId: "s", ...at, targetId: "a" },
+      message("d", "t", "4"),
+      { type: "usage", id: "u", parentId: "a", ...at, kind: "summary", usage: {} },
+      { type: "label", id: "v", parentId: "c", ...at, targetId: "a", appendMode: "side" },
+      { type: "label", id: "w", parentId: "nowhere", ...at, targetId: "a" },
+      { type: "session_info", id: "x", parentId: null, ...at, name: "m" },
+    ];
+    const { lines } = readTranscript(jsonLines(header, ...rows));
+    expect(lines.slice(1).map(({ headId }) => headId)).toEqual([..."abbcbbdaaaa"]);
+    expect(lines.slice(1).map(({ setsHead }) => setsHead)).toEqual([..."..l.sl.u..."].map((each) => each !== "."));
+  });
+
+  it("leaves the head where it is for a side record of ours, wherever that hangs", () => {
+    const label = {
+      type: "label",
+      id: "l",
+      parentId: "a",
+      timestamp: "2026-02-01T16:10:52.000Z",
+      targetId: "a",
+      label: "x",
+    };
+    const ours = attachEnvelope(JSON.stringify(label), { seq: 3 });
+    const { reader } = readTranscript(jsonLines(header, message("a", null, "1"), message("b", "a", "2"), ours));
+    expect(reader.headId).toBe("b");
   });
 
   it("moves the head by main records and leaf rows only", () => {

@@ -93,7 +93,8 @@ function readChunk(
 
 function forkedLine(context: StoreContext, copy: ForkCopy, seq: number, bytes: Uint8Array): string {
   const { from, owner } = copy;
-  const plain = context.codec.isCoded ? null : plainLine(bytes, seq);
+  const isPlain = !context.codec.isCoded && !from.transcript.meanings.has(seq);
+  const plain = isPlain ? plainLine(bytes, seq) : null;
   if (plain !== null) return plain;
   const read: ReadLine & Partial<StoredLine> = readLine(from.transcript, seq, bytes);
   const { envelope, crc } = read;

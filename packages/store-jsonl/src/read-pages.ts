@@ -15,10 +15,10 @@ import type { FramedLine } from "./framed-lines.ts";
 import { ownLine } from "./own-line.ts";
 import { readForward, type PageCursor } from "./read-forward.ts";
 import type { SessionRow } from "./session-row.ts";
-import { decodeStoredLine, type ReadLine } from "./stored-line.ts";
+import { decodeStoredLine, foreignHead, renamedLine, type ReadLine } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
-import { foreignHead, type Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 
 const lineFeed = 0x0a;
 
@@ -195,8 +195,8 @@ export function readFramed(
   const { codec, owner } = transcript.options;
   const read = line.own();
   const own = read === null || read.envelope.seq === 0 ? null : decodeStoredLine(read, codec, owner);
-  if (own !== null) return own;
   const meaning = transcript.meanings.get(seq);
+  if (own !== null) return meaning === undefined ? own : renamedLine(own, meaning.id);
   if (transcript.base !== null) throw new NeedsWholeTranscript();
   const bytes = line.bytes();
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);

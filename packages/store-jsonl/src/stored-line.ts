@@ -313,3 +313,40 @@ function fromBase64(text: string): Uint8Array {
 function utf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
+
+/** The line of a record as another program wrote it, for reading it again. */
+export function foreignHead(record: SessionRecord, bytes: number): LineHead {
+  const tsMs = Date.parse(record.timestamp);
+  const { id, parentId, type } = record;
+  return {
+    id,
+    parentId,
+    type,
+    side: isSideRecord(record),
+    tsMs: Number.isFinite(tsMs) ? tsMs : null,
+    storedAtMs: null,
+    bytes,
+    crc: null,
+  };
+}
+
+/** A line of ours that goes by another id than its own, which a line before it has. */
+export function renamedLine(line: StoredLine, id: string): StoredLine {
+  const { parentId, type, tsMs, storedAtMs, crc, side, bytes, envelope } = line;
+  return {
+    id,
+    parentId,
+    type,
+    tsMs,
+    storedAtMs,
+    crc,
+    side,
+    bytes,
+    envelope,
+    actualCrc: () => line.actualCrc(),
+    payload() {
+      const { record, source } = line.payload();
+      return { record: { ...record, id }, source, isSourceCanonical: false };
+    },
+  };
+}

@@ -72,7 +72,7 @@ function endsAfterObject(read: ReadBytes, from: number, to: number): boolean {
 export function readOwnRow(
   reader: TranscriptReader,
   text: string,
-  place: Pick<LinePlace, "line" | "byteOffset" | "envelope" | "isTerminated">,
+  place: Pick<LinePlace, "line" | "byteOffset" | "envelope" | "isOurs" | "isTerminated">,
 ): TranscriptLine {
   const record = mayBeDeep(text) ? parseObject(text) : null;
   if (record === null || !isNestedDeeper(record, maxNesting)) return reader.push(text, { ...place, sizeBytes: 0 });

@@ -1,6 +1,5 @@
 import {
   createFinding,
-  isSideRecord,
   type AppendedRecord,
   type Finding,
   type SessionHead,
@@ -69,7 +68,7 @@ export class Transcript {
   offsets: number[] = [];
   /** Of the records from `base` on. */
   readonly seqById: Map<string, number> = new Map();
-  /** What lines of other programs stand for, where that is not their own JSON. */
+  /** What lines stand for, where that is not their own JSON: those of other programs, and of ours those doubled. */
   readonly meanings: Map<number, SessionRecord> = new Map();
   /** Of those, lines that are too long to be read. */
   readonly overlong: Set<number> = new Set();
@@ -232,7 +231,7 @@ export class Transcript {
     const read = this.#readerNow().push(decodeLine(bytes), { line, byteOffset, sizeBytes, isTerminated });
     const { record, side, tsMs, isSourceCanonical } = read;
     this.#count({ id: record.id, type: record.type, side }, byteOffset);
-    if (record.type === "leaf") this.head = { ...this.head, headId: read.headId };
+    if (read.setsHead) this.head = { ...this.head, headId: read.headId };
     this.#applySavedHead();
     if (bytes.length < sizeBytes) this.overlong.add(this.head.lastSeq);
     if (!isSourceCanonical) this.meanings.set(this.head.lastSeq, record);
@@ -262,8 +261,10 @@ export class Transcript {
       return this.#applyOwn(written);
     });
     if (isRead)
-      for (const [index, { stored, byteOffset, endBytes }] of batch.entries())
-        this.options.warm.keep(this, appended[index]?.seq ?? 0, stored, endBytes - byteOffset);
+      for (const [index, { stored, byteOffset, endBytes }] of batch.entries()) {
+        const { seq = 0, id = null } = appended[index] ?? {};
+        if (id === stored.id) this.options.warm.keep(this, seq, stored, endBytes - byteOffset);
+      }
     const last = batch.at(-1);
     this.#applyEnvelope(last?.stored, appended);
     // What was saved at this line came after it: a turn the line opened may be closed by now.
@@ -273,9 +274,16 @@ export class Transcript {
   }
 
   #applyOwn({ stored, text, byteOffset, line }: WrittenLine): AppendedRecord {
-    if (this.options.isMixed) readOwnRow(this.#readerNow(), text, { line, byteOffset, envelope: null });
-    this.#count(stored, byteOffset);
-    const { id, parentId, side, tsMs, storedAtMs } = stored;
+    const { isMixed } = this.options;
+    const place = { line, byteOffset, envelope: null, isOurs: true } as const;
+    const read = isMixed ? readOwnRow(this.#readerNow(), text, place).record : null;
+    // The same line once more, as pi writes those of a session it finds no answer in: the ids tell them apart.
+    const isAgain = this.seqById.has(stored.id);
+    this.#needsReader ||= isAgain && !isMixed;
+    if (isAgain && read !== null) this.meanings.set(this.head.lastSeq + 1, read);
+    const { parentId, type, side, tsMs, storedAtMs } = stored;
+    const id = (isAgain ? read?.id : null) ?? stored.id;
+    this.#count({ id, type, side }, byteOffset);
     return { seq: this.head.lastSeq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
   }
 
@@ -367,22 +375,6 @@ export function appendedIn(
     const { id, parentId, side, tsMs, storedAtMs } = stored;
     return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
   });
-}
-
-/** The line of a record as another program wrote it, for reading it again. */
-export function foreignHead(record: SessionRecord, bytes: number): LineHead {
-  const tsMs = Date.parse(record.timestamp);
-  const { id, parentId, type } = record;
-  return {
-    id,
-    parentId,
-    type,
-    side: isSideRecord(record),
-    tsMs: Number.isFinite(tsMs) ? tsMs : null,
-    storedAtMs: null,
-    bytes,
-    crc: null,
-  };
 }
 
 function isCompleteJson(line: FramedLine): boolean {

@@ -15,6 +15,9 @@ interface PiSession {
   buildSessionContext(): { readonly messages: readonly { readonly role: string }[] };
   getBranch(): readonly { readonly id: string }[];
   getLeafId(): string | null;
+  branch(id: string): void;
+  appendSessionInfo(name: string): string;
+  appendLabelChange(targetId: string, label: string): string;
 }
 interface PiModule {
   readonly SessionManager: { open(path: string): PiSession };
@@ -104,6 +107,49 @@ describe.skipIf(typeof pi === "string")(typeof pi === "string" ? pi : "pi 0.73.1
       "user",
       "assistant",
     ]);
+  });
+
+  it("may write all lines once more, as it does where no answer is: each has an id of its own, and those are found", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const { records } = await store.append(mainRef, [userDraft("unanswered")]);
+    const first = records[0]?.id ?? "";
+    const session = SessionManager.open(transcriptOf(root));
+    session.appendMessage({ role: "user", content: "two", timestamp: 2 });
+    session.appendMessage(assistant);
+    const fresh = createJsonlStore({ root });
+    for (const each of [store, fresh]) {
+      const all: StoredRecord[] = [];
+      for await (const page of each.read(mainRef)) all.push(...page.records);
+      const messages = all.filter(({ type }) => type === "message");
+      expect(messages.map(({ id }) => id).slice(0, 2)).toEqual([first, `${first}~2`]);
+      expect(messages[1]?.record).toEqual({ ...messages[0]?.record, id: `${first}~2` });
+      expect(messages.slice(2).map(({ parentId }) => parentId)).toEqual([`${first}~2`, messages[2]?.id]);
+    }
+    expect((await store.redact(mainRef, [first], { reason: "test" })).seqs).toEqual([1]);
+    await fresh.close();
+    await store.close();
+  });
+
+  it("is followed to another branch where it leaves nothing there but a name or a label", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const { records } = await store.append(mainRef, [userDraft("one"), { type: "message", message: assistant }]);
+    await store.append(mainRef, [userDraft("two"), { type: "message", message: assistant }]);
+    const [one, answer] = records.map(({ id }) => id);
+    const session = SessionManager.open(transcriptOf(root));
+    session.branch(answer ?? "");
+    session.appendSessionInfo("named");
+    session.appendLabelChange(one ?? "", "start");
+    expect((await store.load(mainRef))?.head.headId).toBe(answer);
+    const { records: next } = await store.append(mainRef, [userDraft("three")]);
+    expect(next[0]?.parentId).toBe(answer);
+    await store.close();
+    const again = SessionManager.open(transcriptOf(root));
+    expect(again.buildSessionContext().messages.length).toBe(3);
+    const fresh = createJsonlStore({ root });
+    expect((await fresh.load(mainRef))?.head.headId).toBe(next[0]?.id);
+    await fresh.close();
   });
 
   it("knows an imported file by its own header, and finds its context", async () => {

@@ -1,5 +1,6 @@
 import { appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync } from "node:fs";
-import type { AppendResult } from "@throughline/core";
+import { sessionRef, type AppendResult } from "@throughline/core";
+import { createXorCodec } from "@throughline/store-conformance";
 import { createTranscriptReader } from "@throughline/openclaw-format";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -41,6 +42,36 @@ describe("a program that writes to a transcript without a lock", () => {
     expect(await textsOf(store)).toEqual(["first", "theirs"]);
     await store.close();
   });
+
+  it.each(["in plain", "under a codec"])(
+    "may double a line of ours %s, and no two records go by one id",
+    async (how) => {
+      const root = newFolder();
+      const coded = how === "in plain" ? {} : { codec: createXorCodec() };
+      const store = await storeWithSession(root, { sessionsJson: false, ...coded });
+      const { records } = await store.append(mainRef, [userDraft("one"), userDraft("two")]);
+      const lines = readFileSync(transcriptOf(root), "utf8").split("\n");
+      appendFileSync(transcriptOf(root), `${lines.slice(1, 3).join("\n")}\n`);
+      const [one, two] = records.map(({ id }) => id);
+      const fresh = createJsonlStore({ root, sessionsJson: false, ...coded });
+      for (const each of [store, fresh]) {
+        const ids: string[] = [];
+        for await (const { records: page } of each.read(mainRef))
+          for (const { id, record } of page) {
+            expect(record.id).toBe(id);
+            ids.push(id);
+          }
+        expect(ids).toEqual([one, two, `${one}~2`, `${two}~2`]);
+        expect(await textsOf(each)).toEqual(["one", "two", "one", "two"]);
+      }
+      const next = await fresh.append(mainRef, [userDraft("three")]);
+      expect(next.records[0]).toMatchObject({ seq: 5, parentId: `${two}~2` });
+      const fork = sessionRef({ key: "agent:main:fork" });
+      await fresh.fork?.fork(mainRef, fork, { sessionId: "s2" });
+      expect(await textsOf(fresh, fork)).toEqual(["one", "two", "one", "two", "three"]);
+      await Promise.all([store.close(), fresh.close()]);
+    },
+  );
 
   it("loses nothing when it is met in the middle of its line", async () => {
     const root = newFolder();

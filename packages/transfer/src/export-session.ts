@@ -101,10 +101,13 @@ function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } 
   return signal === undefined ? {} : { signal };
 }
 
+/** Side records of other programs by which a reader finds the head. */
+const rowsOfLeaf: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+
 /** Where a reader of the file finds the head by itself, to know when it has to be told. */
 class HeadTracker {
   lastTimestamp = "";
-  /** By our rule: main records move it, leaf rows set it. */
+  /** By our rule for a line of another program: main records move it, leaf rows and rows that hang elsewhere set it. */
   private headId: string | null = null;
   /** By pi's rule: the main record at or above the last row. */
   private leafId: string | null = null;
@@ -131,6 +134,7 @@ class HeadTracker {
       if (record.type !== "session") this.leafId = main;
       const target = record["targetId"];
       if (record.type === "leaf" && (target === null || typeof target === "string")) this.headId = target;
+      else if (record["appendMode"] !== "side" && rowsOfLeaf.has(record.type)) this.headId = main ?? this.headId;
     } else {
       this.headId = record.id;
       this.leafId = record.id;
