@@ -70,7 +70,7 @@ export function openIndexFile(
     }
     const facts = files.facts(path);
     // What may not be written is opened for reading, and then its transactions exclude nobody.
-    if (facts?.kind !== "file" || !files.isWritable(path)) return "unavailable";
+    if (facts?.kind !== "file" || !files.isWritable(path) || !areFiles(files, path)) return "unavailable";
     database = new (sqlite().DatabaseSync)(path, { timeout: busyTimeoutMs });
     // secure_delete: what was purged must not stay behind in a free page.
     database.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON");
@@ -85,6 +85,11 @@ export function openIndexFile(
     if (database?.isOpen === true) database.close();
     return isDamage(error) ? "unusable" : "unavailable";
   }
+}
+
+/** SQLite opens what lies beside a database by these names, and would wait at a named pipe for ever. */
+function areFiles(files: Files, path: string): boolean {
+  return ["-journal", "-wal", "-shm"].every((suffix) => (files.facts(`${path}${suffix}`)?.kind ?? "file") === "file");
 }
 
 /** True for errors that another attempt will meet again: the file is no database, or not one of this shape. */

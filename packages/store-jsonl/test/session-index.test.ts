@@ -288,6 +288,25 @@ describe("the index of the sessions", () => {
     expect((await listed(root))[0]).toEqual([refOf(0).key, 1]);
   });
 
+  it("is done without while a named pipe lies where SQLite keeps its journal", { timeout: 20_000 }, async () => {
+    const root = newFolder();
+    await fill(root, 3);
+    spawnSync("mkfifo", [`${indexOf(root)}-journal`]);
+    const listing = `
+      import { createJsonlStore } from "@throughline/store-jsonl";
+      const store = createJsonlStore({ root: ${JSON.stringify(root)} });
+      console.log((await store.list()).sessions.length);
+      await store.close();`;
+    // Who waits at a pipe cannot be interrupted: not by a timeout of this process either.
+    const flags = ["--conditions=@throughline/source", "--input-type=module", "-e", listing];
+    const { stdout } = spawnSync(process.execPath, flags, {
+      cwd: import.meta.dirname,
+      timeout: 10_000,
+      encoding: "utf8",
+    });
+    expect(stdout).toBe("3\n");
+  });
+
   it.for([
     ["summary of a session", "UPDATE sessions SET summary = '{' || summary"],
     ["place in the log", "UPDATE state SET value = '{' || value WHERE name = 'log'"],
