@@ -64,12 +64,34 @@ function checkText(root: string, files: ReadonlyMap<string, MarkdownFile>, file:
   return violations;
 }
 
+/**
+ * What keeps a reader from running a README's examples as they stand: a package that its install lines leave out, and syntax
+ * that the oldest Node of our `engines` does not know. The runner below would notice neither.
+ */
+function checkExamples(file: MarkdownFile): string[] {
+  const installed = [...file.text.matchAll(/^npm install ([^#\n]+)/gm)].flatMap(([, names = ""]) =>
+    names.trim().split(/\s+/),
+  );
+  return file.fences
+    .filter((fence) => planFence(fence).kind === "typescript")
+    .flatMap((fence) => {
+      const violations: string[] = [];
+      const where = `${file.path}:${fence.line}`;
+      for (const [, name = ""] of fence.text.matchAll(/ from "((?:@[^"/]+\/)?[^"/.:][^"/:]*)(?:\/[^"]*)?"/g)) {
+        if (installed.length > 0 && !installed.includes(name))
+          violations.push(`${where} ${name} is in no install line`);
+      }
+      if (/\busing \w+ =/.test(fence.text)) violations.push(`${where} \`using\`: Node 22 does not know it`);
+      return violations;
+    });
+}
+
 /** Runs the fences of one README from top to bottom, in one home, so that a later one may build on an earlier one. */
 async function runReadme(
   root: string,
   file: MarkdownFile,
 ): Promise<Pick<DocsReport, "fencesRun" | "fencesSkipped" | "violations">> {
-  const violations: string[] = [];
+  const violations = checkExamples(file);
   let fencesRun = 0;
   let fencesSkipped = 0;
   const folder = dirname(file.path) === "." ? rootReadmePackage : dirname(file.path);

@@ -54,6 +54,20 @@ describe("links and paths", () => {
 });
 
 describe("examples", () => {
+  it("need nothing that the install lines leave out, and no syntax that Node 22 lacks", async () => {
+    const example = fence(
+      "ts",
+      'import { one } from "a-package";\nimport { join } from "node:path";\n{ using x = null; }',
+    );
+    const installing = (names: string): string => `${fence("sh", `npm install ${names}   # or others`)}${example}`;
+    expect(await complaints({ "packages/a/README.md": installing("a-package-of-others") })).toEqual([
+      "packages/a/README.md:4 `using`: Node 22 does not know it",
+      "packages/a/README.md:4 a-package is in no install line",
+    ]);
+    const told = installing("--save-dev other a-package").replace("{ using x = null; }", "void [one, join];");
+    expect(await complaints({ "packages/a/README.md": told })).toEqual([]);
+  });
+
   it("run in the order of the page, with the package's own name and types", async () => {
     const text = [
       fence(
