@@ -1,8 +1,8 @@
-import { homedir } from "node:os";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import { reportError } from "./error-report.ts";
 import { runCli } from "./run-cli.ts";
+import { findUserHome, findWorkingDirectory } from "./starting-place.ts";
 
 /** How long a command may take to end in good order after an interrupt. */
 const graceMs = 2000;
@@ -40,15 +40,31 @@ process.on("SIGINT", () => onSignal(130));
 process.on("SIGTERM", () => onSignal(143));
 process.on("SIGHUP", () => onSignal(129));
 
-const exitCode = await runCli({
-  arguments: process.argv.slice(2),
-  environment: process.env,
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  workingDirectory: process.cwd(),
-  userHome: homedir(),
-  signal: interrupt.signal,
-  self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
-});
+async function run(): Promise<number> {
+  let workingDirectory: string;
+  try {
+    workingDirectory = findWorkingDirectory();
+  } catch (error) {
+    const { exitCode, text } = reportError(error, {
+      isJson: process.argv.includes("--json"),
+      isDebug: false,
+      command: null,
+    });
+    process.stderr.write(text);
+    return exitCode;
+  }
+  return await runCli({
+    arguments: process.argv.slice(2),
+    environment: process.env,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    workingDirectory,
+    userHome: findUserHome(workingDirectory),
+    signal: interrupt.signal,
+    self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
+  });
+}
+
+const exitCode = await run();
 process.exitCode = interruptedExitCode ?? exitCode;
