@@ -69,7 +69,7 @@ export class TurnRun {
       if (signal.aborted) return this.#abort(null, []);
       this.#step += 1;
       const { result, ask } = await this.#ask();
-      const message = result.message;
+      const message = withOwnId(result.message, this.#options.log.facts.replyId);
       if (signal.aborted) return this.#abort(message, result.calls);
       if (result.error !== null) throw await this.#fail(result);
       if (message === null) throw await this.#fail({ ...result, error: new TypeError("The model gave no reply.") });
@@ -297,6 +297,16 @@ function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
   return Array.isArray(content) ? content.filter((block): block is ToolCallBlock => block.type === "toolCall") : [];
 }
 
+/**
+ * Without an id that the reply before it bore already, as local servers give all of theirs the same: replies of one id are
+ * parts of one, and the model would be told that it said all of it before it saw any result.
+ */
+function withOwnId(message: AssistantMessage | null, before: string | null): AssistantMessage | null {
+  if (message === null || before === null) return message;
+  const { responseId, ...own } = message as AssistantMessage & { readonly responseId?: unknown };
+  return responseId === before ? own : message;
+}
+
 /** What came of a reply that broke off, with a result for each call in it: whoever reads the log finds none without. */
 function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
   if (message === null) return [];
@@ -304,12 +314,17 @@ function brokenReply(message: AssistantMessage | null, content: string): readonl
   return [messageDraft(message), ...results];
 }
 
+/** So much of a provider's error is quoted in ours. */
+const maxQuotedLength = 2000;
+
 /** An error of the provider's SDK, in our terms; one of ours as it is. */
 function typed(error: unknown): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
   const { category, retryAfterMs } = classifyOverflow(error);
   const text = error instanceof Error ? error.message : String(error);
-  return new ThroughlineError("MODEL_FAILED", `The model could not be asked: ${text}`, {
+  // A proxy's whole page may stand in it; the cause has all of it.
+  const shown = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}… (${text.length} characters)` : text;
+  return new ThroughlineError("MODEL_FAILED", `The model could not be asked: ${shown}`, {
     cause: error,
     details: { category, retryAfterMs },
   });

@@ -43,6 +43,8 @@ export class WindowFacts {
   userMessages = 0;
   /** Calls of the newest reply that have no result yet: names by id. */
   openCalls: ReadonlyMap<string, string> = new Map();
+  /** The id that its provider gave the newest reply. */
+  replyId: string | null = null;
   /** Grows with every compaction and reset. */
   cycle = 0;
   /** A note says that a summary may repeat what was redacted. */
@@ -67,8 +69,11 @@ export class WindowFacts {
   #takeMessage(message: unknown): void {
     // Another program's record may hold anything there.
     if (typeof message !== "object" || message === null) return;
-    const { role, content, toolCallId } = message as Readonly<Record<string, unknown>>;
-    if (role === "assistant") this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
+    const { role, content, toolCallId, responseId } = message as Readonly<Record<string, unknown>>;
+    if (role === "assistant") {
+      this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
+      this.replyId = typeof responseId === "string" ? responseId : this.replyId;
+    }
     if (role === "toolResult" && this.openCalls.has(toolCallId as string))
       this.openCalls = new Map([...this.openCalls].filter(([id]) => id !== toolCallId));
     if (role !== "user") return;

@@ -10,6 +10,43 @@ const callEcho = (id: string, text = "hi"): { id: string; name: string; argument
   arguments: { text },
 });
 
+describe("a server that gives every reply the same id", () => {
+  const responseId = "chatcmpl-1";
+
+  it("has each of them kept apart, so that no request says they were one [LOOP-05]", async () => {
+    const script = createScriptedModel(
+      { text: "First.", calls: [callEcho("a")], responseId },
+      { text: "Second.", calls: [callEcho("b")], responseId },
+      { text: "Done.", responseId },
+    );
+    const { sessions } = createFixture({ script });
+    await using session = await sessions.open(key);
+    await session.runTurn("Go");
+    await session.runTurn("And now?");
+    const [, , third = { messages: [] }, last = { messages: [] }] = script.requests;
+    // What was sent stays as it was sent: a request begins with all of the one before it.
+    expect(last.messages.slice(0, third.messages.length)).toEqual(third.messages);
+    expect(last.messages.map((message) => (message as Message).role).join(" ")).toBe(
+      "user assistant user assistant user assistant user",
+    );
+  });
+
+  it("also where another process goes on", async () => {
+    const data = createMemoryData();
+    const callThenFail = [{ calls: [callEcho("a")], responseId }, { error: new TypeError("no network") }];
+    const first = createFixture({ script: createScriptedModel(...callThenFail), store: createMemoryStore({ data }) });
+    await using broken = await first.sessions.open(key);
+    await expect(broken.runTurn("Go")).rejects.toMatchObject({ code: "MODEL_FAILED" });
+    const script = createScriptedModel({ text: "Done.", responseId });
+    const second = createFixture({ script, store: createMemoryStore({ data }) });
+    await using session = await second.sessions.open(key);
+    await session.resume();
+    await session.runTurn("And now?");
+    const roles = script.requests[1]?.messages.map((message) => (message as Message).role).join(" ");
+    expect(roles).toBe("user assistant user assistant user");
+  });
+});
+
 describe("a turn", () => {
   it("keeps the user's words before the model is asked, and the reply after [LOOP-02, LOOP-03]", async () => {
     const script = createScriptedModel();

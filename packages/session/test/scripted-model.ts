@@ -19,6 +19,7 @@ export interface ScriptedReply {
   }[];
   readonly usage?: Usage;
   readonly stopReason?: string;
+  readonly responseId?: string;
   /** Rejects with this, after `text` has arrived when there is one. */
   readonly error?: unknown;
   /** Stops after the text until it is aborted. */
@@ -90,6 +91,7 @@ function messageOf(reply: ScriptedReply, model: string): AssistantMessage {
     model,
     usage,
     stopReason,
+    ...(reply.responseId === undefined ? {} : { responseId: reply.responseId }),
   };
 }
 
