@@ -41,12 +41,23 @@ function invalid(message: string): ThroughlineError {
 
 /**
  * The text with the passwords of every URL in it hidden: `postgres://ada:***@host/db?password=***`. Greedy up to the
- * last `@` before white space, because passwords are often written with an unescaped `@` or `/`.
+ * last `@` before white space, because passwords are often written with an unescaped `@` or `/`. Takes time in proportion
+ * to the text: an error may quote the whole page a proxy answered with.
  */
 export function maskSecrets(text: string): string {
   return text
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)([^\s:@/?#]*):[^\s"']*@/gi, "$1$2:***@")
-    .replace(/([?&;][^\s=&;]*(?:password|passwd|pwd|secret|token|apikey|api_key)[^\s=&;]*=)[^\s&;"']*/gi, "$1***");
+    .replace(/[^\s"']+/g, (word) => (word.includes("@") ? maskPassword(word) : word))
+    .replace(/([?&;][^\s=&;?]*=)([^\s&;"']*)/g, (all, name: string) => (secretName.test(name) ? `${name}***` : all));
+}
+
+const secretName = /password|passwd|pwd|secret|token|apikey|api_key/i;
+
+function maskPassword(word: string): string {
+  const user = /:\/\/[^:@/?#]*:/.exec(word);
+  const hostAt = word.lastIndexOf("@");
+  if (user === null) return word;
+  const passwordAt = user.index + user[0].length;
+  return hostAt < passwordAt ? word : `${word.slice(0, passwordAt)}***${word.slice(hostAt)}`;
 }
 
 /** The value with every text in it masked, for the details of an error. */
