@@ -5,6 +5,7 @@ import { anthropicEnd, takeAnthropicEvent, takeAnthropicMessage } from "./anthro
 import { anthropicPrompt, anthropicRequest, type AnthropicRequestStyle } from "./anthropic-request.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { collectReply } from "./collect-reply.ts";
+import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { missingKey } from "./missing-key.ts";
@@ -17,7 +18,7 @@ export interface AnthropicModelOptions {
   readonly baseUrl?: string;
   /** A client of `@anthropic-ai/sdk`, with all its settings. The other settings of the connection do not apply then. */
   readonly client?: Anthropic;
-  /** Of the SDK, for failed connections and for 408, 409, 429 and 5xx. @default 2 */
+  /** Of the SDK, for failed connections and for 408, 409, 429 and 5xx whose wait is a minute at most. @default 2 */
   readonly maxRetries?: number;
   /** For each attempt. @default 600000 */
   readonly timeoutMs?: number;
@@ -87,6 +88,7 @@ function connector(options: AnthropicModelOptions, timeout: number): () => Promi
       maxRetries: options.maxRetries ?? 2,
       timeout,
       logLevel: "off",
+      fetch: fetchWithoutLongWaits(),
       // A server without keys: the SDK wants to be told that the header is left out on purpose.
       defaultHeaders: { ...options.headers, ...(apiKey === null ? { "X-Api-Key": null, Authorization: null } : {}) },
     });

@@ -1,6 +1,7 @@
 import type * as OpenAiSdk from "openai";
 import type { OpenAI } from "openai";
 import { addressWithoutCredentials } from "./base-url.ts";
+import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { missingKey } from "./missing-key.ts";
 
@@ -12,7 +13,7 @@ export interface OpenAiConnectionOptions {
   readonly baseUrl?: string;
   /** A client of `openai`, with all its settings. The other settings of the connection do not apply then. */
   readonly client?: OpenAI;
-  /** Of the SDK, for failed connections and for 408, 409, 429 and 5xx. @default 2 */
+  /** Of the SDK, for failed connections and for 408, 409, 429 and 5xx whose wait is a minute at most. @default 2 */
   readonly maxRetries?: number;
   /** For each attempt. @default 600000 */
   readonly timeoutMs?: number;
@@ -46,6 +47,7 @@ export function openAiConnector(options: OpenAiConnectionOptions): () => Promise
       maxRetries: options.maxRetries ?? 2,
       timeout: options.timeoutMs ?? 600_000,
       logLevel: "off",
+      fetch: fetchWithoutLongWaits(),
       defaultHeaders: { ...options.headers, ...(apiKey === null ? { Authorization: null } : {}) },
     });
     return { sdk, client };

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { ThroughlineError } from "@throughline/core";
 import { createProviderSimulator, type AnswerReply, type ProviderSimulator } from "@throughline/provider-simulator";
@@ -123,6 +126,32 @@ describe.each(adapters)("$name", (adapter) => {
     expect(streamed.error).toBeInstanceOf(Error);
     expect(streamed.partials).toEqual([]);
     expect(simulator.refusals.map(({ kind }) => kind)).toEqual(["overflow", "overflow"]);
+  });
+
+  it.skipIf(!adapter.retries).each([
+    ["in an hour", { "retry-after": "3600" }, 1],
+    ["in two minutes, in milliseconds", { "retry-after-ms": "120000" }, 1],
+    ["at a time", { "retry-after": "Wed, 21 Oct 2099 07:28:00 GMT" }, 1],
+    ["at a time that is past", { "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" }, 2],
+    ["in a word", { "retry-after": "later" }, 2],
+  ])("does not wait for long in silence: a 429 to be asked again %s", async (_, headers, times) => {
+    await start({});
+    let asked = 0;
+    const server = createServer((request, response) => {
+      asked += 1;
+      request.resume();
+      response.writeHead(429, { "content-type": "application/json", ...headers }).end('{"error":{"message":"spent"}}');
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const model = adapter.create({ ...simulator, url } as ProviderSimulator, { maxRetries: 1 });
+      await expect(model.chat(question(adapter, "Hi"))).rejects.toMatchObject({ status: 429 });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    expect(asked).toBe(times);
   });
 
   it.skipIf(!adapter.retries)("leaves retries to the SDK: 429, then 529 or 503, then an answer", async () => {
