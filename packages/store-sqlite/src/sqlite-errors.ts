@@ -19,7 +19,8 @@ export function isDamage(error: unknown): boolean {
 /** Tables of native codes, the first that fits counts. A moved file is no matter of permissions, although SQLite says so. */
 const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/^SQLITE_(BUSY|LOCKED|PROTOCOL)/, "STORE_LOCKED", "Another connection holds the database."],
-  [/^(SQLITE_FULL|ENOSPC|EDQUOT)$/, "STORE_FULL", "There is no space left for the database."],
+  // SHMSIZE: the few pages that connections share cannot be written, which SQLite tries so as to notice a full disk.
+  [/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)$/, "STORE_FULL", "There is no space left for the database."],
   [/^SQLITE_READONLY_DBMOVED$/, "STORE_IO", "The database file was moved or deleted while it was open."],
   [/^(SQLITE_READONLY|SQLITE_PERM|EACCES|EPERM|EROFS)/, "STORE_READ_ONLY", "The database cannot be written."],
   [/^SQLITE_(NOTADB|CORRUPT)/, "STORE_CORRUPT", "The file is damaged or no database."],

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import Database from "better-sqlite3";
@@ -180,6 +180,25 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     await store.append(ref, [say("after")]);
     expect((await textsOf(store, ref)).at(-1)).toBe("after");
     expect((await store.load(ref))?.head.lastSeq).toBe(acknowledged + 1);
+  });
+
+  it("says STORE_FULL when not even the pages that connections share have room, and opens when there is space", async (context) => {
+    const folder = smallDisk(1024 * 1024);
+    if (folder === null) return context.skip("this system does not let root mount a file system");
+    const path = join(folder, "store.db");
+    {
+      await using store = createSqliteStore({ path });
+      await createSession(store, "a");
+    }
+    try {
+      writeFileSync(join(folder, "fill"), "x".repeat(1024 * 1024));
+    } catch {
+      // As much of it as there was room for.
+    }
+    await using again = createSqliteStore({ path });
+    expect(await failureOf(again.list())).toMatchObject({ code: "STORE_FULL", retryable: true });
+    rmSync(join(folder, "fill"));
+    expect((await again.list()).sessions).toHaveLength(1);
   });
 
   it("says STORE_READ_ONLY on a file system that takes no writes, and leaves nothing behind", async (context) => {
