@@ -1,5 +1,5 @@
 import { link, mkdir, open, rename, unlink } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { systemRandom } from "@throughline/core/node";
 import { fileError } from "./transcript-files.ts";
 
@@ -9,7 +9,8 @@ import { fileError } from "./transcript-files.ts";
  * @throws {ThroughlineError} EXPORT_EXISTS, FILE_UNREADABLE, STORE_FULL, and what the source of the bytes throws
  */
 export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-  const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${systemRandom.uuid()}.tmp`);
+  // Not made of the file's own name, which may be as long as a name can be.
+  const temporary = join(dirname(path), `.throughline-${systemRandom.uuid()}.tmp`);
   let sizeBytes = 0;
   try {
     await mkdir(dirname(path), { recursive: true });
@@ -38,7 +39,7 @@ async function nameFile(temporary: string, path: string): Promise<void> {
     await unlink(temporary);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "ENOSYS") throw error;
+    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "ENOSYS" && code !== "EOPNOTSUPP") throw error;
     // A file system without links: taking the name first refuses as well, only a crash in between leaves it empty.
     await (await open(path, "wx", 0o600)).close();
     await rename(temporary, path);

@@ -4,6 +4,7 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -15,7 +16,7 @@ import { join } from "node:path";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ImportSource } from "@throughline/transfer";
+import { exportToFile, type ImportSource } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
 import {
   exported,
@@ -236,6 +237,22 @@ describe("a disk that is full", () => {
     const [source] = await importAll(store, folder.at("state"));
     expect([source?.state, source?.error]).toEqual(["imported", null]);
     expect(await exported(store, { namespace: "", agentId: "main", key }, "jsonl")).toBe(file);
+  });
+});
+
+describe("a target that is full", () => {
+  it("is said to be, and no half of a file stays there", async (context) => {
+    using disk = smallDisk(64);
+    if (disk === null) return context.skip("needs to mount a small file system, as root");
+    const store = createMemoryStore();
+    const ref = { namespace: "", agentId: "main", key: "agent:main:a" };
+    await store.save(ref, { sessionId: "a" }, { ifRevision: null });
+    await store.append(ref, [{ type: "message", message: { role: "user", content: "x".repeat(200_000) } }]);
+    await expect(exportToFile(store, ref, join(disk.path, "a.jsonl"), { to: "jsonl" })).rejects.toMatchObject({
+      code: "STORE_FULL",
+      retryable: true,
+    });
+    expect(readdirSync(disk.path)).toEqual([]);
   });
 });
 

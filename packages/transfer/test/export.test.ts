@@ -191,6 +191,14 @@ describe("export to version 3", () => {
 });
 
 describe("export to files", () => {
+  it("has names as long as a name may be", async () => {
+    const store = await ownSession();
+    using folder = fixtureFolder();
+    const name = `${"港".repeat(80)}.jsonl`;
+    await exportToFile(store, ref, folder.at(name), { to: "jsonl" });
+    expect(Object.keys(folder.state())).toEqual([name]);
+  });
+
   it("writes 0600, whole or not at all, and never over anything", async () => {
     const store = await ownSession();
     using folder = fixtureFolder();
