@@ -41,7 +41,7 @@ export async function backupStore(
     begin(signal);
     const target = `${part}${to.slice(root.length)}`;
     copied.push(target);
-    const bytes = await copyFile(files, from, target);
+    const bytes = await copyFile(files, from, target, () => begin(signal));
     sizeBytes += bytes ?? 0;
     return bytes !== null;
   };
@@ -98,8 +98,8 @@ function transcriptNames(files: Files, { folder }: AgentSessions): readonly stri
     .filter((name) => files.facts(folder.session(name))?.kind === "file");
 }
 
-/** As long as the file was when it was opened. How many bytes that is; null when it is gone by now. */
-async function copyFile(files: Files, from: string, to: string): Promise<number | null> {
+/** As long as the file was when it was opened. How many bytes that is; null when it is gone by now. `goOn`: as `SurveyTarget`. */
+async function copyFile(files: Files, from: string, to: string, goOn: () => void): Promise<number | null> {
   const source = openIfThere(files, from);
   if (source === null) return null;
   try {
@@ -114,6 +114,7 @@ async function copyFile(files: Files, from: string, to: string): Promise<number 
         appendAll(files, target, bytes, position, to);
         position += bytes.length;
         await pause();
+        goOn();
       }
       await files.flush(target);
       return sizeBytes;

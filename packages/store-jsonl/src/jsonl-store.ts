@@ -64,13 +64,14 @@ class JsonlStore implements core.SessionStore {
     this.#derived = new DerivedFiles(this.#context);
     const { limits } = this.capabilities;
     const begin = (signal?: AbortSignal): void => this.#begin(signal);
+    const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work);
     const agents = (): readonly AgentSessions[] =>
       this.#namespaces().flatMap((one) => this.#agentsOf({ namespace: one }));
-    this.maintenance = createMaintenance({ context: this.#context, agents, begin });
+    this.maintenance = createMaintenance({ context: this.#context, agents, begin, track });
     this.watch = {
       watch: (ref, how) =>
         watchSession(
-          { agent: this.#agent(ref), limits, followers: this.#followers, begin, emit: this.#context.emit },
+          { agent: this.#agent(ref), limits, followers: this.#followers, begin, track, emit: this.#context.emit },
           ref,
           how,
         ),
@@ -120,9 +121,8 @@ class JsonlStore implements core.SessionStore {
     for (let left = limit; left > 0; this.#begin(options.signal)) {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null =
-        sessionId === null ? await this.#track(() => agent.locate(ref)) : agent.locateId(sessionId);
+        sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
       if (row === null) throw rules.sessionNotFound(ref);
-      if (sessionId === null) await agent.prepare(row);
       ({ sessionId } = row);
       const held = agent.hold(row);
       // Purged since it was looked up: that is not where it ends.
@@ -141,6 +141,17 @@ class JsonlStore implements core.SessionStore {
       yield { records, lastSeq };
       if (seq < 1) return;
     }
+  }
+
+  /** A session that is to be read, with its transcript at hand. Closing waits for this, and what follows needs no wait. */
+  async #lookUp(agent: AgentSessions, ref: core.SessionRef, signal?: AbortSignal): Promise<SessionRow | null> {
+    const found = await this.#track(async () => {
+      const row = await agent.locate(ref);
+      if (row !== null) await agent.prepare(row);
+      return row;
+    });
+    this.#begin(signal);
+    return found;
   }
 
   load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {

@@ -11,6 +11,8 @@ export interface MaintenanceScene {
   agents(): readonly AgentSessions[];
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;
+  /** Runs work that whoever closes the store waits for. */
+  track<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** One transcript that nobody may read must not hide what there is to say of the others. */
@@ -29,7 +31,7 @@ export async function* pastUnreadable(
 
 /** A transcript as `surveyLines` wants it. */
 export function targetOf(
-  { files, codec, maxLineBytes }: StoreContext,
+  { context: { files, codec, maxLineBytes }, begin }: MaintenanceScene,
   agent: AgentSessions,
   row: SessionRow,
   path: string,
@@ -37,5 +39,5 @@ export function targetOf(
   signal: AbortSignal | undefined,
 ): SurveyTarget {
   const owner = { ref: { ...agent.address, key: row.key }, sessionId: row.sessionId };
-  return { files, path, owner, codec, maxLineBytes, isFull, signal };
+  return { files, path, owner, codec, maxLineBytes, isFull, goOn: () => begin(signal) };
 }

@@ -17,17 +17,32 @@ import { backupStore } from "./backup-store.ts";
 /** Checks, repairs and copies the files of a store. */
 export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
   return {
-    verify: (options = {}) => withOurErrors(scene, verifyStore(scene, options)),
-    repair: (options = {}) => withOurErrors(scene, repairStore(scene, options)),
-    backup: async (path, options = {}) => {
-      scene.begin(options.signal);
-      try {
-        return await backupStore(scene, path, options.signal);
-      } catch (error) {
-        throw ourError(error, path);
-      }
-    },
+    verify: (options = {}) => inSteps(scene, withOurErrors(scene, verifyStore(scene, options))),
+    repair: (options = {}) => inSteps(scene, withOurErrors(scene, repairStore(scene, options))),
+    backup: (path, options = {}) =>
+      scene.track(async () => {
+        scene.begin(options.signal);
+        try {
+          return await backupStore(scene, path, options.signal);
+        } catch (error) {
+          throw ourError(error, path);
+        }
+      }),
   };
+}
+
+/** Whoever closes the store waits for the step that is under way, or it would open again what was let go of. */
+async function* inSteps(scene: MaintenanceScene, findings: AsyncGenerator<Finding>): AsyncGenerator<Finding> {
+  try {
+    for (;;) {
+      const step = await scene.track(() => findings.next());
+      if (step.done === true) return;
+      yield step.value;
+      scene.begin();
+    }
+  } finally {
+    await findings.return(undefined);
+  }
 }
 
 /** What fails outside of a file's own work fails with our errors too. */
@@ -54,7 +69,7 @@ async function* verifyStore(
 ): AsyncGenerator<Finding> {
   scene.begin(signal);
   for (const agent of scene.agents()) {
-    yield* verifyLog(scene, agent);
+    yield* verifyLog(scene, agent, signal);
     agent.log.refresh();
     for (const row of agent.log.all().values().toArray()) {
       scene.begin(signal);
@@ -66,7 +81,11 @@ async function* verifyStore(
   }
 }
 
-async function* verifyLog({ context }: MaintenanceScene, { folder, address }: AgentSessions): AsyncGenerator<Finding> {
+async function* verifyLog(
+  { context, begin }: MaintenanceScene,
+  { folder, address }: AgentSessions,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
   const { files, codec } = context;
   const path = folder.entriesLog;
   const handle = openIfThere(files, path);
@@ -86,6 +105,7 @@ async function* verifyLog({ context }: MaintenanceScene, { folder, address }: Ag
       }
       position += bytes.length;
       await pause();
+      begin(signal);
     }
     const last = splitter.end();
     if (last !== null)
@@ -100,7 +120,7 @@ async function* verifyLog({ context }: MaintenanceScene, { folder, address }: Ag
 }
 
 async function* verifySession(
-  { context }: MaintenanceScene,
+  scene: MaintenanceScene,
   agent: AgentSessions,
   row: SessionRow,
   isFull: boolean,
@@ -108,14 +128,14 @@ async function* verifySession(
 ): AsyncGenerator<Finding> {
   const path = agent.folder.session(agent.fileNameOf(row));
   const { key } = row;
-  if (context.files.facts(path) === null) {
+  if (scene.context.files.facts(path) === null) {
     yield createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", { path, key });
     return;
   }
   const findings: Finding[] = [];
   const parents = new ParentSurvey();
   const batch = { left: 0, line: 0, byteOffset: 0 };
-  const target = targetOf(context, agent, row, path, isFull, signal);
+  const target = targetOf(scene, agent, row, path, isFull, signal);
   for await (const line of surveyLines(target, (finding) => void findings.push(finding))) {
     const { record } = line.read;
     const kept = record["firstKeptEntryId"];

@@ -75,17 +75,18 @@ async function repairOnce(
 }
 
 async function repairFile(
-  { context }: MaintenanceScene,
+  scene: MaintenanceScene,
   agent: AgentSessions,
   row: SessionRow,
   { path, isSame }: { readonly path: string; isSame(): boolean },
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[] | null> {
+  const { context } = scene;
   const { files, locks, clock, random } = context;
   const { repaired: folder, sessions } = agent.folder;
   const fileName = path.slice(sessions.length + 1);
   const copy = `${folder}/${fileName}`;
-  const target = targetOf(context, agent, row, path, false, signal);
+  const target = targetOf(scene, agent, row, path, false, signal);
   // Another process may repair the same.
   const temporary = `${copy}.tmp-${clock.nowMs()}-${random.uint32().toString(36)}`;
   const handle = withFileErrors(temporary, () => files.open(temporary, "create"));

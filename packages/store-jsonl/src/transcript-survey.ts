@@ -1,7 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import {
   createFinding,
-  ThroughlineError,
   type Finding,
   type FindingCode,
   type RecordSource,
@@ -36,7 +35,8 @@ export interface SurveyTarget {
   readonly maxLineBytes: number;
   /** Also decode what is coded. */
   readonly isFull: boolean;
-  readonly signal?: AbortSignal | undefined;
+  /** Asked now and then. Throws where the rest is not wanted any more. */
+  goOn(): void;
 }
 
 /** A line with everything that is known of it by itself. */
@@ -82,7 +82,7 @@ export async function* surveyLines(
       return surveyed;
     };
     for (let position = 0; ;) {
-      if (target.signal?.aborted === true) throw surveyAborted(target.signal);
+      target.goOn();
       const bytes = read(position, position + chunkBytes);
       if (bytes.length === 0) break;
       for (const split of splitter.push(bytes)) yield take(split);
@@ -96,13 +96,6 @@ export async function* surveyLines(
   } finally {
     files.close(handle);
   }
-}
-
-function surveyAborted({ reason }: AbortSignal): ThroughlineError {
-  return new ThroughlineError("ABORTED", "The reading of a transcript was aborted.", {
-    outcome: "not-applied",
-    cause: reason,
-  });
 }
 
 function survey(

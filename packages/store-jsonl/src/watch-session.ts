@@ -23,6 +23,8 @@ export interface WatchScene {
   readonly followers: Set<() => void>;
   /** @throws {ThroughlineError} STORE_CLOSED */
   begin(): void;
+  /** Runs work that whoever closes the store waits for. */
+  track<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** So often the transcript's size and time are asked for: 2 microseconds each time, and it works on every file system. */
@@ -40,7 +42,8 @@ export async function* watchSession(
   const { agent, limits, followers } = scene;
   const { pageRecords, pageBytes } = limits;
   scene.begin();
-  let row = await agent.locate(ref);
+  let row = await scene.track(() => agent.locate(ref));
+  scene.begin();
   if (row === null) throw sessionNotFound(ref);
   const { sessionId } = row;
   let wake: () => void = () => undefined;
