@@ -1,4 +1,4 @@
-import type { SessionRef } from "@throughline/core";
+import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
@@ -32,9 +32,18 @@ export async function forkSession(scene: ChangeScene, ref: SessionRef, target: F
     assertFree(scene, target);
     agent.prepareWriting();
     removeAbandoned(scene.context.files, agent.folder.torn, scene.context.clock.nowMs());
-    const forked = await attempt(scene, origin, target);
+    const forked = await attempt(scene, origin, target).catch((error: unknown) => {
+      // Archived, reset, renamed or purged meanwhile its transcript is not gone: it is to be looked up again.
+      if (!hasErrorCode(error, "STORE_CORRUPT") || isAsItWas(agent, origin)) throw error;
+      return null;
+    });
     if (forked !== null) return forked;
   }
+}
+
+function isAsItWas(agent: AgentSessions, { sessionId, fileName, key, isArchived }: SessionRow): boolean {
+  const now = agent.locateId(sessionId);
+  return now?.fileName === fileName && now.key === key && now.isArchived === isArchived;
 }
 
 /** Null when the origin became another file, or another session, meanwhile. */

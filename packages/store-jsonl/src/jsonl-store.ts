@@ -171,10 +171,10 @@ class JsonlStore implements core.SessionStore {
       const entry = rules.givenEntry(given);
       rules.assertSessionId(entry.sessionId);
       const agent = this.#agent(ref);
-      const row = await saveSession(this.#scene(agent, durability), ref, entry, options.ifRevision);
+      const state = await saveSession(this.#scene(agent, durability), ref, entry, options.ifRevision);
       if (durability === "disk") await agent.log.flushed();
       this.#derived.schedule(agent, null);
-      return afterCommit(agent.folder.agent, () => agent.state(row));
+      return state;
     });
   }
 
@@ -195,9 +195,13 @@ class JsonlStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    const change = (scene: ChangeScene, row: SessionRow): SessionRow => moveSession(scene, row, action);
-    const { agent, result } = await this.#change(ref, action.kind === "restore", change);
-    return afterCommit(agent.folder.agent, () => agent.state(result));
+    const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
+      const { agent } = scene;
+      const moved = moveSession(scene, row, action);
+      return afterCommit(agent.folder.agent, () => agent.state(moved));
+    };
+    const { result } = await this.#change(ref, action.kind === "restore", change);
+    return result;
   }
 
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {

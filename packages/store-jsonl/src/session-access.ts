@@ -1,9 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { SessionEntry, SessionRef, ThroughlineError } from "@throughline/core";
+import type { SessionEntry, SessionRef, SessionState, ThroughlineError } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { holdForWriting, holdIfThere, makeDurable } from "./durable-session.ts";
+import { afterCommit } from "./file-work.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 import { growingBytes } from "./transcript-findings.ts";
@@ -122,13 +123,16 @@ export async function withRow<T>(
   }
 }
 
-/** Saves the entry if it is still at the revision: a new session, a reset, or the same session's next revision. */
+/**
+ * Saves the entry if it is still at the revision: a new session, a reset, or the same session's next revision. Gives the
+ * session as this left it: when the locks are let go of it may be appended to, or purged.
+ */
 export async function saveSession(
   scene: ChangeScene,
   ref: SessionRef,
   entry: SessionEntry,
   ifRevision: number | null,
-): Promise<SessionRow> {
+): Promise<SessionState> {
   const { context, agent } = scene;
   const { log } = agent;
   if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? sessionNotFound(ref) : archivedError(ref);
@@ -147,7 +151,9 @@ export async function saveSession(
       const now = found === null || scene.durability !== "disk" ? found : makeDurable(scene, found);
       const row = now === null ? null : (agent.hold(now)?.row ?? now);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
-      return row?.sessionId === entry.sessionId ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);
+      const isOfSession = row?.sessionId === entry.sessionId;
+      const next = isOfSession ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);
+      return afterCommit(agent.folder.agent, () => agent.state(next));
     });
     if (saved !== null) return saved;
   }
