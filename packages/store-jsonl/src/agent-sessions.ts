@@ -226,10 +226,16 @@ export class AgentSessions {
     return held;
   }
 
-  /** As `state`; a long transcript that must be read for it is read with pauses. */
-  async readState(row: SessionRow): Promise<SessionState> {
+  /** As `state`; a long transcript that must be read for it is read with pauses. Null when it was purged meanwhile. */
+  async readState(row: SessionRow): Promise<SessionState | null> {
     if (!this.#summaries.isKnown(row)) await this.prepare(row);
-    return this.state(row);
+    const state = this.state(row);
+    return this.#isPurged(row) ? null : state;
+  }
+
+  /** To be asked after a look: one that found no transcript has read what the log says now. */
+  #isPurged({ sessionId }: SessionRow): boolean {
+    return this.log.row(sessionId) === null;
   }
 
   /** The session for a caller. Reads the transcript only when it has changed since it was last looked at. */
@@ -242,10 +248,11 @@ export class AgentSessions {
     return this.#summaries.look(row);
   }
 
-  /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. */
-  lookPast(row: SessionRow): SeenSession {
+  /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. Null when it was purged. */
+  lookPast(row: SessionRow): SeenSession | null {
     try {
-      return this.look(row);
+      const seen = this.look(row);
+      return this.#isPurged(row) ? null : seen;
     } catch (error) {
       const finding = unreadableFinding(error, this.folder.session(this.fileNameOf(row)), row.key);
       if (finding === null) throw error;

@@ -141,7 +141,7 @@ export class DerivedFiles {
     agent.log.refresh();
     const others = [...agent.log.unindexed].slice(0, maxLooks);
     const rows = [...new Set([...written, ...others])].map((id) => agent.log.row(id)).filter((row) => row !== null);
-    const isWritten = agent.updateIndex(rows.map((row) => agent.lookPast(row)));
+    const isWritten = agent.updateIndex(rows.map((row) => agent.lookPast(row)).filter((seen) => seen !== null));
     // Marks stay where the index could not be brought up to date: then they are all that tells of the writes.
     if (isWritten) agent.index.unmark(written, this.#writer);
   }

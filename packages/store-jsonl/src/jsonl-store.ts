@@ -159,8 +159,12 @@ class JsonlStore implements core.SessionStore {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
       if (agent.exists) await agent.foreign.takeView();
-      const row = await agent.locate(ref);
-      return row === null ? null : agent.readState(row);
+      for (;;) {
+        const row = await agent.locate(ref);
+        const state = row === null ? null : await agent.readState(row);
+        // Purged between the two: then the key may have another session.
+        if (row === null || state !== null) return state;
+      }
     });
   }
 

@@ -31,11 +31,13 @@ function listAll(
 ): readonly SessionState[] {
   const { state = "active", keyPrefix = "" } = query;
   const seen = [...agent.log.all().values()].map((row) => {
-    const one = looked.get(row.sessionId) ?? agent.lookPast(row);
+    const known = looked.get(row.sessionId);
+    const one = known === undefined ? agent.lookPast(row) : known;
     looked.set(row.sessionId, one);
     return one;
   });
   return seen
+    .filter((one) => one !== null)
     .filter(
       ({ row }) => (state === "any" || (state === "archived") === row.isArchived) && row.key.startsWith(keyPrefix),
     )

@@ -1,4 +1,5 @@
-import { sessionRef } from "@throughline/core";
+import { sessionRef, type SessionState } from "@throughline/core";
+import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -48,4 +49,23 @@ describe("operations that begin together", () => {
       await store.close();
     },
   );
+
+  it.each(["load", "list"])("show no session empty that another handle purges in the moment of a %s", async (how) => {
+    const root = newFolder();
+    const store = createJsonlStore({ root });
+    const other = createJsonlStore({ root });
+    for (let turns = 0; turns < 24; turns++) {
+      await store.save(mainRef, { sessionId: `s${turns}` }, { ifRevision: null });
+      await store.append(mainRef, [userDraft("first")]);
+      await other.list();
+      const look = async (): Promise<SessionState | null | undefined> =>
+        how === "load" ? other.load(mainRef) : (await other.list()).sessions[0];
+      const purging = store.remove(mainRef, { purge: true });
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      const seen = await look();
+      expect([undefined, 1]).toContain(seen?.messageCount);
+      await purging;
+    }
+    await Promise.all([store.close(), other.close()]);
+  });
 });
