@@ -6,6 +6,9 @@ import type { StoreContext } from "./store-context.ts";
 /** Another program may write sessions.json as often as it likes; then it is tried again later. */
 const maxAttempts = 5;
 
+/** What is longer Node takes for a millisecond. */
+const maxTimerMs = 2 ** 31 - 1;
+
 interface Waiting {
   /** Something was purged: what is derived must not keep it. */
   isPurged: boolean;
@@ -49,7 +52,8 @@ export class DerivedFiles {
   schedule(agent: AgentSessions, patchedSessionId: string | null): void {
     const { patched } = this.#waitingOf(agent);
     if (patchedSessionId !== null) patched.add(patchedSessionId);
-    this.#timer ??= setTimeout(() => void this.flush(), this.#context.derivedDelayMs).unref();
+    const delayMs = Math.min(this.#context.derivedDelayMs, maxTimerMs);
+    this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
   }
 
   /** A session is gone for good: with the next `flush` it is gone from here too. */

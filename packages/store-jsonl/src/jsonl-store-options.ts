@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, defaultStoreLimits } from "@throughline/core/store";
+import { createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { nodeFiles, type Files } from "./files.ts";
@@ -28,9 +28,12 @@ export interface JsonlStoreOptions {
   readonly sessionsJson?: boolean;
   /** @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
-  /** How long a write waits for other processes, in milliseconds; then it is STORE_LOCKED. @default 10,000 */
+  /** How long a write waits for other processes, in milliseconds from 0 on; then it is STORE_LOCKED. @default 10,000 */
   readonly lockTimeoutMs?: number;
-  /** How many milliseconds `sessions.json`, the entries log and the index may lag behind what was appended. @default 1000 */
+  /**
+   * How many milliseconds `sessions.json`, the entries log and the index may lag behind what was appended; Infinity: until
+   * `close`. @default 1000
+   */
   readonly derivedDelayMs?: number;
   /** How processes exclude one another. @default `kernelLocks` */
   readonly locks?: LockPort;
@@ -40,7 +43,7 @@ export interface JsonlStoreOptions {
   readonly files?: Files;
 }
 
-/** The options with everything that was left out filled in. */
+/** The options with everything that was left out filled in. @throws {ThroughlineError} CONFIG_INVALID */
 export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits): StoreContext {
   const {
     codec,
@@ -54,7 +57,8 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
     locks = kernelLocks,
     index = locks.isKernels,
   } = options;
-  const root = resolve(options.root);
+  assertMilliseconds({ lockTimeoutMs, derivedDelayMs });
+  const root = rootOf(options.root);
   const files = containedFiles(allFiles, root);
   return {
     root,
@@ -83,4 +87,22 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
       }
     },
   };
+}
+
+/** The folder by its whole path: the process may go to another one while the store is open. */
+function rootOf(given: unknown): string {
+  if (typeof given !== "string" || given === "" || given.includes("\0") || !given.isWellFormed())
+    throw refused("CONFIG_INVALID", `The root is the path of a folder, not ${quote(String(given))}.`, { root: given });
+  return resolve(given);
+}
+
+/** Any comparison with what is no number is false: a lock would be waited for without end. */
+function assertMilliseconds(options: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === "number" && value >= 0) continue;
+    throw refused("CONFIG_INVALID", `${name} is a number of milliseconds from 0 on, not ${String(value)}.`, {
+      option: name,
+      value,
+    });
+  }
 }

@@ -27,6 +27,7 @@ import { watchSession } from "./watch-session.ts";
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
  * Nothing is opened before the first operation.
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is out of its range
  */
 export function createJsonlStore(options: JsonlStoreOptions): core.SessionStore {
   return new JsonlStore(options);
