@@ -31,6 +31,8 @@ import { WarmLines } from "./warm-lines.ts";
 
 /** Each open transcript holds a file handle and the ids of its records. */
 const maxOpenTranscripts = 64;
+/** What is in the middle of something is among so many that were used last. */
+const keptInNeed = 4;
 
 /** The sessions of one agent, as one store handle sees them. */
 export class AgentSessions {
@@ -360,6 +362,15 @@ export class AgentSessions {
     this.#files.set(sessionId, file);
     if (this.#files.size > maxOpenTranscripts) this.#closeOldest();
     return file;
+  }
+
+  /** Lets go of transcripts: the process has no descriptor left. */
+  makeRoom(): void {
+    for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed)) {
+      if (file.isPinned) continue;
+      file.forget();
+      this.#files.delete(sessionId);
+    }
   }
 
   #closeOldest(): void {

@@ -19,9 +19,30 @@ interface Opened {
  *
  * Names are made, changed and removed after a look at the folder they are in. Who replaces it in the moment between gets
  * one name wrong, and no text: that is in files that were opened, and those are looked at afterwards.
+ *
+ * `makeRoom`: lets go of files that are not in use. Where the process has no descriptor left, it is tried again then.
  */
-export function containedFiles(files: Files, root: string): Files {
-  return new ContainedFiles(files, root).port;
+export function containedFiles(files: Files, root: string, makeRoom: () => void): Files {
+  return new ContainedFiles(withRoom(files, makeRoom), root).port;
+}
+
+function withRoom(files: Files, makeRoom: () => void): Files {
+  const again = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "EMFILE" && code !== "ENFILE") throw error;
+      makeRoom();
+      return work();
+    }
+  };
+  return {
+    ...files,
+    open: (path, mode) => again(() => files.open(path, mode)),
+    flushFolder: (path) => again(() => files.flushFolder(path)),
+    names: (path) => again(() => files.names(path)),
+  };
 }
 
 class ContainedFiles {

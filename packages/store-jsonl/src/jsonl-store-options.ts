@@ -43,8 +43,8 @@ export interface JsonlStoreOptions {
   readonly files?: Files;
 }
 
-/** The options with everything that was left out filled in. @throws {ThroughlineError} CONFIG_INVALID */
-export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits): StoreContext {
+/** The options with everything that was left out filled in. `makeRoom`: as `containedFiles`. @throws {ThroughlineError} CONFIG_INVALID */
+export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, makeRoom: () => void): StoreContext {
   const {
     codec,
     clock = systemClock,
@@ -59,7 +59,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits):
   } = options;
   assertMilliseconds({ lockTimeoutMs, derivedDelayMs });
   const root = rootOf(options.root);
-  const files = containedFiles(allFiles, root);
+  const files = containedFiles(allFiles, root, makeRoom);
   return {
     root,
     files,

@@ -61,7 +61,9 @@ class JsonlStore implements core.SessionStore {
       facets: { watch: true, fork: true, maintenance: true },
       limits: options.limits,
     });
-    this.#context = contextOf(options, this.capabilities.limits);
+    this.#context = contextOf(options, this.capabilities.limits, () => {
+      for (const agent of this.#agents.values()) agent.makeRoom();
+    });
     this.#derived = new DerivedFiles(this.#context);
     const { limits } = this.capabilities;
     const begin = (signal?: AbortSignal): void => this.#begin(signal);

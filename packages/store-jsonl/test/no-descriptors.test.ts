@@ -1,0 +1,55 @@
+import { sessionRef } from "@throughline/core";
+import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { textsOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+/** This computer's files, of which only so many may be open. */
+function fewFiles(limit: number): Files & { refusals(): number } {
+  const open = new Set<number>();
+  let refused = 0;
+  const assertRoom = (): void => {
+    if (open.size < limit) return;
+    refused++;
+    throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE", syscall: "open" });
+  };
+  return {
+    ...nodeFiles,
+    refusals: () => refused,
+    open(path, mode) {
+      assertRoom();
+      const handle = nodeFiles.open(path, mode);
+      open.add(handle);
+      return handle;
+    },
+    close(handle) {
+      open.delete(handle);
+      nodeFiles.close(handle);
+    },
+    flushFolder(path) {
+      assertRoom();
+      nodeFiles.flushFolder(path);
+    },
+    names(path) {
+      assertRoom();
+      return nodeFiles.names(path);
+    },
+  };
+}
+
+describe("a process that may open no more files", () => {
+  it("goes on with more sessions than it may have open, in several agents", async () => {
+    const files = fewFiles(16);
+    const store = createJsonlStore({ root: newFolder(), files });
+    const refs = Array.from({ length: 30 }, (_, index) => sessionRef({ key: `agent:a${index % 2}:s${index}` }));
+    for (const [index, ref] of refs.entries()) await store.save(ref, { sessionId: `s${index}` }, { ifRevision: null });
+    for (const text of ["first", "second"])
+      for (const ref of refs) await store.append(ref, [userDraft(text)], { entry: { label: text } });
+    expect((await store.list()).sessions).toHaveLength(30);
+    for (const ref of refs) expect(await textsOf(store, ref)).toEqual(["first", "second"]);
+    await store.close();
+    expect(files.refusals()).toBeGreaterThan(0);
+  });
+});
