@@ -8,7 +8,7 @@ import { LogDamage, readLogLine } from "./log-damage.ts";
 import { lengthOf, openLog, replaceLog, setTailAside, writableLog, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
-import { isPlaceOf, standingOf } from "./log-place.ts";
+import { standingOf } from "./log-place.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
@@ -84,10 +84,9 @@ export class EntriesLog {
   row(sessionId: string): SessionRow | null {
     const known = this.#image.rows.get(sessionId);
     if (known !== undefined || this.#isWhole || this.removed.has(sessionId)) return known ?? null;
-    const found = this.#indexed.ask((index) => index.row(sessionId));
-    if (found === undefined) return this.#readWhole().get(sessionId) ?? null;
+    const found = this.#askOrRead((index) => index.row(sessionId));
     if (found !== null) this.#image.take(found);
-    return found;
+    return this.#image.rows.get(sessionId) ?? null;
   }
 
   /** The active session of a key. */
@@ -288,13 +287,11 @@ export class EntriesLog {
 
   /** Goes on from where the index is, when it is the index of this log. */
   #beginAtIndex(open: OpenLog): void {
-    const { index, files, folder } = this.#options;
-    const known = index.log();
-    if (known === undefined || !isPlaceOf(files, folder.entriesLog, open, known)) return;
+    const known = this.#indexed.begin(this.#options, open);
+    if (known === null) return;
     this.#endBytes = known.endBytes;
     this.#lineCount = known.lineCount;
     for (const sessionId of known.removed) this.#image.removed.add(sessionId);
-    this.#indexed.reach(known.endBytes);
     this.#isWhole = false;
   }
 

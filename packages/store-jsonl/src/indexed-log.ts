@@ -1,4 +1,7 @@
 import { KeyedAppends } from "./keyed-appends.ts";
+import { isPlaceOf, type LogPlace } from "./log-place.ts";
+import type { OpenLog } from "./open-log.ts";
+import type { EntriesLogOptions } from "./read-log.ts";
 import type { RowImage } from "./row-image.ts";
 import type { IndexUpdate, SessionIndex } from "./session-index.ts";
 import type { RowChange } from "./session-row.ts";
@@ -38,6 +41,14 @@ export class IndexedLog {
   ask<T>(question: (index: SessionIndex) => T | undefined): T | undefined {
     const answer = question(this.#index);
     return this.isSame ? answer : undefined;
+  }
+
+  /** Where the index is in the open log, should it be the index of that. */
+  begin({ files, folder }: Pick<EntriesLogOptions, "files" | "folder">, open: OpenLog): LogPlace | null {
+    const known = this.#index.log();
+    if (known === undefined || !isPlaceOf(files, folder.entriesLog, open, known)) return null;
+    this.reach(known.endBytes);
+    return known;
   }
 
   /** The index knows everything up to a place; null: where it stands is not known. */

@@ -5,10 +5,10 @@ import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
-import { prepareAppend, type AppendRequest } from "@throughline/core/store-plans";
+import { prepareAppend } from "@throughline/core/store-plans";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
-import { AppendQueue, type WrittenAppend } from "./append-queue.ts";
+import { AppendQueues } from "./append-queues.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
@@ -18,7 +18,7 @@ import { forkSession } from "./fork-session.ts";
 import type { PageCursor } from "./read-forward.ts";
 import { firstSeq, readPage, type Page } from "./read-pages.ts";
 import { redactSession } from "./redact-session.ts";
-import { locateSession, saveSession, withRow } from "./session-access.ts";
+import { saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -38,10 +38,7 @@ class JsonlStore implements core.SessionStore {
   readonly #options: JsonlStoreOptions;
   readonly #context: StoreContext;
   readonly #agents: Map<string, AgentSessions> = new Map();
-  /** Of the sessions that are being appended to. */
-  readonly #queues: Map<string, AppendQueue> = new Map();
-  /** Appends that look for their session, the last of each. */
-  readonly #arriving: Map<string, Promise<SessionRow>> = new Map();
+  readonly #queues: AppendQueues;
   readonly #derived: DerivedFiles;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
@@ -65,6 +62,7 @@ class JsonlStore implements core.SessionStore {
       for (const agent of this.#agents.values()) agent.makeRoom();
     });
     this.#derived = new DerivedFiles(this.#context);
+    this.#queues = new AppendQueues(this.#context);
     const { limits } = this.capabilities;
     const begin = (signal?: AbortSignal): void => this.#begin(signal);
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work);
@@ -93,7 +91,9 @@ class JsonlStore implements core.SessionStore {
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities, ids, clock });
       const hasRecords = request.prepared.length > 0;
-      const { result, events, flushed, held } = await this.#enqueue(agent, ref, request);
+      const { result, events, flushed, held } = await this.#queues.append(agent, ref, request, (row) => {
+        if (hasRecords) this.#derived.announce(agent, row.sessionId);
+      });
       if (flushed !== null) await flushed;
       if (result.replayed) return { ...result, durability: request.durability };
       for (const event of events) this.#context.emit(event);
@@ -355,49 +355,5 @@ class JsonlStore implements core.SessionStore {
       this.#derived.schedule(agent, null);
       return afterCommit(agent.folder.agent, () => agent.state(row));
     });
-  }
-
-  /** In the order they are asked for: one that comes while another's session is looked for goes behind it. */
-  #enqueue(agent: AgentSessions, ref: core.SessionRef, request: AppendRequest): Promise<WrittenAppend> {
-    const name = `${ref.namespace}/${ref.agentId}/${ref.key}`;
-    const ahead = this.#arriving.get(name);
-    const looking = agent.foreign.takeViewIfDue();
-    const put = (row: SessionRow): Promise<WrittenAppend> => {
-      if (request.prepared.length > 0) this.#derived.announce(agent, row.sessionId);
-      return this.#queueOf(name, agent, ref).append(request, row);
-    };
-    const known = ahead === undefined && looking === null ? agent.peek(ref) : null;
-    if (known !== null) return put(known);
-    const arriving = this.#arrive(agent, ref, ahead, looking);
-    this.#arriving.set(name, arriving);
-    return this.#enter(name, arriving, put);
-  }
-
-  /** It leaves the way once it waits in the queue, so that nobody comes in between. */
-  async #enter<T>(name: string, arriving: Promise<SessionRow>, put: (row: SessionRow) => Promise<T>): Promise<T> {
-    try {
-      return put(await arriving);
-    } finally {
-      if (this.#arriving.get(name) === arriving) this.#arriving.delete(name);
-    }
-  }
-
-  async #arrive(
-    agent: AgentSessions,
-    ref: core.SessionRef,
-    ahead: Promise<unknown> | undefined,
-    looking: Promise<void> | null,
-  ): Promise<SessionRow> {
-    // What becomes of it is its own caller's.
-    await Promise.all([ahead?.catch(() => undefined), looking]);
-    return agent.peek(ref) ?? locateSession(agent, ref, false);
-  }
-
-  #queueOf(name: string, agent: AgentSessions, ref: core.SessionRef): AppendQueue {
-    const known = this.#queues.get(name);
-    if (known !== undefined) return known;
-    const queue = new AppendQueue(this.#context, agent, ref, () => void this.#queues.delete(name));
-    this.#queues.set(name, queue);
-    return queue;
   }
 }
