@@ -213,15 +213,21 @@ export class AppendQueue {
     this.#agent.remember(held);
     const last = decided.findLast(({ staged }) => staged !== null);
     for (const one of decided) {
-      const { waiting, plan, staged } = one;
+      const { waiting, plan } = one;
       const { request, resolve, reject } = waiting;
       try {
-        const { result, events } = isInPlace || staged === null ? plan : inFile(held, staged, one === last);
+        const { result, events } = isInPlace ? plan : this.#planInFile(held, one, one === last);
         resolve({ held, result, events, flushed: request.durability === "disk" ? flushed : null });
       } catch (error) {
         reject(error);
       }
     }
+  }
+
+  /** What was made again may have been written just now: its place is another, too. */
+  #planInFile(held: HeldSession, { waiting, staged }: Decided, isLast: boolean): Pick<AppendPlan, "result" | "events"> {
+    if (staged !== null) return inFile(held, staged, isLast);
+    return planHeld(this.#agent.holdStaged(held), waiting.request, this.#context.clock.nowMs());
   }
 
   /** Resolves when the records and what they hang on are on the disk. */

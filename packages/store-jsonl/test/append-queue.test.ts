@@ -221,8 +221,10 @@ describe("appends to one session that come at once", () => {
     };
     faults.beforeNextWrite(() => writeFileSync(transcriptOf(root), `${JSON.stringify(theirs)}\n`, { flag: "a" }));
     events.length = 0;
-    const results = await Promise.all(["a", "b"].map((text) => store.append(mainRef, [userDraft(text)])));
-    expect(results.map(({ records }) => records[0]?.seq)).toEqual([3, 4]);
+    const append = (text: string): Promise<AppendResult> =>
+      store.append(mainRef, [userDraft(text)], { idempotencyKey: text });
+    const results = await Promise.all(["a", "b", "b"].map(append));
+    expect(results.map(({ records }) => records[0]?.seq)).toEqual([3, 4, 4]);
     expect(events.filter(({ name }) => name === "records-appended")).toMatchObject([
       { fromSeq: 3, toSeq: 3 },
       { fromSeq: 4, toSeq: 4 },
