@@ -31,6 +31,11 @@ export class EndAnchor {
   /** Whether the file still has these bytes there. */
   holds(files: Files, handle: number, facts: FileFacts): boolean {
     if (facts.sizeBytes === this.to && facts.modifiedNs !== this.#modifiedNs) return false;
+    return this.isThere(files, handle);
+  }
+
+  /** As `holds`, by the bytes alone. */
+  isThere(files: Files, handle: number): boolean {
     return crc32(readRange(files, handle, this.#from, this.to)) === this.#crc;
   }
 }

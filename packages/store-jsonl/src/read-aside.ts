@@ -28,11 +28,14 @@ export async function readAside(options: TranscriptFileOptions, look: Transcript
   if (handle === null) return null;
   try {
     const facts = withFileErrors(look.path, () => files.factsOf(handle));
+    const end = EndAnchor.read(files, handle, facts.sizeBytes, facts);
     const base = findBase({ files, handle, sizeBytes: facts.sizeBytes }, facts, look);
     const file = { handle, facts };
     const transcript =
       (await readFrom(base, false, file, options, look)) ?? (await readFrom(null, true, file, options, look));
-    if (transcript === null) return null;
+    // A write that failed was taken back meanwhile, and another may be in its place: of some line each half was read.
+    const isStill = withFileErrors(look.path, () => end.isThere(files, handle));
+    if (transcript === null || !isStill) return null;
     return { facts, transcript, anchor: EndAnchor.read(files, handle, transcript.endBytes, facts) };
   } finally {
     files.close(handle);

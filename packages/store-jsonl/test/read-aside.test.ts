@@ -1,6 +1,6 @@
-import { appendFileSync, statSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { attachEnvelope } from "@throughline/openclaw-format";
-import { createJsonlStore } from "@throughline/store-jsonl";
+import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
@@ -83,6 +83,33 @@ describe("a transcript of many megabytes that is read as a whole", () => {
       for await (const { records } of each.read(mainRef)) types.push(...records.map(({ type }) => type));
       expect([types.length, types.indexOf("custom"), types.lastIndexOf("custom")]).toEqual([count + 1, 8, 8]);
     }
+  });
+
+  it("knows nothing of a write that was taken back while it was read", { timeout: 60_000 }, async () => {
+    await long();
+    const path = transcriptOf(root);
+    const sizeBytes = statSync(path).size;
+    const lineOf = (id: string, seq: number, idem: string): string => {
+      const message = { role: "user", content: "keyed" };
+      const line = JSON.stringify({ type: "message", id, parentId: "r20000", timestamp, message });
+      return `${attachEnvelope(line, { seq, at: 1_767_323_045_006, idem, digest: "0".repeat(64) })}\n`;
+    };
+    // Two appends in one write, for the second of which there was no room.
+    appendFileSync(path, `${lineOf("a", count + 1, "key-a")}${lineOf("b", count + 2, "key-b").slice(0, 90)}`);
+    const secondAt = sizeBytes + lineOf("a", count + 1, "key-a").length;
+    const files: Files = {
+      ...nodeFiles,
+      read(handle, into, position) {
+        if (position === secondAt && !readFileSync(path).includes("key-c")) {
+          truncateSync(path, sizeBytes);
+          appendFileSync(path, `${lineOf("c", count + 1, "key-c")}${lineOf("d", count + 2, "key-d")}`);
+        }
+        return nodeFiles.read(handle, into, position);
+      },
+    };
+    await using store = createJsonlStore({ root, sessionsJson: false, files });
+    const keyed = await store.append(mainRef, [userDraft("keyed")], { idempotencyKey: "key-a" });
+    expect([keyed.replayed, keyed.head.lastSeq]).toEqual([false, count + 3]);
   });
 
   it("may hold lines of other programs", { timeout: 60_000 }, async () => {
