@@ -181,8 +181,10 @@ export class ForeignChanges {
   #adoption(): AdoptionScene {
     const { files, clock, emit } = this.#context;
     const { folder, log, index, view, address } = this.#agent;
+    // As it is now: a log that could not be flushed is let go of.
+    const { identity } = log;
     const onFinding = (finding: Finding): void => {
-      const place = JSON.stringify([log.identity, finding.code, finding.path, finding.key]);
+      const place = JSON.stringify([identity, finding.code, finding.path, finding.key]);
       if (!this.#said.has(place)) emit({ name: "finding", ref: null, finding });
       this.#said.add(place);
     };
@@ -219,12 +221,15 @@ export class ForeignChanges {
     const { folder, log } = agent;
     const removed = [...log.removed];
     if (removed.length === 0 || !this.#isWritable()) return;
+    const { onFinding } = this.#adoption();
     const paths = [folder.entriesLock, ...removed.map((name) => folder.sessionLock(name))];
     const finish = (): void => {
       log.refreshHeld();
       // One of them may be there again, or another process was faster.
       const left = removed.filter((name) => log.removed.has(name));
       if (left.length === 0) return;
+      // Whoever began it may have been killed before its line was on the disk, and the bytes go only after that.
+      log.flushNow();
       finishPurge({ context: this.#context, agent }, left);
       this.hasFinishedPurge = true;
     };
@@ -233,7 +238,7 @@ export class ForeignChanges {
     } catch (error) {
       if (hasErrorCode(error, "ABORTED", "STORE_LOCKED")) return;
       const message = `What is left of a purge could not be deleted: ${fileError(error, folder.own).message}`;
-      this.#adoption().onFinding(createFinding("FILE_UNREADABLE", message, { path: folder.own }));
+      onFinding(createFinding("FILE_UNREADABLE", message, { path: folder.own }));
     }
   }
 

@@ -1,8 +1,9 @@
 import { sessionRef } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { simulatedStore } from "./crash-explorer.ts";
+import { crashStates } from "./crash-states.ts";
 import { userDraft } from "./session-fixture.ts";
-import { createSimulatedDisk, systemError, type SimulatedDisk } from "./simulated-disk.ts";
+import { createSimulatedDisk, systemError, type DiskImage, type SimulatedDisk } from "./simulated-disk.ts";
 
 const sessions = "/store/agents/main/sessions";
 const named = sessionRef({ key: "agent:main:telegram:direct:1" });
@@ -64,6 +65,30 @@ describe("a purge that is interrupted", () => {
       expect([...found]).toEqual(["there", "gone"]);
     },
   );
+
+  it("is finished only once its line is on the disk: a power cut leaves the whole session, or nothing", async () => {
+    const disk = await diskWith("f1.jsonl");
+    const killed = (): never => {
+      throw systemError("EIO");
+    };
+    const files = { ...disk.files, flushNow: killed };
+    const store = simulatedStore(disk, { called: "k", sessionsJson: false, files });
+    await expect(store.remove(named, { purge: true })).rejects.toThrow();
+    const images: DiskImage[] = [];
+    const keep = (): void => void images.push(...crashStates(disk.moment(), { cutEveryBytes: 100_000 }));
+    keep();
+    disk.onChange = keep;
+    const next = simulatedStore(disk, { called: "n", sessionsJson: false });
+    expect((await next.list({ state: "any" })).sessions).toEqual([]);
+    await next.close();
+    const found = new Set<number | null>();
+    for (const image of images) {
+      const after = simulatedStore(createSimulatedDisk(image), { called: "o", sessionsJson: false });
+      found.add((await after.load(named))?.messageCount ?? null);
+      await after.close();
+    }
+    expect([...found].toSorted()).toEqual([2, null]);
+  });
 
   it("is no reason for a list to fail where it cannot be finished", async () => {
     const disk = await diskWith("f1.jsonl");
