@@ -49,7 +49,7 @@ export function createOllamaModel(options: OllamaModelOptions = {}): ChatModel {
     chat: (request) => askOllama(request, options, provider, nextCallId),
     async windowTokens(model, signal): Promise<number | null> {
       assertNotAborted(signal);
-      const client = await connect(options, signal);
+      const client = await connect(options, false, signal);
       try {
         const [show, ps] = await Promise.all([client.show({ model }), client.ps()]);
         return ollamaWindow(ollamaWindowFacts(model, show, ps), options.contextTokens ?? null);
@@ -63,7 +63,11 @@ export function createOllamaModel(options: OllamaModelOptions = {}): ChatModel {
 }
 
 /** A client for one call: the SDK's own cannot end a single request. It holds nothing that would be lost with it. */
-async function connect(options: OllamaModelOptions, ...signals: readonly (AbortSignal | undefined)[]): Promise<Ollama> {
+async function connect(
+  options: OllamaModelOptions,
+  isStream: boolean,
+  ...signals: readonly (AbortSignal | undefined)[]
+): Promise<Ollama> {
   const { Ollama: Client } = await loadSdk("ollama", () => import("ollama"));
   const { apiKey = null, timeoutMs } = options;
   const limits = [...signals, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)];
@@ -73,7 +77,7 @@ async function connect(options: OllamaModelOptions, ...signals: readonly (AbortS
   return new Client({
     host: url,
     headers: { ...options.headers, ...(credentials === null ? {} : { Authorization: credentials }) },
-    fetch: ollamaFetch(given.length === 0 ? undefined : AbortSignal.any(given)),
+    fetch: ollamaFetch(isStream, given.length === 0 ? undefined : AbortSignal.any(given)),
   });
 }
 
@@ -92,7 +96,7 @@ function askOllama(
     request,
     draft,
     async open() {
-      const client = await connect(options, signal, ending.signal);
+      const client = await connect(options, onDelta !== undefined, signal, ending.signal);
       return onDelta === undefined
         ? [await client.chat({ ...body, stream: false })]
         : await client.chat({ ...body, stream: true });

@@ -1,12 +1,16 @@
 /**
  * A fetch for one request of Ollama's SDK, which takes no signal, writes to the console what it cannot read, and passes
- * over lines of a stream that are broken. Here the signal ends the request, and what cannot be read is an error.
+ * over lines of a stream that are broken. Here the signal ends the request, and what cannot be read is an error. Whether the
+ * answer is a stream is what was asked for, whatever it says it is: a proxy's page comes as text/html.
  */
-export function ollamaFetch(signal: AbortSignal | undefined, base: typeof fetch = fetch): typeof fetch {
+export function ollamaFetch(
+  isStream: boolean,
+  signal: AbortSignal | undefined,
+  base: typeof fetch = fetch,
+): typeof fetch {
   return async (input, init) => {
     const response = await base(input, signal === undefined ? init : { ...init, signal: joined(signal, init?.signal) });
     if (!response.ok) return asJsonError(response);
-    const isStream = response.headers.get("content-type")?.includes("ndjson") === true;
     if (!isStream || response.body === null) return response;
     return new Response(response.body.pipeThrough(wholeLines()), response);
   };

@@ -117,6 +117,19 @@ describe("Ollama's answers", () => {
     });
   });
 
+  it.each(["text/html", "application/json", "text/plain"])(
+    "fail at what is no stream, as %s, in silence",
+    async (type) => {
+      await start();
+      for (const text of ["<h1>Sign in</h1>", "<h1>Sign\nin</h1>\n"]) {
+        await answering(200, type, text, async (baseUrl) => {
+          const asked = createOllamaModel({ baseUrl }).chat(ask({ onDelta: () => undefined }));
+          await expect(asked).rejects.toBeInstanceOf(SyntaxError);
+        });
+      }
+    },
+  );
+
   it("fail at a line that is broken, with what came before it", async () => {
     await start();
     const line = JSON.stringify({ model: "qwen3", message: { role: "assistant", content: "Half" }, done: false });
