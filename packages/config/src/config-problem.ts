@@ -6,10 +6,15 @@ export interface ConfigPlace {
   readonly line: number | null;
 }
 
+/** The general remedy of the code names a command that reads the same configuration, and fails as this one did. */
+export const configRemedy =
+  "Correct it where the message says, or take it away; `throughline config` then lists every key with its value and source.";
+
 /** @returns an error that names the place, and in its details what else is known */
 export function configProblem(place: ConfigPlace | null, message: string, details: object): ThroughlineError {
   const at = place === null ? "" : `${placeText(place)}: `;
   return new ThroughlineError("CONFIG_INVALID", `${at}${message}`, {
+    remedy: configRemedy,
     details: { ...(place === null ? {} : { path: place.path, line: place.line }), ...details },
   });
 }

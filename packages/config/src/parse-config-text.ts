@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SettingValue } from "@throughline/core/settings";
+import { configRemedy } from "./config-problem.ts";
 
 /** A value of a configuration file, with the line it begins in. */
 export type ConfigNode =
@@ -179,6 +180,7 @@ class ConfigParser {
     const line = this.#line;
     const what = this.#at < this.#text.length ? said : "it ends before its end";
     return new ThroughlineError("CONFIG_INVALID", `${this.#name}:${line}: The configuration is not JSON: ${what}.`, {
+      remedy: configRemedy,
       details: { path: this.#name, line },
     });
   }

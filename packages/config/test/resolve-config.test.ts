@@ -163,6 +163,8 @@ describe("resolveConfig", () => {
       code: "CONFIG_INVALID",
       message: expect.stringMatching(message) as string,
       details: expect.objectContaining({ path: filePath, line }) as object,
+      // `throughline config` reads the same file, and fails as well while it is as it is.
+      remedy: expect.stringMatching(/take it away; `throughline config` then lists every key/) as string,
     });
     await expect(resolve({ file })).rejects.toThrow(`${filePath}:${line}: `);
   });
