@@ -227,7 +227,7 @@ export class AppendQueue {
   /** What was made again may have been written just now: its place is another, too. */
   #planInFile(held: HeldSession, { waiting, staged }: Decided, isLast: boolean): Pick<AppendPlan, "result" | "events"> {
     if (staged !== null) return inFile(held, staged, isLast);
-    return planHeld(this.#agent.holdStaged(held), waiting.request, this.#context.clock.nowMs());
+    return planHeld(this.#agent.holdStaged(held), this.#agent.log, waiting.request, this.#context.clock.nowMs());
   }
 
   /** Resolves when the records and what they hang on are on the disk. */
