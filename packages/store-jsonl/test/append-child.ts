@@ -1,7 +1,7 @@
 // A process that appends to one session and says what was acknowledged. Arguments: root, name, count, bytes, durability.
-import { writeSync } from "node:fs";
 import { sessionRef } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
+import { say } from "./say.ts";
 
 const [root = "", name = "", count = "0", bytes = "0"] = process.argv.slice(2);
 const store = createJsonlStore({ root, sessionsJson: false });
@@ -12,6 +12,6 @@ for (let index = 0; index < Number(count); index++) {
     { type: "message", message: { role: "user", content: `${name}-${index} ${filler}` } },
   ]);
   // Synchronous, so that nothing acknowledged is still in a buffer when the process is killed.
-  writeSync(1, `${index} ${records[0]?.seq}\n`);
+  say(`${index} ${records[0]?.seq}\n`);
 }
 await store.close();

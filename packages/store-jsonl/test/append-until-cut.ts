@@ -1,11 +1,11 @@
 // Appends turns to one session, and changes entries beside it, until it is killed or its disk is gone; says of each that it
 // was acknowledged: a record as <seq>:<id>, a change of the entry as entry:<life>-<number>, a session made as session:<id>.
 // Arguments: root, bytes of a text, durability, "with" or "without" index.db and sessions.json.
-import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { sessionRef } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
+import { say } from "./say.ts";
 
 const [root = "", sizeText = "200", durabilityText = "disk", view = "with"] = process.argv.slice(2);
 const durability = durabilityText === "process" ? "process" : "disk";
@@ -35,5 +35,5 @@ for (let index = 0; ; index++) {
     const { records } = await store.append(ref, drafts, { durability });
     said.push(...records.map(({ seq, id }) => `${seq}:${id}`));
   }
-  writeSync(1, `${said.join(" ")}\n`);
+  say(`${said.join(" ")}\n`);
 }

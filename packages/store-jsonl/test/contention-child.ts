@@ -1,11 +1,11 @@
 // One of several processes at work on one session ("session") or on the entries ("entries"), until it is killed or its
 // input ends. Arguments: root, what, name, "with" or "without" sessions.json. Says a line for each operation: its number and
 // when it began before it begins, then what it got and when it ended, by the clock that all processes of a host share.
-import { writeSync } from "node:fs";
 import process from "node:process";
 import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { counterRef, operationOf } from "./contention.ts";
+import { say } from "./say.ts";
 
 const [root = "", what = "session", name = "", view = "with"] = process.argv.slice(2);
 const store = createJsonlStore({ root, sessionsJson: view === "with", lockTimeoutMs: 60_000 });
@@ -49,9 +49,9 @@ async function changeEntries(index: number): Promise<number> {
 }
 
 for (let index = 0; !isOver; index++) {
-  writeSync(1, `${index} ${process.hrtime.bigint()} `);
+  say(`${index} ${process.hrtime.bigint()} `);
   const got = await (what === "session" ? appendRecords(index) : changeEntries(index));
-  writeSync(1, `${got} ${process.hrtime.bigint()}\n`);
+  say(`${got} ${process.hrtime.bigint()}\n`);
   // The end of the input is only seen between two turns of the loop.
   await new Promise((resolve) => void setImmediate(resolve));
 }

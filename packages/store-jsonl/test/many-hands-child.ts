@@ -1,8 +1,8 @@
 // A process that appends to one session, forks it, redacts in it, or counts in its entry, again and again. Arguments: root, what, name, rounds.
 // Says on stdout what was acknowledged, a line each.
-import { writeSync } from "node:fs";
 import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
+import { say } from "./say.ts";
 
 const [root = "", what = "", name = "", rounds = "0"] = process.argv.slice(2);
 const store = createJsonlStore({ root, sessionsJson: false });
@@ -15,19 +15,19 @@ for (let round = 0; round < Number(rounds); round++) {
       message: { role: "user", content: `${name}-${round}-${part}` },
     }));
     const { records } = await store.append(ref, drafts);
-    for (const { seq, id } of records) writeSync(1, `${seq} ${id}\n`);
+    for (const { seq, id } of records) say(`${seq} ${id}\n`);
   } else if (what === "fork") {
     const sessionId = `${name}-${round}`;
     const target = sessionRef({ key: `agent:main:${sessionId}` });
     const state = await store.fork?.fork(ref, target, { sessionId });
-    writeSync(1, `${sessionId} ${state?.head.lastSeq}\n`);
+    say(`${sessionId} ${state?.head.lastSeq}\n`);
   } else if (what === "count") {
     await updateEntry(store, ref, (entry) => ({ ...entry, count: Number(entry["count"] ?? 0) + 1 }));
   } else {
     const id = `secret-${round}`;
     try {
       await store.redact(ref, [id], { reason: "test" });
-      writeSync(1, `${id}\n`);
+      say(`${id}\n`);
     } catch (error) {
       if (!hasErrorCode(error, "RECORD_NOT_FOUND")) throw error;
     }
