@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import { isColumnText } from "./column-text.ts";
-import { assertEntryNesting } from "./nesting.ts";
 import { assertNotArchived } from "./plan-move.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import {
@@ -13,7 +12,7 @@ import {
 } from "./prepare-drafts.ts";
 import type { AppendDraft } from "./record-draft.ts";
 import { refused } from "./refused.ts";
-import { patchEntry, type SessionEntry } from "./session-entry.ts";
+import { givenPatch, patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionEvent } from "./session-event.ts";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
 import { quote } from "./session-id.ts";
@@ -47,10 +46,9 @@ export function prepareAppend(
     throw refused("INPUT_INVALID", "windowFromSeq is a whole number.", { windowFromSeq });
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
     throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
-  // The fields that are set, and no others: an entry may hold what another program nested.
-  if (options.entry !== undefined) assertEntryNesting(options.entry);
+  const own = options.entry === undefined ? options : { ...options, entry: givenPatch(options.entry) };
   const digest = key === undefined ? "" : createHash("sha256").update(draftsFingerprint(drafts)).digest("hex");
-  return { prepared, options, durability, limits, keyed: key === undefined ? null : { key, digest } };
+  return { prepared, options: own, durability, limits, keyed: key === undefined ? null : { key, digest } };
 }
 
 /** What a plan asks of the session, under the exclusion of the write. */
@@ -95,8 +93,6 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   if (taken !== undefined)
     throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
   const patched = options.entry === undefined ? null : patchEntry(target.entry(), options.entry);
-  // Once more as what JSON makes of them: a `toJSON` may nest what has it.
-  for (const field of Object.keys(options.entry ?? {})) assertEntryNesting({ [field]: patched?.[field] });
   const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
   const kept = plan?.frame ?? target.frame;
   // An append is activity, unless the writer says when there was some.

@@ -1,4 +1,5 @@
 import { assertEntryNesting } from "./nesting.ts";
+import { refused } from "./refused.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 /** Where a reply to the session goes. */
@@ -160,4 +161,30 @@ export function givenEntry(entry: unknown): SessionEntry {
   const own = ownEntry(entry);
   assertEntryNesting(own);
   return own;
+}
+
+/**
+ * A copy of the fields that an append sets, as plain JSON: the caller may change its own while the append waits. What JSON
+ * leaves out is `undefined`, and removes its field. Not of the whole entry, which may hold what another program nested.
+ * @throws {ThroughlineError} INPUT_INVALID when they are no object of JSON, or nested deeper than a store takes
+ */
+export function givenPatch(patch: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch))
+    throw refused("INPUT_INVALID", "The fields of an entry are an object.", {});
+  try {
+    assertEntryNesting(patch);
+    const fields = Object.entries(patch).map(([field, value]) => [field, jsonOf(value)] as const);
+    const own = Object.fromEntries(fields);
+    // Once more as what JSON makes of them: a `toJSON` may nest what has it.
+    assertEntryNesting(own);
+    return own;
+  } catch (cause) {
+    if (ThroughlineError.isInstance(cause)) throw cause;
+    throw refused("INPUT_INVALID", "The fields of the entry are not JSON.", {}, cause);
+  }
+}
+
+function jsonOf(value: unknown): unknown {
+  const text = JSON.stringify(value) as string | undefined;
+  return text === undefined ? undefined : JSON.parse(text);
 }

@@ -132,3 +132,48 @@ describe("prepareAppend", () => {
     expect(digestOf("a")).not.toBe(digestOf("b"));
   });
 });
+
+describe("the fields an append sets in the entry", () => {
+  it("are those of the call, whatever the caller does with them while it waits", () => {
+    const entry: Record<string, unknown> = {
+      label: "new",
+      tags: ["a"],
+      ["__proto__"]: 1,
+      gone: undefined,
+      run: () => 1,
+    };
+    const request = prepareAppend([], { entry }, store);
+    entry["label"] = "changed";
+    (entry["tags"] as string[]).push("b");
+    const planned = planAppend(request, target(), nowMs).entry;
+    expect(planned).toEqual({ sessionId: "s", label: "new", tags: ["a"], ["__proto__"]: 1 });
+  });
+
+  it.each([
+    ["nothing", null],
+    ["a text", "label"],
+    ["a list", ["label"]],
+    [
+      "a getter that throws",
+      {
+        get label(): string {
+          throw new Error("no");
+        },
+      },
+    ],
+    [
+      "one deeper in",
+      {
+        label: {
+          get text(): string {
+            throw new Error("no");
+          },
+        },
+      },
+    ],
+    ["a number JSON has not", { label: 10n }],
+  ])("are refused with a code before the session is looked at: %s", (_name, entry) => {
+    const options = { entry } as unknown as AppendOptions;
+    expect(() => prepareAppend([], options, store)).toThrow(expect.objectContaining({ code: "INPUT_INVALID" }));
+  });
+});
