@@ -37,6 +37,7 @@ export const kernelLocks: LockPort = { name: "kernel", isKernels: true, open: op
  * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
  */
 export function openLockFile(files: Files, path: string): LockFile {
+  assertLength(path);
   for (let attempt = 0; ; attempt++) {
     const identity = makeIfMissing(files, path);
     // SQLite opens what it may not write for reading, and then its BEGIN IMMEDIATE excludes nobody.
@@ -57,6 +58,19 @@ export function openLockFile(files: Files, path: string): LockFile {
       else if (resultCode(error) !== sqliteCodes.busy || attempt >= 64) throw fileError(error, path);
     }
   }
+}
+
+/** Of a longer path SQLite says no more than that it cannot open it. */
+const maxPathBytes = 504;
+
+function assertLength(path: string): void {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= maxPathBytes) return;
+  throw new ThroughlineError("STORE_UNSUPPORTED", `The path of a lock has ${bytes} bytes: ${quote(path)}.`, {
+    outcome: "not-applied",
+    remedy: `Use a shorter root: SQLite, which makes the locks, opens paths of at most ${maxPathBytes} bytes.`,
+    details: { path, bytes, maxBytes: maxPathBytes },
+  });
 }
 
 function lockFileOf(database: nodeSqlite.DatabaseSync, path: string, identity: string): LockFile {

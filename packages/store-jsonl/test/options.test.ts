@@ -34,4 +34,14 @@ describe("the options of a store", () => {
       expect(readdirSync(`${root}/agents/main/sessions`)).toEqual(["s1.jsonl", "sessions.json"]);
     },
   );
+
+  it("say of a root whose locks SQLite could not open that it is too long", async () => {
+    const root = `${newFolder()}/${"d".repeat(200)}/${"d".repeat(240)}`;
+    const store = createJsonlStore({ root });
+    await expect(store.save(mainRef, { sessionId: "s1" }, { ifRevision: null })).rejects.toMatchObject({
+      code: "STORE_UNSUPPORTED",
+      outcome: "not-applied",
+    });
+    await store.close();
+  });
 });
