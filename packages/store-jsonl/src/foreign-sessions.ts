@@ -160,8 +160,9 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
     header?.sessionId ?? null,
     base.replace(/[^A-Za-z0-9._-]+/g, "-"),
   ];
-  const sessionId = wanted.find((id) => id !== null && isSessionId(id) && isIdFree(id));
-  if (sessionId === undefined || sessionId === null) return null;
+  const isFitId = (id: string | null): id is string => id !== null && isSessionId(id) && isIdFree(id);
+  const sessionId = wanted.find(isFitId) ?? (isArchived ? null : numberedId(search, base, isFitId));
+  if (sessionId === null) return null;
   // A reset that died before its commit: nothing is in the file, and its key still has its session.
   if (isAlone && header?.key !== null && header?.key !== undefined && !isKeyFree(header.key)) return null;
   const keys = [named?.[0], header?.key, `agent:${agentId}:import:direct:${sessionId}`];
@@ -187,6 +188,30 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
   };
   return { row, entry: !isOurs ? "whole" : named === undefined ? "lost" : "copied" };
 }
+
+/**
+ * An id for a transcript whose own names are taken, as of two that differ by upper and lower case only, or are no ids. Null
+ * where the session that has its name lacks its transcript: then it may be that one, in the middle of a change.
+ */
+function numberedId(
+  { files, folder, log }: ForeignSearch,
+  base: string,
+  isFitId: (id: string) => boolean,
+): string | null {
+  const twin = isSessionId(base) ? log.twinOf(base) : null;
+  const row = twin === null ? null : log.row(twin);
+  if (row !== null && files.facts(folder.session(row.fileName))?.kind !== "file") return null;
+  const stem =
+    base
+      .match(/[A-Za-z0-9]+/g)
+      ?.join("-")
+      .slice(0, longestStem) ?? "transcript";
+  let number = 2;
+  while (!isFitId(`${stem}-${number}`)) number++;
+  return `${stem}-${number}`;
+}
+
+const longestStem = 100;
 
 function fieldText(entry: unknown, field: string): string | null {
   const value = typeof entry === "object" && entry !== null ? (entry as Record<string, unknown>)[field] : null;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -309,6 +309,25 @@ describe("a transcript nobody has an entry for", () => {
     await store.append(ref, [userDraft("ours")]);
     expect(readFileSync(transcriptOf(root, "stray"), "utf8").startsWith(text)).toBe(true);
     await store.close();
+  });
+
+  it.each([
+    ["differs by case from another", ["abc", "ABC"], ["ABC", "abc-2"]],
+    ["is no id, and in no header either", ["abc", "\u{1f600}", "-x..y"], ["abc", "transcript-2", "x-y-2"]],
+  ])("is listed too when its name %s", async (_how, names, ids) => {
+    const root = newFolder();
+    mkdirSync(`${root}/agents/main/sessions`, { recursive: true });
+    const line = { type: "message", id: "a", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" };
+    for (const name of names)
+      writeFileSync(transcriptOf(root, name), `${JSON.stringify({ ...line, ...userDraft(name) })}\n`);
+    for (let time = 0; time < 2; time++) {
+      const store = createJsonlStore({ root });
+      const { sessions } = await store.list({ sort: "key" });
+      expect(sessions.map(({ sessionId }) => sessionId).toSorted()).toEqual(ids);
+      const texts = await Promise.all(sessions.map(({ ref }) => textsOf(store, ref)));
+      expect(texts.flat().toSorted()).toEqual(names.toSorted());
+      await store.close();
+    }
   });
 
   it("comes back under its own key when the log is gone [IDX-03]", async () => {
