@@ -3,6 +3,8 @@ export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts, serializeReco
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
 export { isColumnText } from "./column-text.ts";
 export { endOfValue } from "./end-of-value.ts";
+export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
+export type { RecentBranch } from "./recent-branch.ts";
 export { redactionTombstone } from "./redact-records.ts";
 export { isNestedDeeper, maxNesting } from "./nesting.ts";
 export { refused } from "./refused.ts";

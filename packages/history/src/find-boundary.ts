@@ -1,4 +1,5 @@
 import { createFinding, findRecordProblem, type Finding, type StoredRecord } from "@throughline/core";
+import { danglingTailBytes } from "@throughline/core/store";
 
 /** Where the newest compaction or reset of a branch cuts it. */
 export interface Boundary {
@@ -10,9 +11,6 @@ export interface Boundary {
   /** The record that holds the summary; null for a reset. A checkpoint lies beside the path. */
   readonly summary: StoredRecord | null;
 }
-
-/** At most so many bytes of records stay before a compaction that does not say from where, about 20,000 tokens. */
-const danglingTailBytes = 80_000;
 
 /** The newest compaction or reset that can be read; null when the whole path counts. */
 export function findBoundary(

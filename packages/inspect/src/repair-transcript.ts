@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRecord } from "@throughline/core";
-import { serializeRecord } from "@throughline/core/store";
+import { createRecentBranch, serializeRecord, type RecentBranch } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, encodeLine } from "@throughline/openclaw-format";
 import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
 import { placeOf, splitLines } from "./inspect-transcript.ts";
@@ -29,6 +29,7 @@ export async function* repairTranscript(
 ): AsyncGenerator<Uint8Array, void, void> {
   const reader = createTranscriptReader();
   const written = new Set<string>();
+  const recent = createRecentBranch();
   let lastMainId: string | null = null;
   for await (const split of splitLines(chunks, options.signal)) {
     const line = reader.push(decodeLine(split.bytes), placeOf(split));
@@ -41,9 +42,12 @@ export async function* repairTranscript(
     }
     // A second header says nothing that a reader would look at, and some readers stop at it.
     if (line.isHeader || line.record.type === "session") continue;
-    yield recordBytes(line, written, lastMainId);
+    const record = linkedRecord(line, written, lastMainId, recent);
+    const bytes = encodeLine(record === line.record && line.isSourceCanonical ? line.source : serializeRecord(record));
+    yield bytes;
     yield lineFeed;
     written.add(line.record.id);
+    recent.add(record, bytes.length);
     if (!line.side) lastMainId = line.record.id;
   }
 }
@@ -66,15 +70,20 @@ function headerBytes(line: TranscriptLine, header: TranscriptHeader | null, fall
   return encodeLine(serializeRecord({ type: "session", version: 3, id, ...rest, timestamp, cwd: header?.cwd ?? "" }));
 }
 
-function recordBytes(line: TranscriptLine, written: ReadonlySet<string>, lastMainId: string | null): Uint8Array {
-  const { record } = line;
+/** The record with a parent and a first kept record that come before it. */
+function linkedRecord(
+  { record }: TranscriptLine,
+  written: ReadonlySet<string>,
+  lastMainId: string | null,
+  recent: RecentBranch,
+): SessionRecord {
   // A parent that does not come first is missing, the record itself, or part of a ring.
   const isLinked = record.parentId === null || written.has(record.parentId);
   const kept = record["firstKeptEntryId"];
   const isKept = record.type !== "compaction" || typeof kept !== "string" || kept === record.id || written.has(kept);
-  if (isLinked && isKept && line.isSourceCanonical) return encodeLine(line.source);
+  if (isLinked && isKept) return record;
   const linked: SessionRecord = isLinked ? record : { ...record, parentId: lastMainId };
-  // From the record before it on; without one, nothing from before itself, which its own id says.
-  const whole = isKept ? linked : { ...linked, firstKeptEntryId: linked.parentId ?? linked.id };
-  return encodeLine(serializeRecord(whole));
+  if (isKept) return linked;
+  // What a context holds without the repair, too; without anything before it, nothing, which its own id says.
+  return { ...linked, firstKeptEntryId: recent.tailStart(linked.parentId) ?? linked.parentId ?? linked.id };
 }

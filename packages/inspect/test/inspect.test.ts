@@ -103,8 +103,8 @@ describe("inspectTranscript", () => {
 
 describe("repairTranscript", () => {
   it.each([
-    ["nowhere", "gone", "b"],
-    ["behind it", "d", "b"],
+    ["nowhere", "gone", "a"],
+    ["behind it", "d", "a"],
     ["itself, which keeps nothing", "c", "c"],
     ["before it", "a", "a"],
   ])("a compaction that keeps from a record %s names one that readers find", async (_where, named, kept) => {

@@ -1,5 +1,5 @@
 import type { Finding, SessionRecord } from "@throughline/core";
-import { endOfValue, serializeRecord } from "@throughline/core/store";
+import { createRecentBranch, endOfValue, serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";
@@ -109,6 +109,7 @@ class Repair {
   /** The same, to look one up. */
   readonly #known: Set<string> = new Set();
   readonly #newParents: Map<string, string | null> = new Map();
+  readonly #recent = createRecentBranch();
 
   constructor(survey: Survey, write: (line: string) => void) {
     this.#survey = survey;
@@ -126,20 +127,20 @@ class Repair {
     const records = glued.get(line.line);
     if (records !== undefined) {
       this.#change(line, `${records.length} records were found in the line`);
-      for (const record of records) this.#add(serializeRecord(this.#linked(record)), null, record.id);
+      for (const record of records) this.#addMade(this.#linked(record), null);
       return;
     }
-    if (isImportedHeader(line)) return this.#add(line.text, line.envelope, line.read.record.id);
+    if (isImportedHeader(line)) return this.#add(line.text, line.envelope, line.read.record);
     const isRow = isOwnRow(line.envelope);
     if (line.line > 1 && line.read.record.type === "session" && line.read.unparsed === null && !isRow)
       return this.#change(line, "a header inside the file is left out");
     if (line.read.isHeader && !isRow) {
       if (!line.isClean) this.#change(line, "the header was put right");
-      if (line.envelope?.seq !== 0) return this.#add(line.text, line.envelope, line.read.record.id);
+      if (line.envelope?.seq !== 0) return this.#add(line.text, line.envelope, line.read.record);
       return this.#write(attachEnvelope(line.text, line.envelope));
     }
     const kept = this.#kept(line);
-    if (kept !== null) return this.#add(kept, line.envelope, line.read.record.id);
+    if (kept !== null) return this.#add(kept, line.envelope, line.read.record);
     // A line that is no UTF-8 was read with the envelope as a field of the record.
     const { _tl: _envelope, ...own } = line.read.record as SessionRecord & { readonly _tl?: unknown };
     const record = this.#linked(line.isClean ? line.read.record : (own as SessionRecord));
@@ -148,7 +149,7 @@ class Repair {
       line.read.unparsed === null ? "the record was put right" : "the line is no record; its place is kept",
     );
     // What stands behind a line that is no record is part of it, and says nothing.
-    this.#add(serializeRecord(record), line.read.unparsed === null ? line.envelope : null, record.id);
+    this.#addMade(record, line.read.unparsed === null ? line.envelope : null);
   }
 
   /** The line's own text when there is nothing wrong with it. */
@@ -168,7 +169,9 @@ class Repair {
     const isDangling =
       record.type === "compaction" && typeof kept === "string" && kept !== record.id && !this.#known.has(kept);
     if (parentId === record.parentId && !isDangling) return record;
-    return { ...record, parentId, ...(isDangling ? { firstKeptEntryId: parentId ?? record.id } : {}) };
+    if (!isDangling) return { ...record, parentId };
+    // What a context holds without the repair, too.
+    return { ...record, parentId, firstKeptEntryId: this.#recent.tailStart(parentId) ?? parentId ?? record.id };
   }
 
   /**
@@ -188,10 +191,15 @@ class Repair {
     return found;
   }
 
-  #add(text: string, envelope: StoreEnvelope | null, id: string): void {
+  #addMade(record: SessionRecord, envelope: StoreEnvelope | null): void {
+    this.#add(serializeRecord(record), envelope, record);
+  }
+
+  #add(text: string, envelope: StoreEnvelope | null, record: SessionRecord): void {
     this.#seq++;
-    this.#ids.push(id);
-    this.#known.add(id);
+    this.#ids.push(record.id);
+    this.#known.add(record.id);
+    this.#recent.add(record, Buffer.byteLength(text));
     if (envelope === null) return this.#write(text);
     const { source: _source, sourceBase64: _base64, ...rest } = envelope;
     const isUntouched = envelope.enc !== undefined || envelope.crc === crc32(text);
