@@ -1,6 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
-import { createFinding, ThroughlineError } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
@@ -304,20 +304,32 @@ class JsonlStore implements core.SessionStore {
     const folder = agentsFolder(root, namespace);
     const names = withFileErrors(folder, () => (files.facts(folder) === null ? [] : files.names(folder)));
     const wanted = names.filter((name) => isAgentId(name) && (agentId === undefined || name === agentId)).toSorted();
-    const real = wanted.filter((name) => agentId !== undefined || this.#isRealFolder(`${folder}/${name}`));
-    return real.map((name) => this.#agent({ namespace, agentId: name })).filter((agent) => agent.exists);
+    return wanted.flatMap((name) =>
+      this.#agentIn(`${folder}/${name}`, { namespace, agentId: name }, agentId === undefined),
+    );
   }
 
-  /** One odd folder among the agents must not hide the others from a list of all. */
-  #isRealFolder(path: string): boolean {
-    if (this.#context.files.facts(path)?.kind === "folder") return true;
-    const finding = createFinding(
-      "FILE_UNREADABLE",
-      "A link or a file stands where an agent's folder belongs; it is left out.",
-      { path },
-    );
-    this.#context.emit({ name: "finding", ref: null, finding });
-    return false;
+  /** One odd folder among the agents, or in one of them, must not hide the others from a list of all. */
+  #agentIn(
+    path: string,
+    address: Pick<core.SessionRef, "namespace" | "agentId">,
+    isOneOfAll: boolean,
+  ): readonly AgentSessions[] {
+    const { files, emit } = this.#context;
+    const leaveOut = (odd: string): readonly AgentSessions[] => {
+      const message =
+        "A link or a file stands where an agent's folder belongs: its sessions are left out until that is there.";
+      emit({ name: "finding", ref: null, finding: createFinding("FILE_UNREADABLE", message, { path: odd }) });
+      return [];
+    };
+    if (isOneOfAll && files.facts(path)?.kind !== "folder") return leaveOut(path);
+    try {
+      const agent = this.#agent(address);
+      return agent.exists ? [agent] : [];
+    } catch (error) {
+      if (!isOneOfAll || !hasErrorCode(error, "PATH_UNSAFE")) throw error;
+      return leaveOut(String(error.details["path"]));
+    }
   }
 
   #scene(agent: AgentSessions, durability: core.Durability): ChangeScene {

@@ -1,10 +1,10 @@
 import { chmodSync, linkSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sessionRef } from "@throughline/core";
+import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore, nodeFiles, type FileFacts } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
-import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -178,6 +178,21 @@ describe("permissions and paths", () => {
     expect((await store.list({ state: "any" })).sessions.map((session) => session.sessionId)).toEqual(["s1"]);
     await store.close();
     expect(readFileSync(`${outside}/secret.jsonl`, "utf8")).toBe("{}\n");
+  });
+
+  it.each(["", "/sessions", "/throughline"])("has every other agent where a link is agents/other%s", async (place) => {
+    const root = newFolder();
+    const events: SessionEvent[] = [];
+    await (await storeWithSession(root)).close();
+    mkdirSync(join(root, "agents/other", place, ".."), { recursive: true });
+    symlinkSync(newFolder(), join(root, "agents/other", place));
+    const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
+    expect((await store.list()).sessions.map((session) => session.sessionId)).toEqual(["s1"]);
+    expect(findingCodesOf(events)).toEqual(["FILE_UNREADABLE"]);
+    for await (const finding of store.maintenance?.verify() ?? []) expect(finding.severity).toBe("info");
+    await store.maintenance?.backup(`${newFolder()}/copy`);
+    await expect(store.list({ agentId: "other" })).rejects.toMatchObject({ code: "PATH_UNSAFE" });
+    await store.close();
   });
 
   it("refuses an agent whose folder differs by case only [ISO-01]", async () => {
