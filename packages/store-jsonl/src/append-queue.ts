@@ -16,6 +16,7 @@ import { withSession } from "./session-access.ts";
 import { lockAborted } from "./session-lock.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
 /** What was written for an append. It is acknowledged when `flushed` resolves, or at once where there is nothing to wait for. */
 export interface WrittenAppend {
@@ -58,7 +59,7 @@ export class AppendQueue {
   readonly #agent: AgentSessions;
   readonly #ref: SessionRef;
   readonly #onIdle: () => void;
-  #waiting: Waiting[] = [];
+  readonly #waiting: WaitingLine<Waiting> = new WaitingLine();
   #isRunning = false;
   #abandoned: AbortController | null = null;
 
@@ -79,7 +80,7 @@ export class AppendQueue {
       const sinceMs = monotonicMs();
       const waiting: Waiting = { request, row, sinceMs, isAlone: false, resolve, reject };
       if (signal !== undefined) this.#abortWith(signal, waiting);
-      this.#waiting.push(waiting);
+      this.#waiting.add(waiting);
       if (!this.#isRunning) void this.#run();
     });
   }
@@ -87,12 +88,10 @@ export class AppendQueue {
   #abortWith(signal: AbortSignal, waiting: Waiting): void {
     const { resolve, reject } = waiting;
     const abort = (): void => {
-      const index = this.#waiting.indexOf(waiting);
       // Once it is being written there is nothing to give up.
-      if (index === -1) return;
-      this.#waiting.splice(index, 1);
+      if (!this.#waiting.remove(waiting)) return;
       reject(lockAborted(signal));
-      if (this.#waiting.length === 0) this.#abandoned?.abort();
+      if (this.#waiting.isEmpty) this.#abandoned?.abort();
     };
     signal.addEventListener("abort", abort, { once: true });
     waiting.resolve = (written) => {
@@ -110,7 +109,7 @@ export class AppendQueue {
     this.#isRunning = true;
     // Appends that are asked for in the same turn of the loop go together.
     await Promise.resolve();
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+    for (let { first } = this.#waiting; first !== undefined; { first } = this.#waiting) {
       try {
         await this.#writeNext(first);
       } catch (error) {
@@ -138,12 +137,12 @@ export class AppendQueue {
     await withSession(scene, this.#ref, access, (held) => {
       if (!isEntryOnly) this.#writeTogether(held, isWhole);
       // Given up while this waited: whoever comes next may have records, and other locks to take.
-      else if (this.#waiting[0] === first) this.#writeEntry(held);
+      else if (this.#waiting.first === first) this.#writeEntry(held);
     });
   }
 
   #writeEntry(held: HeldSession): void {
-    const waiting = this.#waiting.shift();
+    const waiting = this.#waiting.take();
     if (waiting === undefined) return;
     const { request, resolve, reject } = waiting;
     try {
@@ -175,10 +174,10 @@ export class AppendQueue {
         if (staged !== null) held = this.#agent.holdStaged(held);
       } catch (error) {
         // Another program is in the middle of a line: it is looked at again, for as long as this waits for a lock.
-        if (hasErrorCode(error, "STORE_LOCKED") && !this.#isOverdue(next)) this.#waiting.unshift(next);
+        if (hasErrorCode(error, "STORE_LOCKED") && !this.#isOverdue(next)) this.#waiting.putBack([next]);
         else reject(error);
         // The file is another by now, or may be: nothing of this was written, and a new look decides all of it.
-        if (held.file.current === null) return void this.#waiting.unshift(...decided.map(({ waiting }) => waiting));
+        if (held.file.current === null) return void this.#waiting.putBack(decided.map(({ waiting }) => waiting));
       }
     }
     this.#commit(held, decided);
@@ -186,7 +185,7 @@ export class AppendQueue {
 
   /** The next append that goes into the same write; null when there is none. */
   #take({ file, row }: HeldSession, decided: readonly Decided[], isWhole: boolean): Waiting | null {
-    const [next] = this.#waiting;
+    const next = this.#waiting.first;
     if (next === undefined || isWithoutRecords(next.request)) return null;
     if (needsWhole(next.request) && !isWhole) return null;
     // What it hangs on must be on the disk before, and that takes another lock.
@@ -194,7 +193,7 @@ export class AppendQueue {
     // The failure of a write that comes after it is not its own.
     if (decided.at(-1)?.staged?.isWritten === true) return null;
     if (decided.length > 0 && (next.isAlone || decided[0]?.waiting.isAlone === true)) return null;
-    return file.stagedLength < maxStagedLength ? (this.#waiting.shift() ?? null) : null;
+    return file.stagedLength < maxStagedLength ? (this.#waiting.take() ?? null) : null;
   }
 
   #commit(held: HeldSession, decided: readonly Decided[]): void {
@@ -241,7 +240,7 @@ export class AppendQueue {
   #takeBack(error: ThroughlineError, decided: readonly Decided[]): void {
     const waiting = decided.map((one) => one.waiting);
     if (waiting.length === 1 || error.outcome !== "not-applied") for (const { reject } of waiting) reject(error);
-    else this.#waiting.unshift(...waiting.map((one) => Object.assign(one, { isAlone: true })));
+    else this.#waiting.putBack(waiting.map((one) => Object.assign(one, { isAlone: true })));
   }
 
   /** Nothing was written: the session is gone, or the wait for its lock took too long or was given up. */
@@ -249,8 +248,7 @@ export class AppendQueue {
     // Who came later waits on, to its own deadline and for its own signal.
     const isOfFirst = hasErrorCode(error, "STORE_LOCKED", "ABORTED");
     const isRefused = (waiting: Waiting): boolean => !isOfFirst || this.#isOverdue(waiting);
-    const refused = this.#waiting.filter((waiting) => waiting === first || isRefused(waiting));
-    this.#waiting = this.#waiting.filter((waiting) => !refused.includes(waiting));
+    const refused = this.#waiting.takeOut((waiting) => waiting === first || isRefused(waiting));
     for (const { reject } of refused) reject(error);
   }
 
