@@ -161,3 +161,17 @@ describe("a home without a store", () => {
     expect([run.code, ...talk(run)]).toEqual([1, "note", "SESSION_NOT_FOUND"]);
   });
 });
+
+describe("backup", () => {
+  it("of a store with a link in the place of an agent's folder is made of the others, and says so", async () => {
+    const store = `jsonl:${join(home, "with-link")}`;
+    const made = await runHere(home, ["new", "--key", "agent:main:one", "--store", store]);
+    expect(made.code).toBe(0);
+    symlinkSync(join(home, "many"), join(home, "with-link/agents/other"));
+    const run = await runHere(home, ["backup", "of-link", "--store", store, "--json"]);
+    expect([run.code, ...talk(run).filter((each) => each === "FILE_UNREADABLE")]).toEqual([3, "FILE_UNREADABLE"]);
+    expect(objects(run.stdout)).toMatchObject([{ kind: "backup", path: join(home, "of-link") }]);
+    const kept = await runHere(home, ["sessions", "--store", `jsonl:${join(home, "of-link")}`, "--json"]);
+    expect(objects(kept.stdout)[0]).toMatchObject({ key: "agent:main:one" });
+  });
+});

@@ -45,7 +45,7 @@ const table = {
   CONFIG_INVALID: {
     summary: "A configuration value is unknown or outside its range.",
     retryable: false,
-    remedy: "Correct the named key; `throughline config` lists every key with its value and source.",
+    remedy: "Correct the value that the message names; `throughline config` lists the keys of configuration files.",
   },
   CONTEXT_OVERFLOW: {
     summary: "The request does not fit the model, and nothing the guard may shorten makes it fit.",
@@ -265,9 +265,9 @@ const table = {
       "Look at the server and the network; a write whose outcome is unknown is repeated with its idempotency key only.",
   },
   STORE_UNSUPPORTED: {
-    summary: "This build has no store for the URL's scheme.",
+    summary: "This build has no store for the URL's scheme, or the store cannot work in that place.",
     retryable: false,
-    remedy: "Use one of the schemes named in the message.",
+    remedy: "Use one of the schemes that the message names, or the place it asks for.",
   },
   STORE_URL_INVALID: {
     summary: "A store URL cannot be read.",

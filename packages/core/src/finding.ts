@@ -47,7 +47,10 @@ const table = {
     severity: "error",
     remedy: "The session is listed from its transcript; set its entry fields again.",
   },
-  FILE_UNREADABLE: { severity: "error", remedy: "Check the permissions of the file and run the command again." },
+  FILE_UNREADABLE: {
+    severity: "error",
+    remedy: "Check the permissions of the file and the room on its disk, and run the command again.",
+  },
   FOLDER_EXPOSED: {
     severity: "warning",
     remedy: "Take the access away from others: chmod 700 on the folder, as its owner.",

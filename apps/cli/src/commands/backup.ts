@@ -3,11 +3,18 @@ import { resolve } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 
-/** Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. */
+/**
+ * Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. What could not be
+ * read is not in the copy: then it is written, and the command ends with 3.
+ */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, signal } = context;
   const path = resolve(host.workingDirectory, input.arguments[0] ?? "");
-  const store = await context.openStore("read");
+  let isWhole = true;
+  const store = await context.openStore("read", (finding) => {
+    isWhole &&= finding.code !== "FILE_UNREADABLE";
+    output.finding(finding);
+  });
   const { name } = store.capabilities;
   if (store.maintenance === undefined)
     throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The ${name} store makes no backup of its own.`, {
@@ -20,5 +27,5 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { sizeBytes } = await store.maintenance.backup(path, { signal });
   if (output.isJson) await output.object({ kind: "backup", path, sizeBytes });
   else await output.line(`${path}\t${sizeBytes} bytes`);
-  return 0;
+  return isWhole ? 0 : 3;
 }
