@@ -48,12 +48,3 @@ export type CheckpointEvent =
     };
 
 export type CheckpointListener = (event: CheckpointEvent) => void;
-
-/** Tells a listener, whose errors are its own. */
-export function tell(listener: CheckpointListener | undefined, event: CheckpointEvent): void {
-  try {
-    listener?.(event);
-  } catch {
-    // Events inform; a listener that fails must not undo what has been done.
-  }
-}

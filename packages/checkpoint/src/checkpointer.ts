@@ -1,7 +1,8 @@
 import { readWindow, ThroughlineError, type SessionEntry, type SessionRef, type SessionState } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { auditSummary, Deadline, untilAborted } from "@throughline/core/summaries";
 import { appendClaimed, changeState } from "./checkpoint-claim.ts";
-import { tell, type NoCheckpointReason } from "./checkpoint-event.ts";
+import type { NoCheckpointReason } from "./checkpoint-event.ts";
 import { checkpointMaterial, type CheckpointMaterial } from "./checkpoint-material.ts";
 import { parseCheckpoint, type CheckpointContent } from "./checkpoint-prompt.ts";
 import {
@@ -80,7 +81,7 @@ class StoreCheckpointer implements Checkpointer {
       const trigger = checkpointTrigger(now, measured(newest, now, size), settings);
       return phaseAt(now, clock.nowMs()) === "idle" && trigger.due !== null ? trigger.state : null;
     };
-    tell(this.options.onEvent, { name: "checkpoint.started", ref, due, percent });
+    tellListener(this.options.onEvent, { name: "checkpoint.started", ref, due, percent });
     return { due, done: this.start(ref, () => this.generate(ref, size.tokens, percent, claim)) };
   }
 
@@ -91,7 +92,7 @@ class StoreCheckpointer implements Checkpointer {
     return this.start(ref, async () => {
       // Asked twice it claims nothing and writes nothing, the entry included.
       if ((await this.read(ref)).material === null) return { kind: "nothing", reason: "nothing-new" };
-      tell(this.options.onEvent, { name: "checkpoint.started", ref, due: "asked", percent: null });
+      tellListener(this.options.onEvent, { name: "checkpoint.started", ref, due: "asked", percent: null });
       return this.generate(ref, tokens, null, (now) => now);
     });
   }
@@ -153,12 +154,12 @@ class StoreCheckpointer implements Checkpointer {
       return isEnded ? afterRelease(now) : afterFailure(now, this.options.clock.nowMs());
     });
     if (lost !== null) return this.dropped(ref, lost);
-    tell(this.options.onEvent, { name: "checkpoint.failed", ref, cause, notBeforeMs: kept.notBeforeMs });
+    tellListener(this.options.onEvent, { name: "checkpoint.failed", ref, cause, notBeforeMs: kept.notBeforeMs });
     return { kind: "failed", cause };
   }
 
   private dropped(ref: SessionRef, reason: NoCheckpointReason): CheckpointResult {
-    tell(this.options.onEvent, { name: "checkpoint.dropped", ref, reason });
+    tellListener(this.options.onEvent, { name: "checkpoint.dropped", ref, reason });
     return { kind: "nothing", reason };
   }
 
@@ -207,7 +208,7 @@ class StoreCheckpointer implements Checkpointer {
         throw new TypeError(`the reply is no checkpoint: ${problem}`);
       } catch (cause) {
         last = cause;
-        tell(this.options.onEvent, { name: "checkpoint.writer-failed", ref, writer, cause });
+        tellListener(this.options.onEvent, { name: "checkpoint.writer-failed", ref, writer, cause });
       }
     }
     throw last;
@@ -232,7 +233,7 @@ class StoreCheckpointer implements Checkpointer {
       checkpointPatch(afterCheckpoint(readCheckpointState(entry), recordId, counted)),
     );
     if (lost !== null) return this.dropped(ref, lost);
-    tell(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer });
+    tellListener(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer });
     return { kind: "written", recordId, coversToId, ...content };
   }
 

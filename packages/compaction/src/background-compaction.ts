@@ -1,6 +1,6 @@
 import { ThroughlineError, type AppendResult } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { applyCompaction, type ApplyOptions } from "./apply-compaction.ts";
-import { tell } from "./compaction-event.ts";
 import { compactionSteps, stepFrom, type CompactionState, type CompactionStep } from "./compaction-steps.ts";
 import type { SummarySource } from "./compaction-details.ts";
 import type { CompactionWork } from "./compaction-work.ts";
@@ -103,7 +103,7 @@ export class CompactionRun implements BackgroundCompaction {
     }
     if (this.state === "stopped") throw new ThroughlineError("ABORTED", "The compaction was stopped.");
     if (this.state === "nothing") return this.nothing;
-    tell(this.work.onEvent, { name: "compaction.superseded", ref: this.work.ref });
+    tellListener(this.work.onEvent, { name: "compaction.superseded", ref: this.work.ref });
     return { kind: "superseded" };
   }
 
@@ -114,7 +114,7 @@ export class CompactionRun implements BackgroundCompaction {
       if ("reason" in outcome) {
         this.nothing = outcome;
         this.step("no-gain");
-        tell(this.work.onEvent, { name: "compaction.nothing", ref: this.work.ref, reason: outcome.reason });
+        tellListener(this.work.onEvent, { name: "compaction.nothing", ref: this.work.ref, reason: outcome.reason });
       } else {
         this.prepared = outcome;
         this.step("written");
@@ -131,7 +131,7 @@ export class CompactionRun implements BackgroundCompaction {
     const { plan, recordId, source, provider, needsRetry, tokensAfter } = prepared;
     const { tokensBefore } = plan;
     const what = { recordId, source, provider, needsRetry, tokensBefore, tokensAfter };
-    tell(this.work.onEvent, { name: "compaction.applied", ref: this.work.ref, ...what });
+    tellListener(this.work.onEvent, { name: "compaction.applied", ref: this.work.ref, ...what });
     const { removedMessages: messagesRemoved, firstKeptId } = plan;
     const { checkpointId } = prepared;
     return { kind: "compacted", ...what, checkpointId, messagesRemoved, firstKeptId, appended: result };

@@ -51,12 +51,3 @@ export type CompactionEvent =
     };
 
 export type CompactionListener = (event: CompactionEvent) => void;
-
-/** Tells a listener, whose errors are its own. */
-export function tell(listener: CompactionListener | undefined, event: CompactionEvent): void {
-  try {
-    listener?.(event);
-  } catch {
-    // Events inform; a listener that fails must not undo what has been done.
-  }
-}

@@ -7,8 +7,9 @@ import {
   type SessionStore,
   type Summarizer,
 } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { buildContext, type NeutralMessage } from "@throughline/history";
-import { tell, type CompactionListener } from "./compaction-event.ts";
+import type { CompactionListener } from "./compaction-event.ts";
 import { settingsForWindow, type CompactionSettings } from "./compaction-settings.ts";
 import { findCheckpoints, type UsableCheckpoint } from "./find-checkpoints.ts";
 import { findSummary, summaryFromCheckpoint, type FindSummaryInput, type FoundSummary } from "./find-summary.ts";
@@ -68,7 +69,7 @@ export async function prepareOnce(
   onPlanned();
   const { ref } = work;
   const { removedMessages, keptMessages, tokensBefore } = plan;
-  tell(work.onEvent, { name: "compaction.planned", ref, removedMessages, keptMessages, tokensBefore });
+  tellListener(work.onEvent, { name: "compaction.planned", ref, removedMessages, keptMessages, tokensBefore });
   const found = await summaryFor(work, input, plan);
   const { messages } = buildContext(records, { headId });
   if (found === null) {
@@ -137,7 +138,7 @@ function summaryFor(
 ): Promise<FoundSummary | null> | FoundSummary | null {
   const { ref, way } = work;
   const onFailed: FindSummaryInput["onFailed"] = (failed) =>
-    tell(work.onEvent, { name: "compaction.rung-failed", ref, ...failed });
+    tellListener(work.onEvent, { name: "compaction.rung-failed", ref, ...failed });
   const replan: FindSummaryInput["replan"] = (how) => planCompaction({ ...input, ...how });
   const { countText } = work;
   if (typeof way === "object") {

@@ -11,10 +11,10 @@ import {
   type SessionState,
   type StoredRecord,
 } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
-import { tell } from "./compaction-event.ts";
 import { stepFrom } from "./compaction-steps.ts";
 import { extractDetails } from "./extract-details.ts";
 import { conversationText } from "./find-summary.ts";
@@ -136,7 +136,8 @@ export class RetryPass {
     if (state === "given-up") return { kind: "given-up", summaryId: id };
     if (state === "waiting") return { kind: "waiting", summaryId: id, nextAtMs: retry.nextAtMs ?? nowMs };
     state = stepFrom(retrySteps, state, "begun");
-    if (this.options.stopgap) tell(this.options.onEvent, { name: "summary.withheld", ref: this.ref, summaryId: id });
+    if (this.options.stopgap)
+      tellListener(this.options.onEvent, { name: "summary.withheld", ref: this.ref, summaryId: id });
     const prose = await this.summarize(summary, records);
     if (this.signal?.aborted === true) {
       throw new ThroughlineError("ABORTED", "The retry was aborted.", { cause: this.signal.reason });
@@ -150,7 +151,7 @@ export class RetryPass {
     if (written === null) return { kind: "settled", summaryId: id };
     const { as, appended } = written;
     const name = this.options.stopgap ? "summary.replaced" : "retry.improved";
-    tell(this.options.onEvent, { name, ref: this.ref, summaryId: id, as });
+    tellListener(this.options.onEvent, { name, ref: this.ref, summaryId: id, as });
     return { kind: "improved", summaryId: id, as, appended };
   }
 
@@ -168,7 +169,7 @@ export class RetryPass {
     stepFrom(retrySteps, state, after.nextAtMs === null ? "exhausted" : "failed");
     await this.keep(id, after);
     const { attempts, nextAtMs } = after;
-    tell(this.options.onEvent, { name: "retry.failed", ref: this.ref, summaryId: id, attempts, nextAtMs });
+    tellListener(this.options.onEvent, { name: "retry.failed", ref: this.ref, summaryId: id, attempts, nextAtMs });
     return { kind: "failed", summaryId: id, attempts, nextAtMs };
   }
 
@@ -207,9 +208,9 @@ export class RetryPass {
         const most = replacedTokens + measure.countText(previousSummary ?? "");
         const problem = auditSummary(reply.summary, { ...limits, replacedTokens: most });
         if (problem === null) return reply.summary.toWellFormed().trim();
-        tell(this.options.onEvent, { ...failed, problem, cause: null });
+        tellListener(this.options.onEvent, { ...failed, problem, cause: null });
       } catch (cause) {
-        tell(this.options.onEvent, { ...failed, problem: null, cause });
+        tellListener(this.options.onEvent, { ...failed, problem: null, cause });
       }
     }
     return null;

@@ -1,11 +1,12 @@
 import { refused } from "./refused.ts";
 import type { SessionEvent, SessionEventListener } from "./session-event.ts";
+import { tellListener } from "./tell-listener.ts";
 
 /** What every operation of a store's handle asks before it begins, and tells when it is done. */
 export interface HandleLife {
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;
-  /** Tells the listener. What it throws is its own affair: it must not undo or fail what has happened. */
+  /** Tells the listener, as `tellListener`. */
   announce(...events: readonly SessionEvent[]): void;
   /** Ends the handle; true the first time. */
   end(): boolean;
@@ -21,13 +22,7 @@ export function createHandleLife(listener: SessionEventListener | undefined): Ha
         throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
     },
     announce(...events) {
-      for (const event of events) {
-        try {
-          listener?.(event);
-        } catch {
-          // See above: a listener watches, and decides nothing.
-        }
-      }
+      for (const event of events) tellListener(listener, event);
     },
     end() {
       const isFirst = !isEnded;

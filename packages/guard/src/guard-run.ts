@@ -1,11 +1,12 @@
 import { ThroughlineError } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { contextOverflowError } from "./context-overflow-error.ts";
 import { calibratedFactor, type Calibration, type ContextEstimate } from "@throughline/tokens";
 import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";
 import { classifyOverflow } from "./classify-overflow.ts";
 import { applyChanges } from "./apply-changes.ts";
 import type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
-import type { GuardAttempt, GuardedRequest, GuardOptions, GuardOutcome } from "./guard-options.ts";
+import type { GuardAttempt, GuardedRequest, GuardEvent, GuardOptions, GuardOutcome } from "./guard-options.ts";
 import { createGuardTurn, type GuardTurn } from "./guard-options.ts";
 import { kindToCure, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
 import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
@@ -242,7 +243,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#ladder.refused();
     this.#kind = kindToCure(overflow);
     this.#attempts.push(this.#attempt(attempt, isKept ? "broke-off" : "overflowed"));
-    this.#options.onEvent?.({ name: "guard.overflow", attempt, overflow });
+    this.#tell({ name: "guard.overflow", attempt, overflow });
     this.#learn(overflow);
     if (overflow.kind !== "ceiling" && overflow.limitTokens !== null)
       this.#window = smallerWindow(this.#window, overflow.limitTokens);
@@ -277,7 +278,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const learned = learnLimits(this.#limits, this.#options.model, overflow);
     if (learned === this.#limits) return;
     this.#limits = learned;
-    this.#options.onEvent?.({ name: "guard.learned", limits: learned });
+    this.#tell({ name: "guard.learned", limits: learned });
   }
 
   async #wasTruncated(promptTokens: number): Promise<boolean> {
@@ -290,8 +291,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
       return true;
     }
     // A first estimate may be off by as much: only one that rests on what was measured before raises a suspicion.
-    if (this.#isMeasured)
-      this.#options.onEvent?.({ name: "guard.truncation-suspected", promptTokens, estimate: this.estimate });
+    if (this.#isMeasured) this.#tell({ name: "guard.truncation-suspected", promptTokens, estimate: this.estimate });
     return false;
   }
 
@@ -349,7 +349,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.estimate = estimate;
     this.#effective.push(remedy);
     this.#changes.push(...changes);
-    this.#options.onEvent?.({ name: "guard.shrunk", remedy, changes, tokens: estimate.tokens });
+    this.#tell({ name: "guard.shrunk", remedy, changes, tokens: estimate.tokens });
     return true;
   }
 
@@ -366,7 +366,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#ladder.tried(remedy, hasWorked);
     // The places of records are no longer theirs.
     if (hasWorked && remedy === "drop") this.#recordIds = [];
-    if (!hasWorked) this.#options.onEvent?.({ name: "guard.no-progress", remedy, cause });
+    if (!hasWorked) this.#tell({ name: "guard.no-progress", remedy, cause });
     return hasWorked;
   }
 
@@ -390,6 +390,10 @@ class CallRun<Reply> implements GuardRun<Reply> {
   #emitAttempt(attempt: number | null): void {
     const { estimate } = this;
     const remedies = [...this.#effective];
-    this.#options.onEvent?.({ name: "guard.attempt", attempt, remedies, estimate, windowTokens: this.#window });
+    this.#tell({ name: "guard.attempt", attempt, remedies, estimate, windowTokens: this.#window });
+  }
+
+  #tell(event: GuardEvent): void {
+    tellListener(this.#options.onEvent, event);
   }
 }

@@ -1,3 +1,4 @@
+import { tellListener } from "@throughline/core/events";
 import type { ContextEstimate } from "@throughline/tokens";
 import { readErrorFacts } from "./error-facts.ts";
 import type { GuardedRequest, GuardOptions } from "./guard-options.ts";
@@ -41,7 +42,7 @@ export async function countedBy<Reply>(options: GuardOptions<Reply>, request: Gu
     return (await options.countTokens?.(request, options.signal ?? null)) ?? null;
   } catch (cause) {
     // Counting is an extra: without it the estimate decides.
-    options.onEvent?.({ name: "guard.count-failed", cause });
+    tellListener(options.onEvent, { name: "guard.count-failed", cause });
     return null;
   }
 }

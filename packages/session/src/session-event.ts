@@ -1,3 +1,4 @@
+import { tellListener } from "@throughline/core/events";
 import type { SessionRef, StoredRecord } from "@throughline/core";
 import type { GuardEvent } from "@throughline/guard";
 import type { Gauge } from "@throughline/tokens";
@@ -50,12 +51,6 @@ export function createEmit(place: EventPlace, listeners: readonly (SessionEventL
   if (present.length === 0) return null;
   return (event) => {
     const placed = { ...event, ...place };
-    for (const listener of present) {
-      try {
-        listener(placed);
-      } catch {
-        // Whoever watches must not be able to break a turn; what it threw is its own to handle.
-      }
-    }
+    for (const listener of present) tellListener(listener, placed);
   };
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
@@ -79,13 +80,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
     limits,
     maxLineBytes: Math.max(limits.recordBytes, defaultStoreLimits.recordBytes),
     writesSessionsJson: options.sessionsJson ?? null,
-    emit(event) {
-      try {
-        onEvent?.(event);
-      } catch {
-        // A listener watches; what it throws is its own affair and must not undo or fail the operation.
-      }
-    },
+    emit: (event) => tellListener(onEvent, event),
   };
 }
 

@@ -1,6 +1,7 @@
 import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from "@throughline/checkpoint";
 import { createCompactor, type CompactionPlan, type NothingToCompact } from "@throughline/compaction";
 import type { SessionRef } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
 import { createTokenEstimator } from "@throughline/tokens";
@@ -27,7 +28,6 @@ import { replaceWithheld } from "./replace-withheld.ts";
 import { SummaryRetries } from "./summary-retries.ts";
 import { systemText } from "./system-text.ts";
 import { keyOf, TurnMemory } from "./turn-memory.ts";
-import { tell } from "./whole-turn-event.ts";
 import type { AgentSessionsOptions } from "./whole-turn-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
@@ -178,7 +178,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     ...(flush?.memoryFolder === undefined ? {} : { memoryFolder: flush.memoryFolder }),
     ...(preferCheckpoint === undefined ? {} : { preferCheckpoint }),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
-    onEvent: (event) => tell(listener, event),
+    onEvent: (event) => tellListener(listener, event),
   });
   // Without a model there is nothing to wait for, and nothing better than the conversation itself.
   const isBeside = background !== false && summarizers.length > 0;
@@ -203,7 +203,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
       writers,
       settings: triggers,
       ...(writeMs === undefined ? {} : { deadlineMs: writeMs }),
-      onEvent: (event) => tell(listener, event),
+      onEvent: (event) => tellListener(listener, event),
     }),
   };
 }
@@ -221,7 +221,7 @@ function sessionOptions(options: AgentSessionsOptions, parts: WholeTurnParts): P
     ...(flush === null ? {} : { holdBack: (text, isWhole) => (isWhole ? isSilentReply(text) : mayBecomeSilent(text)) }),
     onEvent: (event) => {
       memory.see(event);
-      tell(listener, event);
+      tellListener(listener, event);
     },
   };
 }

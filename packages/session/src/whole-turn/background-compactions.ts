@@ -1,8 +1,9 @@
 import type { BackgroundCompaction, Compactor } from "@throughline/compaction";
 import { hasErrorCode, type SessionEntry, type SessionRef } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import type { StepScene } from "../session-options.ts";
 import { keyOf } from "./turn-memory.ts";
-import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
+import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface BackgroundCompactionsOptions {
   readonly compactor: Compactor;
@@ -41,7 +42,7 @@ export class BackgroundCompactions {
     const { triggerTokens } = compactor.need({ tokens, windowTokens, messages: 0 });
     const isNear = triggerTokens !== null && tokens !== null && tokens >= (triggerTokens * percent) / 100;
     if (!isNear || this.#isClosed || this.#hasBegun(ref, entry, cycle)) return {};
-    tell(listener, { name: "compaction.begun", ref, turnId, tokens, triggerTokens });
+    tellListener(listener, { name: "compaction.begun", ref, turnId, tokens, triggerTokens });
     const work = compactor.begin(ref, { counter, calibration, windowTokens, totalTokens: tokens });
     this.#runs.set(keyOf(ref), { cycle, work });
     void this.#betweenTurns(ref, work);
@@ -94,7 +95,7 @@ export class BackgroundCompactions {
 
   #leave(ref: SessionRef, work: BackgroundCompaction, cause: unknown): void {
     work.stop();
-    if (!this.#isClosed) tell(this.#options.listener, { name: "compaction.left", ref, cause });
+    if (!this.#isClosed) tellListener(this.#options.listener, { name: "compaction.left", ref, cause });
   }
 }
 

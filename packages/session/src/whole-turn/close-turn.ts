@@ -1,9 +1,9 @@
 import type { AssistantMessage } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { endFlush, isSilentReply, observeFlush, readFlushState } from "@throughline/memory-flush";
 import type { BeforeClose } from "../session-options.ts";
 import { textOfContent } from "../window-facts.ts";
 import { reminderDraft } from "./flush-step.ts";
-import { tell } from "./whole-turn-event.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
@@ -16,7 +16,7 @@ export function closeTurn(parts: WholeTurnParts): BeforeClose {
     const note = memory.turn(ref, turnId);
     if (outcome === "done" && note.wasAsked && !note.hasReminded && isSilent(reply)) {
       note.hasReminded = true;
-      tell(listener, { name: "flush.silent", ref, turnId });
+      tellListener(listener, { name: "flush.silent", ref, turnId });
       return { askAgain: [reminderDraft(clock.nowMs())] };
     }
     const counted = note.userMessages === 0 ? {} : checkpointer.turnPatch(entry, note.userMessages);
@@ -27,7 +27,7 @@ export function closeTurn(parts: WholeTurnParts): BeforeClose {
     const ended = endFlush(now, { calls, failed: false }, flush);
     // A compaction between the question and here has begun a new cycle; what the agent did is still worth knowing.
     const observation = ended?.observation ?? observeFlush(calls, flush);
-    tell(listener, { name: "flush.ended", ref, turnId, ...observation });
+    tellListener(listener, { name: "flush.ended", ref, turnId, ...observation });
     return { entry: { ...patch, ...(ended?.patch ?? { memoryFlush: { ...readFlushState(now), ...observation } }) } };
   };
 }

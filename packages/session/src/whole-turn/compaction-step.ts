@@ -1,9 +1,9 @@
 import { settingsForWindow } from "@throughline/compaction";
 import { hasErrorCode } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import type { CompactSession, StepScene, TurnStep } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import { askFlush, isFlushDue } from "./flush-step.ts";
-import { tell } from "./whole-turn-event.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
@@ -42,7 +42,7 @@ function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: S
   if (told.has(windowTokens)) return;
   told.add(windowTokens);
   const { repairs } = settingsForWindow(compaction, windowTokens);
-  if (repairs.length > 0) tell(listener, { name: "compaction.repaired", ref, repairs });
+  if (repairs.length > 0) tellListener(listener, { name: "compaction.repaired", ref, repairs });
 }
 
 /** Takes what was summarised beside the turns, or begins it: only when nobody has to be asked before. */

@@ -1,4 +1,5 @@
 import type { RecordDraft, SessionEntry } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import {
   decideFlush,
   endFlush,
@@ -9,7 +10,6 @@ import {
 import type { StepScene, TurnStep } from "../session-options.ts";
 import type { TurnNote } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
-import { tell } from "./whole-turn-event.ts";
 
 /**
  * Asks the agent to store what it wants to keep, at the thresholds and before a compaction. It is asked behind the
@@ -27,7 +27,7 @@ export function flushStep(parts: WholeTurnParts, settings: MemoryFlushSettings):
       const windowTokens = scene.gauge.windowTokens ?? 0;
       if (repairs.length === 0 || repaired.has(windowTokens)) return;
       repaired.add(windowTokens);
-      tell(parts.listener, { name: "flush.repaired", ref: scene.ref, repairs });
+      tellListener(parts.listener, { name: "flush.repaired", ref: scene.ref, repairs });
     },
   };
 }
@@ -58,7 +58,7 @@ export async function askFlush(
   note.isAsked = true;
   note.wasAsked = true;
   const { askedPercent } = fired;
-  tell(parts.listener, {
+  tellListener(parts.listener, {
     name: "flush.asked",
     ref,
     turnId,
@@ -84,7 +84,7 @@ function entryNow({ entry, ref }: StepScene, note: TurnNote, { listener }: Whole
   const ended = endFlush(now, { calls: [], failed: true });
   if (ended === null) return now;
   note.patch = { ...note.patch, ...ended.patch };
-  tell(listener, { name: "flush.failed", ref });
+  tellListener(listener, { name: "flush.failed", ref });
   return { ...now, ...ended.patch };
 }
 

@@ -1,8 +1,9 @@
 import { createSummaryRetry, tokenMeasure } from "@throughline/compaction";
 import type { Clock, RecordIds, SessionStore, Summarizer } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import type { StepScene } from "../session-options.ts";
 import type { TurnMemory } from "./turn-memory.ts";
-import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
+import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface ReplaceWithheldOptions {
   readonly store: SessionStore;
@@ -29,7 +30,7 @@ export function replaceWithheld(options: ReplaceWithheldOptions): (scene: StepSc
       summarizers: [extractive],
       measure: tokenMeasure(counter, calibration),
       stopgap: true,
-      ...(listener === null ? {} : { onEvent: (event) => tell(listener, event) }),
+      ...(listener === null ? {} : { onEvent: (event) => tellListener(listener, event) }),
     });
     const outcomes = await retry.run(ref, { scan: true, signal });
     if (outcomes.some(({ kind }) => kind === "improved")) await refresh();

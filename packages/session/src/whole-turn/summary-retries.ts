@@ -6,11 +6,12 @@ import {
   type RetryOutcome,
 } from "@throughline/compaction";
 import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
 import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { SessionModel } from "../session-options.ts";
 import type { RetrySettings } from "./whole-turn-options.ts";
 import { readLearning } from "../session-learning.ts";
-import { tell, type WholeTurnListener } from "./whole-turn-event.ts";
+import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface SummaryRetriesOptions {
   readonly store: SessionStore;
@@ -67,7 +68,7 @@ export class SummaryRetries {
       measureFor: (entry) => tokenMeasure(counter, readLearning(entry).calibration),
       lease: createEntryLease({ store, clock, owner }),
       ...(maxSummaryTokens === undefined ? {} : { maxSummaryTokens }),
-      ...(listener === null ? {} : { onEvent: (event) => tell(listener, event) }),
+      ...(listener === null ? {} : { onEvent: (event) => tellListener(listener, event) }),
       ...limits,
     });
     await runRetryLoop({
@@ -76,7 +77,7 @@ export class SummaryRetries {
       ...(intervalSeconds === undefined ? {} : { intervalSeconds }),
       sessions: this.#options.sessions,
       onOutcome: (ref, outcome) => this.#onOutcome(ref, outcome),
-      onError: (ref, cause) => tell(listener, { name: "retry.error", ref, cause }),
+      onError: (ref, cause) => tellListener(listener, { name: "retry.error", ref, cause }),
       signal: this.#stopping.signal,
     });
   }
@@ -85,7 +86,7 @@ export class SummaryRetries {
     if (kind !== "improved") return;
     const refresh = this.#options
       .onImproved(ref)
-      .catch((cause: unknown) => tell(this.#options.listener, { name: "retry.error", ref, cause }))
+      .catch((cause: unknown) => tellListener(this.#options.listener, { name: "retry.error", ref, cause }))
       .finally(() => this.#refreshes.delete(refresh));
     this.#refreshes.add(refresh);
   }

@@ -53,12 +53,3 @@ export type WholeTurnEvent =
   | RetryLoopEvent;
 
 export type WholeTurnListener = (event: WholeTurnEvent) => void;
-
-/** Tells a listener, whose errors are its own. */
-export function tell(listener: WholeTurnListener | null, event: WholeTurnEvent): void {
-  try {
-    listener?.(event);
-  } catch {
-    // Whoever watches must not be able to break a turn; what it threw is its own to handle.
-  }
-}

@@ -1,0 +1,2 @@
+// For whoever tells of events, not for those who listen.
+export { tellListener } from "./tell-listener.ts";
