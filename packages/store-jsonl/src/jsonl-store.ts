@@ -21,6 +21,7 @@ import { redactSession } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
+import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
 import { watchSession } from "./watch-session.ts";
 
@@ -40,6 +41,7 @@ class JsonlStore implements core.SessionStore {
   readonly #agents: Map<string, AgentSessions> = new Map();
   readonly #queues: AppendQueues;
   readonly #derived: DerivedFiles;
+  readonly #slices: Slices = createSlices();
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet = { fork: (ref, target, options) => this.#fork(ref, target, options) };
@@ -99,6 +101,8 @@ class JsonlStore implements core.SessionStore {
       for (const event of events) this.#context.emit(event);
       this.#derived.schedule(agent, options.entry !== undefined && hasRecords ? held.row.sessionId : null);
       for (const notify of this.#followers) notify();
+      // Without a flush there is no wait in which timers and signals have their turn.
+      if (flushed === null) await this.#slices.next();
       return result;
     });
   }

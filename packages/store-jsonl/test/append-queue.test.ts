@@ -30,6 +30,16 @@ describe("appends to one session that come at once", () => {
     await store.close();
   });
 
+  it("one after the other and without a flush, let timers have their turn", async () => {
+    await using store = await storeWithSession(newFolder(), { sessionsJson: false });
+    let turns = 0;
+    const counting = setInterval(() => turns++, 1);
+    const fromMs = performance.now();
+    while (performance.now() - fromMs < 100) await store.append(mainRef, [userDraft("n")], { durability: "process" });
+    clearInterval(counting);
+    expect(turns).toBeGreaterThan(2);
+  });
+
   it("begin a session together, behind one header", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
