@@ -208,7 +208,7 @@ describe("a remedy", () => {
   it("never names the command that gives it", async () => {
     writeFileSync(join(directory.path, "config.json"), '{"stoer":"memory:"}');
     const { stderr } = await runHere(directory.path, ["config"]);
-    expect(stderr).toContain("Correct the value that the message names.");
+    expect(stderr).toContain("Correct it where the message says, or take it away.");
     expect(stderr).not.toContain("throughline config");
     for (const { name } of commandTable)
       for (const { remedy } of Object.values(errorCodes))
