@@ -140,7 +140,8 @@ function passOn(shared: Shared): void {
   else next();
 }
 
-const spinNaps = 7;
+/** About a millisecond in all, most of it the granularity of the system's timers. */
+const maxNaps = 14;
 const napMs = 0.02;
 const napCell = new Int32Array(new SharedArrayBuffer(4));
 
@@ -188,8 +189,8 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
     const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
     if (waitedMs > wait.timeoutMs) throw locked(busy.file.path, waitedMs, wait.files);
     // Most holders are done within a write: a short nap is cheaper than giving the processor away.
-    if (naps++ < spinNaps) Atomics.wait(napCell, 0, 0, napMs);
-    else await systemClock.sleep(1 + (wait.random.uint32() / 2 ** 32) * 3);
+    if (naps++ < maxNaps) Atomics.wait(napCell, 0, 0, napMs);
+    else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
     const next = attempt(shared, work, wait);
     if (next.busy === null) return next.value;
     ({ busy } = next);
