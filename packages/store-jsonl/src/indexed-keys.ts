@@ -4,19 +4,20 @@ import { horizonOf, keptSinceMs, timeOf, type KeyedAppend, type SessionKeys } fr
 
 /** Keyed appends without records as the index has them: as `KeyedAppends`. */
 export class IndexedKeys {
-  readonly #database: nodeSqlite.DatabaseSync;
+  readonly #statement: (sql: string) => nodeSqlite.StatementSync;
 
-  constructor(database: nodeSqlite.DatabaseSync) {
-    this.#database = database;
+  /** `statement`: compiles one the first time, for every keyed append asks. */
+  constructor(statement: (sql: string) => nodeSqlite.StatementSync) {
+    this.#statement = statement;
   }
 
   find(sessionId: string, key: string): KeyedAppend | null {
-    const row = this.#database.prepare("SELECT value FROM keyed WHERE id = ? AND key = ?").get(sessionId, key);
+    const row = this.#statement("SELECT value FROM keyed WHERE id = ? AND key = ?").get(sessionId, key);
     return row === undefined ? null : (JSON.parse(row["value"] as string) as KeyedAppend);
   }
 
   of(sessionId: string): readonly KeyedAppend[] {
-    const rows = this.#database.prepare("SELECT value FROM keyed WHERE id = ? ORDER BY place").all(sessionId);
+    const rows = this.#statement("SELECT value FROM keyed WHERE id = ? ORDER BY place").all(sessionId);
     return rows.map(({ value }) => JSON.parse(value as string) as KeyedAppend);
   }
 
@@ -27,9 +28,9 @@ export class IndexedKeys {
 
   /** Adds what is new, and lets go of what need not be remembered any more. */
   remember({ sessionId, appends }: SessionKeys): void {
-    const insert = this.#database.prepare("INSERT OR REPLACE INTO keyed (id, key, at_ms, value) VALUES (?, ?, ?, ?)");
+    const insert = this.#statement("INSERT OR REPLACE INTO keyed (id, key, at_ms, value) VALUES (?, ?, ?, ?)");
     for (const append of appends) insert.run(sessionId, append[0], Math.trunc(timeOf(append)), JSON.stringify(append));
-    const forget = this.#database.prepare(
+    const forget = this.#statement(
       `DELETE FROM keyed WHERE id = ? AND at_ms < ? AND place <=
         (SELECT place FROM keyed WHERE id = ? ORDER BY place DESC LIMIT 1 OFFSET ?)`,
     );
@@ -37,15 +38,15 @@ export class IndexedKeys {
   }
 
   forget(sessionId: string): void {
-    this.#database.prepare("DELETE FROM keyed WHERE id = ?").run(sessionId);
+    this.#statement("DELETE FROM keyed WHERE id = ?").run(sessionId);
   }
 
   clear(): void {
-    this.#database.exec("DELETE FROM keyed");
+    this.#statement("DELETE FROM keyed").run();
   }
 
   #timeAt(sessionId: string, order: "place" | "place DESC", offset: number): number | null {
-    const statement = this.#database.prepare(`SELECT at_ms FROM keyed WHERE id = ? ORDER BY ${order} LIMIT 1 OFFSET ?`);
+    const statement = this.#statement(`SELECT at_ms FROM keyed WHERE id = ? ORDER BY ${order} LIMIT 1 OFFSET ?`);
     return (statement.get(sessionId, offset)?.["at_ms"] as number | undefined) ?? null;
   }
 }

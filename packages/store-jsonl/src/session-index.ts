@@ -47,6 +47,7 @@ export class SessionIndex {
   #file: IndexFile | null = null;
   #isShut = false;
   readonly #statements: Map<string, nodeSqlite.StatementSync> = new Map();
+  readonly #keys: IndexedKeys = new IndexedKeys((sql) => this.#statement(sql));
 
   constructor(options: SessionIndexOptions) {
     this.#options = options;
@@ -98,7 +99,7 @@ export class SessionIndex {
 
   /** Asks about appends without records that had a key. */
   keyed<T>(question: (keys: IndexedKeys) => T): T | undefined {
-    return this.#ask((database) => question(new IndexedKeys(database)));
+    return this.#ask(() => question(this.#keys));
   }
 
   /** A session whose id is this one but for capitals. */
@@ -189,7 +190,7 @@ export class SessionIndex {
 
   /** Brings the index up to date. `all`: it needs every row of the log. Undefined: not now. */
   update(update: IndexUpdate): "written" | "all" | undefined {
-    const outcome = this.#transaction((database) => this.#updateRows(new IndexedKeys(database), update));
+    const outcome = this.#transaction(() => this.#updateRows(update));
     if (outcome !== "written") return outcome;
     for (let from = 0; from < update.seen.length; from += rowsPerTransaction) {
       const some = update.seen.slice(from, from + rowsPerTransaction);
@@ -216,10 +217,7 @@ export class SessionIndex {
     this.#file = null;
   }
 
-  #updateRows(
-    keys: IndexedKeys,
-    { log, isCurrent, isOfLog, sinceBytes, rows, keyed, notes }: IndexUpdate,
-  ): "written" | "all" {
+  #updateRows({ log, isCurrent, isOfLog, sinceBytes, rows, keyed, notes }: IndexUpdate): "written" | "all" {
     if (!isCurrent()) return "all";
     const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
     const known = text === undefined ? null : (JSON.parse(text) as LogPlace);
@@ -232,13 +230,13 @@ export class SessionIndex {
       if (sinceBytes === null) kept.add(row.sessionId);
     }
     if (sinceBytes === null) {
-      keys.clear();
+      this.#keys.clear();
       for (const { id } of this.#all("SELECT id FROM sessions"))
-        if (!kept.has(id as string)) this.#delete(keys, id as string);
+        if (!kept.has(id as string)) this.#delete(id as string);
       // What was taken over went into the log that was; this one may not have it.
       this.#run("DELETE FROM state WHERE name <> 'made-for'");
-    } else for (const id of log.removed) this.#delete(keys, id);
-    for (const appends of keyed) keys.remember(appends);
+    } else for (const id of log.removed) this.#delete(id);
+    for (const appends of keyed) this.#keys.remember(appends);
     for (const [name, value] of Object.entries({ ...notes, log: JSON.stringify(log) }))
       this.#run("INSERT OR REPLACE INTO state VALUES (?, ?)", name, value);
     return "written";
@@ -278,8 +276,8 @@ export class SessionIndex {
     return true;
   }
 
-  #delete(keys: IndexedKeys, sessionId: string): void {
-    keys.forget(sessionId);
+  #delete(sessionId: string): void {
+    this.#keys.forget(sessionId);
     this.#run("DELETE FROM sessions WHERE id = ?", sessionId);
     this.#run("DELETE FROM writing WHERE id = ?", sessionId);
   }
@@ -309,11 +307,11 @@ export class SessionIndex {
     return lineOfRow(row, this.#options.codec, this.#options.agent);
   }
 
-  #transaction<T>(work: (database: nodeSqlite.DatabaseSync) => T): T | undefined {
+  #transaction<T>(work: () => T): T | undefined {
     return this.#ask((database) => {
       database.exec("BEGIN IMMEDIATE");
       try {
-        const result = work(database);
+        const result = work();
         database.exec("COMMIT");
         return result;
       } finally {
