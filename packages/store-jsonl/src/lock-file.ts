@@ -1,7 +1,7 @@
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { fileError } from "./file-work.ts";
+import { fileError, notAFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
@@ -109,12 +109,7 @@ function makeIfMissing(files: Files, path: string): string {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw fileError(error, path);
   }
   const facts = files.facts(path);
-  if (facts?.kind !== "file") {
-    throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is not a regular file.`, {
-      outcome: "not-applied",
-      details: { path },
-    });
-  }
+  if (facts?.kind !== "file") throw notAFile(path);
   return facts.identity;
 }
 
