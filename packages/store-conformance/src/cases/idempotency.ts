@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
-import type { AppendResult } from "@throughline/core";
+import type { AppendResult, SessionRef, SessionStore } from "@throughline/core";
 import { abilityOf, assertRefused, createSession, numbersTo, readTexts, reopened, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
+
+/** A key that begins with the time it is made, by the clock of the store. */
+async function keyMadeNow(store: SessionStore, ref: SessionRef): Promise<string> {
+  const { records } = await store.append(ref, [userDraft("probe")]);
+  return `${String(records[0]?.storedAtMs).padStart(13, "0")}_00000001`;
+}
 
 export const idempotencyCases: readonly ConformanceCase[] = [
   {
@@ -145,8 +151,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
       const durability = store.capabilities.durabilities[0] ?? "none";
       const append = (label: string, idempotencyKey: string): Promise<AppendResult> =>
         store.append(ref, [], { entry: { label }, idempotencyKey, durability });
-      const { records } = await store.append(ref, [userDraft("probe")]);
-      const oldKey = `${String(records[0]?.storedAtMs).padStart(13, "0")}_00000001`;
+      const oldKey = await keyMadeNow(store, ref);
       await append("old", oldKey);
       for (const each of numbersTo(count)) {
         if (each <= 2) abilityOf(under, "advanceClock")(2 * dayMs);
@@ -166,8 +171,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       const ref = await createSession(store, "a");
       const durability = store.capabilities.durabilities[0] ?? "none";
-      const { records } = await store.append(ref, [userDraft("probe")]);
-      const oldKey = `${String(records[0]?.storedAtMs).padStart(13, "0")}_00000001`;
+      const oldKey = await keyMadeNow(store, ref);
       await store.append(ref, [userDraft("old")], { idempotencyKey: oldKey, durability });
       abilityOf(under, "advanceClock")(store.capabilities.idempotency.rememberedMs + dayMs);
       for (const each of numbersTo(store.capabilities.idempotency.rememberedAppends + 1)) {
