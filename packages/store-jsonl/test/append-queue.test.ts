@@ -5,7 +5,7 @@ import { createJsonlStore, kernelLocks, type LockPort } from "@throughline/store
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
 import { holdLocks } from "./lock-holder.ts";
-import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { importedHeader, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -162,20 +162,9 @@ describe("appends to one session that come at once", () => {
   it("fail without the import of a header that came before them, whose file is written already", async () => {
     const faults = faultyFiles();
     const store = await storeWithSession(newFolder(), { sessionsJson: false, files: faults.files });
-    const timestamp = "2026-01-02T03:04:05.006Z";
-    const header = { type: "session", version: 3, id: "old", timestamp, cwd: "/x" };
-    const record = {
-      type: "session",
-      id: "header:old",
-      parentId: null,
-      timestamp,
-      sessionId: "old",
-      version: 3,
-      cwd: "/x",
-    };
     faults.limitBytes(1000);
     const results = await Promise.allSettled([
-      store.append(mainRef, [{ source: JSON.stringify(header), record }, userDraft("theirs")]),
+      store.append(mainRef, [importedHeader(), userDraft("theirs")]),
       store.append(mainRef, [userDraft("ours".repeat(1000))]),
     ]);
     expect(errorsOf(results)).toEqual([null, "STORE_FULL"]);

@@ -1,5 +1,6 @@
 import { sessionRef, type AppendDraft, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Step } from "./crash-explorer.ts";
+import { importedHeader } from "./session-fixture.ts";
 
 const main = sessionRef({ key: "agent:main:main" });
 const other = sessionRef({ key: "agent:main:other" });
@@ -22,17 +23,6 @@ const hasty = { ifRevision: null, durability: "process" } as const;
 /** Sessions that are made with less than what is acknowledged in them later. */
 export function lifeOfHastySessions(): readonly Step[] {
   const imported = sessionRef({ key: "agent:main:imported" });
-  const timestamp = "2026-01-02T03:04:05.006Z";
-  const header = { type: "session", version: 3, id: "old", timestamp, cwd: "/x" };
-  const headerRecord = {
-    type: "session",
-    id: "header:old",
-    parentId: null,
-    timestamp,
-    sessionId: "old",
-    version: 3,
-    cwd: "/x",
-  };
   return [
     {
       name: "save at process durability",
@@ -84,7 +74,7 @@ export function lifeOfHastySessions(): readonly Step[] {
     {
       name: "import the records at disk",
       files: ["s4", "entries"],
-      run: (store) => store.append(imported, [{ source: JSON.stringify(header), record: headerRecord }, draft("m")]),
+      run: (store) => store.append(imported, [importedHeader(), draft("m")]),
     },
     {
       name: "save a third at process durability",

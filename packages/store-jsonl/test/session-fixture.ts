@@ -1,4 +1,4 @@
-import type { SessionEvent, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { AppendDraft, SessionEvent, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { sessionRef } from "@throughline/core";
 import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
 
@@ -6,6 +6,22 @@ export const mainRef: SessionRef = sessionRef({ key: "agent:main:main" });
 
 export function userDraft(text: string): { readonly type: string; readonly message: unknown } {
   return { type: "message", message: { role: "user", content: text } };
+}
+
+/** The header of another program's transcript as an import appends it: it takes the place of ours. */
+export function importedHeader(): AppendDraft {
+  const timestamp = "2026-01-02T03:04:05.006Z";
+  const header = { type: "session", version: 3, id: "old", timestamp, cwd: "/x" };
+  const record = {
+    type: "session",
+    id: "header:old",
+    parentId: null,
+    timestamp,
+    sessionId: "old",
+    version: 3,
+    cwd: "/x",
+  };
+  return { source: JSON.stringify(header), record };
 }
 
 /** The texts of all user messages, in order. */
