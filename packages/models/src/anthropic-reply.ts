@@ -70,7 +70,7 @@ function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDra
     case "redacted_thinking":
       return draft.sign(index, block.data, true);
     case "tool_use":
-      draft.call(index, block.id, block.name);
+      draft.call(index, textOr(block.id, ""), textOr(block.name, ""));
       // Also where the arguments come in pieces: those count, and this is empty then.
       draft.input(index, block.input);
       return;

@@ -2,6 +2,7 @@ import type { ChatModel, ChatReply, ChatRequest, RandomSource } from "@throughli
 import { systemRandom } from "@throughline/core/node";
 import type { ChatRequest as OllamaRequest, Message, Ollama, Tool } from "ollama";
 import { plainAddress } from "./base-url.ts";
+import { callIds } from "./call-ids.ts";
 import { assertNotAborted, collectReply } from "./collect-reply.ts";
 import { withSystem } from "./create-openai-chat-model.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
@@ -41,8 +42,7 @@ export interface OllamaModelOptions {
  */
 export function createOllamaModel(options: OllamaModelOptions = {}): ChatModel {
   const provider = options.provider ?? "ollama";
-  const random = options.random ?? systemRandom;
-  const nextCallId = (): string => `call_${random.uuid().replaceAll("-", "").slice(0, 24)}`;
+  const nextCallId = callIds(options.random ?? systemRandom);
   return {
     provider,
     api: "ollama",
@@ -88,7 +88,7 @@ function askOllama(
   nextCallId: () => string,
 ): Promise<ChatReply> {
   const { model, onDelta, signal } = request;
-  const draft = new ReplyDraft({ api: "ollama", provider, model }, onDelta ?? null);
+  const draft = new ReplyDraft({ api: "ollama", provider, model }, onDelta ?? null, nextCallId);
   const body = ollamaBody(request, options);
   // The SDK leaves the connection open when its reader stops early.
   const ending = new AbortController();
@@ -101,7 +101,7 @@ function askOllama(
         ? [await client.chat({ ...body, stream: false })]
         : await client.chat({ ...body, stream: true });
     },
-    take: (response) => takeOllamaResponse(response, draft, nextCallId),
+    take: (response) => takeOllamaResponse(response, draft),
     endOf: ollamaEnd,
     // The SDK says itself when the last line is missing; this is what it would say.
     brokenOff: () => new Error("Did not receive done or success response in stream."),

@@ -6,7 +6,7 @@ import { fieldsOf, isFields, textOr } from "./wire-fields.ts";
  * Adds a line of a stream, or the whole answer, to the draft. Thinking, text and calls of a stream come in this order, so
  * that one block of each is enough; calls come whole.
  */
-export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft, nextCallId: () => string): void {
+export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft): void {
   if (textOr(response.model, "") !== "") draft.responseModel = response.model;
   const message: unknown = response.message;
   if (isFields(message)) {
@@ -14,7 +14,7 @@ export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft, ne
     if (thinking !== "") draft.thinking("thinking", thinking);
     const text = textOr(message["content"], "");
     if (text !== "") draft.text("text", text);
-    for (const call of fieldsOf(message["tool_calls"])) takeCall(call, draft, nextCallId);
+    for (const call of fieldsOf(message["tool_calls"])) takeCall(call, draft);
   }
   if (!response.done) return;
   const { prompt_eval_count: prompt, eval_count: output } = response;
@@ -28,11 +28,11 @@ export function ollamaEnd(doneReason: string): ReplyEnd {
   return { stopReason: doneReason === "length" ? "length" : "stop" };
 }
 
-/** Older servers give calls no id; results are told apart by one, so each gets one. */
-function takeCall(call: Readonly<Record<string, unknown>>, draft: ReplyDraft, nextCallId: () => string): void {
-  const id = textOr(call["id"], "") || nextCallId();
+/** Older servers give calls no id. */
+function takeCall(call: Readonly<Record<string, unknown>>, draft: ReplyDraft): void {
+  const key = draft.nextKey;
   const described = isFields(call["function"]) ? call["function"] : {};
-  draft.call(id, id, textOr(described["name"], ""));
-  draft.input(id, described["arguments"]);
-  draft.endCall(id);
+  draft.call(key, textOr(call["id"], ""), textOr(described["name"], ""));
+  draft.input(key, described["arguments"]);
+  draft.endCall(key);
 }

@@ -9,7 +9,7 @@ export function takeChatCompletion(completion: OpenAI.ChatCompletion, draft: Rep
   if (choice === undefined) return;
   const message = isFields(choice["message"]) ? choice["message"] : {};
   takePiece(message, draft);
-  takeCalls(message["tool_calls"], draft);
+  takeCalls(message, draft);
   draft.stopReason = textOr(choice["finish_reason"], "stop");
 }
 
@@ -20,7 +20,7 @@ export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDra
   if (choice === undefined) return;
   if (isFields(choice["delta"])) {
     takePiece(choice["delta"], draft);
-    takeCalls(choice["delta"]["tool_calls"], draft);
+    takeCalls(choice["delta"], draft);
   }
   const finished = textOr(choice["finish_reason"], null);
   if (finished === null) return;
@@ -76,15 +76,20 @@ function partsText(parts: unknown): string {
         .join("");
 }
 
-function takeCalls(calls: unknown, draft: ReplyDraft): void {
-  for (const [position, call] of fieldsOf(calls).entries()) {
-    // A whole message numbers nothing; some servers leave it out of the pieces, too, and send each call at once.
-    const index = typeof call["index"] === "number" ? call["index"] : position;
-    const key = `call ${index}`;
-    const described = isFields(call["function"]) ? call["function"] : {};
-    draft.call(key, textOr(call["id"], null), textOr(described["name"], null));
-    const given = described["arguments"];
-    if (typeof given === "string") draft.json(key, given);
-    else draft.input(key, given);
-  }
+/** Calls, or the one call of the format before there were several, which has no id. */
+function takeCalls({ tool_calls: calls, function_call: single }: WireFields, draft: ReplyDraft): void {
+  const listed = fieldsOf(calls);
+  const all = listed.length === 0 && isFields(single) ? [{ function: single }] : listed;
+  for (const [position, call] of all.entries()) takeCall(call, position, draft);
+}
+
+function takeCall(call: WireFields, position: number, draft: ReplyDraft): void {
+  const described = isFields(call["function"]) ? call["function"] : {};
+  const given = described["arguments"];
+  const piece = { id: textOr(call["id"], ""), name: textOr(described["name"], ""), arguments: given };
+  // A whole message numbers nothing; some servers leave it out of the pieces, too, and send each call at once.
+  const key = draft.numberedCall(typeof call["index"] === "number" ? call["index"] : position, piece);
+  draft.call(key, piece.id, piece.name);
+  if (typeof given === "string") draft.json(key, given);
+  else draft.input(key, given);
 }

@@ -1,4 +1,6 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { callIds } from "./call-ids.ts";
 import { recordUsage } from "./record-usage.ts";
 import { isFields, parseFields, type WireFields } from "./wire-fields.ts";
 
@@ -36,6 +38,15 @@ interface CallDraft {
   json: string;
   input: WireFields | null;
   isEnded: boolean;
+  /** Its id is one that no other call of the answer has. */
+  hasOwnId: boolean;
+}
+
+/** What a piece of a streamed call says of it; empty for what it does not say. */
+export interface CallPiece {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: unknown;
 }
 
 /** A block of the provider's own; `json` is the input of one that grows. */
@@ -54,7 +65,11 @@ export type BlockKey = string | number;
 export class ReplyDraft {
   readonly identity: ReplyIdentity;
   readonly #onDelta: ((delta: ChatDelta) => void) | null;
+  readonly #nextCallId: () => string;
   readonly #blocks = new Map<BlockKey, BlockDraft>();
+  /** Calls by the number that the server gives them, which may be the same for all. */
+  readonly #numbered = new Map<number, readonly string[]>();
+  readonly #callIds = new Set<string>();
   /** The provider's id of the answer. */
   responseId: string | null = null;
   /** The model that answered, where the provider names it. */
@@ -66,9 +81,14 @@ export class ReplyDraft {
   /** Part of the output; null where the usage's reader finds it itself. */
   reasoningTokens: number | null = null;
 
-  constructor(identity: ReplyIdentity, onDelta: ((delta: ChatDelta) => void) | null) {
+  constructor(
+    identity: ReplyIdentity,
+    onDelta: ((delta: ChatDelta) => void) | null,
+    nextCallId: () => string = callIds(systemRandom),
+  ) {
     this.identity = identity;
     this.#onDelta = onDelta;
+    this.#nextCallId = nextCallId;
   }
 
   text(key: BlockKey, piece: string): void {
@@ -100,11 +120,27 @@ export class ReplyDraft {
     block.isRedacted = isRedacted;
   }
 
-  /** A call begins, or says more of itself. */
-  call(key: BlockKey, id: string | null, name: string | null): void {
+  /** A call begins, or says more of itself; what is empty says nothing, and the first id stays. */
+  call(key: BlockKey, id: string, name: string): void {
     const block = this.#callAt(key);
-    if (id !== null) block.id = id;
-    if (name !== null) block.name = name;
+    if (block.id === "") block.id = id;
+    if (name !== "") block.name = name;
+  }
+
+  /** The key of the call that a piece belongs to: the newest of that number, unless the piece begins another one. */
+  numberedCall(number: number, piece: CallPiece): BlockKey {
+    const keys = this.#numbered.get(number) ?? [];
+    const named = keys.find((key) => piece.id !== "" && this.#callAt(key).id === piece.id);
+    const known = named ?? keys.at(-1);
+    if (known !== undefined && !beginsAnother(piece, this.#callAt(known))) return known;
+    const key = `call ${number} ${keys.length}`;
+    this.#numbered.set(number, [...keys, key]);
+    return key;
+  }
+
+  /** A key for a call that comes whole. */
+  get nextKey(): BlockKey {
+    return `whole ${this.#blocks.size}`;
   }
 
   /** A piece of the arguments' JSON; for a block of the provider's own, of its input. */
@@ -132,6 +168,7 @@ export class ReplyDraft {
     const block = this.#blocks.get(key);
     if (block?.type !== "toolCall" || block.isEnded) return;
     block.isEnded = true;
+    this.#giveOwnId(block);
     this.#onDelta?.({ type: "tool-call", id: block.id, name: block.name });
   }
 
@@ -151,6 +188,7 @@ export class ReplyDraft {
   /** The answer as a record keeps it. */
   message(end: ReplyEnd): AssistantMessage {
     const usage = this.#usage();
+    for (const block of this.#blocks.values()) if (block.type === "toolCall") this.#giveOwnId(block);
     return {
       role: "assistant",
       content: this.#content(),
@@ -179,6 +217,14 @@ export class ReplyDraft {
     return this.#blocks.values().toArray().flatMap(finished);
   }
 
+  /** Results are told apart by the ids of their calls: one without, or with that of another, gets one of ours. */
+  #giveOwnId(call: CallDraft): void {
+    if (call.hasOwnId) return;
+    if (call.id === "" || this.#callIds.has(call.id)) call.id = this.#nextCallId();
+    this.#callIds.add(call.id);
+    call.hasOwnId = true;
+  }
+
   #textAt(key: BlockKey): TextDraft {
     return this.#at(key, "text", () => ({ type: "text", text: "", extra: {} }));
   }
@@ -195,6 +241,7 @@ export class ReplyDraft {
       json: "",
       input: null,
       isEnded: false,
+      hasOwnId: false,
     }));
   }
 
@@ -209,6 +256,17 @@ export class ReplyDraft {
     this.#blocks.set(key, made);
     return made;
   }
+}
+
+/**
+ * Whether a piece is the beginning of another call than the one under its number. Gemini's endpoint and older ones of
+ * Ollama number every call 0 and give some no id; others repeat the name, or give each piece another id.
+ */
+function beginsAnother({ id, name, arguments: given }: CallPiece, call: CallDraft): boolean {
+  if (name === "" || call.name === "") return false;
+  const isWhole = call.input !== null || (call.json !== "" && parseFields(call.json) !== null);
+  if (id !== "" && call.id !== "") return id !== call.id && (isWhole || call.json === "");
+  return isWhole && given !== "" && given !== undefined;
 }
 
 function isOfType<Type extends BlockDraft["type"]>(
