@@ -1,9 +1,11 @@
 import type Anthropic from "@anthropic-ai/sdk";
+import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
 import { isFields, textOr, type WireFields } from "./wire-fields.ts";
 
-/** Adds a whole message to the draft. */
-export function takeAnthropicMessage(message: Anthropic.Message, draft: ReplyDraft): void {
+/** Adds a whole message to the draft. @throws what `errors` make of anything else */
+export function takeAnthropicMessage(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
+  const message = wholeBody(answer, "content", errors) as unknown as Anthropic.Message;
   begin(message, draft);
   for (const [index, block] of message.content.entries()) {
     takeBlock(index, block, draft);

@@ -3,6 +3,7 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import { anthropicEnd, takeAnthropicEvent, takeAnthropicMessage } from "./anthropic-reply.ts";
 import { anthropicPrompt, anthropicRequest, type AnthropicRequestStyle } from "./anthropic-request.ts";
+import { streamedEvents, type AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { collectReply } from "./collect-reply.ts";
 import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
@@ -114,14 +115,17 @@ function askAnthropic(
   const how = { ...signalOf(signal), timeout };
   // Not `messages.create`, which warns of old models on the console; this is the request it makes.
   const path = "/v1/messages";
-  const brokenOff = (): Error =>
-    new sdk.APIConnectionError({ message: "The stream ended before the answer was complete." });
+  const errors: AnswerErrors = {
+    failureOf: (answer) => new sdk.APIError(undefined, answer, undefined, undefined),
+    brokenOff: () => new sdk.APIConnectionError({ message: "The stream ended before the answer was complete." }),
+  };
+  const { brokenOff } = errors;
   if (onDelta === undefined) {
     return collectReply({
       request,
       draft,
-      open: async () => [await client.post<Anthropic.Message>(path, { body, ...how })],
-      take: (message) => takeAnthropicMessage(message, draft),
+      open: async () => [await client.post<unknown>(path, { body, ...how })],
+      take: (message) => takeAnthropicMessage(message, draft, errors),
       endOf: anthropicEnd,
       brokenOff,
     });
@@ -129,12 +133,15 @@ function askAnthropic(
   return collectReply({
     request,
     draft,
-    open: () =>
-      client.post<AsyncIterable<Anthropic.RawMessageStreamEvent>>(path, {
-        body: { ...body, stream: true },
-        stream: true,
-        ...how,
-      }),
+    open: async () =>
+      streamedEvents(
+        client.post<AsyncIterable<Anthropic.RawMessageStreamEvent>>(path, {
+          body: { ...body, stream: true },
+          stream: true,
+          ...how,
+        }),
+        (text) => takeAnthropicMessage(text, draft, errors),
+      ),
     take: (event) => takeAnthropicEvent(event, draft),
     endOf: anthropicEnd,
     brokenOff,

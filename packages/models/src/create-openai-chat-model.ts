@@ -1,10 +1,11 @@
 import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
 import {
   effortOf,
-  openAiBrokenOff,
   openAiConnector,
+  openAiErrors,
   signalOf,
   type OpenAiConnection,
   type OpenAiConnectionOptions,
@@ -40,17 +41,18 @@ function askChat(
   limitField: "max_completion_tokens" | "max_tokens",
 ): Promise<ChatReply> {
   const { client } = connection;
+  const errors = openAiErrors(connection);
+  const { brokenOff } = errors;
   const { model, onDelta } = request;
   const draft = new ReplyDraft({ api: "openai-completions", provider, model }, onDelta ?? null);
   const body = chatBody(request, limitField);
   const how = signalOf(request.signal);
-  const brokenOff = (): Error => openAiBrokenOff(connection);
   if (onDelta === undefined) {
     return collectReply({
       request,
       draft,
       open: async () => [await client.chat.completions.create(body, how)],
-      take: (completion) => takeChatCompletion(completion, draft),
+      take: (completion) => takeChatCompletion(completion, draft, errors),
       endOf: chatEnd,
       brokenOff,
     });
@@ -58,8 +60,12 @@ function askChat(
   return collectReply({
     request,
     draft,
-    open: () => client.chat.completions.create({ ...body, stream: true, stream_options: { include_usage: true } }, how),
-    take: (chunk) => takeChatChunk(chunk, draft),
+    open: async () =>
+      streamedEvents(
+        client.chat.completions.create({ ...body, stream: true, stream_options: { include_usage: true } }, how),
+        (text) => takeChatCompletion(text, draft, errors),
+      ),
+    take: (chunk) => takeChatChunk(chunk, draft, errors),
     endOf: chatEnd,
     brokenOff,
   });

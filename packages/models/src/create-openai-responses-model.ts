@@ -1,17 +1,17 @@
 import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
 import {
   effortOf,
-  openAiBrokenOff,
   openAiConnector,
+  openAiErrors,
   signalOf,
   type OpenAiConnection,
   type OpenAiConnectionOptions,
 } from "./openai-client.ts";
 import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
-import type { WireFields } from "./wire-fields.ts";
 
 export interface OpenAiResponsesModelOptions extends OpenAiConnectionOptions {
   /**
@@ -48,20 +48,20 @@ function askResponses(
   provider: string,
   reasons: boolean | null,
 ): Promise<ChatReply> {
-  const { client, sdk } = connection;
+  const { client } = connection;
+  const errors = openAiErrors(connection);
+  const { brokenOff } = errors;
   const { model, onDelta } = request;
   const draft = new ReplyDraft({ api: "openai-responses", provider, model }, onDelta ?? null);
   const body = responseBody(request, reasons);
   const how = signalOf(request.signal);
-  const brokenOff = (): Error => openAiBrokenOff(connection);
-  // The SDK takes a response that failed for an answer.
-  const failureOf = (error: WireFields): Error => new sdk.APIError(undefined, error, undefined, undefined);
   if (onDelta === undefined) {
     return collectReply({
       request,
       draft,
-      open: async () => [await client.responses.create(body, how)],
-      take: (response) => takeResponse(response, draft, failureOf),
+      // Not `responses.create`, which fails in words of its own where no response came; this is the request it makes.
+      open: async () => [await client.post<unknown>("/responses", { body, ...how })],
+      take: (response) => takeResponse(response, draft, errors),
       endOf: responseEnd,
       brokenOff,
     });
@@ -69,8 +69,11 @@ function askResponses(
   return collectReply({
     request,
     draft,
-    open: () => client.responses.create({ ...body, stream: true }, how),
-    take: (event) => takeResponseEvent(event, draft, failureOf),
+    open: async () =>
+      streamedEvents(client.responses.create({ ...body, stream: true }, how), (text) =>
+        takeResponse(text, draft, errors),
+      ),
+    take: (event) => takeResponseEvent(event, draft, errors),
     endOf: responseEnd,
     brokenOff,
   });

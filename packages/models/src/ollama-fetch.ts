@@ -38,7 +38,14 @@ function errorBody(text: string): string {
   return JSON.stringify({ error: text.trim() });
 }
 
-/** Passes on whole lines; fails at one that is no JSON, and at an end in the middle of one. */
+/** The SDK looks into each line without looking what it is. */
+function assertObject(line: string): void {
+  const value: unknown = JSON.parse(line);
+  if (typeof value !== "object" || value === null)
+    throw new SyntaxError(`A line of the answer is no JSON object: ${line.slice(0, 300)}`);
+}
+
+/** Passes on whole lines; fails at one that is no JSON object, and at an end in the middle of one. */
 function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
@@ -49,14 +56,14 @@ function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line.trim() === "") continue;
-        JSON.parse(line);
+        assertObject(line);
         controller.enqueue(encoder.encode(`${line}\n`));
       }
     },
     flush(controller): void {
       const last = rest + decoder.decode();
       if (last.trim() === "") return;
-      JSON.parse(last);
+      assertObject(last);
       controller.enqueue(encoder.encode(`${last}\n`));
     },
   });

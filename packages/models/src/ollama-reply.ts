@@ -7,6 +7,7 @@ import { fieldsOf, isFields, textOr } from "./wire-fields.ts";
  * that one block of each is enough; calls come whole.
  */
 export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft): void {
+  assertAnswer(response);
   if (textOr(response.model, "") !== "") draft.responseModel = response.model;
   const message: unknown = response.message;
   if (isFields(message)) {
@@ -26,6 +27,12 @@ export function takeOllamaResponse(response: ChatResponse, draft: ReplyDraft): v
 /** Why the answer ended, as a record says it. */
 export function ollamaEnd(doneReason: string): ReplyEnd {
   return { stopReason: doneReason === "length" ? "length" : "stop" };
+}
+
+/** The SDK says so itself of a stream; of a whole answer it says nothing. */
+function assertAnswer(response: unknown): void {
+  if (!isFields(response)) throw new SyntaxError(`The server gave no answer but this: ${JSON.stringify(response)}`);
+  if (typeof response["error"] === "string") throw new Error(response["error"]);
 }
 
 /** Older servers give calls no id. */

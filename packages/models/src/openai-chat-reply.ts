@@ -1,23 +1,27 @@
 import type OpenAI from "openai";
+import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
 import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
 
-/** Adds a whole completion to the draft. */
-export function takeChatCompletion(completion: OpenAI.ChatCompletion, draft: ReplyDraft): void {
+/** Adds a whole completion to the draft. @throws what `errors` make of anything else */
+export function takeChatCompletion(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
+  const completion = wholeBody(answer, "choices", errors);
   begin(completion, draft);
-  const [choice] = fieldsOf(completion.choices);
-  if (choice === undefined) return;
+  const [choice] = fieldsOf(completion["choices"]);
+  if (choice === undefined) throw errors.failureOf(completion);
+  assertNoError(choice, errors);
   const message = isFields(choice["message"]) ? choice["message"] : {};
   takePiece(message, draft);
   takeCalls(message, draft);
   draft.stopReason = textOr(choice["finish_reason"], "stop");
 }
 
-/** Adds a chunk of a stream to the draft. */
-export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDraft): void {
-  begin(chunk, draft);
+/** Adds a chunk of a stream to the draft. @throws what `errors` make of one that says that the answer failed */
+export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDraft, errors: AnswerErrors): void {
+  begin(chunk as unknown as WireFields, draft);
   const [choice] = fieldsOf(chunk.choices);
   if (choice === undefined) return;
+  assertNoError(choice, errors);
   if (isFields(choice["delta"])) {
     takePiece(choice["delta"], draft);
     takeCalls(choice["delta"], draft);
@@ -41,10 +45,15 @@ export function chatEnd(finishReason: string): ReplyEnd {
   return { stopReason: "stop" };
 }
 
-function begin({ id, model, usage }: OpenAI.ChatCompletion | OpenAI.ChatCompletionChunk, draft: ReplyDraft): void {
-  if (textOr(id, "") !== "") draft.responseId = id;
-  if (textOr(model, "") !== "") draft.responseModel = model;
-  if (isFields(usage)) draft.usage = usage as unknown as WireFields;
+function begin({ id, model, usage }: WireFields, draft: ReplyDraft): void {
+  draft.responseId = textOr(id, "") || draft.responseId;
+  draft.responseModel = textOr(model, "") || draft.responseModel;
+  if (isFields(usage)) draft.usage = usage;
+}
+
+/** A gateway says in the choice what went wrong behind it. */
+function assertNoError(choice: WireFields, { failureOf }: AnswerErrors): void {
+  if (isFields(choice["error"])) throw failureOf(choice);
 }
 
 /**

@@ -1,9 +1,11 @@
 import type * as OpenAiSdk from "openai";
 import type { OpenAI } from "openai";
+import type { AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { missingKey } from "./missing-key.ts";
+import { isFields } from "./wire-fields.ts";
 
 /** How a server that speaks one of OpenAI's formats is reached. */
 export interface OpenAiConnectionOptions {
@@ -55,9 +57,13 @@ export function openAiConnector(options: OpenAiConnectionOptions): () => Promise
   return () => (made ??= connect());
 }
 
-/** The SDK's error for a stream that ended before the answer did. */
-export function openAiBrokenOff({ sdk }: OpenAiConnection): Error {
-  return new sdk.APIConnectionError({ message: "The stream ended before the answer was complete." });
+/** The SDK's errors of what it takes for an answer. */
+export function openAiErrors({ sdk }: OpenAiConnection): AnswerErrors {
+  return {
+    failureOf: (body) =>
+      new sdk.APIError(undefined, isFields(body["error"]) ? body["error"] : body, undefined, undefined),
+    brokenOff: () => new sdk.APIConnectionError({ message: "The stream ended before the answer was complete." }),
+  };
 }
 
 export function signalOf(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {

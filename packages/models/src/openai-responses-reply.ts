@@ -1,24 +1,28 @@
 import type OpenAI from "openai";
+import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
 import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
 
 type ResponseEvent = OpenAI.Responses.ResponseStreamEvent;
 
-/** Makes the SDK's error of what a response of status 200 says went wrong. */
-export type FailureOf = (error: WireFields) => Error;
-
-/** Adds a whole response to the draft. @throws what `failureOf` makes, when the response failed */
-export function takeResponse(response: OpenAI.Responses.Response, draft: ReplyDraft, failureOf: FailureOf): void {
-  begin(response, draft);
-  for (const [index, item] of fieldsOf(response.output).entries()) takeItem(index, item, draft);
-  finish(response, draft, failureOf);
+/** Adds a whole response to the draft. @throws what `errors` make of one that failed, and of anything else */
+export function takeResponse(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
+  complete(wholeBody(answer, "output", errors), draft, errors);
 }
 
-/** Adds an event of a stream to the draft. @throws what `failureOf` makes, when the response failed */
-export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, failureOf: FailureOf): void {
+/** Takes what has not come in pieces: of a gateway that streams nothing but the end, that is all. */
+function complete(response: WireFields, draft: ReplyDraft, errors: AnswerErrors): void {
+  begin(response, draft);
+  const items = draft.isEmpty ? fieldsOf(response["output"]) : [];
+  for (const [index, item] of items.entries()) takeItem(index, item, draft);
+  finish(response, draft, errors);
+}
+
+/** Adds an event of a stream to the draft. @throws what `errors` make of one that says that it failed */
+export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, errors: AnswerErrors): void {
   switch (event.type) {
     case "response.created":
-      return begin(event.response, draft);
+      return begin(event.response as unknown as WireFields, draft);
     case "response.output_item.added":
       return beginItem(event.output_index, event.item as unknown as WireFields, draft);
     case "response.output_text.delta":
@@ -36,10 +40,9 @@ export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, failu
     case "response.completed":
     case "response.incomplete":
     case "response.failed":
-      begin(event.response, draft);
-      return finish(event.response, draft, failureOf);
+      return complete(event.response as unknown as WireFields, draft, errors);
     case "error":
-      throw failureOf(event as unknown as WireFields);
+      throw errors.failureOf(event as unknown as WireFields);
     default:
       return undefined;
   }
@@ -55,18 +58,18 @@ export function responseEnd(word: string): ReplyEnd {
   return { stopReason: "length" };
 }
 
-function begin(response: OpenAI.Responses.Response, draft: ReplyDraft): void {
-  if (textOr(response.id, "") !== "") draft.responseId = response.id;
-  if (textOr(response.model, "") !== "") draft.responseModel = response.model;
-  if (isFields(response.usage)) draft.usage = response.usage as unknown as WireFields;
+function begin({ id, model, usage }: WireFields, draft: ReplyDraft): void {
+  draft.responseId = textOr(id, "") || draft.responseId;
+  draft.responseModel = textOr(model, "") || draft.responseModel;
+  if (isFields(usage)) draft.usage = usage;
 }
 
-function finish(response: OpenAI.Responses.Response, draft: ReplyDraft, failureOf: FailureOf): void {
+/** The SDK takes a response that failed for an answer. */
+function finish(response: WireFields, draft: ReplyDraft, { failureOf }: AnswerErrors): void {
   const { status, error, incomplete_details: incomplete } = response;
-  if (status === "failed") {
-    throw failureOf(isFields(error) ? (error as unknown as WireFields) : { message: "The response failed." });
-  }
-  draft.stopReason = status === "incomplete" ? (incomplete?.reason ?? "incomplete") : (status ?? "completed");
+  if (status === "failed") throw failureOf(isFields(error) ? error : { message: "The response failed." });
+  const reason = isFields(incomplete) ? textOr(incomplete["reason"], "") : "";
+  draft.stopReason = status === "incomplete" ? reason || "incomplete" : textOr(status, "completed");
 }
 
 function textKey(outputIndex: number, contentIndex: number): string {
@@ -84,24 +87,24 @@ function beginItem(index: number, item: WireFields, draft: ReplyDraft): void {
 
 /** The whole item: what the deltas did not carry, and nothing twice. */
 function endItem(index: number, item: WireFields, draft: ReplyDraft): void {
-  if (item["type"] === "message") return;
+  if (item["type"] === "message") return takeTexts(index, item, draft);
   if (item["type"] === "function_call") return takeCall(index, item, draft);
   if (item["type"] === "reasoning") return draft.sign(index, JSON.stringify(item));
   draft.raw(index, item);
 }
 
 function takeItem(index: number, item: WireFields, draft: ReplyDraft): void {
-  if (item["type"] === "message") {
-    for (const [position, part] of fieldsOf(item["content"]).entries()) {
-      draft.text(textKey(index, position), textOr(part["text"], "") || textOr(part["refusal"], ""));
-    }
-    return;
-  }
   if (item["type"] === "reasoning") {
     const parts = [...fieldsOf(item["summary"]), ...fieldsOf(item["content"])];
     draft.thinking(index, parts.map((part) => textOr(part["text"], "")).join("\n\n"));
   }
   endItem(index, item, draft);
+}
+
+function takeTexts(index: number, item: WireFields, draft: ReplyDraft): void {
+  for (const [position, part] of fieldsOf(item["content"]).entries()) {
+    draft.wholeText(textKey(index, position), textOr(part["text"], "") || textOr(part["refusal"], ""));
+  }
 }
 
 function takeCall(index: number, item: WireFields, draft: ReplyDraft): void {

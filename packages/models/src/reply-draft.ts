@@ -96,6 +96,11 @@ export class ReplyDraft {
     if (piece !== "") this.#onDelta?.({ type: "text", text: piece });
   }
 
+  /** A text that came whole, unless its pieces came before. */
+  wholeText(key: BlockKey, text: string): void {
+    if (this.#textAt(key).text === "") this.text(key, text);
+  }
+
   /** Fields of the provider's that stand beside a text, such as citations. */
   textField(key: BlockKey, name: string, value: unknown): void {
     this.#textAt(key).extra[name] = value;
@@ -179,6 +184,10 @@ export class ReplyDraft {
 
   raw(key: BlockKey, block: WireFields): void {
     this.#blocks.set(key, { type: "raw", block, json: "" });
+  }
+
+  get isEmpty(): boolean {
+    return this.#blocks.size === 0;
   }
 
   get hasCalls(): boolean {
