@@ -1,4 +1,4 @@
-import { ThroughlineError, type Clock } from "@throughline/core";
+import { ThroughlineError, type ChatModel, type Clock } from "@throughline/core";
 
 /** So long a model has to hand over what it had when it is aborted. */
 const graceMs = 2000;
@@ -31,4 +31,15 @@ export async function answerInTime<Reply>(work: Promise<Reply>, signal: AbortSig
     signal.removeEventListener("abort", leave);
     stop(isOver);
   }
+}
+
+/** The window that a provider states; null when it states none. @throws as `answerInTime` does */
+export async function statedWindow(
+  chat: ChatModel,
+  modelId: string,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<number | null> {
+  const { windowTokens } = chat;
+  return windowTokens === undefined ? null : answerInTime(windowTokens.call(chat, modelId, signal), signal, clock);
 }

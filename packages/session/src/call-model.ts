@@ -17,13 +17,14 @@ import {
   type ContextEstimate,
   type TokenCounter,
 } from "@throughline/tokens";
-import { answerInTime } from "./answer-in-time.ts";
+import { answerInTime, statedWindow } from "./answer-in-time.ts";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";
 import { HeldDeltas, type HoldBack } from "./held-deltas.ts";
 import type { Prompt, PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
+import { storableReply } from "./storable-reply.ts";
 
 /** What one call of the model needs. */
 export interface CallScene {
@@ -87,6 +88,7 @@ class ModelCall {
 
   async run(): Promise<CallResult> {
     const { model, prefix, counter, calibration, windowTokens, actual, keptChanges, guardTurn } = this.#scene;
+    const { signal, clock } = this.#scene;
     const { chat, modelId, maxOutputTokens } = model;
     const { system, messages } = this.#prompt;
     const { countTokens } = chat;
@@ -106,11 +108,13 @@ class ModelCall {
         keptChanges,
         limits: this.#limits,
         turn: guardTurn,
-        signal: this.#scene.signal,
+        signal,
         compact: this.#scene.compact === null ? null : (request) => this.#compact(request),
-        countTokens: countTokens === undefined ? null : (request) => countTokens.call(chat, this.#chatRequest(request)),
-        readWindow:
-          chat.windowTokens === undefined ? null : () => chat.windowTokens?.(modelId) ?? Promise.resolve(null),
+        countTokens:
+          countTokens === undefined
+            ? null
+            : (request) => answerInTime(countTokens.call(chat, this.#chatRequest(request)), signal, clock),
+        readWindow: chat.windowTokens === undefined ? null : () => statedWindow(chat, modelId, signal, clock),
         onEvent: (event) => this.#onGuard(event),
         call: (request, { attempt, keep }) => this.#ask(request, attempt, keep),
       });
@@ -126,7 +130,7 @@ class ModelCall {
     const usage = readUsage(message?.usage);
     const isWhole = error === null && this.#calls.length === 1 && this.#changes.length === 0;
     return {
-      message,
+      message: message === null ? null : storableReply(message),
       calls: this.#calls,
       usage,
       limits: this.#limits,

@@ -1,42 +1,41 @@
-/** What of a JSON Schema is looked at before a tool runs: types, required and unknown fields, enumerations, elements. */
-interface ArgumentSchema {
-  readonly type?: string | readonly string[];
-  readonly properties?: Readonly<Record<string, ArgumentSchema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: unknown;
-  readonly items?: ArgumentSchema;
-  readonly enum?: readonly unknown[];
-}
+type Fields = Readonly<Record<string, unknown>>;
 
-/** Why arguments do not fit a tool's schema, for the model to read; null when they do. */
-export function argumentProblem(value: unknown, schema: Readonly<Record<string, unknown>>): string | null {
+/**
+ * Why arguments do not fit a tool's schema, for the model to read; null when they do. What is looked at before a tool runs:
+ * types, required and unknown fields, enumerations, elements. Where a schema has something else in their place, as older
+ * drafts and generators do, nothing is demanded by it.
+ */
+export function argumentProblem(value: unknown, schema: Fields): string | null {
   return problemAt("arguments", value, { type: "object", ...schema });
 }
 
-function problemAt(place: string, value: unknown, schema: ArgumentSchema): string | null {
-  const types = schema.type === undefined ? [] : [schema.type].flat();
+function problemAt(place: string, value: unknown, schema: unknown): string | null {
+  if (!isFields(schema)) return null;
+  const types = [schema["type"]].flat().filter((type) => typeof type === "string");
   if (types.length > 0 && !types.some((type) => isOfType(value, type)))
     return `${place} must be ${types.join(" or ")}, not ${typeName(value)}`;
-  if (schema.enum !== undefined && !schema.enum.some((allowed) => JSON.stringify(allowed) === JSON.stringify(value)))
-    return `${place} must be one of ${JSON.stringify(schema.enum)}`;
+  const allowed = schema["enum"];
+  if (Array.isArray(allowed) && !allowed.some((one) => JSON.stringify(one) === JSON.stringify(value)))
+    return `${place} must be one of ${JSON.stringify(allowed)}`;
   if (Array.isArray(value))
-    return firstProblem(value.entries(), ([at, item]) => elementProblem(place, at, item, schema));
-  return typeof value === "object" && value !== null ? fieldsProblem(place, value, schema) : null;
+    return firstProblem(value.entries(), ([at, item]) => problemAt(`${place}[${at}]`, item, schema["items"]));
+  return isFields(value) ? fieldsProblem(place, value, schema) : null;
 }
 
-function elementProblem(place: string, at: number, item: unknown, { items }: ArgumentSchema): string | null {
-  return items === undefined ? null : problemAt(`${place}[${at}]`, item, items);
-}
-
-function fieldsProblem(place: string, value: object, schema: ArgumentSchema): string | null {
-  const { properties = {}, required = [] } = schema;
-  const missing = required.find((name) => !Object.hasOwn(value, name));
+function fieldsProblem(place: string, value: Fields, schema: Fields): string | null {
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const missing = required.find((name) => typeof name === "string" && !Object.hasOwn(value, name));
   if (missing !== undefined) return `${place}.${missing} is missing`;
+  const properties = isFields(schema["properties"]) ? schema["properties"] : {};
+  const isClosed = schema["additionalProperties"] === false && schema["patternProperties"] === undefined;
   return firstProblem(Object.entries(value), ([name, field]) => {
-    if (Object.hasOwn(properties, name))
-      return problemAt(`${place}.${name}`, field, properties[name] as ArgumentSchema);
-    return schema.additionalProperties === false ? `${place}.${name} is not an argument` : null;
+    if (Object.hasOwn(properties, name)) return problemAt(`${place}.${name}`, field, properties[name]);
+    return isClosed ? `${place}.${name} is not an argument` : null;
   });
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function firstProblem<Item>(items: Iterable<Item>, problemOf: (item: Item) => string | null): string | null {

@@ -43,7 +43,7 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
   let run: TurnRun | null = null;
   try {
     const counter = await shared.estimator.counterFor(model);
-    ledger.windowTokens = await shared.windowOf(settings.model, emit);
+    ledger.windowTokens = await shared.windowOf(settings.model, emit, controller.signal);
     run = new TurnRun({
       log,
       ledger,

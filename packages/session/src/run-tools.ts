@@ -1,5 +1,6 @@
 import { hasErrorCode, type RecordDraft, type SessionRef, type ToolCallBlock } from "@throughline/core";
 import { argumentProblem } from "./check-arguments.ts";
+import { errorText } from "./error-text.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionTool, ToolOutput } from "./session-options.ts";
 
@@ -62,7 +63,8 @@ async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result>
   if (signal.aborted) return failed(notRun);
   const tool = scene.tools.get(toolName);
   if (tool === undefined) return failed(`There is no tool ${JSON.stringify(toolName)}.${namesOf(scene.tools)}`);
-  if (call.partialJson !== undefined) return failed("The call was not run: its arguments are not a JSON object.");
+  if (call.partialJson !== undefined)
+    return failed("The call was not run: its arguments are not a JSON object, or are nested too deeply.");
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
   emit?.({ name: "tool.started", callId, toolName });
@@ -72,14 +74,13 @@ async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result>
 }
 
 async function runTool(tool: SessionTool, call: ToolCallBlock, { signal, turnId, ref }: ToolsScene): Promise<Result> {
-  // A tool that changes its arguments must not change what the log and the next request say of the call.
-  const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
   try {
+    // A tool that changes its arguments must not change what the log and the next request say of the call.
+    const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
     const content = outputOf(await tool.run(args, { signal, callId: call.id, turnId, ref }));
     return { content, isError: typeof content === "object" && content.isError === true };
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    return failed(text === "" ? "The tool failed." : text);
+    return failed(errorText(error) || "The tool failed.");
   }
 }
 
@@ -95,6 +96,8 @@ function outputOf(output: unknown): ToolOutput {
 function orAborted(running: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve) => {
     const abort = (): void => resolve(failed(mayHaveRun));
+    // The tool itself, or who heard of its start, may have ended the turn.
+    if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     void running.then((result) => {
       signal.removeEventListener("abort", abort);

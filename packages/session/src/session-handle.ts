@@ -153,7 +153,7 @@ export class SessionHandle implements Session, TurnHost {
     const model = { provider: this.#model.chat.provider, modelId: this.#model.modelId };
     const settings = turnSettings(this.#model, options, {});
     const counter = await shared.estimator.counterFor(model);
-    const windowTokens = await shared.windowOf(this.#model, null);
+    const windowTokens = await shared.windowOf(this.#model, null, this.closing);
     const { calibration } = readLearning(log.entry);
     const measure = (text: string | null): Omit<SessionMessages, "api"> => {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);

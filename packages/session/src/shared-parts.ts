@@ -1,5 +1,6 @@
 import type { ChatModel, Clock, RandomSource, SessionRef } from "@throughline/core";
 import type { TokenEstimator } from "@throughline/tokens";
+import { statedWindow } from "./answer-in-time.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -35,14 +36,18 @@ export class SharedParts {
   }
 
   /** The window as stated in the options, or by the provider, who is asked once; null when nobody knows. */
-  async windowOf({ chat, modelId, windowTokens }: SessionModel, emit: Emit | null): Promise<number | null> {
+  async windowOf(
+    { chat, modelId, windowTokens }: SessionModel,
+    emit: Emit | null,
+    signal: AbortSignal,
+  ): Promise<number | null> {
     if (windowTokens !== undefined || chat.windowTokens === undefined) return windowTokens ?? null;
     const windows = this.#windows.get(chat) ?? new Map<string, number | null>();
     this.#windows.set(chat, windows);
     const known = windows.get(modelId);
     if (known !== undefined) return known;
     try {
-      const stated = await chat.windowTokens(modelId);
+      const stated = await statedWindow(chat, modelId, signal, this.clock);
       windows.set(modelId, stated);
       return stated;
     } catch (cause) {

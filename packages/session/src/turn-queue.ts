@@ -38,7 +38,8 @@ export class TurnQueue {
         reject(new ThroughlineError("ABORTED", "The wait for the session was aborted.", { cause: signal?.reason }));
       };
       this.#waiting.push(letIn);
-      signal?.addEventListener("abort", giveUp, { once: true });
+      if (signal?.aborted === true) giveUp();
+      else signal?.addEventListener("abort", giveUp, { once: true });
     });
   }
 }

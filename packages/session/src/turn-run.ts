@@ -13,6 +13,7 @@ import { classifyOverflow, createGuardTurn, type CompactionRequest } from "@thro
 import type { Actual, TokenCounter } from "@throughline/tokens";
 import { callModel, type CallResult, type CallScene } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
+import { errorText } from "./error-text.ts";
 import { estimatePrompt, prefixOf, promptOf, type Prompt, type PromptGauge, type PromptPrefix } from "./prompt.ts";
 import { resultDraft, runTools } from "./run-tools.ts";
 import type { Emit } from "./session-event.ts";
@@ -74,8 +75,12 @@ export class TurnRun {
       if (result.error !== null) throw await this.#fail(result);
       if (message === null) throw await this.#fail({ ...result, error: new TypeError("The model gave no reply.") });
       if (result.usage !== null) this.#options.ledger.answered({ ...ask, ...result, usage: result.usage });
-      const drafts = [messageDraft(message), ...result.calls.flatMap(callDrafts)];
-      const calls = toolCallsOf(message);
+      const isWhole = message.stopReason !== "error" && message.stopReason !== "aborted";
+      const drafts = [
+        ...(isWhole ? [messageDraft(message)] : endedReply(message)),
+        ...result.calls.flatMap(callDrafts),
+      ];
+      const calls = isWhole ? toolCallsOf(message) : [];
       if (calls.length === 0) {
         const { askAgain = [], entry } = this.#closing("done", message);
         if (askAgain.length > 0 && this.#step < settings.maxSteps) {
@@ -244,7 +249,7 @@ export class TurnRun {
   async closeFailed(error: unknown): Promise<void> {
     const { code, message } = ThroughlineError.isInstance(error)
       ? error
-      : { code: "INTERNAL", message: error instanceof Error ? error.message : String(error) };
+      : { code: "INTERNAL", message: errorText(error) };
     await this.#close([], { state: "failed", error: { code, message: message.slice(0, 300) } }, null);
   }
 
@@ -307,6 +312,11 @@ function withOwnId(message: AssistantMessage | null, before: string | null): Ass
   return responseId === before ? own : message;
 }
 
+/** A reply that its provider ended, as a filter does. No later request has it, and so none of its calls is run. */
+function endedReply(message: AssistantMessage): readonly RecordDraft[] {
+  return brokenReply(message, "The provider ended the reply; this call was not run.");
+}
+
 /** What came of a reply that broke off, with a result for each call in it: whoever reads the log finds none without. */
 function brokenReply(message: AssistantMessage | null, content: string): readonly RecordDraft[] {
   if (message === null) return [];
@@ -321,7 +331,7 @@ const maxQuotedLength = 2000;
 function typed(error: unknown): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
   const { category, retryAfterMs } = classifyOverflow(error);
-  const text = error instanceof Error ? error.message : String(error);
+  const text = errorText(error);
   // A proxy's whole page may stand in it; the cause has all of it.
   const shown = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}… (${text.length} characters)` : text;
   return new ThroughlineError("MODEL_FAILED", `The model could not be asked: ${shown}`, {

@@ -1,0 +1,34 @@
+import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
+import { isNestedDeeper, maxNesting } from "@throughline/core/store";
+
+/** The levels of a record around a call's arguments: record, message, content, block. */
+const levelsAround = 4;
+
+/**
+ * A reply as every store takes it: a call whose arguments are nested too deeply keeps them as text, as one does whose
+ * arguments are no object. The call fails then, not the turn.
+ */
+export function storableReply(message: AssistantMessage): AssistantMessage {
+  const { content } = message;
+  if (!Array.isArray(content) || !content.some(isTooDeep)) return message;
+  return { ...message, content: content.map((block) => (isTooDeep(block) ? withTextOnly(block) : block)) };
+}
+
+function isTooDeep(block: unknown): block is ToolCallBlock {
+  const { type, arguments: args } = (block ?? {}) as Partial<ToolCallBlock>;
+  return type === "toolCall" && isNestedDeeper(args, maxNesting - levelsAround);
+}
+
+function withTextOnly(call: ToolCallBlock): ToolCallBlock {
+  return { ...call, arguments: {}, partialJson: call.partialJson ?? textOf(call.arguments) };
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch (error) {
+    // Some thousand levels are more than can be written.
+    if (error instanceof RangeError) return "";
+    throw error;
+  }
+}
