@@ -33,13 +33,34 @@ const sampledChars = 256;
  */
 type SliceKind = "plain" | "wide" | "unbroken";
 
-const unbrokenPattern = /[\p{L}\p{N}+/_=-]{200}|[^\s\p{L}\p{N}]{200}/u;
-const widePattern = /[\u0080-\uffff]/g;
+const unbrokenChars = 200;
+const unbrokenPattern = new RegExp(`[\\p{L}\\p{N}+/_=-]{${unbrokenChars}}|[^\\s\\p{L}\\p{N}]{${unbrokenChars}}`, "u");
 const wideChars = 256;
 
 function kindOfSlice(slice: string): SliceKind {
-  if ((slice.match(widePattern)?.length ?? 0) >= wideChars) return "wide";
-  return unbrokenPattern.test(slice) ? "unbroken" : "plain";
+  let wide = 0;
+  for (let at = 0; at < slice.length; at++) if (slice.charCodeAt(at) >= 0x80) wide += 1;
+  if (wide >= wideChars) return "wide";
+  return mayBeUnbroken(slice) && unbrokenPattern.test(slice) ? "unbroken" : "plain";
+}
+
+/**
+ * Whether so many characters follow one another without a space between them; the pattern starts anew at each character
+ * and took longer than counting the tokens. A run that long lies over one of the places that are so far apart.
+ */
+function mayBeUnbroken(slice: string): boolean {
+  for (let place = unbrokenChars - 1; place < slice.length; place += unbrokenChars) {
+    let start = place;
+    while (start >= 0 && !isBlank(slice.charCodeAt(start))) start -= 1;
+    let end = place;
+    while (end < slice.length && !isBlank(slice.charCodeAt(end))) end += 1;
+    if (end - start > unbrokenChars) return true;
+  }
+  return false;
+}
+
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
 }
 
 interface Sample {

@@ -34,6 +34,24 @@ describe("slices", () => {
     expect(tokens).toBe(text.length);
   });
 
+  it("knows a run of 200 without a break wherever it lies, and of 199 says nothing", async () => {
+    for (const sign of ["a", "é", "0", "-", "{", "\u0000", "=a9"]) {
+      for (let before = 0; before < 820; before += 7) {
+        for (const [length, isRun] of [
+          [200, true],
+          [199, false],
+        ] as const) {
+          const run = sign.repeat(200).slice(0, length);
+          const slice = `${"ab ".repeat(274).slice(0, before).trimEnd().padEnd(before)} ${run} `.padEnd(1024);
+          const estimator = createTokenEstimator({ loadVocabulary: async () => (part) => part.length });
+          const counter = await estimator.counterFor(anyModel);
+          counter.countText(slice.repeat(3));
+          expect(estimator.work.sampledSlices, `${sign} at ${before}`).toBe(isRun ? 1 : 0);
+        }
+      }
+    }
+  });
+
   it("never cuts a surrogate pair", async () => {
     for (const before of ["", "a"]) {
       const { slices } = await seenSlices(before + "😀 and so on, until the end. ".repeat(2000));
