@@ -61,13 +61,19 @@ const meanings: readonly Meaning[] = [
 
 const brokeOff: Meaning = { pattern: /^$/, code: "STORE_UNREACHABLE", says: "The connection broke off." };
 
-/** True when a server that answered so has undone the statement: everything but the ends of servers and connections. */
+/** Codes under which a server also says that it goes down itself, as it does when its log cannot be written or flushed. */
+const ofPanics = /^(42501|53|58|XX)/;
+
+/**
+ * True when a server that answered so has undone the statement: everything but the ends of servers and connections. A server
+ * that panics may have the commit in its log, and finds it there when it comes back. The severity is in the server's
+ * language, so that one that is not known counts as a panic where the code may be one's.
+ */
 export function isAnswer(error: unknown): boolean {
-  return (
-    /^[0-9A-Z]{5}$/.test(nativeCode(error)) &&
-    !/^(08|57P|40003)/.test(nativeCode(error)) &&
-    "severity" in (error as object)
-  );
+  const code = nativeCode(error);
+  if (!/^[0-9A-Z]{5}$/.test(code) || /^(08|57P|40003)/.test(code)) return false;
+  const { severity } = error as { readonly severity?: unknown };
+  return severity === "ERROR" || severity === "FATAL" || (severity !== undefined && !ofPanics.test(code));
 }
 
 /** True when the driver knew before it sent anything that the connection had ended. */

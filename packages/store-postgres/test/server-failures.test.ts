@@ -321,6 +321,35 @@ describe.skipIf(url === "")(
       await proxy.close();
     });
 
+    it("a server that panics in a commit may have kept it: unknown, and the key tells", async () => {
+      const panics: PostgresPool = {
+        waitingCount: 0,
+        async connect() {
+          const client = await pool.connect();
+          return {
+            release: (error) => client.release(error),
+            async query(query) {
+              const answer = await client.query(query);
+              if (!query.text.includes("append_1(")) return answer;
+              // As the server says it when the flush of its log fails.
+              const panic = new pg.DatabaseError("could not fdatasync file", 100, "error");
+              throw Object.assign(panic, { code: "58030", severity });
+            },
+          };
+        },
+      };
+      const pool = new pg.Pool({ connectionString: url, max: 2 });
+      const options = { idempotencyKey: "turn-1" };
+      let severity = "PANIC";
+      await using panicking = createPostgresStore({ pool: panics, schema, migrate: false });
+      expect(await refusalOf(panicking.append(ref, [saying("b")], options))).toEqual(["STORE_IO", "unknown", false]);
+      severity = "PANIK";
+      expect((await refusalOf(panicking.append(ref, [saying("b")], options)))[1]).toBe("unknown");
+      expect((await store.append(ref, [saying("b")], options)).replayed).toBe(true);
+      expect(await textsOf(store)).toEqual(["a", "b"]);
+      await pool.end();
+    });
+
     it("a server that is older than supported is refused, with what to do", async () => {
       const proxy = await startProxy(Number(new URL(url).port));
       // What it says of its version, in the answer to the question that the store asks first.
