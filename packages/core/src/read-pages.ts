@@ -12,6 +12,19 @@ export interface PageRange {
 }
 
 /**
+ * The bounds of a read as whole numbers, or Infinity: the same records lie between them.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function readBounds(
+  options: Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">,
+): Required<Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">> {
+  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity } = options;
+  if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
+    throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
+  return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };
+}
+
+/**
  * Reads page by page, each when it is asked for. `readPage` gives the first page of a range, empty when there is
  * nothing in it; the first call is made whatever the limit, so that a session that is not there is named.
  * @throws {ThroughlineError} INPUT_INVALID, and what `readPage` throws
@@ -20,10 +33,9 @@ export async function* readPages<Payload extends ReadPayload>(
   options: ReadOptions<Payload>,
   readPage: (range: PageRange) => RecordPage<Payload> | Promise<RecordPage<Payload>>,
 ): AsyncGenerator<RecordPage<Payload>> {
-  const { afterSeq = 0, beforeSeq = Infinity, order = "ascending", limit = Infinity } = options;
-  if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
-    throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
-  let range: PageRange = { afterSeq: Math.max(afterSeq, 0), beforeSeq, order, left: limit };
+  const { order = "ascending" } = options;
+  const { afterSeq, beforeSeq, limit } = readBounds(options);
+  let range: PageRange = { afterSeq, beforeSeq, order, left: limit };
   do {
     const page = await readPage(range);
     const last = page.records.at(-1);

@@ -6,6 +6,7 @@ import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
 import { prepareAppend } from "@throughline/core/store-plans";
+import { readBounds } from "@throughline/core/store-rows";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
 import { AppendQueues } from "./append-queues.ts";
@@ -111,13 +112,8 @@ class JsonlStore implements core.SessionStore {
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
-    const {
-      afterSeq = 0,
-      beforeSeq = Infinity,
-      order = "ascending",
-      limit = Infinity,
-      payload = "record" as Payload,
-    } = options;
+    const { order = "ascending", payload = "record" as Payload } = options;
+    const { afterSeq, beforeSeq, limit } = readBounds(options);
     const { pageRecords, pageBytes } = this.capabilities.limits;
     const step = order === "ascending" ? 1 : -1;
     this.#begin(options.signal);
@@ -125,7 +121,8 @@ class JsonlStore implements core.SessionStore {
     let seq = 0;
     let sessionId: string | null = null;
     let cursor: PageCursor | null = null;
-    for (let left = limit; left > 0; this.#begin(options.signal)) {
+    // The first look is made whatever the limit: a session that is not there is named.
+    for (let left = limit; left > 0 || sessionId === null; this.#begin(options.signal)) {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null =
         sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
@@ -135,7 +132,7 @@ class JsonlStore implements core.SessionStore {
       // Purged since it was looked up: that is not where it ends.
       if (held === null && agent.locateId(sessionId) === null) throw rules.sessionNotFound(ref);
       if (held === null) return;
-      seq ||= firstSeq(options, held.transcript.head.lastSeq);
+      seq ||= firstSeq({ order, afterSeq, beforeSeq }, held.transcript.head.lastSeq);
       const bounds = { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
       const page: Page<Payload> | null = readPage(agent, row, seq, bounds, payload, cursor);
       if (page === null) return;

@@ -160,10 +160,11 @@ function readLong(file: TranscriptFile, transcript: Transcript, seq: number): Re
 }
 
 /** Where a page with these options begins. */
-export function firstSeq(options: ReadOptions<ReadPayload>, lastSeq: number): number {
-  return options.order === "descending"
-    ? Math.min(lastSeq, (options.beforeSeq ?? Infinity) - 1)
-    : Math.max(0, options.afterSeq ?? 0) + 1;
+export function firstSeq(
+  { order, afterSeq, beforeSeq }: Required<Pick<ReadOptions, "order" | "afterSeq" | "beforeSeq">>,
+  lastSeq: number,
+): number {
+  return order === "descending" ? Math.min(lastSeq, beforeSeq - 1) : afterSeq + 1;
 }
 
 function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payload: Payload): RecordFor<Payload> {

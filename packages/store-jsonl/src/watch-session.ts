@@ -9,6 +9,7 @@ import {
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { sessionNotFound } from "@throughline/core/store";
+import { readBounds } from "@throughline/core/store-rows";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { GivenRecords } from "./given-records.ts";
@@ -37,8 +38,9 @@ const pollMs = 25;
 export async function* watchSession(
   scene: WatchScene,
   ref: SessionRef,
-  { afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
+  { afterSeq: givenSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
+  const { afterSeq } = readBounds({ afterSeq: givenSeq });
   const { agent, limits, followers } = scene;
   const { pageRecords, pageBytes } = limits;
   scene.begin();
@@ -55,7 +57,7 @@ export async function* watchSession(
   try {
     const first = agent.hold(row);
     if (first !== null) given.begin(first, afterSeq);
-    for (let seq = Math.max(0, afterSeq) + 1; !signal.aborted;) {
+    for (let seq = afterSeq + 1; !signal.aborted;) {
       scene.begin();
       // By its id: the key may have another session by now. One that is purged has nothing more to tell.
       row = agent.locateId(sessionId);

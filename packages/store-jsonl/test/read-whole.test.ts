@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import type { SessionStore, SourcedRecord } from "@throughline/core";
+import { sessionRef, type ReadOptions, type SessionStore, type SourcedRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
@@ -73,5 +73,42 @@ describe("a long session that is read from its beginning", () => {
       expect(texts).toEqual(await textsOf(other));
       expect(texts.includes("not ours")).toBe(changed.includes(foreign));
     }
+  });
+});
+
+describe("the bounds of a read", () => {
+  it("need not be whole numbers, must be numbers, and never keep it from ending", async () => {
+    const root = newFolder();
+    await using store = await storeWithSession(root, { sessionsJson: false });
+    await store.append(
+      mainRef,
+      ["1", "2", "3", "4"].map((text) => userDraft(text)),
+    );
+    const read = async (options: ReadOptions): Promise<readonly number[]> => {
+      const seqs: number[] = [];
+      for await (const page of store.read(mainRef, options)) seqs.push(...page.records.map(({ seq }) => seq));
+      return seqs;
+    };
+    for (const order of ["ascending", "descending"] as const) {
+      const inOrder = (...seqs: number[]): number[] => (order === "ascending" ? seqs : seqs.toReversed());
+      expect(await read({ order, afterSeq: 1.5 })).toEqual(inOrder(2, 3, 4));
+      expect(await read({ order, beforeSeq: 2.5 })).toEqual(inOrder(1, 2));
+      expect(await read({ order, limit: 2.5 })).toHaveLength(2);
+      expect(await read({ order, afterSeq: -Infinity, limit: 1e300 })).toHaveLength(4);
+      for (const bound of ["afterSeq", "beforeSeq", "limit"])
+        await expect(read({ order, [bound]: Number.NaN })).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    }
+    const signal = AbortSignal.timeout(50);
+    const watched: number[] = [];
+    for await (const page of store.watch!.watch(mainRef, { afterSeq: 2.5, signal }))
+      watched.push(...page.records.map(({ seq }) => seq));
+    expect(watched).toEqual([3, 4]);
+  });
+
+  it("that leave nothing still name a session that is not there", async () => {
+    await using store = await storeWithSession(newFolder(), { sessionsJson: false });
+    const pages = store.read(sessionRef({ key: "agent:main:none" }), { limit: 0 });
+    await expect(pages[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    expect(await recordsOf(store, 0)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import type { ReadOptions, ReadPayload, RecordPage, RecordWindow, SessionRef } from "@throughline/core";
-import { refused, sessionNotFound } from "@throughline/core/store";
+import { sessionNotFound } from "@throughline/core/store";
+import { readBounds } from "@throughline/core/store-rows";
 import { addressOf } from "./append-records.ts";
 import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
@@ -39,14 +40,13 @@ export async function* readRows(
   options: ReadOptions<ReadPayload>,
   check: () => void = () => undefined,
 ): AsyncGenerator<readonly DatabaseRow[]> {
-  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity, order = "ascending" } = options;
-  if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
-    throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
+  const { order = "ascending" } = options;
+  const { afterSeq, beforeSeq, limit } = readBounds(options);
   let position: Position = {
     sessionNo: null,
-    afterSeq: Math.max(0, Math.min(Math.floor(afterSeq), noSeq)),
-    beforeSeq: Math.max(0, Math.min(Math.ceil(beforeSeq), noSeq)),
-    left: Math.max(0, Math.ceil(limit)),
+    afterSeq: Math.min(afterSeq, noSeq),
+    beforeSeq: Math.max(0, Math.min(beforeSeq, noSeq)),
+    left: Math.max(0, limit),
   };
   for (;;) {
     check();
