@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import { quote, refused } from "@throughline/core/store";
+import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import {
   afterCommit,
@@ -37,13 +38,11 @@ export async function backupStore(
   const part = `${target}.part-${random.uint32().toString(36)}`;
   const copied: string[] = [];
   let sizeBytes = 0;
-  const copy = async (from: string, to: string): Promise<boolean> => {
+  const copy: CopyOpened = async (from, source, to) => {
     begin(signal);
     const target = `${part}${to.slice(root.length)}`;
     copied.push(target);
-    const bytes = await copyFile(files, from, target, () => begin(signal));
-    sizeBytes += bytes ?? 0;
-    return bytes !== null;
+    sizeBytes += await copyFile(files, { path: from, handle: source }, target, () => begin(signal));
   };
   makeFolders(files, part);
   try {
@@ -63,20 +62,77 @@ export async function backupStore(
   return { sizeBytes };
 }
 
-/** `copy`: false when the file is not there. */
-async function copyAgent(
-  files: Files,
-  agent: AgentSessions,
-  copy: (from: string, to: string) => Promise<boolean>,
-): Promise<void> {
+/** Copies an open file, as `from` is called, to the place of `to` in the backup. */
+type CopyOpened = (from: string, source: number, to: string) => Promise<void>;
+
+async function copyAgent(files: Files, agent: AgentSessions, copy: CopyOpened): Promise<void> {
   const { folder } = agent;
   const before = transcriptNames(files, agent);
-  for (const path of [folder.entriesLog, folder.sessionsJson, folder.viewBase]) await copy(path, path);
+  const entries = openEntries(files, folder);
+  try {
+    for (const { path, handle } of entries) if (handle !== null) await copy(path, handle, path);
+  } finally {
+    closeAll(files, entries);
+  }
   for (const name of new Set([...before, ...transcriptNames(files, agent)])) {
     // Archived or restored meanwhile it is copied under the name by which the entries know it.
-    for (let from: string | null = name; from !== null && !(await copy(folder.session(from), folder.session(name)));)
+    for (let from: string | null = name; from !== null && !(await copyIfThere(files, copy, folder, from, name));)
       from = presentName(agent, name, from);
   }
+}
+
+/** False when there is no transcript of the name `from`. */
+async function copyIfThere(
+  files: Files,
+  copy: CopyOpened,
+  folder: AgentFolder,
+  from: string,
+  to: string,
+): Promise<boolean> {
+  const handle = openIfThere(files, folder.session(from));
+  if (handle === null) return false;
+  try {
+    await copy(folder.session(from), handle, folder.session(to));
+    return true;
+  } finally {
+    files.close(handle);
+  }
+}
+
+interface OpenedFile {
+  readonly path: string;
+  /** Null: there is none. */
+  readonly handle: number | null;
+}
+
+/**
+ * The files of the entries, as they were at one moment: sessions.json beside a base that was written later, or earlier,
+ * would say that another program changed it, and take back what was saved here. The log comes last, so that it has what
+ * the base says was taken over.
+ */
+function openEntries(files: Files, folder: AgentFolder): readonly OpenedFile[] {
+  const paths = [folder.sessionsJson, folder.viewBase, folder.viewNext, folder.entriesLog];
+  for (;;) {
+    const opened: OpenedFile[] = [];
+    try {
+      for (const path of paths) opened.push({ path, handle: openIfThere(files, path) });
+      // Each is written anew under its name, and stays as it is while it is open.
+      if (opened.every(({ path, handle }) => isStillThere(files, path, handle))) return opened;
+    } catch (error) {
+      closeAll(files, opened);
+      throw error;
+    }
+    closeAll(files, opened);
+  }
+}
+
+function isStillThere(files: Files, path: string, handle: number | null): boolean {
+  const facts = withFileErrors(path, () => files.facts(path));
+  return handle === null ? facts === null : facts?.identity === files.factsOf(handle).identity;
+}
+
+function closeAll(files: Files, opened: readonly OpenedFile[]): void {
+  for (const { handle } of opened) if (handle !== null) files.close(handle);
 }
 
 /** What a transcript is called by now that had a name, and is not called so any more as it was last; null when it is gone. */
@@ -98,30 +154,28 @@ function transcriptNames(files: Files, { folder }: AgentSessions): readonly stri
     .filter((name) => files.facts(folder.session(name))?.kind === "file");
 }
 
-/** As long as the file was when it was opened. How many bytes that is; null when it is gone by now. `goOn`: as `SurveyTarget`. */
-async function copyFile(files: Files, from: string, to: string, goOn: () => void): Promise<number | null> {
-  const source = openIfThere(files, from);
-  if (source === null) return null;
+/** As long as the file is when this begins. How many bytes that is. `goOn`: as `SurveyTarget`. */
+async function copyFile(
+  files: Files,
+  { path, handle: source }: { readonly path: string; readonly handle: number },
+  to: string,
+  goOn: () => void,
+): Promise<number> {
+  const target = withFileErrors(to, () => files.open(to, "create"));
   try {
-    const target = withFileErrors(to, () => files.open(to, "create"));
-    try {
-      const { sizeBytes } = withFileErrors(from, () => files.factsOf(source));
-      for (let position = 0; position < sizeBytes;) {
-        const bytes = withFileErrors(from, () =>
-          readRange(files, source, position, Math.min(position + chunkBytes, sizeBytes)),
-        );
-        if (bytes.length === 0) break;
-        appendAll(files, target, bytes, position, to);
-        position += bytes.length;
-        await pause();
-        goOn();
-      }
-      await files.flush(target);
-      return sizeBytes;
-    } finally {
-      files.close(target);
+    const { sizeBytes } = withFileErrors(path, () => files.factsOf(source));
+    for (let position = 0; position < sizeBytes;) {
+      const end = Math.min(position + chunkBytes, sizeBytes);
+      const bytes = withFileErrors(path, () => readRange(files, source, position, end));
+      if (bytes.length === 0) break;
+      appendAll(files, target, bytes, position, to);
+      position += bytes.length;
+      await pause();
+      goOn();
     }
+    await files.flush(target);
+    return sizeBytes;
   } finally {
-    files.close(source);
+    files.close(target);
   }
 }

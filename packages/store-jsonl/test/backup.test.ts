@@ -66,6 +66,37 @@ describe("a backup", () => {
     await again.close();
   });
 
+  it("has sessions.json with what it is compared with, whoever writes both meanwhile", async () => {
+    const root = newFolder();
+    const first = await storeWithSession(root);
+    await first.append(mainRef, [], { entry: { label: "old" } });
+    await first.close();
+    const other = createJsonlStore({ root, derivedDelayMs: Infinity });
+    await other.append(mainRef, [], { entry: { label: "new" } });
+    const before = await other.load(mainRef);
+    let isOpened = false;
+    let publishing: Promise<void> | null = null;
+    const files: Files = {
+      ...nodeFiles,
+      open(path, mode) {
+        isOpened ||= mode === "read" && path === `${root}/agents/main/sessions/sessions.json`;
+        return nodeFiles.open(path, mode);
+      },
+      async flush(handle) {
+        // Closing writes sessions.json, while the backup waits for the disk.
+        if (isOpened) await (publishing ??= other.close());
+        await nodeFiles.flush(handle);
+      },
+    };
+    const store = createJsonlStore({ root, files });
+    const copy = `${newFolder()}/copy`;
+    await store.maintenance!.backup(copy);
+    await store.close();
+    expect(publishing).not.toBeNull();
+    await using again = createJsonlStore({ root: copy });
+    expect(await again.load(mainRef)).toEqual(before);
+  });
+
   it("that did not come to its end is not there", async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
