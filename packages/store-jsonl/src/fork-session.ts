@@ -1,6 +1,7 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
+import type { HeldSession } from "./append-records.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
@@ -56,7 +57,7 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
   const { sessionId, ref: targetRef } = target;
   const nowMs = clock.nowMs();
   const atSeq = Math.min(target.atSeq, held.transcript.head.lastSeq);
-  const row = rowOfFork(agent, held.row, { ...target, atSeq }, nowMs);
+  const row = rowOfFork(agent, held, { ...target, atSeq }, nowMs);
   const forkedFrom = forkSourceOf(agent, held.row, atSeq);
   const parentSession = agent.folder.session(agent.fileNameOf(held.row));
   const header = ownHeaderLine(sessionId, targetRef.key, nowMs, {
@@ -114,10 +115,15 @@ function commit({ agent, context }: ChangeScene, temporary: string, row: Session
   context.emit({ name: "session-created", ref: agent.refOf(row), sessionId: row.sessionId });
 }
 
-function rowOfFork(agent: AgentSessions, origin: SessionRow, target: ForkTarget, nowMs: number): SessionRow {
+function rowOfFork(
+  agent: AgentSessions,
+  { row: origin, transcript }: HeldSession,
+  target: ForkTarget,
+  nowMs: number,
+): SessionRow {
   const { sessionId, atSeq, ref } = target;
   const earlier = (origin.origins ?? []).map(([id, seq]) => [id, Math.min(seq, atSeq)] as const);
-  const savedHead = headOfFork(origin.savedHead, sessionId, atSeq);
+  const savedHead = headOfFork(origin.savedHead, transcript.head, sessionId, atSeq);
   return {
     sessionId,
     key: ref.key,

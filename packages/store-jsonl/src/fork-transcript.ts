@@ -148,7 +148,16 @@ function isUnreadable(record: HeldRecord): boolean {
 
 type HeldRecord = LinePayload["record"];
 
-/** Where appends without records left the head, as the fork has it. */
-export function headOfFork(saved: SessionHead | undefined, sessionId: string, toSeq: number): SessionHead | null {
-  return saved === undefined || saved.lastSeq !== toSeq ? null : { ...saved, sessionId, fence: 0, turn: null };
+/**
+ * Where the head is of a session that appends without records have moved it in, as the fork has it; null where the lines
+ * say it. What such an append said holds behind its place too.
+ */
+export function headOfFork(
+  saved: SessionHead | undefined,
+  head: SessionHead,
+  sessionId: string,
+  toSeq: number,
+): SessionHead | null {
+  const said = saved === undefined ? null : [head, saved].find(({ lastSeq }) => lastSeq === toSeq);
+  return said == null ? null : { ...said, sessionId, fence: 0, turn: null };
 }

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { sessionRef, type Finding, type SessionRef, type SessionStore } from "@throughline/core";
+import { sessionRef, throughlineDraft, type Finding, type SessionRef, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
@@ -56,6 +56,23 @@ describe("a fork", () => {
     expect(readdirSync(join(root, "agents/main/throughline/torn"))).toEqual([]);
     await store.close();
     expect(await textsOf(createJsonlStore({ root }), forked)).toEqual(["one", "two", "three", "four"]);
+  });
+
+  it("of everything stands where its origin stands, whatever moved that without a record", async () => {
+    const store = await saying(newFolder(), ["one", "two", "three"]);
+    await store.append(mainRef, [userDraft("four")], { windowFromSeq: 4 });
+    await store.append(mainRef, [], { rewindTo: "id-one", windowFromSeq: 1 });
+    const at = async (ref: SessionRef): Promise<unknown> => {
+      const { headId, windowSeq } = (await store.load(ref))?.head ?? {};
+      return [headId, windowSeq];
+    };
+    expect(await at(await fork(store, mainRef, "f1"))).toEqual(["id-one", 1]);
+    await store.append(mainRef, [throughlineDraft("note", { kind: "test" })]);
+    const whole = await fork(store, mainRef, "f2");
+    expect(await at(whole)).toEqual(["id-one", 1]);
+    expect((await store.append(whole, [userDraft("on")])).records[0]?.parentId).toBe("id-one");
+    expect(await at(await fork(store, mainRef, "f3", 3))).toEqual(["id-three", null]);
+    await store.close();
   });
 
   it("refuses to copy what is damaged, and takes everything before it", async () => {

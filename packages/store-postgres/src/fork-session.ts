@@ -140,7 +140,8 @@ async function insertFork(
   const nowMs = await databaseNowMs(scene, run);
   const forkedFrom = { agentId: ref.agentId, key: ref.key, sessionId: String(origin["session_id"]), atSeq };
   const { names, values, coded } = entryColumns(scene.rows, { ref: target, sessionId }, { sessionId, forkedFrom });
-  const window = Number(origin["window_seq"] ?? Infinity);
+  // What a context needed at an earlier record nobody has kept: then it is everything.
+  const window = atSeq === Number(origin["last_seq"]) ? origin["window_seq"] : null;
   const isShared = nos.length > 0;
   const [row] = await run(
     `INSERT INTO ${scene.schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, last_seq,
@@ -156,7 +157,7 @@ async function insertFork(
       atSeq,
       headId,
       Buffer.byteLength(JSON.stringify(headId)),
-      window <= atSeq ? window : null,
+      window,
       shared.messageCount,
       shared.messagesEver,
       nowMs,

@@ -34,14 +34,14 @@ export function forkSession(scene: WriteScene, from: SessionRef, target: ForkTar
   const plan = planSave(null, target.ref, { sessionId, forkedFrom }, { ifRevision: null, nowMs: clock.nowMs() });
   assertNewIds(scene, plan.frame);
   const { owner } = spanAt(spansOf(statements, origin), atSeq);
-  const window = origin.window_seq;
   const frame = {
     ...plan.frame,
     head: {
       ...plan.frame.head,
       lastSeq: atSeq,
       headId: atSeq === origin.last_seq ? origin.head_id : lastMain(statements, origin, atSeq),
-      windowSeq: window !== null && window <= atSeq ? window : null,
+      // What a context needed at an earlier record nobody has kept: then it is everything.
+      windowSeq: atSeq === origin.last_seq ? origin.window_seq : null,
     },
   };
   const fork = { origin: owner.session, origin_seq: atSeq, message_count: messages, ids_to_seq: atSeq };
