@@ -42,8 +42,8 @@ export function prepareAppend(
   const durability = writeDurability(store.capabilities, options.durability);
   const prepared = prepareDrafts(drafts, { ids: store.ids, clock: store.clock, limits });
   const { idempotencyKey: key, windowFromSeq, rewindTo } = options;
-  if (windowFromSeq !== undefined && !Number.isSafeInteger(windowFromSeq))
-    throw refused("INPUT_INVALID", "windowFromSeq is a whole number.", { windowFromSeq });
+  if (windowFromSeq !== undefined && !(Number.isSafeInteger(windowFromSeq) && windowFromSeq >= 0))
+    throw refused("INPUT_INVALID", "windowFromSeq is a whole number from 0 on.", { windowFromSeq });
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
     throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
   const own = options.entry === undefined ? options : { ...options, entry: givenPatch(options.entry) };

@@ -80,7 +80,8 @@ export function stageAppend(
   file.repairTail(path, owner);
   const [first] = linked;
   // An imported header takes the place of ours: pi and OpenClaw know a file by its first line.
-  const isHeaderFirst = lastSeq === 0 && first?.record.type === "session" && lines[0]?.text === first.source;
+  const isHeaderFirst =
+    lastSeq === 0 && first?.record.type === "session" && !first.isSourceCanonical && lines[0]?.text === first.source;
   if (isHeaderFirst) {
     const texts = lines.map(({ line }) => `${line}\n`);
     file.replace(path, temporary, owner, texts);

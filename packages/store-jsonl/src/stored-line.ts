@@ -106,13 +106,12 @@ export function encodeStoredLine(
   owner: LineOwner,
   { keepsHeader = true }: { readonly keepsHeader?: boolean } = {},
 ): EncodedLine {
-  const { record, text, source, side } = item;
+  const { record, text, side } = item;
+  // A line that says what its record says is kept once.
+  const source = item.source === text ? null : item.source;
   if (codec.isCoded) {
     const coded = codec.coder.encode(text, { ...owner, id: record.id, part: "record" });
-    const kept =
-      source === null || source === text
-        ? null
-        : codec.coder.encode(source, { ...owner, id: record.id, part: "source" });
+    const kept = source === null ? null : codec.coder.encode(source, { ...owner, id: record.id, part: "source" });
     const { type, id, parentId, timestamp } = record;
     const crc = crc32(coded);
     const sourceMembers = kept === null ? {} : { sourceBase64: base64(kept), isSourceText: typeof source === "string" };
@@ -134,7 +133,8 @@ export function encodeStoredLine(
 function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { readonly crc: number }): EncodedLine {
   const { record, source, isSourceCanonical, side, tsMs } = item;
   const { id, parentId, type } = record;
-  const payload = { record, source: source ?? text, isSourceCanonical: isSourceCanonical || source === null };
+  const isCanonical = isSourceCanonical || source === null || source === item.text;
+  const payload = { record, source: source ?? text, isSourceCanonical: isCanonical };
   const head = {
     id,
     parentId,

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resetSession, sessionRef, throughlineDraft, type SessionStore } from "@throughline/core";
+import { resetSession, sessionRef, throughlineDraft, type RecordDraft, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -44,6 +44,50 @@ describe("a line of ours", () => {
     await again.append(mainRef, [userDraft("behind")]);
     expect(linesOf(root).at(-1)?.["parentId"]).toBe("06856efc");
     await again.close();
+  });
+
+  it("is read again as ours whatever window its append stated, and a window that cannot be is refused", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    for (const windowFromSeq of [-1, 0.5, Number.NaN])
+      await expect(store.append(mainRef, [userDraft("no")], { windowFromSeq })).rejects.toMatchObject({
+        code: "INPUT_INVALID",
+      });
+    const keyed = { idempotencyKey: "once", windowFromSeq: 0 };
+    const first = await store.append(mainRef, [userDraft("once")], keyed);
+    await store.close();
+    await using again = createJsonlStore({ root });
+    expect(await again.append(mainRef, [userDraft("once")], keyed)).toEqual({ ...first, replayed: true });
+  });
+
+  it("keeps a source that says what its record says once, and as what it is", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const record = { type: "message", id: "given", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" };
+    const source = JSON.stringify({ ...record, message: { role: "user", content: "x" } });
+    await store.append(mainRef, [{ source, record: JSON.parse(source) as RecordDraft }]);
+    expect(linesOf(root)[0]?.["_tl"]).not.toHaveProperty("source");
+    const kept = async (from: SessionStore): Promise<readonly unknown[]> => {
+      for await (const { records } of from.read(mainRef, { payload: "source" }))
+        return records.map((one) => [one.source, one.isSourceCanonical]);
+      return [];
+    };
+    expect(await kept(store)).toEqual([[source, true]]);
+    await store.close();
+    await using again = createJsonlStore({ root });
+    expect(await kept(again)).toEqual([[source, true]]);
+  });
+
+  it("is no header of the file though its type is that of one", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    const source = JSON.stringify({ type: "session", id: "a", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" });
+    await store.append(mainRef, [{ source }]);
+    const codes: string[] = [];
+    for await (const { code } of store.maintenance?.verify() ?? []) codes.push(code);
+    expect(codes).toEqual([]);
+    expect(linesOf(root)).toHaveLength(1);
+    await store.close();
   });
 
   it("says which record it follows, of whatever type it is: the head, or none [REC-19]", async () => {
