@@ -1,7 +1,8 @@
+import { readMedia } from "./media-source.ts";
 import type { NeutralBlock, NeutralImage } from "./neutral-message.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { ReplayRules } from "./replay-rules.ts";
-import type { ReplayFile, ReplayImage, ReplayRaw, ReplaySource, ReplayText, ReplayUserBlock } from "./replay-turn.ts";
+import type { ReplayFile, ReplayImage, ReplayRaw, ReplayText, ReplayUserBlock } from "./replay-turn.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -96,8 +97,8 @@ function cleanFile(
     report("file-replaced", item, type, "text");
     return { type: "text", text: (name === null ? data : `[${name}]\n${data}`).toWellFormed() };
   }
-  const found = readSource(source, mediaType, data, rules.fileTypes, rules.fileLinks);
-  if (found !== null) return { type: "file", source: found, name };
+  const found = readMedia(source, mediaType, data, { types: rules.fileTypes, links: rules.fileLinks, maxLength: null });
+  if ("type" in found) return { type: "file", source: found, name };
   const kind = typeof mediaType === "string" ? mediaType.toWellFormed() : "of an unknown kind";
   const text = `[file left out: ${name === null ? kind : `${name}, ${kind}`}]`;
   report("file-replaced", item, type, text);
@@ -113,32 +114,17 @@ function cleanImage(
   const { source, data, mimeType } = image;
   const mediaType = source === null ? mimeType : source["media_type"];
   const bytes = source === null ? data : source["data"];
-  const found = readSource(source ?? {}, mediaType, bytes, rules.imageTypes, rules.imageLinks);
-  if (found !== null) return { type: "image", source: found };
+  const { imageTypes: types, imageLinks: links, maxImageLength: maxLength } = rules;
+  const found = readMedia(source ?? {}, mediaType, bytes, { types, links, maxLength });
+  if ("type" in found) {
+    if (found.type === "base64" && (found.media_type !== mediaType || found.data !== bytes))
+      report("image-rewritten", item, typeof mediaType === "string" ? mediaType : null, found.media_type);
+    return { type: "image", source: found };
+  }
   const kind = typeof mediaType === "string" ? mediaType.toWellFormed() : "of an unknown kind";
-  const text = `[image left out: ${kind}]`;
+  const text = `[image left out: ${[kind, found.because].filter((part) => part !== null).join(", ")}]`;
   report("image-replaced", item, "image", text);
   return { type: "text", text };
-}
-
-const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
-
-function readSource(
-  source: Fields,
-  mediaType: unknown,
-  data: unknown,
-  types: ReadonlySet<string>,
-  links: boolean,
-): ReplaySource | null {
-  const { type, url } = source;
-  if (type === "url") {
-    return links && typeof url === "string" && /^https?:\/\//.test(url) && url.isWellFormed()
-      ? { type: "url", url }
-      : null;
-  }
-  if (typeof mediaType !== "string" || !types.has(mediaType)) return null;
-  if (typeof data !== "string" || !base64.test(data)) return null;
-  return { type: "base64", media_type: mediaType, data };
 }
 
 /** The same value when every string in it is well-formed; a copy with U+FFFD in place of lone surrogates otherwise. */

@@ -62,6 +62,7 @@ export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
     apis: new Set(["anthropic-messages"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
     toolNames: { forbidden: idCharacters, maxLength: 64 },
+    maxImageLength: 5 * 2 ** 20,
     imageLinks: true,
     fileLinks: true,
     resultImages: "inside-unless-error",

@@ -45,6 +45,7 @@ export const bedrockMapping: ProviderMapping<BedrockMessage> = {
     apis: new Set(["bedrock-converse-stream", "bedrock-converse"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
     toolNames: { forbidden: idCharacters, maxLength: 64 },
+    maxImageLength: 5 * 2 ** 20,
     resultImages: "inside-unless-error",
     mergesUsers: true,
     mergesReplies: true,

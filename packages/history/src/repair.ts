@@ -49,6 +49,8 @@ export type RepairRule =
   | "thinking-removed"
   | "lone-surrogate-replaced"
   | "image-replaced"
+  /** An image under the type and in the form that its provider takes. */
+  | "image-rewritten"
   | "image-moved"
   | "file-replaced"
   | "unknown-block-replaced"

@@ -9,6 +9,8 @@ export interface ProviderRules {
   /** Media types of images and files the provider takes as base64. */
   readonly imageTypes: ReadonlySet<string>;
   readonly fileTypes: ReadonlySet<string>;
+  /** The most characters of base64 in one image; null for no limit of its own. */
+  readonly maxImageLength: number | null;
   /** Whether an image, or a file, may be a link that the provider follows. */
   readonly imageLinks: boolean;
   readonly fileLinks: boolean;
@@ -55,6 +57,7 @@ export const carriesNothing: CarriedBlocks = { user: new Set(), result: new Set(
 export const usualRules: Omit<ProviderRules, "apis" | "callIds" | "toolNames" | "carryThinking"> = {
   imageTypes: new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]),
   fileTypes: new Set(["application/pdf"]),
+  maxImageLength: null,
   imageLinks: false,
   fileLinks: false,
   resultsInCallOrder: false,

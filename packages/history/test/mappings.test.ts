@@ -163,6 +163,50 @@ describe("images, files and blocks of other types [HIS-20]", () => {
     expect(sent("bedrock")).toContain('{"document":{"format":"pdf","name":"a b-pdf","source":{"bytes":"aWs="}}}');
   });
 
+  it("are sent under the type that their bytes show, on one line and padded, whoever wrote them [HIS-20]", () => {
+    const bytes = (hex: string, length: number): string =>
+      Buffer.concat([Buffer.from(hex, "hex"), Buffer.alloc(length, 7)]).toString("base64");
+    const png = bytes("89504e470d0a1a0a", 90);
+    const written = (data: string, mimeType: string): unknown => {
+      const [message] = render("anthropic", [user([{ type: "image", data, mimeType }])]) as [{ content: unknown[] }];
+      return message.content[0];
+    };
+    const sent = (media_type: string, data: string): unknown => ({
+      type: "image",
+      source: { type: "base64", media_type, data },
+    });
+    const lines = png.replaceAll(/(.{76})/g, "$1\r\n");
+    for (const [data, mimeType] of [
+      [png, "image/jpeg"],
+      [png, "IMAGE/PNG; charset=binary"],
+      [png, ""],
+      [lines, "image/png"],
+      [png.replace(/=+$/, ""), "image/png"],
+      [`data:image/png;base64,${png}`, "image/gif"],
+    ] as const)
+      expect(written(data, mimeType)).toEqual(sent("image/png", png));
+    const others = { "image/jpeg": "ffd8ffe0", "image/gif": "474946383961", "image/webp": "524946460000000057454250" };
+    for (const [type, hex] of Object.entries(others))
+      expect(written(bytes(hex, 30), "image/png")).toEqual(sent(type, bytes(hex, 30)));
+    expect(written("data:image/png;base64,aWs=", "")).toEqual(sent("image/png", "aWs="));
+    // What is not known by its bytes is what it is said to be.
+    expect(written("_-w", "image/jpg")).toEqual(sent("image/jpeg", "/+w="));
+    expect(written("a", "image/png")).toEqual({ type: "text", text: "[image left out: image/png]" });
+    expect(repairsOf("anthropic", [user([{ type: "image", data: png, mimeType: "image/jpg" }])])).toEqual([
+      "image-rewritten r1",
+    ]);
+  });
+
+  it("are left out by themselves where a provider would refuse one for its size [HIS-20]", () => {
+    const big = { type: "image", data: "iVBORw0KGgoA".padEnd(6 * 2 ** 20, "A"), mimeType: "image/png" };
+    for (const name of ["anthropic", "bedrock"] as const) {
+      const sent = JSON.stringify(render(name, [user([text("see"), big, image])]));
+      expect(sent).toContain("[image left out: image/png, 6.0 MB of at most 5.0]");
+      expect(sent).toContain("aWs=");
+    }
+    expect(JSON.stringify(render("openai", [user([big])]))).toContain(big.data);
+  });
+
   it("become a line that says so where they are not wanted [HIS-20]", () => {
     for (const name of historyTargets.keys()) {
       const sent = JSON.stringify(render(name, [user([text("see"), image, pdf])], { media: "marker" }));

@@ -1,0 +1,79 @@
+import type { ReplaySource } from "./replay-turn.ts";
+
+/** What of images or files a provider takes. */
+export interface MediaRules {
+  /** Media types it takes as base64. */
+  readonly types: ReadonlySet<string>;
+  /** Whether it follows links. */
+  readonly links: boolean;
+  /** The most characters of base64 it takes of one; null for no limit of its own. */
+  readonly maxLength: number | null;
+}
+
+/** Why something is not sent. */
+export interface MediaRefusal {
+  /** In a word or two, behind its name. */
+  readonly because: string | null;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The source of an image or a file as providers take it: base64 on one line with its padding, whoever wrote it, under the
+ * type that its first bytes show. A provider refuses an image under another type, and with it every later request.
+ */
+export function readMedia(
+  source: Fields,
+  mediaType: unknown,
+  data: unknown,
+  { types, links, maxLength }: MediaRules,
+): ReplaySource | MediaRefusal {
+  const { type, url } = source;
+  if (type === "url") {
+    return links && typeof url === "string" && /^https?:\/\//.test(url) && url.isWellFormed()
+      ? { type: "url", url }
+      : { because: null };
+  }
+  if (typeof data !== "string") return { because: null };
+  const { stated, bytes } = takeDataUrl(data);
+  const plain = plainBase64(bytes);
+  if (plain === null) return { because: null };
+  const found = shownType(plain) ?? plainType(mediaType) ?? stated;
+  if (found === null || !types.has(found)) return { because: null };
+  if (maxLength !== null && plain.length > maxLength)
+    return { because: `${(plain.length / 2 ** 20).toFixed(1)} MB of at most ${(maxLength / 2 ** 20).toFixed(1)}` };
+  return { type: "base64", media_type: found, data: plain };
+}
+
+function takeDataUrl(data: string): { readonly stated: string | null; readonly bytes: string } {
+  if (!data.startsWith("data:")) return { stated: null, bytes: data };
+  const comma = data.indexOf(",");
+  return { stated: plainType(data.slice("data:".length, Math.max(0, comma))), bytes: data.slice(comma + 1) };
+}
+
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** With its padding, on one line, in the usual alphabet; null for what is no base64. */
+function plainBase64(data: string): string | null {
+  if (data.length % 4 === 0 && base64.test(data)) return data;
+  const bare = data.replace(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  if (bare === "" || bare.length % 4 === 1 || !base64.test(bare)) return null;
+  return bare.padEnd(Math.ceil(bare.length / 4) * 4, "=");
+}
+
+/** Without parameters, in small letters, and by its registered name. */
+function plainType(mediaType: unknown): string | null {
+  if (typeof mediaType !== "string") return null;
+  const type = mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  if (type === "image/jpg" || type === "image/pjpeg") return "image/jpeg";
+  return type === "" ? null : type;
+}
+
+/** The type of an image by how it begins; null for what is none of the four that are known so. */
+function shownType(data: string): string | null {
+  if (data.startsWith("iVBORw0KGgo")) return "image/png";
+  if (data.startsWith("/9j/")) return "image/jpeg";
+  if (data.startsWith("R0lGOD")) return "image/gif";
+  // RIFF, a length, and then WEBP, of which the last three bytes stand in a group of their own.
+  return data.startsWith("UklGR") && data.startsWith("RUJQ", 12) ? "image/webp" : null;
+}
