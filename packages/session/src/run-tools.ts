@@ -2,7 +2,8 @@ import { hasErrorCode, type RecordDraft, type SessionRef, type ToolCallBlock } f
 import { argumentProblem } from "./check-arguments.ts";
 import { errorText } from "./error-text.ts";
 import type { Emit } from "./session-event.ts";
-import type { SessionTool, ToolOutput } from "./session-options.ts";
+import { contentProblem } from "./content-problem.ts";
+import type { SessionContent, SessionTool, ToolOutput } from "./session-options.ts";
 
 export interface ToolsScene {
   readonly ref: SessionRef;
@@ -88,8 +89,15 @@ async function runTool(tool: SessionTool, call: ToolCallBlock, { signal, turnId,
 function outputOf(output: unknown): ToolOutput {
   if (typeof output === "string") return output;
   const content: unknown = typeof output === "object" && output !== null && "content" in output ? output.content : null;
-  if (typeof content === "string" || Array.isArray(content)) return output as ToolOutput;
+  if (typeof content === "string") return output as ToolOutput;
+  if (Array.isArray(content)) return { ...(output as Exclude<ToolOutput, string>), content: content.map(shownBlock) };
   return output === undefined ? "" : (JSON.stringify(output) ?? "");
+}
+
+/** One odd block among others would keep the whole result from every reader. */
+function shownBlock(block: unknown): Exclude<SessionContent, string>[number] {
+  if (contentProblem([block]) === null) return block as Exclude<SessionContent, string>[number];
+  return { type: "text", text: typeof block === "string" ? block : (JSON.stringify(block) ?? "") };
 }
 
 /** A tool that pays no heed to the signal must not hold up the turn. */

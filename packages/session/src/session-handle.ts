@@ -11,6 +11,7 @@ import {
 } from "@throughline/core";
 import { gaugeOf } from "@throughline/tokens";
 import { interruptedTurn, isGone } from "./begin-turn.ts";
+import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, prefixOf, promptOf, PromptGauge } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
 import type {
@@ -131,6 +132,9 @@ export class SessionHandle implements Session, TurnHost {
   }
 
   async runTurn(input: SessionContent, options: RunTurnOptions = {}): Promise<Turn> {
+    const problem = contentProblem(input);
+    if (problem !== null)
+      throw new ThroughlineError("INPUT_INVALID", `The input cannot be shown to a model: ${problem}.`);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
     const { idempotencyKey = null } = options;
     return this.#track(takeTurn(this, { drafts, resumes: null, idempotencyKey }, options));

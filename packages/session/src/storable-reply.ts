@@ -5,18 +5,20 @@ import { isNestedDeeper, maxNesting } from "@throughline/core/store";
 const levelsAround = 4;
 
 /**
- * A reply as every store takes it: a call whose arguments are nested too deeply keeps them as text, as one does whose
- * arguments are no object. The call fails then, not the turn.
+ * A reply as every store takes it and every reader shows it: a call whose arguments are no object, or nested too deeply,
+ * keeps them as text. The call fails then, not the turn.
  */
 export function storableReply(message: AssistantMessage): AssistantMessage {
   const { content } = message;
-  if (!Array.isArray(content) || !content.some(isTooDeep)) return message;
-  return { ...message, content: content.map((block) => (isTooDeep(block) ? withTextOnly(block) : block)) };
+  if (!Array.isArray(content) || !content.some(hasOddArguments)) return message;
+  return { ...message, content: content.map((block) => (hasOddArguments(block) ? withTextOnly(block) : block)) };
 }
 
-function isTooDeep(block: unknown): block is ToolCallBlock {
-  const { type, arguments: args } = (block ?? {}) as Partial<ToolCallBlock>;
-  return type === "toolCall" && isNestedDeeper(args, maxNesting - levelsAround);
+function hasOddArguments(block: unknown): block is ToolCallBlock {
+  const { type, arguments: args } = (block ?? {}) as { readonly type?: unknown; readonly arguments?: unknown };
+  if (type !== "toolCall") return false;
+  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+  return !isObject || isNestedDeeper(args, maxNesting - levelsAround);
 }
 
 function withTextOnly(call: ToolCallBlock): ToolCallBlock {

@@ -59,6 +59,18 @@ describe("tools that behave oddly", () => {
     }
   });
 
+  it("may put anything among the blocks of a result: what no reader could show goes as JSON, and the rest as it is", async () => {
+    const script = createScriptedModel({ calls: [call] });
+    const content = [{ type: "text", text: "as it is" }, "bare", { type: "text", text: 5 }, null, { type: "image" }];
+    const tool = { ...echoTool, run: () => ({ content }) } as unknown as SessionTool;
+    const { sessions } = createFixture({ script, tools: [tool] });
+    await using session = await sessions.open(key);
+    await session.runTurn("Hi");
+    const sent = JSON.stringify(script.requests.at(-1)?.messages);
+    const shown = ["as it is", "bare", JSON.stringify(content[2]), "null", JSON.stringify(content[4])];
+    for (const text of shown) expect(sent).toContain(JSON.stringify({ type: "text", text }));
+  });
+
   it.each([
     { type: "object", properties: null, required: null },
     { type: "object", properties: { text: { type: "string", required: true } }, required: true },
@@ -90,6 +102,16 @@ describe("replies that cannot be gone on with as they are", () => {
     expect(text).toContain(JSON.stringify(JSON.stringify({ text: nested(250) })).slice(1, -1));
   });
 
+  it("a call whose arguments are no object fails, and the rest of the reply is shown to the model", async () => {
+    const odd = { id: "2", name: "echo", arguments: "hi" } as unknown as typeof call;
+    const script = createScriptedModel({ text: "Both:", calls: [call, odd] });
+    const { sessions } = createFixture({ script });
+    await using session = await sessions.open(key);
+    await session.runTurn("Hi");
+    const sent = JSON.stringify(script.requests.at(-1)?.messages);
+    for (const part of ["Both:", "echo: hi", "are not a JSON object"]) expect(sent).toContain(part);
+  });
+
   it("a reply that its provider ended runs none of its calls and ends the turn", async () => {
     const script = createScriptedModel({ text: "I will", calls: [call], stopReason: "error" });
     const ran: string[] = [];
@@ -113,6 +135,17 @@ describe("replies that cannot be gone on with as they are", () => {
       "turn:done",
     ]);
     expect((await session.runTurn("Again")).outcome).toBe("done");
+  });
+});
+
+describe("an input that no model could be shown", () => {
+  it("is refused before anything is written", async () => {
+    const { sessions, records } = createFixture();
+    await using session = await sessions.open(key);
+    for (const input of [[{ type: "text" }], [{ type: "text", text: "a" }, null], undefined]) {
+      await expect(session.runTurn(input as never)).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    }
+    expect(await records()).toEqual([]);
   });
 });
 
