@@ -2,7 +2,7 @@ import { refused } from "@throughline/core/store";
 import type Database from "better-sqlite3";
 import type { SqliteDriver } from "./open-connection.ts";
 import { isBusy, storeError } from "./sqlite-errors.ts";
-import { createPrivateFile, emptyFile, inodeOf, linkBeside, removeFile, sizeOf } from "./store-file.ts";
+import { createPrivateFile, emptyFile, fileNumber, linkBeside, removeFile, sizeOf } from "./store-file.ts";
 
 /** Whoever asks at the same moment lets go as soon; whoever is at it does not. */
 const waitMs = 10;
@@ -26,7 +26,7 @@ export function claim(path: string, driver: SqliteDriver): Release | null {
       // Whoever had it removes the file before letting go, and a lock on a file without its name keeps nobody out. The
       // second name makes sure that it is this file, and not another one that got its number. On a medium that knows none,
       // as some that are carried about, two that come at the very same moment may both get in.
-      const isSame = inodeOf(path) === inodeOf(pin);
+      const isSame = fileNumber(path) === fileNumber(pin);
       if (isSame && error === null) return releaseOf(database, path);
       database.close();
       if (isSame && isBusy(error)) return null;

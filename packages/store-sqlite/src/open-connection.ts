@@ -8,7 +8,7 @@ import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
-import { databasePath, isWritable, prepareFile, readHeader } from "./store-file.ts";
+import { databasePath, fileNumber, isWritable, prepareFile, readHeader } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
 export type SqliteDriver = (
@@ -25,6 +25,11 @@ export interface Connection {
   readonly findings: readonly Finding[];
   /** Whether commits wait for the disk. Changed between transactions only. */
   setDiskSync(isOn: boolean): void;
+  /**
+   * SQLite goes on writing to a file that has lost its name, and nobody who opens the store finds what it wrote.
+   * @throws {ThroughlineError} STORE_IO when the path names another file than the one that is open, or none
+   */
+  assertInPlace(): void;
 }
 
 export interface OpenOptions {
@@ -95,6 +100,7 @@ export function openConnection(options: OpenOptions): Connection {
       known: new KnownSessions(),
       findings,
       setDiskSync: diskSyncSwitch(database),
+      assertInPlace: placeCheck(path),
     };
     if (damage !== null) leaveDamageBehind(connection);
     return connection;
@@ -184,6 +190,14 @@ function leaveDamageBehind(connection: Connection): void {
     // It costs a second finding at most, and is no reason to keep anybody from reading.
     if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") throw error;
   }
+}
+
+function placeCheck(path: string): () => void {
+  const opened = fileNumber(path);
+  return () => {
+    if (fileNumber(path) === opened) return;
+    throw refused("STORE_IO", `The database file ${path} was moved, replaced or deleted while it was open.`, { path });
+  };
 }
 
 function diskSyncSwitch(database: Database.Database): (isOn: boolean) => void {

@@ -1,3 +1,4 @@
+import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import {
   accessSync,
@@ -54,6 +55,7 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
   if (kindOf(path) !== "none") return assertNotEmptied(path, create);
   // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
   assertNoRestore();
+  assertNoneLeft(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   createPrivateFile(path);
@@ -69,6 +71,27 @@ function assertNotEmptied(path: string, create: boolean): void {
   if (sizeOf(`${path}-wal`) > 0)
     throw refused("STORE_CORRUPT", `${path} is empty, but its log is not; neither was changed.`, { path });
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}: the file is empty.`, { path });
+}
+
+/**
+ * A file that was moved or deleted may have left its log, which SQLite would delete with all that was acknowledged in it; and
+ * who still has it open would share the index of that log with the new one, and each would write over the other's.
+ */
+function assertNoneLeft(path: string): void {
+  if (isInUse(path))
+    throw refused("STORE_LOCKED", `There is no file at ${path}, but a process still has the one open that was there.`, {
+      path,
+    });
+  if (sizeOf(`${path}-wal`) > 0)
+    throw new ThroughlineError(
+      "STORE_CORRUPT",
+      `There is no file at ${path}, but its log is there; it was not changed.`,
+      {
+        outcome: "not-applied",
+        details: { path },
+        remedy: `Put the file back beside ${path}-wal, or move that away to begin a new store.`,
+      },
+    );
 }
 
 /** Creates an empty file of mode 0600; one that is there already is left as it is. */
@@ -274,8 +297,8 @@ export const damagedLogEnding = ".damaged-log-";
  * on the index of the log. Where the system does not show locks an index that is there counts as one in use.
  */
 export function isInUse(path: string): boolean {
-  const inode = inodeOf(`${path}-shm`);
-  if (inode === null) return false;
+  const inode = lstatSync(`${path}-shm`, { throwIfNoEntry: false })?.ino;
+  if (inode === undefined) return false;
   try {
     // The lock of a connection is on byte 128; the others are held by those who have that one.
     return new RegExp(`\\s\\S+:${inode} 1(?:2[0-8]) `).test(readFileSync("/proc/locks", "utf8"));
@@ -286,8 +309,9 @@ export function isInUse(path: string): boolean {
 }
 
 /** What tells a file from another one that gets its name later; null when there is none. */
-export function inodeOf(path: string): number | null {
-  return lstatSync(path, { throwIfNoEntry: false })?.ino ?? null;
+export function fileNumber(path: string): string | null {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  return facts === undefined ? null : `${facts.dev}:${facts.ino}`;
 }
 
 /** A private copy of a database nobody writes to, with what its log holds. */

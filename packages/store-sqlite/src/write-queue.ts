@@ -124,10 +124,11 @@ export class WriteQueue {
       return true;
     }
     this.#dropAborted();
-    const { statements, known, setDiskSync } = this.#connection;
+    const { statements, known, setDiskSync, assertInPlace } = this.#connection;
     const group = this.#jobs.slice(0, this.#alone > 0 ? 1 : maxJobs);
     if (group.length === 0) return true;
     try {
+      assertInPlace();
       setDiskSync(group.some(({ options }) => options.durability === "disk"));
       statements.begin.run();
       known.check(statements.dataVersion.get() ?? 0);
