@@ -3,7 +3,7 @@ import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertOurs, defaultDriver, pageBytes, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { storeError } from "./sqlite-errors.ts";
-import { alone, claim } from "./claim-file.ts";
+import { alone, claim, type Release } from "./claim-file.ts";
 import { recoverMark } from "./recover-mark.ts";
 import {
   copyDatabase,
@@ -23,7 +23,7 @@ const pagesAtOnce = 256;
  * A consistent copy of the whole store while others write: the state of the moment it was begun. The log cannot be cut
  * until it is done. The copy is checked before it gets its name.
  * @throws {ThroughlineError} EXPORT_EXISTS, STORE_LOCKED (another process makes the same one), ABORTED, STORE_FULL,
- *   STORE_IO, STORE_CORRUPT (the store is damaged)
+ *   STORE_IO, STORE_READ_ONLY, STORE_CORRUPT (the store is damaged)
  */
 export async function backupStore(
   { path, driver }: Pick<OpenOptions, "path" | "driver">,
@@ -31,9 +31,7 @@ export async function backupStore(
   signal?: AbortSignal,
 ): Promise<{ readonly sizeBytes: number }> {
   const to = databasePath(target);
-  if (isThere(to)) throw refused("EXPORT_EXISTS", `${to} exists already.`, { path: to });
-  const release = claim(`${to}.under-way`, driver);
-  if (release === null) throw refused("STORE_LOCKED", `Another process makes the backup ${to}.`, { path: to });
+  const release = claimBackup(to, driver);
   const part = `${to}.part`;
   let database: ReturnType<SqliteDriver> | null = null;
   try {
@@ -66,6 +64,18 @@ export async function backupStore(
     database?.close();
     release();
   }
+}
+
+/** @throws {ThroughlineError} EXPORT_EXISTS, STORE_LOCKED, and what the disk says of the folder */
+function claimBackup(to: string, driver: SqliteDriver): Release {
+  try {
+    if (isThere(to)) throw refused("EXPORT_EXISTS", `${to} exists already.`, { path: to });
+    const release = claim(`${to}.under-way`, driver);
+    if (release !== null) return release;
+  } catch (error) {
+    throw storeError(error, to);
+  }
+  throw refused("STORE_LOCKED", `Another process makes the backup ${to}.`, { path: to });
 }
 
 export interface RestoreOptions {

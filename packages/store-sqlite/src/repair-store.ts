@@ -78,7 +78,7 @@ async function* copySession(
   copy.statements.commit.run();
   if (entry === undefined) yield createFinding("ENTRY_UNREADABLE", `The entry of ${session.key} was lost.`, place);
   for (let seq = (session.origin_seq ?? 0) + 1; seq <= session.last_seq; seq += sliceRows) {
-    signal?.throwIfAborted();
+    handle.life.begin(signal);
     copy.statements.begin.run();
     const lost: number[] = [];
     for (let each = seq; each < seq + sliceRows && each <= session.last_seq; each++) {

@@ -19,6 +19,7 @@ import { moveSession, removeSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
 import { createFork } from "./fork-facet.ts";
 import { StoreHandle } from "./store-handle.ts";
+import type { WriteScene } from "./store-scene.ts";
 import { createWatch } from "./watch-session.ts";
 
 export interface SqliteStoreOptions {
@@ -78,6 +79,8 @@ export function sqliteCapabilities({
     limits,
   });
 }
+
+const durable = { durability: "disk" } as const;
 
 class SqliteStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
@@ -180,20 +183,18 @@ class SqliteStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#handle.write((scene) => moveSession(scene, ref, action), { durability: "disk" });
+    return this.#handle.write((scene) => moveSession(scene, ref, action), durable);
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const isPurge = options.purge === true;
-    await this.#handle.write((scene) => removeSession(scene, ref, isPurge), { durability: "disk" });
-    if (isPurge) await this.#handle.scrub();
+    const remove = (scene: WriteScene): void => removeSession(scene, ref, isPurge);
+    await (isPurge ? this.#handle.remove(remove, durable) : this.#handle.write(remove, durable));
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     await this.#catchUp(ref);
-    const result = await this.#handle.write((scene) => redactSession(scene, ref, ids, options), { durability: "disk" });
-    await this.#handle.scrub();
-    return result;
+    return this.#handle.remove((scene) => redactSession(scene, ref, ids, options), durable);
   }
 
   close(): Promise<void> {

@@ -22,6 +22,7 @@ export class StoreHandle {
   readonly life: HandleLife;
   readonly #options: OpenOptions;
   readonly #followers = new Set<() => void>();
+  readonly #removing = new Set<Promise<unknown>>();
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
   #closing: Promise<void> | null = null;
@@ -58,17 +59,33 @@ export class StoreHandle {
   }
 
   /**
-   * Takes what was deleted out of the log too: its pages are written over in the database and the log is cut to nothing.
+   * A write that takes content away, out of the log too. Closing waits for both.
    * @throws {ThroughlineError} STORE_LOCKED while a reader elsewhere keeps the log; asking again completes it
    */
-  async scrub(): Promise<void> {
+  async remove<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
+    const removing = this.write(run, options).then(async (result) => {
+      await this.#scrub();
+      return result;
+    });
+    this.#removing.add(removing);
+    try {
+      return await removing;
+    } finally {
+      this.#removing.delete(removing);
+    }
+  }
+
+  /** What was deleted is written over in the database, and the log is cut to nothing. */
+  async #scrub(): Promise<void> {
     const { connection } = await this.#open();
     try {
       await this.#patiently(() => {
         if (!cutLog(connection)) throw refused("STORE_LOCKED", "A reader keeps the log from being cut.");
       });
     } catch (cause) {
-      if (!hasErrorCode(cause, "STORE_LOCKED")) throw cause;
+      const { code, message: what, details } = storeError(cause, this.scene.path);
+      // The write itself is committed.
+      if (code !== "STORE_LOCKED") throw new ThroughlineError(code, what, { outcome: "unknown", details, cause });
       const message =
         "The content was removed, but another connection keeps the log, which still holds it, from being cut.";
       throw new ThroughlineError("STORE_LOCKED", message, {
@@ -94,6 +111,7 @@ export class StoreHandle {
     if (opened === undefined || opened === null) return;
     const { connection, writes, log } = opened;
     await writes.drain();
+    await Promise.allSettled(this.#removing);
     log.stop();
     try {
       // A handle that wrote nothing has nothing to tidy up.

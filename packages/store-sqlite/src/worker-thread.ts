@@ -48,9 +48,11 @@ async function go({ kind, id }: Exclude<WorkerRequest, { readonly method: unknow
 }
 
 port?.on("message", (request: WorkerRequest) => {
-  handle(request).then(
+  const handled = handle(request).finally(() => {
+    if (request.kind === "call") signals.delete(request.id);
+  });
+  handled.then(
     (value) => {
-      if (request.kind === "call") signals.delete(request.id);
       if (request.kind !== "abort") send({ kind: "result", id: request.id, value });
       // Nothing is left to be done, and the thread ends.
       if (request.kind === "call" && request.method === "close") port?.close();

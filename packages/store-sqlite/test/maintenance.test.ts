@@ -114,6 +114,19 @@ describe("backups", () => {
     expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
 
+  it("that cannot be made where they shall lie are refused with a code", async () => {
+    const folder = testFolder();
+    const path = join(folder, "store.db");
+    await filled(path);
+    await using store = createSqliteStore({ path });
+    for (const target of [join(folder, "none/copy.db"), join(folder, "n".repeat(250)), join(path, "copy.db")])
+      await expect(store.maintenance?.backup(target)).rejects.toMatchObject({
+        code: "STORE_IO",
+        outcome: "not-applied",
+      });
+    expect(readdirSync(folder).filter((name) => !name.startsWith("store.db"))).toEqual([]);
+  });
+
   it("are one file each, and reading one to restore it leaves nothing beside it", async () => {
     const [folder, elsewhere] = [testFolder(), testFolder()];
     const path = join(folder, "store.db");

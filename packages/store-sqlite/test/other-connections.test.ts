@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import type { SessionRef, SessionStore } from "@throughline/core";
 import type { SqliteDriver } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { say } from "./append-drafts.ts";
@@ -28,6 +29,27 @@ describe("beside other connections", () => {
     expect([await textsOf(store, ref), isKept(path, "the-secret")]).toEqual([[undefined], true]);
     reader.close();
     expect(await store.redact(ref, ["r1"], { reason: "test" })).toEqual({ seqs: [1] });
+    expect(isKept(path, "the-secret")).toBe(false);
+  });
+
+  it.each([
+    ["purge", (store: SessionStore, ref: SessionRef) => store.remove(ref, { purge: true })],
+    ["redaction", (store: SessionStore, ref: SessionRef) => store.redact(ref, ["r1"], { reason: "test" })],
+  ])("a %s is waited for by whoever closes, with what it takes out of the log", async (_what, take) => {
+    const path = join(testFolder(), "store.db");
+    const store = createSqliteStore({ path });
+    const ref = await createSession(store, "a");
+    await store.append(ref, [say("the-secret", { id: "r1" })]);
+    const reader = new Database(path, { readonly: true });
+    reader.exec("BEGIN");
+    reader.prepare("SELECT count(*) FROM store_records").get();
+    const taking = take(store, ref);
+    // A redaction looks first.
+    await new Promise((resolve) => void setTimeout(resolve, 20));
+    const closing = store.close();
+    setTimeout(() => reader.close(), 50);
+    await taking;
+    await closing;
     expect(isKept(path, "the-secret")).toBe(false);
   });
 
