@@ -43,7 +43,10 @@ export class BackupKeeper {
 
   /** Called after every commit. */
   poke(): void {
-    if (this.#timer !== null || this.#work !== null || this.#clock.nowMs() < this.#nextMs) return;
+    if (this.#timer !== null || this.#work !== null) return;
+    const leftMs = this.#nextMs - this.#clock.nowMs();
+    // More can only be left where the clock was ahead.
+    if (leftMs > 0 && leftMs <= this.#policy.everyMs) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#work = this.#backUpIfDue().finally(() => (this.#work = null));
@@ -61,7 +64,9 @@ export class BackupKeeper {
     const path = databasePath(this.#options.path);
     try {
       const nowMs = this.#clock.nowMs();
-      this.#nextMs = (automaticBackups(path)[0]?.madeAtMs ?? 0) + this.#policy.everyMs;
+      // One that was made while the clock was ahead keeps no other from being made until then.
+      const newest = automaticBackups(path).find(({ madeAtMs }) => madeAtMs <= nowMs);
+      this.#nextMs = (newest?.madeAtMs ?? 0) + this.#policy.everyMs;
       if (nowMs < this.#nextMs) {
         this.#skippedSinceMs = null;
         return;

@@ -171,11 +171,14 @@ export class StoreHandle {
   /** Tries until no other connection is in the way, sleeping in between. */
   async #patiently<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
     const { clock, random, lockTimeoutMs, path } = this.scene;
-    for (const startedMs = clock.nowMs(); ;) {
+    for (let startedMs = clock.nowMs(); ;) {
       try {
         return attempt();
       } catch (error) {
-        const isOver = clock.nowMs() - startedMs >= lockTimeoutMs;
+        const nowMs = clock.nowMs();
+        // A clock that is set back lets nobody wait until it has caught up.
+        startedMs = Math.min(startedMs, nowMs);
+        const isOver = nowMs - startedMs >= lockTimeoutMs;
         if (isOver || !(isBusy(error) || hasErrorCode(error, "STORE_LOCKED"))) throw storeError(error, path);
       }
       await clock.sleep(1 + (random.uint32() % 8), signal);

@@ -106,11 +106,13 @@ export class WriteQueue {
   /** Commits one group that was refused the lock just now, however long the lock has to be waited for. */
   async #insist(): Promise<void> {
     const { clock, random } = this.#scene;
-    const askedMs = clock.nowMs();
+    let askedMs = clock.nowMs();
     for (let attempt = 1; ; attempt++) {
       if (attempt % spinAttempts !== 0) Atomics.wait(napCell, 0, 0, napMs);
       else {
         await clock.sleep(1 + (random.uint32() % 8));
+        // A clock that is set back lets nobody wait until it has caught up.
+        askedMs = Math.min(askedMs, clock.nowMs());
         this.#dropOverdue(askedMs);
       }
       if (this.#tryGroup()) return;
@@ -229,7 +231,7 @@ export class WriteQueue {
     const holderPid = lockHolder(path);
     const named = holderPid === null ? "another connection" : `process ${holderPid}`;
     this.#jobs = this.#jobs.filter((job) => {
-      const waitedMs = nowMs - Math.max(job.waitsSinceMs, askedMs);
+      const waitedMs = nowMs - (job.waitsSinceMs > nowMs ? askedMs : Math.max(job.waitsSinceMs, askedMs));
       if (waitedMs < lockTimeoutMs) return true;
       job.reject(
         refused("STORE_LOCKED", `The write lock of ${path} was held by ${named} for ${waitedMs} ms.`, {

@@ -2,7 +2,8 @@ import { existsSync, readdirSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import Database from "better-sqlite3";
-import type { SessionEvent, SessionStore } from "@throughline/core";
+import type { Clock, SessionEvent, SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
@@ -41,6 +42,20 @@ describe("backups a store makes by itself", () => {
     for await (const each of copy.maintenance?.verify({ full: true }) ?? []) findings.push(each);
     expect(findings).toEqual([]);
     expect(existsSync(`${path}.backup-under-way`)).toBe(false);
+  });
+
+  it("are not put off until a time at which the clock once stood", async () => {
+    const path = join(testFolder(), "store.db");
+    let aheadMs = 86_400_000;
+    const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+    await using store = createSqliteStore({ path, clock, backups: { everyMs: 3_600_000 } });
+    await createSession(store, "a");
+    await appendUntil(store, path, 1);
+    const tomorrow = new Date(systemClock.nowMs() + aheadMs);
+    utimesSync(join(dirname(path), backupsIn(path)[0] ?? ""), tomorrow, tomorrow);
+    aheadMs = 0;
+    await appendUntil(store, path, 2);
+    expect(backupsIn(path)).toHaveLength(2);
   });
 
   it("keep the newest few, and never touch those somebody else made", { timeout: 30_000 }, async () => {

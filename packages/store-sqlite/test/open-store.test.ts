@@ -13,7 +13,8 @@ import { join } from "node:path";
 import process from "node:process";
 import Database from "better-sqlite3";
 import { ThroughlineError } from "@throughline/core";
-import type { SessionStore } from "@throughline/core";
+import type { Clock, SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { SqliteDriver } from "@throughline/store-sqlite";
@@ -238,5 +239,27 @@ describe("opening a store", () => {
     }
     await store.append(ref, [say("two")]);
     expect(await textsOf(store, ref)).toEqual(["two"]);
+  });
+
+  it("gives up in its time, also when the clock is set back meanwhile", async () => {
+    const path = join(testFolder(), "store.db");
+    let behindMs = 0;
+    const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };
+    await using store = createSqliteStore({ path, clock, lockTimeoutMs: 150 });
+    const ref = await createSession(store, "a");
+    const holder = new Database(path);
+    holder.exec("BEGIN IMMEDIATE");
+    const appending = expect(store.append(ref, [say("one")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
+    setTimeout(() => (behindMs = 3_600_000), 50);
+    await appending;
+    holder.exec("ROLLBACK");
+    const reader = new Database(path, { readonly: true });
+    reader.exec("BEGIN");
+    reader.prepare("SELECT count(*) FROM store_records").get();
+    const purging = expect(store.remove(ref, { purge: true })).rejects.toMatchObject({ code: "STORE_LOCKED" });
+    setTimeout(() => (behindMs = 7_200_000), 50);
+    await purging;
+    reader.close();
+    holder.close();
   });
 });
