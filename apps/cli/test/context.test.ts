@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { historyTargets } from "@throughline/history/targets";
 import type { TargetName } from "@throughline/history/targets";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -88,6 +90,25 @@ describe("context", () => {
     expect((await gaugeOf("agent:sized:counted", "--model", "openai/gpt-5")).source).toBe("tokenizer");
     expect((await gaugeOf("agent:sized:counted", "--model", "example/model-1")).source).toBe("actual");
     expect((await run("context", "agent:main:long")).stdout).toMatch(/\n~\d+ \/ 2,000 tokens \(/);
+  });
+
+  it("says what an imported compaction left out, which is not read", async () => {
+    const lines = [
+      { type: "session", version: 3, id: "s1", timestamp: "2026-01-02T03:04:05.000Z", cwd: "/" },
+      ...[user("first"), assistant("one"), user("second"), assistant("two")],
+      { type: "compaction", summary: "they spoke", firstKeptEntryId: "r2", tokensBefore: 1000 },
+      user("third"),
+    ].map((line, index) => {
+      const place = { id: `r${index}`, parentId: index < 2 ? null : `r${index - 1}` };
+      return index === 0 ? line : { ...line, ...place, timestamp: "2026-01-02T03:04:06.000Z" };
+    });
+    const path = join(home, "compacted.jsonl");
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    expect((await run("import", path, "--key", "agent:main:compacted")).code).toBe(0);
+    const built = await context("agent:main:compacted");
+    expect(built["omitted"]).toEqual([{ fromSeq: 1, toSeq: 2, reason: "summarized" }]);
+    expect(built["recordsInContext"]).toBe(5);
+    expect((await run("context", "agent:main:compacted")).stdout).toContain("left out: 1 to 2, summarized");
   });
 
   it.each([["agent:sized:counted"], ["agent:main:used"], ["agent:main:long"], ["agent:sized:nothing"]])(

@@ -1,5 +1,6 @@
 import type { AppendDraft, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
 import type { TranscriptLine } from "@throughline/openclaw-format";
+import { isBoundary } from "./context-window.ts";
 import type { ImportReceipt } from "./import-receipt.ts";
 import type { ImportOptions } from "./import-types.ts";
 
@@ -18,6 +19,8 @@ export interface BatchPlace {
   readonly updatedAtMs: number;
   /** Whether the source's window still means the same records. */
   readonly isSeqKept: boolean;
+  /** Whether the session says already from where its context is. */
+  readonly hasWindow: boolean;
   /** What the entry gets beside what the lines say. */
   readonly patch: Readonly<Record<string, unknown>>;
 }
@@ -27,12 +30,16 @@ export class ImportBatch {
   drafts: AppendDraft[] = [];
   /** Those of them that are no lines. */
   notes: readonly RecordDraft[] = [];
+  /** Whether lines of another program, of any batch, may have moved the beginning of the context. */
+  movesWindow = false;
   private readonly limits: StoreLimits;
   /** The revision up to which the source's entry is known. */
   private readonly entryRevision: number;
   private sizeBytes = 0;
   private isHeaderFirst = false;
+  private firstParentId: string | null = null;
   private lastMainId: string | null = null;
+  private isInLine = true;
   private windowSeq: number | null = null;
   private entryPatch: Record<string, unknown> = {};
 
@@ -68,14 +75,18 @@ export class ImportBatch {
       this.isHeaderFirst = true;
     } else this.drafts.push(draft);
     this.sizeBytes += sizeBytes;
-    if (!line.side) this.lastMainId = line.record.id;
-    if (line.envelope === null) return;
+    if (!line.side) this.addMain(line);
+    if (line.envelope === null) {
+      const { record, side } = line;
+      this.movesWindow ||= isBoundary({ type: record.type, record, side });
+      return;
+    }
     this.windowSeq = line.envelope.window ?? this.windowSeq;
     this.addEntryPatch(line.envelope);
   }
 
   appendOptions(place: BatchPlace, { durability, signal }: ImportOptions): AppendOptions {
-    const { headBefore, headAfter, receipt, storedReceipt, updatedAtMs, isSeqKept, patch } = place;
+    const { headBefore, headAfter, receipt, storedReceipt, updatedAtMs, patch } = place;
     const { lineCount, sizeBytes, sha256 } = storedReceipt;
     const mayMeet = headAfter === headBefore || place.isBegunBefore;
     const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
@@ -86,7 +97,7 @@ export class ImportBatch {
       // it. The key says what the batch goes on from, so that only one goes on from there.
       ...(mayMeet && this.drafts.length > 0 ? { idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}` } : {}),
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
-      ...(this.windowSeq === null || !isSeqKept ? {} : { windowFromSeq: this.windowSeq }),
+      ...this.window(place),
       ...(durability === undefined ? {} : { durability }),
       ...(signal === undefined ? {} : { signal }),
     };
@@ -98,8 +109,25 @@ export class ImportBatch {
     this.isHeaderFirst = false;
     this.sizeBytes = 0;
     this.lastMainId = null;
+    this.isInLine = true;
     this.windowSeq = null;
     this.entryPatch = {};
+  }
+
+  private addMain({ record: { id, parentId } }: TranscriptLine): void {
+    if (this.lastMainId === null) this.firstParentId = parentId;
+    else this.isInLine &&= parentId === this.lastMainId;
+    this.lastMainId = id;
+  }
+
+  /** A head that moved elsewhere than forwards may need what the window stated before leaves out. */
+  private window({ headBefore, headAfter, isSeqKept, hasWindow }: BatchPlace): Pick<AppendOptions, "windowFromSeq"> {
+    if (this.windowSeq !== null) return isSeqKept ? { windowFromSeq: this.windowSeq } : {};
+    const { lastMainId, firstParentId, isInLine } = this;
+    const isForwards = isInLine && headAfter === (lastMainId ?? headBefore);
+    if (!hasWindow || (isForwards && (lastMainId === null || firstParentId === headBefore))) return {};
+    this.movesWindow = true;
+    return { windowFromSeq: 1 };
   }
 
   /** What appends of ours wrote into the entry after the entries log had it last. */

@@ -213,6 +213,7 @@ class ImportRun {
     if (last !== null) await this.take(last, file.sizeBytes, pieces.get(this.lineCount + 1));
     this.reader.finish();
     await this.flush(file.sizeBytes, last === null);
+    if (this.batch.movesWindow && this.options.dryRun !== true) await this.writer.stateWindow(this.reader.headId);
     this.progress(file.sizeBytes);
   }
 

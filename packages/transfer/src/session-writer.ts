@@ -8,6 +8,7 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import type { SplitEntry } from "@throughline/core/entries";
+import { contextWindow } from "./context-window.ts";
 import { supersededCount } from "./continued-line.ts";
 import type { ImportBatch } from "./import-batch.ts";
 import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
@@ -66,6 +67,20 @@ export class SessionWriter {
     return (this.#storedReceipt = actual);
   }
 
+  /** States from where the context at the head is, so that who goes on with the session need not read all of it. */
+  async stateWindow(headId: string | null): Promise<void> {
+    const { ref, state, options } = this.#given;
+    if (state === null) return;
+    const windowFromSeq = await contextWindow(this.#store, ref, headId, signalOf(options));
+    if (windowFromSeq === null) return;
+    try {
+      await this.#store.append(ref, [], { windowFromSeq, expect: { head: headId } });
+    } catch (error) {
+      // Somebody has gone on with it: all of it is read then, as of any session that states nothing.
+      if (!hasErrorCode(error, "APPEND_CONFLICT")) throw error;
+    }
+  }
+
   /** What leaves the head alone, and has no record to be known by, is written only upon the receipt it goes on from. */
   async writeReceipt(receipt: ImportReceipt): Promise<ImportReceipt> {
     const { ref } = this.#given;
@@ -90,7 +105,8 @@ export class SessionWriter {
     const isSeqKept = isComplete && receipt.notes === undefined && supersededCount(receipt) === 0;
     const patch = this.#blobPlaces(batch, receipt);
     const heads = { headBefore, headAfter, updatedAtMs };
-    const place = { ...heads, receipt, isSeqKept, patch, storedReceipt: this.#storedReceipt, isBegunBefore };
+    const hasWindow = (this.#given.state?.head.windowSeq ?? 1) > 1;
+    const place = { ...heads, receipt, isSeqKept, hasWindow, patch, storedReceipt: this.#storedReceipt, isBegunBefore };
     try {
       return await this.#store.append(ref, batch.drafts, batch.appendOptions(place, options));
     } catch (error) {
@@ -115,6 +131,10 @@ export class SessionWriter {
   get #place(): { readonly path: string; readonly key: string } {
     return { path: this.#given.path, key: this.#given.ref.key };
   }
+}
+
+function signalOf({ signal }: ImportOptions): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
 }
 
 /** The receipt that says where the notes of this batch are, when its first record has that seq. */

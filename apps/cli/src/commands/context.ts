@@ -1,6 +1,7 @@
 import { readWindow } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import type { Context } from "@throughline/history";
+import type { Context, OmittedRange } from "@throughline/history";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { measureContext, namedModel } from "../context-gauge.ts";
 import { contextRenderer } from "../context-rendering.ts";
@@ -40,6 +41,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     onFallback: (vocabulary) =>
       output.note(`The vocabulary ${vocabulary} cannot be loaded; tokens are estimated roughly.`),
   });
+  const omitted = leftOut(built, records);
   const model = options.model ?? (built.model === null ? null : modelName(built.model.provider, built.model.modelId));
   for (const finding of built.findings) output.finding({ ...finding, key: state.ref.key });
   const document = {
@@ -56,7 +58,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     gauge: size.gauge,
     breakdown: size.breakdown,
     repairs: rendering.repairs,
-    omitted: built.omitted,
+    omitted,
   };
   if (output.isJson) {
     await output.object(document);
@@ -69,8 +71,18 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   await output.line({ text: state.ref.key, style: "bold" }, model === null ? "" : `  ${model}`);
   const windowSource = options.window === undefined ? "the session's entry" : "--window";
   for (const line of contextSizeLines(size, { windowSource, nowMs: Date.now() })) await output.line(line);
-  await print(context, provider, built, rendering);
+  await print(context, provider, { ...built, omitted }, rendering);
   return 0;
+}
+
+/** Also what lies before the window, which was not read. */
+function leftOut({ omitted, summaryId }: Context, records: readonly StoredRecord[]): readonly OmittedRange[] {
+  const toSeq = (records[0]?.seq ?? 1) - 1;
+  const [first] = omitted;
+  if (toSeq === 0) return omitted;
+  const reason = summaryId === null ? "reset" : "summarized";
+  if (first?.fromSeq !== toSeq + 1 || first.reason !== reason) return [{ fromSeq: 1, toSeq, reason }, ...omitted];
+  return [{ ...first, fromSeq: 1 }, ...omitted.slice(1)];
 }
 
 async function print(
