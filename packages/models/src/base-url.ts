@@ -20,8 +20,18 @@ export function plainAddress(address: string): PlainAddress {
     });
   }
   if (url.username === "" && url.password === "") return { url: address, authorization: null };
-  const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return { url: address.replace(/(^|:\/\/)[^/@]*@/, "$1"), authorization: `Basic ${btoa(pair)}` };
+  const pair = Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`).toString("base64");
+  return { url: address.replace(/(^|:\/\/)[^/?#]*@/, "$1"), authorization: `Basic ${pair}` };
+}
+
+/** A percent sign that begins no code stands for itself. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (error) {
+    if (error instanceof URIError) return part;
+    throw error;
+  }
 }
 
 /** For the SDKs that send a key of their own in the header that a name and password would need. */

@@ -7,6 +7,7 @@ import { streamedEvents, type AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { collectReply } from "./collect-reply.ts";
 import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
+import { assertHeaderValues } from "./header-values.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { missingKey } from "./missing-key.ts";
@@ -81,6 +82,7 @@ function connector(options: AnthropicModelOptions, timeout: number): () => Promi
     if (options.client !== undefined) return { sdk, client: options.client };
     const apiKey = options.apiKey ?? null;
     if (apiKey === null && options.baseUrl === undefined) throw missingKey("anthropic", "ANTHROPIC_API_KEY");
+    assertHeaderValues(apiKey, options.headers);
     const client = new sdk.Anthropic({
       apiKey,
       authToken: null,

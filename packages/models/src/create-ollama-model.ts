@@ -5,6 +5,7 @@ import { plainAddress } from "./base-url.ts";
 import { callIds } from "./call-ids.ts";
 import { assertNotAborted, collectReply } from "./collect-reply.ts";
 import { withSystem } from "./create-openai-chat-model.ts";
+import { assertHeaderValues } from "./header-values.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { ollamaFetch } from "./ollama-fetch.ts";
@@ -70,6 +71,7 @@ async function connect(
 ): Promise<Ollama> {
   const { Ollama: Client } = await loadSdk("ollama", () => import("ollama"));
   const { apiKey = null, timeoutMs } = options;
+  assertHeaderValues(apiKey, options.headers);
   const limits = [...signals, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)];
   const given = limits.filter((one) => one !== undefined);
   const { url, authorization } = plainAddress(options.baseUrl ?? "http://127.0.0.1:11434");

@@ -3,6 +3,7 @@ import type { OpenAI } from "openai";
 import type { AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
+import { assertHeaderValues } from "./header-values.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { missingKey } from "./missing-key.ts";
 import { isFields } from "./wire-fields.ts";
@@ -38,6 +39,7 @@ export function openAiConnector(options: OpenAiConnectionOptions): () => Promise
     if (options.client !== undefined) return { sdk, client: options.client };
     const apiKey = options.apiKey ?? null;
     if (apiKey === null && options.baseUrl === undefined) throw missingKey("openai", "OPENAI_API_KEY");
+    assertHeaderValues(apiKey, options.headers);
     const client = new sdk.OpenAI({
       // The SDK wants one even where the server does not; the header is left out then.
       apiKey: apiKey ?? "none",

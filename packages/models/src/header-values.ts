@@ -1,0 +1,24 @@
+import { ThroughlineError } from "@throughline/core";
+
+/** Line breaks, other control characters, and what is no byte. White space around a value is not sent. */
+const notInHeaders = /[^\t\u0020-\u007e\u0080-\u00ff]/;
+
+/**
+ * That a key and headers can be sent. Fetch quotes a value that cannot in its error, and so a key with a line break in it
+ * would stand in every log.
+ * @throws {ThroughlineError} INPUT_INVALID without repeating the value
+ */
+export function assertHeaderValues(apiKey: string | null, headers: Readonly<Record<string, string>> = {}): void {
+  if (apiKey !== null && notInHeaders.test(apiKey.trim()))
+    throw refused("The key of the model's provider holds a character that no header can carry.");
+  for (const [name, value] of Object.entries(headers)) {
+    if (notInHeaders.test(value.trim()))
+      throw refused(`The header ${JSON.stringify(name)} holds a character that no header can carry.`);
+  }
+}
+
+function refused(message: string): ThroughlineError {
+  return new ThroughlineError("INPUT_INVALID", message, {
+    remedy: "Copy it again: a line break, a quotation mark or an ellipsis of a text program may have come with it.",
+  });
+}
