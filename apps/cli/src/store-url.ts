@@ -40,14 +40,17 @@ function invalid(message: string): ThroughlineError {
 }
 
 /**
- * The text with the passwords of every URL in it hidden: `postgres://ada:***@host/db?password=***`. Greedy up to the
+ * The text with the passwords of every URL in it hidden, `postgres://ada:***@host/db?password=***`, and what stands behind
+ * "Bearer" or begins as the usual keys do. Greedy up to the
  * last `@` before white space, because passwords are often written with an unescaped `@` or `/`. Takes time in proportion
  * to the text: an error may quote the whole page a proxy answered with.
  */
 export function maskSecrets(text: string): string {
   return text
     .replace(/[^\s"']+/g, (word) => (word.includes("@") ? maskPassword(word) : word))
-    .replace(/([?&;][^\s=&;?]*=)([^\s&;"']*)/g, (all, name: string) => (secretName.test(name) ? `${name}***` : all));
+    .replace(/([?&;][^\s=&;?]*=)([^\s&;"']*)/g, (all, name: string) => (secretName.test(name) ? `${name}***` : all))
+    .replace(/\b(Bearer|Basic) +(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}/g, "$1 ***")
+    .replace(/\b(sk|xoxb|xoxp|ghp|gho)([-_])[\w-]{12,}/g, "$1$2***");
 }
 
 const secretName = /password|passwd|pwd|secret|token|apikey|api_key/i;
@@ -60,10 +63,27 @@ function maskPassword(word: string): string {
   return hostAt < passwordAt ? word : `${word.slice(0, passwordAt)}***${word.slice(hostAt)}`;
 }
 
-/** The value with every text in it masked, for the details of an error. */
-export function maskDeep(value: unknown, depth = 0): unknown {
-  if (typeof value === "string") return maskSecrets(value);
-  if (typeof value !== "object" || value === null || depth > 8) return value;
-  if (Array.isArray(value)) return value.map((item) => maskDeep(item, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, depth + 1)]));
+/** Deeper than this nobody reads, and JSON of it may not be writable. */
+const deepestShown = 100;
+
+/** The value with every text in it masked, for the details of an error; what is nested deeper than is shown is left out. */
+export function maskDeep(value: unknown): unknown {
+  return maskAt(value, []);
 }
+
+function maskAt(value: unknown, inside: readonly object[]): unknown {
+  if (typeof value === "string") return maskSecrets(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (inside.includes(value)) return "(the same again)";
+  if (inside.length >= deepestShown) return "(nested too deeply to be shown)";
+  const within = [...inside, value];
+  if (Array.isArray(value)) return value.map((item) => maskAt(item, within));
+  const entries = Object.entries(value).map(([key, item]) => [
+    maskSecrets(key),
+    typeof item === "string" && item !== "" && secretField.test(key) ? "***" : maskAt(item, within),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** Fields whose whole value is a secret, as an error of another program may hold them. */
+const secretField = /(?:password|passwd|secret|api[-_]?key|authorization|(?:access|auth|bearer)[-_]?token)$/i;

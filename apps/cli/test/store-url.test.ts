@@ -59,6 +59,12 @@ describe("maskSecrets", () => {
     ["no url at all, mail ada@example.org", "no url at all, mail ada@example.org"],
     ["https://h/?api_key=1&access_token=2", "https://h/?api_key=***&access_token=***"],
     ['{"url":"postgres://a:b@c","next":"redis://:pw@d"}', '{"url":"postgres://a:***@c","next":"redis://:***@d"}'],
+    ["sent Authorization: Bearer abc.def-123=, then x", "sent Authorization: Bearer ***, then x"],
+    ["Incorrect API key provided: sk-proj-Ab12_Cd34-Ef56.", "Incorrect API key provided: sk-***."],
+    [
+      "Basic questions: Bearer authentication, task-list-of-all",
+      "Basic questions: Bearer authentication, task-list-of-all",
+    ],
     ["https://h/a?b?token=1;pwd=2", "https://h/a?b?token=***;pwd=***"],
   ])("masks %s", (text, masked) => {
     expect(maskSecrets(text)).toBe(masked);
@@ -78,5 +84,16 @@ describe("maskSecrets", () => {
       a: ["postgres://u:***@h"],
       b: { c: 1, d: null },
     });
+  });
+
+  it("reaches into details of any depth, and shows no value of a field that is named for a secret", () => {
+    let deep: unknown = "postgres://u:hidden@h";
+    for (let level = 0; level < 50; level++) deep = { level: [deep] };
+    expect(JSON.stringify(maskDeep(deep))).toContain("postgres://u:***@h");
+    for (let level = 0; level < 20_000; level++) deep = [deep];
+    expect(JSON.stringify(maskDeep(deep))).not.toContain("hidden");
+    const ring: Record<string, unknown> = { apiKey: "hidden", tokens: 5, apiKeys: ["sk-hidden-0123456789"] };
+    ring["self"] = [ring];
+    expect(maskDeep(ring)).toEqual({ apiKey: "***", tokens: 5, apiKeys: ["sk-***"], self: ["(the same again)"] });
   });
 });
