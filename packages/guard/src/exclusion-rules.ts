@@ -66,13 +66,13 @@ export const vetoes: readonly ExclusionRule[] = [
     id: "memory",
     category: "memory",
     pattern:
-      /kv[ -]?cache|out of memory|\boom\b|vram|system memory|gpu memory|cuda|allocat|memory (?:limit|is|required|requirement)|more (?:system )?memory|heap|stack size|call stack|recursion|max depth|update depth/,
+      /kv[ -]?cache|out of memory|\boom\b|vram|system memory|gpu memory|cuda|allocat|memory (?:limit|is|required|requirement)|more (?:system )?memory|heap|stack size|call stack|recursion|max(?:imum)? depth|nest(?:ed|ing) (?:too deep|depth|level)|update depth/,
   },
   {
     id: "configuration",
     category: "config",
     pattern:
-      /window (?:is |of \S+ is )?too small|minimum (?:is|of|context|value)|below the minimum|(?:user[ -]specified|requested|desired|given|invalid|unsupported|unknown|unrecogni[sz]ed|unexpected) (?:value for )?(?:(?:max )?context|max model|max seq|n ctx|num ctx|ctx)[ -]?(?:length|len|window|size)?\b|(?:max model len|n ctx|num ctx|ctx size|context (?:length|window|size)) (?:\(?\S+\)? )?(?:must|should|has to|cannot|is not a|is invalid|is not set|is unknown|not (?:set|configured|supported|specified))|derived max|n ctx train|rope|could not (?:determine|detect|find) .{0,30}(?:context|window)|(?:computing|calculating|determining|loading|fetching) (?:\w+ ){0,3}(?:context|window|tokens?)\b|(?:max(?:imum)?|number of) (?:tool calls|iterations|turns|steps|recursions|redirects|agents|sessions|connections|threads|choices|functions|tools|stop)|retries exceeded|too many (?:tools|functions|stop|retries|tool calls|images|files|attempts|redirects|choices|parameters|documents in|open)|stop sequences?|(?:tools?|functions?)(?: \w+){0,3} (?:exceed\w*|too many)|cache control|batch (?:size|limit)|(?:execution|security|browser|transaction|tenant|request) context|array (?:is )?(?:too (?:long|large)|above)|\binput should (?:be|have) (?!.*tokens)|list should have|(?:max(?:imum)? )?content ?length size of/,
+      /window (?:is |of \S+ is )?too small|minimum (?:is|of|context|value)|below the minimum|(?:user[ -]specified|requested|desired|given|invalid|unsupported|unknown|unrecogni[sz]ed|unexpected) (?:value for )?(?:(?:max )?context|max model|max seq|n ctx|num ctx|ctx)[ -]?(?:length|len|window|size)?\b|(?:max model len|n ctx|num ctx|ctx size|context (?:length|window|size)) (?:\(?\S+\)? )?(?:must|should|has to|cannot|is not a|is invalid|is not set|is unknown|not (?:set|configured|supported|specified))|derived max|n ctx train|rope|could not (?:determine|detect|find) .{0,30}(?:context|window)|(?:computing|calculating|determining|loading|fetching) (?:\w+ ){0,3}(?:context|window|tokens?)\b|(?:max(?:imum)?|number of) (?:tool calls|iterations|turns|steps|recursions|redirects|agents|sessions|connections|threads|choices|functions|tools|stop)|retries exceeded|too many (?:tools|functions|stop|retries|tool calls|images|files|attempts|redirects|choices|parameters|documents in|open)|stop sequences?|(?:tools?|functions?)(?: \w+){0,3} (?:exceed\w*|too many)|cache control|\bttl\b|logit bias|logprobs|model context protocol|batch (?:size|limit)|(?:execution|security|browser|transaction|tenant|request) context|array (?:is )?(?:too (?:long|large)|above)|\binput should (?:be|have) (?!.*tokens)|list should have|(?:max(?:imum)? )?content ?length size of/,
   },
   {
     id: "too-short",
@@ -90,7 +90,7 @@ export const vetoes: readonly ExclusionRule[] = [
     id: "named-field",
     category: "param",
     pattern:
-      /(?:\b(?:file|user|tool|function|agent|model|display|column|schema|parameter) ?names?|title|label|metadata|password|username|tool call id|\.id|call id|tool id|idempotency key|safety identifier|description|url|uri|query string|subject|email|commit message|log message|error message|branch|path|cookie|regex|key|keys|ids?|names?|pattern|enum|line|row|column)\b ?(?:field |value |string )?(?:\w+ )?(?:is |are |was )?(?:exceed\w*|too (?:long|large|big)|longer than|string too long|above max|must be at most)/,
+      /(?:\b(?:file|user|tool|function|agent|model|display|column|schema|parameter) ?names?|title|label|metadata|password|username|tool call id|\.id|call id|tool id|idempotency key|safety identifier|description|url|uri|query string|subject|email|commit message|log message|error message|branch|path|cookie|regex|key|keys|ids?|names?|pattern|enum|line|row|column)\b:? ?(?:field |value |string )?(?:\w+ )?(?:is |are |was )?(?:exceed\w*|too (?:long|large|big)|longer than|string too long|above max|must be at most)|\bmetadata (?:\w+ ){0,4}exceed/,
   },
   {
     id: "safety",

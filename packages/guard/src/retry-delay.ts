@@ -1,10 +1,14 @@
-import { readProperty } from "./read-property.ts";
+import { ownKeys, readProperty } from "./read-property.ts";
 
 /** The wait that an error's headers or fields ask for, in milliseconds; null when they ask for none. */
 export function retryDelayMs(value: object): number | null {
   const headers = [readProperty(value, "headers"), readProperty(value, "responseHeaders"), value];
   for (const from of headers) {
-    const found = milliseconds(header(from, "retry-after-ms"), 1) ?? milliseconds(header(from, "retry-after"), 1000);
+    const after = header(from, "retry-after");
+    const found =
+      milliseconds(header(from, "retry-after-ms"), 1) ??
+      milliseconds(after, 1000) ??
+      untilDate(after, header(from, "date"));
     if (found !== null) return found;
   }
   const stated = readProperty(value, "retryAfterMs");
@@ -12,20 +16,36 @@ export function retryDelayMs(value: object): number | null {
   return milliseconds(stated, 1) ?? delayInText(`in ${String(textOf(readProperty(value, "retryDelay")))}`);
 }
 
-/** "try again in 3.5s", "retry after 20 seconds", "in 1m30s"; null when the text names no time. */
+const hours = "(\\d+)\\s*h(?:(?:ou)?rs?)?";
+const minutes = "(\\d+)\\s*m(?:in(?:ute)?s?)?";
+const seconds = "(\\d+(?:\\.\\d+)?)\\s*(ms|milliseconds?|s|sec(?:ond)?s?)";
+const delay = new RegExp(
+  `\\b(?:in|after)\\s+(?=\\d)(?:${hours}\\s*)?(?:${minutes}(?![a-z])\\s*)?(?:${seconds})?(?![a-z\\d])`,
+  "i",
+);
+
+/** "try again in 3.5s", "retry after 20 seconds", "in 1h2m3s", "in 2 minutes"; null when the text names no time. */
 export function delayInText(text: string): number | null {
-  const match =
-    /\b(?:in|after)\s+(?:(\d+)\s*m(?:in(?:ute)?s?)?\s*)?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec(?:ond)?s?)\b/i.exec(
-      text,
-    );
-  if (match === null) return null;
-  const unit = /^m/i.test(match[3] ?? "") ? 1 : 1000;
-  return Math.round(Number(match[1] ?? 0) * 60_000 + Number(match[2]) * unit);
+  const match = delay.exec(text);
+  const [, hour, minute, second, unit = ""] = match ?? [];
+  if (hour === undefined && minute === undefined && second === undefined) return null;
+  const rest = Number(second ?? 0) * (/^m/i.test(unit) ? 1 : 1000);
+  return Math.round(Number(hour ?? 0) * 3_600_000 + Number(minute ?? 0) * 60_000 + rest);
+}
+
+/** The wait until a date, by the server's own clock; null where the answer does not say what time it is there. */
+function untilDate(after: unknown, date: unknown): number | null {
+  if (typeof after !== "string" || typeof date !== "string") return null;
+  const waitMs = Date.parse(after) - Date.parse(date);
+  return Number.isNaN(waitMs) ? null : Math.max(0, waitMs);
 }
 
 function header(headers: unknown, name: string): unknown {
   const get = readProperty(headers, "get");
-  if (typeof get !== "function") return readProperty(headers, name);
+  if (typeof get !== "function") {
+    const written = typeof headers === "object" && headers !== null ? ownKeys(headers) : [];
+    return readProperty(headers, written.find((key) => key.toLowerCase() === name) ?? name);
+  }
   try {
     return get.call(headers, name) as unknown;
   } catch {

@@ -119,6 +119,29 @@ describe("classifying shapes of errors", () => {
     expect(classifyOverflow(limited)).toMatchObject({ overflow: false, category: "rate_limit", retryAfterMs: 3500 });
     expect(classifyOverflow({ ...limited, headers: new Headers({ "retry-after": "7" }) }).retryAfterMs).toBe(7000);
     expect(classifyOverflow({ ...limited, headers: { "retry-after-ms": "40" } }).retryAfterMs).toBe(40);
+    expect(classifyOverflow({ ...limited, headers: { "Retry-After": "5" } }).retryAfterMs).toBe(5000);
+    const dates = { "retry-after": "Wed, 21 Oct 2026 07:29:30 GMT", date: "Wed, 21 Oct 2026 07:28:00 GMT" };
+    expect(classifyOverflow({ ...limited, headers: new Headers(dates) }).retryAfterMs).toBe(90_000);
+  });
+
+  it("reads a wait in hours and minutes out of a text", () => {
+    const waitOf = (text: string): number | null => classifyOverflow({ status: 429, message: text }).retryAfterMs;
+    expect(waitOf("try again in 1h2m3s")).toBe(3_723_000);
+    expect(waitOf("Please try again in 6m0s.")).toBe(360_000);
+    expect(waitOf("try again in 2 minutes")).toBe(120_000);
+    expect(waitOf("retry in 20ms")).toBe(20);
+    expect(waitOf("try again in a while, after 5 others")).toBeNull();
+  });
+
+  it.each([
+    "prompt_cache_key: string too long, max 64 characters",
+    "Metadata value for 'conversation' exceeds 512 characters",
+    "logit_bias: too many tokens: at most 300",
+    "messages.0.content.0.tool_use.input: object nested too deeply, exceeds maximum depth of 100",
+    "Model context protocol server error: response too large: exceeds 25000 tokens",
+    "prefix cache TTL of context exceeds 3600",
+  ])("is not what another limit says in the words of one: %s", (message) => {
+    expect(classifyOverflow({ status: 400, message }).overflow).toBe(false);
   });
 
   it("states what the model may write at most", () => {
