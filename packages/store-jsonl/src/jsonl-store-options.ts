@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type * as core from "@throughline/core";
 import { tellListener } from "@throughline/core/events";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
+import { assertMilliseconds, createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { nodeFiles, type Files } from "./files.ts";
@@ -89,15 +89,4 @@ function rootOf(given: unknown): string {
   if (typeof given !== "string" || given === "" || given.includes("\0") || !given.isWellFormed())
     throw refused("CONFIG_INVALID", `The root is the path of a folder, not ${quote(String(given))}.`, { root: given });
   return resolve(given);
-}
-
-/** Any comparison with what is no number is false: a lock would be waited for without end. */
-function assertMilliseconds(options: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (typeof value === "number" && value >= 0) continue;
-    throw refused("CONFIG_INVALID", `${name} is a number of milliseconds from 0 on, not ${String(value)}.`, {
-      option: name,
-      value,
-    });
-  }
 }

@@ -4,6 +4,7 @@ import { createPayloadCoder, refused, writeDurability } from "@throughline/core/
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import { addressOf, appendRecords, appendSql } from "./append-records.ts";
+import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
 import { forkSession } from "./fork-session.ts";
@@ -29,7 +30,7 @@ import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
  * @throws {ThroughlineError} STORE_URL_INVALID, CONFIG_INVALID
  */
 export function createPostgresStore(options: PostgresStoreOptions): PostgresStore {
-  return new PostgresSessionStore(options);
+  return new PostgresSessionStore(checkedOptions(options));
 }
 
 class PostgresSessionStore implements PostgresStore {
@@ -40,7 +41,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly search?: core.SearchFacet;
   readonly maintenance: core.MaintenanceFacet;
   readonly #signals: SessionSignals | null;
-  readonly #options: PostgresStoreOptions;
+  readonly #options: CheckedOptions;
   readonly #life: HandleLife;
   readonly #scene: StoreScene;
   readonly #ids: core.RecordIds;
@@ -52,7 +53,7 @@ class PostgresSessionStore implements PostgresStore {
   #running = 0;
   #whenIdle: (() => void) | null = null;
 
-  constructor(options: PostgresStoreOptions) {
+  constructor(options: CheckedOptions) {
     this.#options = options;
     this.capabilities = createCapabilities({
       name: "postgres",
@@ -71,7 +72,7 @@ class PostgresSessionStore implements PostgresStore {
     const { pool, listening, end } = poolOf(options);
     this.#endPool = end;
     this.#scene = this.#createScene(pool);
-    const { clock = systemClock, random = systemRandom, notify = true, pollMs = 1000 } = options;
+    const { clock = systemClock, random = systemRandom, notify = true, pollMs } = options;
     const schema = schemaOf(options);
     this.#signals = notify
       ? new SessionSignals(this.#scene.pool, listening, `${schema}_grown`, { clock, random })
@@ -104,10 +105,10 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   #createScene(lent: PostgresPool): StoreScene {
-    const { codec, timeoutMs = 30_000, connectTimeoutMs = 10_000, lockTimeoutMs = 10_000, url } = this.#options;
+    const { codec, maxWaiting, timeoutMs, connectTimeoutMs, lockTimeoutMs, url } = this.#options;
     const schema = schemaOf(this.#options);
     const pool = new ConnectionPool(lent, {
-      maxWaiting: this.#options.maxWaiting ?? 1000,
+      maxWaiting,
       timeoutMs,
       connectTimeoutMs,
       prepare: this.#options.prepare ?? true,
@@ -242,7 +243,7 @@ class PostgresSessionStore implements PostgresStore {
   #ready(): Promise<void> {
     if (this.#opening !== null) return this.#opening;
     const schema = schemaOf(this.#options);
-    const { codec, migrate = true, partitions = 16, rowSecurity = false } = this.#options;
+    const { codec, migrate = true, partitions, rowSecurity = false } = this.#options;
     this.#opening = openSchema(
       { pool: this.#scene.pool, schemaName: schema, schema: this.#scene.schema },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null },
@@ -262,11 +263,10 @@ interface Pools {
   end(): Promise<void>;
 }
 
-function poolOf(options: PostgresStoreOptions): Pools {
-  const { pool } = options;
+function poolOf(options: CheckedOptions): Pools {
+  const { pool, maxConnections, timeoutMs } = options;
   if (pool !== undefined) return { pool, listening: pool, end: () => Promise.resolve() };
   if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
-  const { maxConnections = 10, timeoutMs = 30_000 } = options;
   const { url } = parsePostgresUrl(options.url);
   const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];
   return {

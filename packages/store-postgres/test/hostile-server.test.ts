@@ -73,6 +73,14 @@ describe.skipIf(url === "")(
       expect([code, remedy?.includes("extra_float_digits")]).toEqual(["STORE_UNSUPPORTED", true]);
     });
 
+    it("who waits as long as may be is not out of time at once", async () => {
+      const schema = newSchema();
+      const times = { timeoutMs: Infinity, connectTimeoutMs: Infinity, lockTimeoutMs: 3_000_000_000, pollMs: Infinity };
+      await using store = createPostgresStore({ url, schema, partitions: 2, ...times });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      expect((await store.append(ref, [draft])).head.lastSeq).toBe(1);
+    });
+
     it("a replica, which cannot be written, is said to be one, and read all the same", async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema, partitions: 2 });

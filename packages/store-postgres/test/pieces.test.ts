@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { hasErrorCode, type ThroughlineError } from "@throughline/core";
-import { createPostgresStore } from "@throughline/store-postgres";
+import { createPostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
 import { describe, expect, it } from "vitest";
 import { arrayLiteral } from "../src/array-literal.ts";
 import { joinChecksums } from "../src/join-checksums.ts";
@@ -34,6 +34,23 @@ describe("what needs no server", () => {
       expect(hasErrorCode(error, "STORE_URL_INVALID")).toBe(true);
       expect(JSON.stringify([String(error), (error as ThroughlineError).details])).not.toContain("secret");
     }
+  });
+
+  it.each([
+    ["timeoutMs", Number.NaN],
+    ["connectTimeoutMs", -1],
+    ["lockTimeoutMs", "10s"],
+    ["pollMs", Number.NaN],
+    ["maxConnections", 0],
+    ["maxWaiting", Number.NaN],
+    ["partitions", 0],
+    ["partitions", 1.5],
+    ["partitions", 1e9],
+  ])("an option that is out of its range is refused before anything is made: %s %s", (name, value) => {
+    const options = { url: "postgres://ada:secret@127.0.0.1:1/db", [name]: value } as PostgresStoreOptions;
+    expect(() => createPostgresStore(options)).toThrow(
+      expect.objectContaining({ code: "CONFIG_INVALID", message: expect.stringContaining(name) as string }) as Error,
+    );
   });
 
   it("a server that is not there is said in bounded time, without the password", async () => {

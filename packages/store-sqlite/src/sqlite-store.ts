@@ -8,6 +8,7 @@ import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
 import { IndexFiller, type SearchFill } from "./index-filler.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
+import { checkedOptions } from "./checked-options.ts";
 import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
@@ -58,9 +59,10 @@ export interface SqliteStoreOptions {
 /**
  * A store in one SQLite file. Any number of processes of one host may write. Nothing is opened before the first
  * operation, which is the one that fails when the file cannot be opened.
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is out of its range
  */
 export function createSqliteStore(options: SqliteStoreOptions): core.SessionStore {
-  return new SqliteStore(options);
+  return new SqliteStore(checkedOptions(options));
 }
 
 export function sqliteCapabilities({

@@ -1,5 +1,6 @@
 import type * as core from "@throughline/core";
 import { createHandleLife } from "@throughline/core/store-handle";
+import { checkedOptions } from "./checked-options.ts";
 import { createWorkerLink, type WorkerLink } from "./worker-link.ts";
 import { sqliteCapabilities, type SqliteStoreOptions } from "./sqlite-store.ts";
 
@@ -13,9 +14,10 @@ export type SqliteWorkerStoreOptions = Pick<
  * The same store in a thread of its own, for servers: commits, flushes, searches and checks do not hold the event loop.
  * A round trip costs a tenth of a millisecond, so one writer is slower and many are as fast. Drafts are copied to the
  * other thread: they are plain data, a `toJSON` of theirs is not called. Without a codec.
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is out of its range
  */
 export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core.SessionStore {
-  const { onEvent, ...sent } = options;
+  const { onEvent, ...sent } = checkedOptions(options);
   const life = createHandleLife(onEvent);
   const link = createWorkerLink(sent, (event) => life.announce(event));
   const capabilities = sqliteCapabilities({ ...sent, hasSearch: true });
