@@ -346,6 +346,8 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin();
       const agent = this.#agent(ref);
+      // What another program changed under the key the session has now cannot be told afterwards.
+      if (agent.exists) await agent.foreign.takeView();
       const scene = this.#scene(agent, "disk");
       const held = (row: SessionRow): T => work(scene, agent.hold(row)?.row ?? row);
       const result = await withRow(scene, ref, { changesEntries: true, isArchivedToo }, held);

@@ -14,11 +14,11 @@ export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Field
     // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
     // has begun one too, the later one stays.
     const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
-    const isLater = base?.["sessionId"] === row.sessionId || Number(theirs["updatedAt"] ?? 0) >= row.createdAtMs;
+    const isLater = base?.["sessionId"] === row.sessionId || isLaterThan(row.createdAtMs, theirs, base);
     return isNew && isLater ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
   }
   const ours = fieldsOf(viewOf(row)) ?? {};
-  const isLater = Number(theirs["updatedAt"] ?? 0) >= row.updatedAtMs;
+  const isLater = isLaterThan(row.updatedAtMs, theirs, base);
   const entry = new Map(Object.entries(row.entry));
   for (const field of new Set([...Object.keys(theirs), ...Object.keys(base ?? {})])) {
     const isChanged = !isSame(theirs[field], base?.[field]) && !isSame(theirs[field], ours[field]);
@@ -33,6 +33,12 @@ export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Field
   return isUnchanged && updatedAtMs === row.updatedAtMs
     ? row
     : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
+}
+
+/** Where nobody knows what both had, the file may be as this store wrote it itself, before what it has now. */
+function isLaterThan(timeMs: number, theirs: Fields, base: Fields | null): boolean {
+  const updatedAt = Number(theirs["updatedAt"] ?? 0);
+  return updatedAt > timeMs || (base !== null && updatedAt === timeMs);
 }
 
 /** An archived session that OpenClaw's index names again. */

@@ -204,6 +204,22 @@ describe("what OpenClaw changes back", () => {
     });
   });
 
+  it.each([
+    ["renamed", { kind: "rename", key: refOf("other").key }, refOf("other")],
+    ["archived", { kind: "archive" }, { ...refOf("one"), archiveId: "one" }],
+  ] as const)("goes along with a session that is %s here next", async (_how, action, now) => {
+    const beside = new Beside("one", "two");
+    await beside.ask(async (store) => {
+      await store.append(refOf("one"), [userDraft("x")], { entry: { label: "ours" } });
+      await store.list();
+    });
+    await beside.ask(async (store) => {
+      beside.edit((entries) => Object.assign(entries[refOf("one").key] ?? {}, { sendPolicy: "deny" }));
+      await store.move(refOf("one"), action);
+      expect((await store.load(now))?.entry).toMatchObject({ label: "ours", sendPolicy: "deny" });
+    });
+  });
+
   it("is a session again that it had deleted, with its transcript", async () => {
     const beside = new Beside("one", "two");
     await beside.ask((store) => store.list());

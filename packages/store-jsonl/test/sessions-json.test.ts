@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -135,6 +135,18 @@ describe("sessions.json", () => {
     await store.remove(mainRef, { purge: true });
     expect(filesBelow(root).filter((path) => readFileSync(`${root}/${path}`).includes("only once"))).toEqual([]);
     await store.close();
+  });
+
+  it("takes nothing back that was saved here since, though nobody knows any more what it was compared with", async () => {
+    const root = newFolder();
+    const first = await storeWithSession(root);
+    await first.append(mainRef, [], { entry: { label: "old" } });
+    await first.close();
+    rmSync(`${root}/agents/main/throughline/sessions-view.json`);
+    await using store = createJsonlStore({ root, derivedDelayMs: Infinity });
+    const { revision } = await store.append(mainRef, [], { entry: { label: "new" } });
+    await using other = createJsonlStore({ root });
+    expect(await other.load(mainRef)).toMatchObject({ revision, entry: { label: "new" } });
   });
 
   it("may lose fields and keys by another program's hand", async () => {
