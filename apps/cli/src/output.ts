@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import type { Writable } from "node:stream";
 import type { Finding } from "@throughline/core";
 import type { Host } from "./host.ts";
-import { jsonLine, terminalSafe, terminalSafeLine } from "./terminal-safe.ts";
+import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine } from "./terminal-safe.ts";
 import { layoutTable } from "./text-table.ts";
 import type { TableColumn } from "./text-table.ts";
 
@@ -27,6 +27,8 @@ export interface Output {
   readonly isTerminal: boolean;
   /** One object on stdout, as one line. */
   object(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
+  /** One object that may be longer than a text can be: lists in it are written element by element. Nothing else writes meanwhile. */
+  largeObject(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
   /** Closes a list; without this line it was cut. */
   end(count: number, nextCursor?: string | null): Promise<void>;
   /** A line of text on stdout; line feeds within pieces stay. */
@@ -91,6 +93,10 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     isJson: options.isJson,
     isTerminal,
     object: (value) => write(`${jsonLine(value)}\n`),
+    largeObject: async (value) => {
+      for (const piece of jsonPieces(value)) await write(piece);
+      await write("\n");
+    },
     end: (count, nextCursor = null) => write(`${jsonLine({ kind: "end", count, nextCursor })}\n`),
     line: (...pieces) => write(`${pieces.map(render).join("")}\n`),
     table: async (columns, rows) => {

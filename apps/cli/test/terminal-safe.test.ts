@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonLine, terminalSafe, terminalSafeLine } from "../src/terminal-safe.ts";
+import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine } from "../src/terminal-safe.ts";
 
 /** Everything a terminal might act on, but line feed and tab. */
 const active = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
@@ -61,5 +61,20 @@ describe("jsonLine", () => {
     expect(active.test(line)).toBe(false);
     expect(line).not.toContain("\u2028");
     expect(JSON.parse(line)).toEqual(value);
+  });
+});
+
+describe("jsonPieces", () => {
+  it.each([
+    [{}],
+    [{ kind: "a", none: undefined, nothing: null, list: [], deep: { list: [1, { b: [2] }] } }],
+    [{ list: [1, undefined, null, "\u009b31m", [2, 3], { c: 4 }], "k\u2028": "x" }],
+  ])("are the same text: %j", (value) => {
+    expect([...jsonPieces(value)].join("")).toBe(jsonLine(value));
+  });
+
+  it("hold one element of a list each, so that no piece is longer than the longest", () => {
+    const value = { kind: "context", messages: Array.from({ length: 1000 }, () => "x".repeat(1000)) };
+    expect(Math.max(...[...jsonPieces(value)].map((piece) => piece.length))).toBeLessThan(1010);
   });
 });

@@ -61,7 +61,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     omitted,
   };
   if (output.isJson) {
-    await output.object(document);
+    await output.largeObject(document);
     return 0;
   }
   if (provider === "text") {
