@@ -127,6 +127,35 @@ describe("import", () => {
   });
 });
 
+describe("a transcript that is none of ours", () => {
+  const uuid = "6d1c94d8-5f0c-4d53-8a3c-0a8b7d2f9f11";
+  const claude = { type: "user", uuid, parentUuid: null, sessionId: uuid, message: { role: "user", content: "x" } };
+  it.each([
+    ["returns.jsonl", transcript("returns").replaceAll("\n", "\r"), "carriage returns alone", "tr '\\r' '\\n'"],
+    ["claude.jsonl", `${JSON.stringify(claude)}\n`, "of Claude Code", "whatever --from says"],
+    ["codex.jsonl", '{"type":"session_meta","payload":{"id":"x"}}\n', "of Codex", "whatever --from says"],
+  ])("is refused as what it is, and checked and repaired as nothing else: %s", async (name, text, what, remedy) => {
+    const folder = join(home, "others");
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    for (const from of ["auto", "pi"]) {
+      const run = await runHere(home, ["import", path, "--from", from, "--json"]);
+      const [last] = objects(run.stderr).slice(-1);
+      expect([run.code, last?.["code"]]).toEqual([1, "FORMAT_UNKNOWN"]);
+      expect([last?.["message"], last?.["remedy"]]).toEqual([
+        expect.stringContaining(what),
+        expect.stringContaining(remedy),
+      ]);
+    }
+    const checked = await runHere(home, ["doctor", path, "--repair", "--json"]);
+    expect([checked.code, ...codes(checked)]).toEqual([3, "TRANSCRIPT_FOREIGN", undefined]);
+    expect(objects(checked.stdout)[0]?.["remedy"]).toContain(remedy);
+    expect(readdirSync(folder)).not.toContain(`${name}.repaired.jsonl`);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+});
+
 describe("copy", () => {
   it("into memory says that nothing stays, and onto itself changes nothing", async () => {
     await runHere(home, ["import", "good.jsonl"]);

@@ -133,6 +133,7 @@ const table = {
   },
   TOOL_CALL_UNANSWERED: { severity: "info", remedy: "Nothing to do: an error result is sent in its place." },
   TOOL_RESULT_ORPHAN: { severity: "info", remedy: "Nothing to do: the result is not sent." },
+  TRANSCRIPT_FOREIGN: { severity: "error", remedy: "Look at it with the program that wrote it." },
   UNKNOWN_TYPE: { severity: "info", remedy: "Nothing to do: the record is kept and left out of the context." },
   VACUUM_DUE: {
     severity: "warning",

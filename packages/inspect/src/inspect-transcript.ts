@@ -1,5 +1,11 @@
+import { createFinding } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
-import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import {
+  createLineSplitter,
+  createTranscriptReader,
+  decodeLine,
+  strangeTranscript,
+} from "@throughline/openclaw-format";
 import type { SplitLine, TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
 import { inspectRecords } from "./inspect-records.ts";
 import { mergeFindings } from "./merge-findings.ts";
@@ -30,7 +36,15 @@ export async function inspectTranscript(
   const records: StoredRecord[] = [];
   const places = new Map<string, RecordPlace>();
   const unparsedIds = new Set<string>();
-  for await (const split of splitLines(chunks, options.signal)) {
+  const pieces = chunks[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  const strange = first.done === true ? null : strangeTranscript(first.value);
+  if (strange !== null) {
+    await pieces.return?.();
+    const finding = createFinding("TRANSCRIPT_FOREIGN", `The file ${strange.what}.`, { path });
+    return { findings: [{ ...finding, remedy: strange.remedy }], header: null, lineCount: 0 };
+  }
+  for await (const split of splitLines(following(first, pieces), options.signal)) {
     const line = reader.push(decodeLine(split.bytes), placeOf(split));
     records.push(storedRecord(line, split.sizeBytes));
     places.set(line.record.id, { line: line.line, byteOffset: line.byteOffset });
@@ -43,6 +57,17 @@ export async function inspectTranscript(
   );
   const findings = mergeFindings([readerFindings, recordFindings], { path, places });
   return { findings, header: reader.header, lineCount: records.length };
+}
+
+async function* following(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for (let piece = first; piece.done !== true; piece = await rest.next()) yield piece.value;
+  } finally {
+    await rest.return?.();
+  }
 }
 
 export interface NumberedLine extends SplitLine {

@@ -2,6 +2,7 @@ export { decodeLine, encodeLine } from "./decode-line.ts";
 export { attachEnvelope, detachEnvelope, readPlainEnvelope } from "./line-envelope.ts";
 export type { DetachedLine, LineEnvelope } from "./line-envelope.ts";
 export { detectDirectoryLayout, detectLineFormat } from "./detect-format.ts";
+export { strangeTranscript } from "./strange-transcript.ts";
 export type { DirectoryLayout, ListedName, TranscriptFormat } from "./detect-format.ts";
 export { createLineSplitter } from "./line-splitter.ts";
 export type { LineSplitter, LineSplitterOptions, SplitLine } from "./line-splitter.ts";
@@ -18,7 +19,6 @@ export type { SessionsJson } from "./sessions-json.ts";
 export { agentOfSessionsDir, archiveFileName, classifySessionFile } from "./transcript-file-name.ts";
 export type { SessionFileKind, SessionFileName } from "./transcript-file-name.ts";
 export {
-  isPlainFileName,
   joinPath,
   resolveDefaultStorePath,
   resolveSessionFile,

@@ -13,7 +13,7 @@ import { indexedFolder, isRenamed } from "./indexed-folder.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { isFile, isInside, openSource } from "./node/source-files.ts";
 import { ownAgent } from "./own-store-folder.ts";
-import { peekTranscript, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
+import { peekTranscript, strangeBeginning, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
 
 interface Search {
   readonly from: "auto" | ImportFormat;
@@ -209,6 +209,12 @@ async function loneFile(path: string, search: Search): Promise<TranscriptSource>
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const isStated = search.from !== "auto" && !databaseFormats.has(search.from);
   const format = isStated ? search.from : placed;
+  const strange = format === "unknown" || isStated ? await strangeBeginning(path) : null;
+  if (strange !== null)
+    throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} ${strange.what}.`, {
+      details: { path },
+      remedy: strange.remedy,
+    });
   if (format === "unknown") {
     const isEmpty = sizeBytes === 0;
     const why = isEmpty ? "is empty" : "does not begin like a transcript";

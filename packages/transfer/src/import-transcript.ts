@@ -66,8 +66,14 @@ const ordinary: ReadonlySet<string> = new Set([
   "HEADER_INVALID",
 ]);
 
-const tornRemedy =
-  "Nothing to do: its bytes are kept. If its program is still writing, import again: the line is then taken whole.";
+/** What helps at an import. */
+const remedies: ReadonlyMap<string, string> = new Map([
+  [
+    "TAIL_TORN",
+    "Nothing to do: its bytes are kept. If its program is still writing, import again: the line is then taken whole.",
+  ],
+  ["LINE_TOO_LONG", "The line is not in the store, only in the source: keep that. The conversation goes on around it."],
+]);
 
 class ImportRun {
   private readonly store: SessionStore;
@@ -344,7 +350,7 @@ class ImportRun {
       ({ line }, at) =>
         line === null || line > this.knownLines || (line === this.knownLines && at >= this.findingsOfRest),
     );
-    const told = found.map((finding) => (finding.code === "TAIL_TORN" ? { ...finding, remedy: tornRemedy } : finding));
+    const told = found.map((finding) => ({ ...finding, remedy: remedies.get(finding.code) ?? finding.remedy }));
     const findings = [...this.source.findings, ...this.target.findings, ...this.findings, ...told];
     const sessionId = this.state?.sessionId ?? this.source.sessionId;
     const { lines, records, repaired, lost } = this;

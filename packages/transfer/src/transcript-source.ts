@@ -8,6 +8,7 @@ import {
   createTranscriptReader,
   decodeLine,
   detectLineFormat,
+  strangeTranscript,
   type TranscriptFormat,
   type TranscriptHeader,
 } from "@throughline/openclaw-format";
@@ -66,6 +67,17 @@ export async function peekTranscript(path: string): Promise<Peek> {
       if (reader.push(line, { line: lines.length, byteOffset: 0 }).unparsed === null) break;
     }
     return { format: detectLineFormat(lines), header: reader.header, sizeBytes: source.sizeBytes };
+  } finally {
+    await source.close();
+  }
+}
+
+/** What the file is when it is a transcript that cannot be read. */
+export async function strangeBeginning(path: string): Promise<ReturnType<typeof strangeTranscript>> {
+  const source = await openSource(path);
+  try {
+    const chunks = source.chunks({ fromBytes: 0, toBytes: Math.min(source.sizeBytes, peekBytes) });
+    return strangeTranscript(Buffer.concat(await Array.fromAsync(chunks, (chunk) => Buffer.from(chunk))));
   } finally {
     await source.close();
   }

@@ -155,7 +155,7 @@ describe("importing other layouts", () => {
   });
 
   it("what is no transcript is refused with its name", async () => {
-    using folder = fixtureFolder({ "a.jsonl": '{"type":"session_meta","payload":{}}\n', "b/c.txt": "x" });
+    using folder = fixtureFolder({ "a.jsonl": '{"type":"unheard_of","payload":{}}\n', "b/c.txt": "x" });
     expect(
       (await importAll(createMemoryStore(), [folder.at("a.jsonl"), folder.at("b")])).map(({ state, error }) => [
         state,

@@ -106,7 +106,8 @@ async function checkFiles(context: CommandContext, path: string, isRepair: boole
   for (const file of files) {
     output.progress(`checking ${file.path}`);
     const findings = await checkFile(file, signal);
-    const isWanted = isRepair && file.kind === "transcript" && needsAttention(findings);
+    const isOurs = file.kind === "transcript" && !findings.some(({ code }) => code === "TRANSCRIPT_FOREIGN");
+    const isWanted = isRepair && isOurs && needsAttention(findings);
     const isRepaired = isWanted && (await repairFile(context, file.path));
     await report(isRepaired ? findings.map((finding) => ({ ...finding, repaired: true })) : findings);
   }

@@ -1,0 +1,47 @@
+import { defaultMaxLineBytes } from "./line-splitter.ts";
+import { isJsonFields, maxRecordDepth, parseLine, type JsonFields } from "./parse-line.ts";
+
+/** What a file is that no reader of ours can read, and what helps. */
+export interface StrangeTranscript {
+  /** Goes on where the file was named: "is a transcript of …". */
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/** So many lines at most are looked at; other programs begin with notes of their own. */
+const mostLines = 20;
+
+const otherProgram = "Nothing of it can be imported or checked here, whatever --from says; the file was not changed.";
+
+/**
+ * Tells by the first bytes of a file, some kilobytes or more, that it is a transcript and not one of ours: of a program
+ * whose lines are others, or with line ends that are none. Read as ours, such a file would be one torn line, or thousands
+ * of records of which no context is made. Null for everything else.
+ */
+export function strangeTranscript(beginning: Uint8Array): StrangeTranscript | null {
+  const text = new TextDecoder().decode(beginning);
+  // No JSON text holds a bare carriage return within a string.
+  if (!text.includes("\n") && /\}[ \t]*\r\s*\{/.test(text))
+    return {
+      what: "ends its lines with carriage returns alone, where a transcript has line feeds",
+      remedy: "Make a copy with line feeds and take that: tr '\\r' '\\n' < FILE > COPY.jsonl",
+    };
+  for (const line of text.split("\n", mostLines)) {
+    const { value } = parseLine(line, line.length, { maxLineBytes: defaultMaxLineBytes, maxDepth: maxRecordDepth });
+    if (value === null) continue;
+    if (isClaudeCode(value)) return { what: "is a transcript of Claude Code", remedy: otherProgram };
+    if (isCodex(value)) return { what: "is a transcript of Codex", remedy: otherProgram };
+  }
+  return null;
+}
+
+function isClaudeCode(value: JsonFields): boolean {
+  if (value["type"] === "summary") return typeof value["leafUuid"] === "string";
+  return typeof value["uuid"] === "string" && "parentUuid" in value && typeof value["sessionId"] === "string";
+}
+
+const codexTypes: ReadonlySet<unknown> = new Set(["session_meta", "response_item", "event_msg", "turn_context"]);
+
+function isCodex(value: JsonFields): boolean {
+  return codexTypes.has(value["type"]) && isJsonFields(value["payload"]);
+}
