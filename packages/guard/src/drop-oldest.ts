@@ -61,7 +61,7 @@ function opening(
     `[${left} messages were left out here: the request was too large]`,
     latest === undefined
       ? null
-      : `The latest request among them was:\n${textOf(latest).slice(0, mostRequestCharacters)}`,
+      : `The latest request among them was:\n${textOf(latest).slice(0, mostRequestCharacters).toWellFormed()}`,
   ];
   const note = { role: "user", content: parts.filter((part) => part !== null).join("\n\n") };
   const next = conversation[cut];

@@ -47,7 +47,7 @@ function callLine(name: unknown, input: unknown): string {
 
 function resultLine(content: unknown): string {
   const text = typeof content === "string" ? content : textsOf(content).join("\n");
-  return `[tool result]: ${text.slice(0, previewCharacters)}`;
+  return `[tool result]: ${text.slice(0, previewCharacters).toWellFormed()}`;
 }
 
 function textsOf(content: unknown): string[] {

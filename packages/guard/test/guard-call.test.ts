@@ -11,6 +11,7 @@ import {
 } from "@throughline/guard";
 import type { GuardedRequest, GuardOptions } from "@throughline/guard";
 import { dropOldest } from "../src/drop-oldest.ts";
+import { serializeMessages } from "../src/serialize-messages.ts";
 import { silentTruncation } from "../src/ollama.ts";
 import { fine, model, overflow, run, turns, type Run } from "./guarded-run.ts";
 import { openScene, stages } from "./scene.ts";
@@ -226,6 +227,24 @@ describe("leaving out the oldest messages", () => {
     expect(JSON.stringify(left.at(-1))).toBe(JSON.stringify(messages.at(-1)));
     const first = JSON.stringify(left).indexOf('"tool_result"');
     expect(JSON.stringify(left).indexOf('"tool_use"')).toBeLessThan(first);
+  });
+
+  it("cuts no character in two: no API takes half of one, now or in any later request", () => {
+    for (const before of ["", "x"]) {
+      const emoji = `${before}${"😀".repeat(2500)}`;
+      const messages = [
+        { role: "user", content: "Begin." },
+        { role: "assistant", content: "Yes." },
+        { role: "user", content: emoji },
+        { role: "assistant", content: "a".repeat(9000) },
+        { role: "user", content: "And now?" },
+      ];
+      const left = dropOldest(messages, { estimate, targetTokens: 1800 });
+      expect(JSON.stringify(left)).toContain("The latest request among them was:");
+      for (const { content } of left as { content: string }[]) expect(content.isWellFormed()).toBe(true);
+      const results = [{ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: emoji }] }];
+      expect(serializeMessages(results).isWellFormed()).toBe(true);
+    }
   });
 
   it("gives up where there is nothing to leave out", () => {

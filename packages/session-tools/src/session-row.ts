@@ -27,7 +27,7 @@ export function sessionRow(
   return {
     key: ref.key,
     sessionId,
-    label: typeof name === "string" ? name.toWellFormed().slice(0, longestLabel) : null,
+    label: typeof name === "string" ? name.slice(0, longestLabel).toWellFormed() : null,
     isArchived: ref.archiveId !== undefined,
     spawnedBy: typeof spawnedBy === "string" ? spawnedBy : null,
     spawnDepth: typeof spawnDepth === "number" ? spawnDepth : 0,

@@ -39,7 +39,7 @@ export async function refusing(signal: AbortSignal, run: () => Promise<AgentTool
 
 /** A value as text that cannot be mistaken for anything else, and is not long. */
 export function quote(value: string): string {
-  return JSON.stringify(value.toWellFormed().slice(0, 200));
+  return JSON.stringify(value.slice(0, 200).toWellFormed());
 }
 
 /** @throws {ToolRefusal} when it is missing, empty or too long */

@@ -240,7 +240,7 @@ export class TurnRun {
       ...brokenReply(message, "The reply broke off before this call was run."),
       ...calls.flatMap(callDrafts),
     ];
-    const problem = { code: reason.code, message: reason.message.slice(0, 300) };
+    const problem = { code: reason.code, message: reason.message.slice(0, 300).toWellFormed() };
     await this.#close(drafts, { state: "failed", error: problem }, null);
     return reason;
   }
@@ -250,7 +250,7 @@ export class TurnRun {
     const { code, message } = ThroughlineError.isInstance(error)
       ? error
       : { code: "INTERNAL", message: errorText(error) };
-    await this.#close([], { state: "failed", error: { code, message: message.slice(0, 300) } }, null);
+    await this.#close([], { state: "failed", error: { code, message: message.slice(0, 300).toWellFormed() } }, null);
   }
 
   async #close(
@@ -333,7 +333,10 @@ function typed(error: unknown): ThroughlineError {
   const { category, retryAfterMs } = classifyOverflow(error);
   const text = errorText(error);
   // A proxy's whole page may stand in it; the cause has all of it.
-  const shown = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}… (${text.length} characters)` : text;
+  const shown =
+    text.length > maxQuotedLength
+      ? `${text.slice(0, maxQuotedLength).toWellFormed()}… (${text.length} characters)`
+      : text;
   return new ThroughlineError("MODEL_FAILED", `The model could not be asked: ${shown}`, {
     cause: error,
     details: { category, retryAfterMs },
