@@ -25,6 +25,6 @@ function newest(whole: string, maxCharacters: number): { readonly text: string; 
   const from = whole.length - maxCharacters;
   // A message begins with its label at the beginning of a line, and with nothing else.
   const start = whole.indexOf("\n\n[", from);
-  const text = start < 0 ? whole.slice(from) : whole.slice(start + 2);
+  const text = start < 0 ? whole.slice(from).toWellFormed() : whole.slice(start + 2);
   return { text, leftOut: whole.length - text.length };
 }

@@ -69,7 +69,7 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
   const { store, ref, random = systemRandom, clock = systemClock } = options;
   return {
     async send(prompt, given = {}) {
-      given.signal?.throwIfAborted();
+      assertNotAborted(given.signal);
       const query = options.query ?? (await loadAgentQuery());
       await openSession(store, ref, { random });
       const before = await loadExisting(store, ref);
@@ -119,6 +119,8 @@ interface RunEnd {
 async function runQuery({ query, turn, text, resume, options, queryOptions }: RunRequest): Promise<RunEnd> {
   const abortController = new AbortController();
   const abort = (): void => abortController.abort(options.signal?.reason);
+  // It may have come while the session was opened: nothing is begun then.
+  assertNotAborted(options.signal);
   options.signal?.addEventListener("abort", abort, { once: true });
   const reader = new SdkMessageReader();
   let result: SdkMessageFacts["result"] = null;
@@ -128,7 +130,8 @@ async function runQuery({ query, turn, text, resume, options, queryOptions }: Ru
     for await (const message of query({ prompt: text, options: asked })) {
       options.onMessage?.(message);
       const facts = reader.read(message);
-      const isLost = facts.result !== null && resume !== null && saysLost(facts.result.text);
+      // A reply may speak of sessions that are not found, and a run that went well is not made again.
+      const isLost = facts.result?.isError === true && resume !== null && saysLost(facts.result.text);
       if (isLost) return { result: null, sdkSessionId: null, isSessionLost: true, error: null };
       // Kept as soon as it is known: a run that is killed can be resumed.
       if (facts.sdkSessionId !== null && facts.sdkSessionId !== sdkSessionId) {
@@ -137,12 +140,12 @@ async function runQuery({ query, turn, text, resume, options, queryOptions }: Ru
       } else if (facts.drafts.length > 0) await turn.append(facts.drafts);
       result = facts.result ?? result;
     }
-    if (options.signal?.aborted === true) throw aborted(options.signal.reason);
+    assertNotAborted(options.signal);
     return { result, sdkSessionId, isSessionLost: false, error: null };
   } catch (error) {
     if (ThroughlineError.isInstance(error)) throw error;
     if (options.signal?.aborted === true) throw aborted(error);
-    return { result, sdkSessionId, isSessionLost: resume !== null && saysLost(String(error)), error };
+    return { result, sdkSessionId, isSessionLost: resume !== null && saysLost(wordsOf(error)), error };
   } finally {
     options.signal?.removeEventListener("abort", abort);
   }
@@ -150,8 +153,9 @@ async function runQuery({ query, turn, text, resume, options, queryOptions }: Ru
 
 async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise<SdkRun> {
   if (end.error !== null) {
-    const why = end.error instanceof Error ? end.error.message : String(end.error);
-    throw new ThroughlineError("MODEL_FAILED", `The Claude Agent SDK failed: ${why}`, { cause: end.error });
+    throw new ThroughlineError("MODEL_FAILED", `The Claude Agent SDK failed: ${wordsOf(end.error)}`, {
+      cause: end.error,
+    });
   }
   await turn.close();
   const { text = "", subtype = "ended", isError = false } = end.result ?? {};
@@ -160,6 +164,15 @@ async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise
 
 function saysLost(text: string): boolean {
   return /no conversation found with session id|session .{0,80}not found/i.test(text);
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : typeof error === "string" ? error : "it threw what is no error";
+}
+
+/** @throws {ThroughlineError} ABORTED */
+function assertNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw aborted(signal.reason);
 }
 
 function aborted(cause: unknown): ThroughlineError {

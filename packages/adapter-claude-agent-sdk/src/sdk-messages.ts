@@ -1,4 +1,5 @@
 import type { AssistantMessage, RecordDraft, ToolResultMessage } from "@throughline/core";
+import { isNestedDeeper, maxNesting } from "@throughline/core/store";
 import { readUsage } from "@throughline/tokens";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -97,11 +98,20 @@ function replyBlock(
       const id = textOf(block["id"]) ?? "";
       const name = textOf(block["name"]) ?? "";
       names.set(id, name);
-      return { type: "toolCall", id, name, arguments: fieldsOf(block["input"]) };
+      return { type: "toolCall", id, name, ...argumentsOf(fieldsOf(block["input"])) };
     }
     default:
       return { ...block, type: textOf(block["type"]) ?? "unknown" };
   }
+}
+
+/** The levels of a record around a call's arguments: record, message, content, block. */
+const levelsAround = 4;
+
+/** Arguments that are nested deeper than a store takes are kept as text: the run has them, and goes on. */
+function argumentsOf(input: Fields): { readonly arguments: Fields; readonly partialJson?: string } {
+  if (!isNestedDeeper(input, maxNesting - levelsAround)) return { arguments: input };
+  return { arguments: {}, partialJson: JSON.stringify(input) };
 }
 
 function resultContent(content: unknown): ToolResultMessage["content"] {

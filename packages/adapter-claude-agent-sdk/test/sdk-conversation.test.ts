@@ -63,6 +63,58 @@ async function messages(store: SessionStore): Promise<Message[]> {
 
 const idOf = async (store: SessionStore): Promise<unknown> => (await store.load(ref))?.entry["sdkSessionId"];
 
+/** An SDK that says these messages, and remembers how often it was asked. */
+function saying(said: readonly object[], asked: { times: number }): NonNullable<SdkConversationOptions["query"]> {
+  return async function* () {
+    asked.times += 1;
+    for (const message of said) yield { session_id: "sdk-1", parent_tool_use_id: null, ...message };
+  };
+}
+
+const reply = (...content: readonly object[]): object => ({ type: "assistant", message: { id: "m1", content } });
+const ended = { type: "result", subtype: "success", is_error: false, result: "Done." };
+
+describe("what an SDK may say", () => {
+  it("a reply that speaks of a session that is not found is a reply, and the run is not made again", async () => {
+    const store = createMemoryStore();
+    const asked = { times: 0 };
+    const text = "The session cookie was not found in the request.";
+    const query = saying([reply({ type: "text", text }), { ...ended, result: text }], asked);
+    const conversation = createSdkConversation({ store, ref, query });
+    await conversation.send("Why am I logged out?");
+    expect(await conversation.send("Are you sure?")).toMatchObject({ text, isRecovered: false });
+    expect([asked.times, await idOf(store)]).toEqual([2, "sdk-1"]);
+  });
+
+  it("a call whose arguments are nested too deeply is kept as text, and the run goes on", async () => {
+    const store = createMemoryStore();
+    let deep: unknown = 1;
+    for (let level = 0; level < 250; level++) deep = [deep];
+    const call = { type: "tool_use", id: "t1", name: "look", input: { deep } };
+    const query = saying([reply(call), ended], { times: 0 });
+    expect((await createSdkConversation({ store, ref, query }).send("Look.")).subtype).toBe("success");
+    expect(JSON.stringify(await messages(store))).toContain('"arguments":{},"partialJson":"{');
+  });
+
+  it("nothing, when the signal came before or while the session was opened", async () => {
+    const asked = { times: 0 };
+    const controller = new AbortController();
+    const store = createMemoryStore();
+    const random = {
+      ...systemRandom,
+      uuid: (): string => {
+        controller.abort();
+        return systemRandom.uuid();
+      },
+    };
+    const query = saying([ended], asked);
+    const conversation = createSdkConversation({ store, ref, query, random });
+    await expect(conversation.send("Hi", { signal: controller.signal })).rejects.toMatchObject({ code: "ABORTED" });
+    await expect(conversation.send("Hi", { signal: controller.signal })).rejects.toMatchObject({ code: "ABORTED" });
+    expect([asked.times, (await store.load(ref))?.head.turn]).toEqual([0, null]);
+  });
+});
+
 describe("a session of ours and the SDK's behind it", () => {
   it("stores the id of the first run and resumes it over a restart, under whatever id comes back [SDK-01] [SDK-02] [SDK-03] [SDK-06] [TST-05]", async () => {
     using at = scene();
