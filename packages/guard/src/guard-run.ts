@@ -10,7 +10,7 @@ import type { GuardAttempt, GuardedRequest, GuardEvent, GuardOptions, GuardOutco
 import { createGuardTurn, type GuardTurn } from "./guard-options.ts";
 import { kindToCure, ownCures, type GuardStep, type Remedy } from "./guard-steps.ts";
 import { learnLimits, limitsOf, nothingLearned, type LearnedLimits } from "./learned-limits.ts";
-import { countedBy, mayBeOverflow, probedOverflow } from "./overflow-probe.ts";
+import { countedBy, statedWindow, mayBeOverflow, probedOverflow } from "./overflow-probe.ts";
 import { believable, overflowInReply, silentOverflow } from "./overflow-in-reply.ts";
 import { silentTruncation } from "./ollama.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
@@ -260,13 +260,12 @@ class CallRun<Reply> implements GuardRun<Reply> {
 
   /** An overflow without figures: the server may know its window, and if not, the prompt is at least as large as ours. */
   async #askWindow(): Promise<void> {
-    const { readWindow } = this.#options;
     const isNews = this.#isNews;
     this.#isNews = false;
     if (!isNews || this.#overflow?.limitTokens !== null || this.#kind !== "input") return;
-    if (readWindow && !this.#hasAskedWindow) {
+    if (!this.#hasAskedWindow) {
       this.#hasAskedWindow = true;
-      this.#window = smallerWindow(this.#window, await readWindow(this.#signal).catch(() => null));
+      this.#window = smallerWindow(this.#window, await statedWindow(this.#options));
     }
     if (this.#stated !== null || this.#window === null) return;
     // Refused again after being made to fit: the estimate is further off than by a little.
@@ -285,7 +284,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     if (this.#options.model.provider !== "ollama") return false;
     const found = silentTruncation(promptTokens, this.estimate, this.#window);
     if (found !== "suspected") return found === "certain";
-    const window = (await this.#options.readWindow?.(this.#signal)) ?? null;
+    const window = await statedWindow(this.#options);
     if (window !== null && silentTruncation(promptTokens, this.estimate, window) === "certain") {
       this.#window = window;
       return true;

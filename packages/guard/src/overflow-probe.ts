@@ -46,3 +46,8 @@ export async function countedBy<Reply>(options: GuardOptions<Reply>, request: Gu
     return null;
   }
 }
+
+/** The window as the server states it; null where it cannot be asked. It may have answered all the same, and that counts. */
+export async function statedWindow<Reply>({ readWindow, signal }: GuardOptions<Reply>): Promise<number | null> {
+  return (await readWindow?.(signal ?? null).catch(() => null)) ?? null;
+}

@@ -318,6 +318,14 @@ describe("kinds that only some providers have", () => {
     expect(scene.events.map(({ name }) => name)).toContain("guard.truncation-suspected");
   });
 
+  it("keeps an answer when the server cannot be asked for its window behind it", async () => {
+    const reply = { kind: "answer", content: "Fine.", usage: { inputTokens: 20 } } as const;
+    scene = await openScene("ollama", false, 50_000, { replies: [reply] });
+    const readWindow = (): Promise<number> => Promise.reject(new Error("gone"));
+    const messages = conversation("ollama", 4, 3000);
+    expect(await scene.guard({ messages, windowTokens: 50_000, readWindow })).toMatchObject({ outcome: "answered" });
+  });
+
   it("suspects nothing in a first turn, whose estimate rests on no measurement yet", async () => {
     const reply = { kind: "answer", content: "Fine.", usage: { inputTokens: 20 } } as const;
     scene = await openScene("ollama", false, 50_000, { replies: [reply] });
