@@ -21,10 +21,13 @@ export interface ReplySource<Event> {
  */
 export async function collectReply<Event>(source: ReplySource<Event>): Promise<ChatReply> {
   const { request, draft, open, take } = source;
+  let isTaking = false;
   try {
     assertNotAborted(request.signal);
     for await (const event of await open()) {
+      isTaking = true;
       take(event);
+      isTaking = false;
       // The rest of a pause between two events is not waited for.
       if (draft.stopReason === null) assertNotAborted(request.signal);
     }
@@ -33,6 +36,8 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
     throw source.brokenOff();
   } catch (error) {
     const isAborted = request.signal?.aborted === true;
+    // The answer was complete: what a connection does behind its last word takes nothing from it.
+    if (draft.stopReason !== null && !isTaking && !isAborted) return replyOf(draft, draft.stopReason, source.endOf);
     const message = error instanceof Error ? error.message : String(error);
     const partial = draft.partial({ stopReason: isAborted ? "aborted" : "error", errorMessage: message });
     if (partial !== null) request.onPartial?.(partial);
