@@ -1,6 +1,7 @@
 // What every store shares, so that no rule of the contract is written twice. For implementers, not for users.
 export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts, serializeRecord } from "./prepare-drafts.ts";
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
+export { untilAborted } from "./until-aborted.ts";
 export { assertMilliseconds } from "./assert-milliseconds.ts";
 export { isColumnText } from "./column-text.ts";
 export { endOfValue } from "./end-of-value.ts";

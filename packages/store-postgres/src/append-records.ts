@@ -47,7 +47,7 @@ export async function appendRecords(
     const columns =
       facts === null ? sizes : batchColumns(scene.rows, { ref, sessionId: facts.sessionId }, request.prepared);
     const values = appendValues(scene, { ref, address, request, columns, facts, lease });
-    const row = await callAppend(scene, values, ref);
+    const row = await callAppend(scene, values, ref, options.signal);
     if (row === undefined) throw sessionNotFound(ref);
     scene.sessionIds.set(address.join("\0"), String(row["session_id"]));
     if (row["verdict"] === "APPLIED") return applied(scene, ref, request, row);
@@ -88,9 +88,10 @@ async function callAppend(
   scene: StoreScene,
   values: readonly unknown[],
   ref: SessionRef,
+  signal: AbortSignal | undefined,
 ): Promise<DatabaseRow | undefined> {
   try {
-    const [row] = await scene.pool.run(scene.sql.append, values, { isFrequent: true });
+    const [row] = await scene.pool.run(scene.sql.append, values, { isFrequent: true, signal });
     const answer = row?.["answer"];
     return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
-import { ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import pg from "pg";
-import { isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
+import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 
 /** A connection that is lent out: as much of the driver's client as the store uses. */
@@ -38,11 +38,18 @@ export interface PoolOptions {
 }
 
 export interface RunOptions {
+  /** Ends the wait: of a write for a connection, of a read also for the answer. */
   readonly signal?: AbortSignal | undefined;
   /** A read that was cut off is made again within the deadline; a write never is. */
   readonly isRead?: boolean;
   /** A statement whose text is one of a few, and worth a name. */
   readonly isFrequent?: boolean;
+}
+
+interface SendOptions {
+  readonly deadlineMs: number;
+  readonly isNamed?: boolean;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Runs one statement on a connection that is lent for a transaction. */
@@ -57,6 +64,7 @@ export class ConnectionPool {
   readonly #pool: PostgresPool;
   readonly #options: PoolOptions;
   readonly #names = new Map<string, string>();
+  readonly #ending = new AbortController();
   #isPreparing: boolean;
   #queries = 0;
 
@@ -75,6 +83,11 @@ export class ConnectionPool {
     return this.#options.place;
   }
 
+  /** Nobody waits for a connection any more, nor gets one. */
+  end(): void {
+    this.#ending.abort();
+  }
+
   /** One statement, which is its own transaction. */
   async run(text: string, values: readonly unknown[], options: RunOptions = {}): Promise<readonly DatabaseRow[]> {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
@@ -82,7 +95,8 @@ export class ConnectionPool {
       const connection = await this.#borrow(deadlineMs, options.signal);
       const isNamed = this.#isPreparing && options.isFrequent === true;
       try {
-        const rows = await this.#send(connection, text, values, deadlineMs, isNamed);
+        const signal = options.isRead === true ? options.signal : undefined;
+        const rows = await this.#send(connection, text, values, { deadlineMs, isNamed, signal });
         giveBack(connection);
         return rows;
       } catch (error) {
@@ -93,7 +107,8 @@ export class ConnectionPool {
           continue;
         }
         const mayRepeat = isUnsent(error) || (options.isRead === true && !isAnswer(error) && isPassing(error));
-        if (!mayRepeat || !(await this.#rest(attempt, deadlineMs, options.signal))) {
+        const isOver = options.signal?.aborted === true;
+        if (!mayRepeat || isOver || !(await this.#rest(attempt, deadlineMs, options.signal))) {
           const isKnown = isAnswer(error) || isUnsent(error);
           throw storeError(error, isKnown ? "not-applied" : "unknown", this.place);
         }
@@ -107,7 +122,7 @@ export class ConnectionPool {
     const connection = await this.#borrow(deadlineMs, undefined);
     let step: "work" | "commit" = "work";
     try {
-      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, deadlineMs);
+      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs });
       const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
       // One message, and one round trip: without parameters the driver sends both statements together.
       await run(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${lockMs}`);
@@ -134,7 +149,7 @@ export class ConnectionPool {
     const deadline = (): number => this.#options.clock.nowMs() + this.#options.timeoutMs;
     const connection = await this.#borrow(deadline(), undefined);
     try {
-      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, deadline());
+      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs: deadline() });
       await run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       const result = await work(run);
       await run("COMMIT");
@@ -149,7 +164,7 @@ export class ConnectionPool {
 
   async #undo(connection: PostgresConnection, deadlineMs: number): Promise<boolean> {
     try {
-      await this.#send(connection, "ROLLBACK", [], deadlineMs);
+      await this.#send(connection, "ROLLBACK", [], { deadlineMs });
       return true;
     } catch {
       // The connection is thrown away, and the server undoes what it began.
@@ -163,56 +178,80 @@ export class ConnectionPool {
     const most = Math.min(2000, 25 * 2 ** Math.min(attempt, 10));
     const delayMs = most / 2 + (random.uint32() % 1000) * (most / 2000);
     if (clock.nowMs() + delayMs >= deadlineMs) return false;
-    await clock.sleep(delayMs, signal);
+    await clock.sleep(delayMs, signal).catch(() => {
+      throw aborted(signal);
+    });
     return true;
   }
 
   async #borrow(deadlineMs: number, signal: AbortSignal | undefined): Promise<PostgresConnection> {
-    const { maxWaiting, connectTimeoutMs, clock } = this.#options;
+    const { maxWaiting, timeoutMs, connectTimeoutMs, clock } = this.#options;
     const connectByMs = Math.min(deadlineMs, clock.nowMs() + connectTimeoutMs);
+    let refusal: ThroughlineError | null = null;
     for (let attempt = 0; ; attempt++) {
-      if (this.#pool.waitingCount >= maxWaiting)
+      const { waitingCount } = this.#pool;
+      if (waitingCount >= maxWaiting)
         throw refused("STORE_OVERLOADED", `${maxWaiting} operations wait for a connection already.`, { maxWaiting });
       try {
         // One that is there needs no timer.
-        const isThere = (this.#pool.idleCount ?? 0) > this.#pool.waitingCount;
+        const isThere = (this.#pool.idleCount ?? 0) > waitingCount;
         const connecting = this.#pool.connect();
-        const connection = isThere ? await connecting : await this.#wait(connecting, deadlineMs, signal);
+        // Who stands in no queue waits for the server.
+        const isQueued = this.#pool.waitingCount > waitingCount;
+        const byMs = isQueued ? deadlineMs : connectByMs;
+        const connection = isThere ? await connecting : await this.#wait(connecting, { isQueued, byMs, signal });
         connection.on?.("error", unheard);
         return connection;
       } catch (error) {
+        // The last try, which was cut short, knows less than the one before it.
+        if (hasErrorCode(error, "STORE_UNREACHABLE") && refusal !== null) throw refusal;
         if (ThroughlineError.isInstance(error)) throw error;
-        if (!isPassing(error) || !(await this.#rest(attempt, connectByMs, signal)))
-          throw storeError(error, "not-applied", `${this.place}, within ${connectTimeoutMs} ms`);
+        if (this.#ending.signal.aborted || isPoolEnded(error))
+          throw refused("STORE_CLOSED", "The store's connections were ended.", {}, error);
+        refusal = isQueueTimeout(error)
+          ? refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs }, error)
+          : connectError(error, `${this.place}, within ${connectTimeoutMs} ms`);
+        if (!isPassing(error) || !(await this.#rest(attempt, connectByMs, signal))) throw refusal;
       }
     }
   }
 
-  /** The connection, unless the deadline or the signal comes first; one that comes too late goes back. */
+  /** The connection, unless the deadline, the signal or the end of the store comes first; one that comes too late goes back. */
   #wait(
     connecting: Promise<PostgresConnection>,
-    deadlineMs: number,
-    signal: AbortSignal | undefined,
+    {
+      isQueued,
+      byMs,
+      signal,
+    }: { readonly isQueued: boolean; readonly byMs: number; readonly signal?: AbortSignal | undefined },
   ): Promise<PostgresConnection> {
-    const { clock, timeoutMs } = this.#options;
+    const { clock, timeoutMs, connectTimeoutMs } = this.#options;
+    const ending = this.#ending.signal;
     return new Promise((resolve, reject) => {
       let isOver = false;
       const end = (finish: () => void): void => {
         isOver = true;
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
+        ending.removeEventListener("abort", onEnd);
         finish();
       };
-      const onAbort = (): void =>
-        end(() => reject(refused("ABORTED", "The signal was aborted before the operation began.", {}, signal?.reason)));
-      const timer = setTimeout(
-        () =>
-          end(() =>
-            reject(refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs })),
+      const onAbort = (): void => end(() => reject(aborted(signal)));
+      const onEnd = (): void => end(() => reject(refused("STORE_CLOSED", "The store handle was closed.")));
+      const onLate = (): void =>
+        end(() =>
+          reject(
+            isQueued
+              ? refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs })
+              : refused("STORE_UNREACHABLE", `${this.place} took no connection within ${connectTimeoutMs} ms.`, {
+                  connectTimeoutMs,
+                  place: this.place,
+                }),
           ),
-        Math.max(0, deadlineMs - clock.nowMs()),
-      );
+        );
+      const timer = setTimeout(onLate, Math.max(0, byMs - clock.nowMs()));
       signal?.addEventListener("abort", onAbort);
+      ending.addEventListener("abort", onEnd);
       connecting.then(
         (connection) => {
           if (isOver) connection.release();
@@ -222,6 +261,8 @@ export class ConnectionPool {
           if (!isOver) end(() => reject(asError(error)));
         },
       );
+      if (signal?.aborted === true) onAbort();
+      else if (ending.aborted) onEnd();
     });
   }
 
@@ -230,13 +271,17 @@ export class ConnectionPool {
     connection: PostgresConnection,
     text: string,
     values: readonly unknown[],
-    deadlineMs: number,
-    isPrepared = false,
+    { deadlineMs, isNamed = false, signal }: SendOptions,
   ): Promise<readonly DatabaseRow[]> {
     const { clock, timeoutMs } = this.#options;
     this.#queries += 1;
     let timer: NodeJS.Timeout | undefined;
+    let onAbort: (() => void) | undefined;
     const late = new Promise<never>((_resolve, reject) => {
+      if (signal !== undefined) {
+        onAbort = () => reject(aborted(signal));
+        signal.addEventListener("abort", onAbort);
+      }
       timer = setTimeout(
         () => {
           const outcome: WriteOutcome = "unknown";
@@ -248,13 +293,14 @@ export class ConnectionPool {
         Math.max(0, deadlineMs - clock.nowMs()),
       );
     });
-    const query = { text, values: [...values], ...(isPrepared ? { name: this.#nameOf(text) } : {}) };
+    const query = { text, values: [...values], ...(isNamed ? { name: this.#nameOf(text) } : {}) };
     const answer = connection.query(query);
     try {
       const { rows } = await Promise.race([answer, late]);
       return rows as readonly DatabaseRow[];
     } finally {
       clearTimeout(timer);
+      if (onAbort !== undefined) signal?.removeEventListener("abort", onAbort);
       // Once it is late nobody waits for it any more, and what it says is no news.
       answer.catch(() => undefined);
     }
@@ -282,6 +328,19 @@ function giveBack(connection: PostgresConnection, error?: Error): void {
 /** No statement of this name, or one already: names do not stay with connections here. */
 function isLostName(error: unknown): boolean {
   return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
+}
+
+function aborted(signal: AbortSignal | undefined): ThroughlineError {
+  return refused("ABORTED", "The signal was aborted before the operation was done.", {}, signal?.reason);
+}
+
+/** The driver's pool says so of who has waited in its queue, and of nobody else. */
+function isQueueTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === "timeout exceeded when trying to connect";
+}
+
+function isPoolEnded(error: unknown): boolean {
+  return error instanceof Error && error.message === "Cannot use a pool after calling end on the pool";
 }
 
 function asError(error: unknown): Error {

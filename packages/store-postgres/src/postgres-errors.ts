@@ -92,6 +92,23 @@ export function isPassing(error: unknown): boolean {
   return /^(08|57P0|53300|E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_AGAIN))/.test(code) || code === "EAI_AGAIN";
 }
 
+/** What is the matter with a connection before there is one. */
+export function connectError(error: unknown, place: string): ThroughlineError {
+  const known = storeError(error, "not-applied", place);
+  if (known.code !== "INTERNAL") return known;
+  const text = messageOf(error);
+  const given = { outcome: "not-applied", details: known.details, cause: error } as const;
+  if (text.startsWith("SASL"))
+    return new ThroughlineError("STORE_NOT_FOUND", `The server asks for a password. (${place}: ${text})`, {
+      ...given,
+      remedy: "Put the user's password into the URL, its special characters percent-encoded, or into PGPASSWORD.",
+    });
+  return new ThroughlineError("STORE_UNREACHABLE", `The server takes no such connection. (${place}: ${text})`, {
+    ...given,
+    remedy: "Check what the URL says behind the question mark, of TLS above all, against what the server offers.",
+  });
+}
+
 /** What the server, the driver or the operating system said, as an error of ours. Never with what the URL holds. */
 export function storeError(error: unknown, outcome: WriteOutcome, place: string): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;

@@ -1,6 +1,6 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, refused, writeDurability } from "@throughline/core/store";
+import { createPayloadCoder, refused, untilAborted, writeDurability } from "@throughline/core/store";
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import { addressOf, appendRecords, appendSql } from "./append-records.ts";
@@ -79,7 +79,7 @@ class PostgresSessionStore implements PostgresStore {
       : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
       this.#life.begin(signal);
-      await this.#ready();
+      await this.#ready(signal);
     };
     this.leases = createJobLeases(this.#scene, begin);
     this.fork = {
@@ -141,7 +141,7 @@ class PostgresSessionStore implements PostgresStore {
       const { capabilities } = this;
       const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
       const kept = { ...request, durability: keptDurability(request.durability) };
-      await this.#ready();
+      await this.#ready(options.signal);
       this.#life.begin(options.signal);
       return appendRecords(this.#scene, ref, kept, options.lease);
     });
@@ -152,20 +152,20 @@ class PostgresSessionStore implements PostgresStore {
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
     this.#life.begin(options.signal);
-    await this.#ready();
+    await this.#ready(options.signal);
     yield* readRecords(this.#scene, ref, options, () => this.#life.begin(options.signal));
   }
 
   readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
     return this.#during(options.signal, async () => {
-      await this.#ready();
+      await this.#ready(options.signal);
       return readWindowPage(this.#scene, ref, options, () => this.#life.begin(options.signal));
     });
   }
 
   load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     return this.#during(options.signal, async () => {
-      await this.#ready();
+      await this.#ready(options.signal);
       return this.#load(ref, options.signal);
     });
   }
@@ -192,7 +192,7 @@ class PostgresSessionStore implements PostgresStore {
 
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#during(query.signal, async () => {
-      await this.#ready();
+      await this.#ready(query.signal);
       return listSessions(this.#scene, query);
     });
   }
@@ -225,6 +225,7 @@ class PostgresSessionStore implements PostgresStore {
         this.#whenIdle = resolve;
       });
     await this.#signals?.end();
+    this.#scene.pool.end();
     await this.#endPool();
   }
 
@@ -240,7 +241,16 @@ class PostgresSessionStore implements PostgresStore {
     }
   }
 
-  #ready(): Promise<void> {
+  #ready(signal?: AbortSignal): Promise<void> {
+    const opening = this.#open();
+    if (signal === undefined) return opening;
+    return untilAborted(opening, signal).catch((error: unknown) => {
+      this.#life.begin(signal);
+      throw error;
+    });
+  }
+
+  #open(): Promise<void> {
     if (this.#opening !== null) return this.#opening;
     const schema = schemaOf(this.#options);
     const { codec, migrate = true, partitions, rowSecurity = false } = this.#options;

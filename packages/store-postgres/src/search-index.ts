@@ -25,7 +25,7 @@ export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) =>
   return {
     async *search(query: SearchQuery) {
       await begin(query.signal);
-      await catchUp(scene, () => begin(query.signal));
+      await catchUp(scene, () => begin(query.signal), query.signal);
       yield* searchHits(scene, query, () => begin(query.signal));
     },
     async lag() {
@@ -44,7 +44,7 @@ export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) =>
         await run(`DELETE FROM ${scene.schema}.search_positions`);
         await run(`UPDATE ${scene.schema}.search_state SET caught_up_slot = 0`);
       });
-      await catchUp(scene, () => begin(signal));
+      await catchUp(scene, () => begin(signal), signal);
     },
   };
 }
@@ -68,7 +68,7 @@ function behind({ schema }: StoreScene): string {
  * Up to which minute nothing is missing is remembered for all, so it is only moved on by who sees
  * all: a role that row security shows some of the sessions knows nothing of the others'.
  */
-async function catchUp(scene: StoreScene, check: () => Promise<void>): Promise<void> {
+async function catchUp(scene: StoreScene, check: () => Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   const { schema, pool } = scene;
   const sql = `SELECT n.*, b.* FROM (
       SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
@@ -77,7 +77,7 @@ async function catchUp(scene: StoreScene, check: () => Promise<void>): Promise<v
     ) n LEFT JOIN LATERAL (${behind(scene)} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
   let first: DatabaseRow | undefined;
   for (;;) {
-    const rows = await pool.run(sql, [`${schema}.sessions`], { isRead: true });
+    const rows = await pool.run(sql, [`${schema}.sessions`], { signal, isRead: true });
     first ??= rows[0];
     if (first?.["is_replica"] === true) return;
     const sessions = rows.filter(({ session_no: number }) => number !== null);

@@ -1,4 +1,4 @@
-import type { RecordPage, SessionRef } from "@throughline/core";
+import { hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import { textOrNull } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
@@ -30,7 +30,7 @@ export async function* watchSession(
       check();
       const position = { sessionNo, afterSeq: reached, beforeSeq: Number.MAX_SAFE_INTEGER, left: Infinity };
       bell.reset();
-      const rows = await fetchPage(scene, ref, position, {}, false);
+      const rows = await fetchPage(scene, ref, position, { signal }, false);
       if (sessionNo === null) {
         sessionNo = textOrNull(rows[0]?.["session_no"]);
         if (sessionNo !== null && signals !== null) stop = signals.add(sessionNo, bell);
@@ -44,6 +44,9 @@ export async function* watchSession(
       yield page;
       reached = page.records.at(-1)?.seq ?? reached;
     }
+  } catch (error) {
+    // The signal is how a watch ends.
+    if (!signal.aborted || !hasErrorCode(error, "ABORTED")) throw error;
   } finally {
     signal.removeEventListener("abort", onAbort);
     stop();
