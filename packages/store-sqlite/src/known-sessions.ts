@@ -25,7 +25,7 @@ export class KnownSessions {
    */
   find({ namespace, agentId, key, archiveId }: SessionRef): SessionRow | undefined {
     const row = archiveId === undefined ? this.#rows.get(key) : undefined;
-    return row?.namespace === namespace && row.agent_id === agentId ? row : undefined;
+    return row !== undefined && row.namespace === namespace && row.agent_id === agentId ? row : undefined;
   }
 
   /** What the transaction has made of a row. Should it not be committed, everything is forgotten. */
