@@ -1,4 +1,5 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { rowSecurity, rowSecurityName } from "./row-security.ts";
@@ -18,7 +19,7 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
 /**
  * The store as a script of SQL, of one moment, while others write: `psql -v ON_ERROR_STOP=1 -f` makes it again in an empty
  * database, under the same schema. The search index is not in it; it is made by the next search. Nothing that exists is
- * overwritten, and what broke off leaves no file.
+ * overwritten, and what broke off leaves no file; a process that was killed leaves one, which the next is told of.
  * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits, ABORTED
  */
 export async function backupStore(
@@ -42,7 +43,7 @@ export async function backupStore(
       for (const [table, rows] of [...tables, ...secured]) await writeTable(scene, run, write, table, rows);
       const [number] = await run(`SELECT last_value AS value FROM ${scene.schema}.session_numbers`);
       write(`SELECT setval('${scene.schema}.session_numbers', ${Number(number?.["value"])});\nCOMMIT;\n`);
-    });
+    }, signal);
     return { sizeBytes: part.finish() };
   } catch (error) {
     part.discard();
@@ -62,6 +63,16 @@ interface PartFile {
 function openPart(path: string): PartFile {
   const part = `${path}.part`;
   // Whatever an earlier try left is not to be mixed with this one; nobody else is to read it.
+  if (existsSync(part))
+    throw new ThroughlineError(
+      "EXPORT_EXISTS",
+      `A backup to ${path} is under way, or was broken off: ${part} exists.`,
+      {
+        outcome: "not-applied",
+        details: { path: part },
+        remedy: `Remove ${part} unless somebody is at it, or choose another name.`,
+      },
+    );
   const file = onDisk(part, () => openSync(part, "wx", 0o600));
   return {
     write(text) {

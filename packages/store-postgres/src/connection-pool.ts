@@ -23,6 +23,8 @@ export interface PostgresPool {
   readonly waitingCount: number;
   /** How many are there and lent to nobody; a pool that does not tell is waited for with a timer. */
   readonly idleCount?: number;
+  /** Of one connection nobody can listen on it and leave it to others. */
+  readonly options?: { readonly max?: number };
   connect(): Promise<PostgresConnection>;
 }
 
@@ -145,11 +147,15 @@ export class ConnectionPool {
   }
 
   /** Reads of one moment, on one connection. Each statement has the deadline for itself: a store is longer than one. */
-  async snapshot<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result> {
+  async snapshot<Result>(
+    work: (run: RunStatement) => Promise<Result>,
+    signal: AbortSignal | undefined,
+  ): Promise<Result> {
     const deadline = (): number => this.#options.clock.nowMs() + this.#options.timeoutMs;
-    const connection = await this.#borrow(deadline(), undefined);
+    const connection = await this.#borrow(deadline(), signal);
     try {
-      const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs: deadline() });
+      const run: RunStatement = (text, values = []) =>
+        this.#send(connection, text, values, { deadlineMs: deadline(), signal });
       await run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       const result = await work(run);
       await run("COMMIT");

@@ -20,10 +20,12 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
   const newest = schemaSteps.at(-1)?.version ?? 0;
   if (options.migrate) {
     await migrateSchema(place, schemaSteps, options);
-    await place.pool.run(
-      `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
-      [options.codecName ?? ""],
-    );
+    // Asked first: a replica, and a role that may not write here, open what is there with the same options.
+    if ((await keptCodec(place)) === null)
+      await place.pool.run(
+        `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
+        [options.codecName ?? ""],
+      );
     if (options.rowSecurity) await applyRowSecurity(place);
   } else {
     const found = await place.pool.transaction((run) => readVersion(place, run));
@@ -71,9 +73,14 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
     throw unsupported("The server runs with fsync off.", "Turn it on: no level of durability holds without.");
 }
 
-async function assertCodec({ pool, schema }: MigrationPlace, codecName: string | null): Promise<void> {
+/** The name of the codec the store was written under, empty for none; null when nobody has said yet. */
+async function keptCodec({ pool, schema }: MigrationPlace): Promise<string | null> {
   const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'codec'`, [], { isRead: true });
-  const kept = String(row?.["value"] ?? "");
+  return row === undefined ? null : String(row["value"]);
+}
+
+async function assertCodec(place: MigrationPlace, codecName: string | null): Promise<void> {
+  const kept = (await keptCodec(place)) ?? "";
   if (kept === (codecName ?? "")) return;
   const written = kept === "" ? "without a codec" : `with the codec ${quote(kept)}`;
   throw refused("CODEC_FAILED", `The store was written ${written}, and opened with ${quote(codecName)}.`, {

@@ -74,9 +74,10 @@ class PostgresSessionStore implements PostgresStore {
     this.#scene = this.#createScene(pool);
     const { clock = systemClock, random = systemRandom, notify = true, pollMs } = options;
     const schema = schemaOf(options);
-    this.#signals = notify
-      ? new SessionSignals(this.#scene.pool, listening, `${schema}_grown`, { clock, random })
-      : null;
+    this.#signals =
+      notify && listening !== null
+        ? new SessionSignals(this.#scene.pool, listening, `${schema}_grown`, { clock, random })
+        : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
       this.#life.begin(signal);
       await this.#ready(signal);
@@ -268,14 +269,17 @@ class PostgresSessionStore implements PostgresStore {
 
 interface Pools {
   readonly pool: PostgresPool;
-  /** Whoever listens keeps its connection, so it is not one of those that operations wait for. */
-  readonly listening: PostgresPool;
+  /** Whoever listens keeps its connection, so it is not one of those that operations wait for. Null where there is but one. */
+  readonly listening: PostgresPool | null;
   end(): Promise<void>;
 }
 
 function poolOf(options: CheckedOptions): Pools {
   const { pool, maxConnections, timeoutMs } = options;
-  if (pool !== undefined) return { pool, listening: pool, end: () => Promise.resolve() };
+  if (pool !== undefined) {
+    const listening = pool.options?.max === 1 ? null : pool;
+    return { pool, listening, end: () => Promise.resolve() };
+  }
   if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
   const { url } = parsePostgresUrl(options.url);
   const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];

@@ -88,7 +88,6 @@ describe.skipIf(url === "")(
       await using replica = createPostgresStore({
         url: withOption("default_transaction_read_only=on"),
         schema,
-        migrate: false,
       });
       expect((await replica.load(ref))?.sessionId).toBe("one");
       const { code, outcome, remedy } = await errorOf(replica.append(ref, [draft]));

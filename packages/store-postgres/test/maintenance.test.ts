@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, readlink, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Finding, SessionRef, SessionStore } from "@throughline/core";
@@ -168,6 +168,11 @@ describe.skipIf(url === "")(
       const aborted = store.maintenance.backup(path, { signal: controller.signal });
       setImmediate(() => controller.abort());
       await expect(aborted).rejects.toMatchObject({ code: "ABORTED" });
+      await withClient(url, async (client) => {
+        await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
+        const waiting = store.maintenance.backup(path, { signal: AbortSignal.timeout(100) });
+        await expect(waiting).rejects.toMatchObject({ code: "ABORTED", outcome: "not-applied" });
+      });
       // The server ends what reads, in the middle of it: where it waits for a table that another one holds.
       await withClient(url, async (client) => {
         await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
@@ -186,6 +191,21 @@ describe.skipIf(url === "")(
       });
       expect((await store.maintenance.backup(path)).sizeBytes).toBe((await stat(path)).size);
       expect(await openFiles()).toEqual([]);
+      await rm(folder, { recursive: true });
+    });
+
+    it("a backup that a killed process has left half of is named, with what to do", async () => {
+      const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
+      const path = join(folder, "store.sql");
+      await writeFile(`${path}.part`, "half");
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await expect(store.maintenance.backup(path)).rejects.toMatchObject({
+        code: "EXPORT_EXISTS",
+        outcome: "not-applied",
+        remedy: expect.stringContaining(`Remove ${path}.part`) as string,
+      });
+      await rm(`${path}.part`);
+      expect((await store.maintenance.backup(path)).sizeBytes).toBeGreaterThan(0);
       await rm(folder, { recursive: true });
     });
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
-import type pg from "pg";
+import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { newSchema, withClient } from "./store-under-test.ts";
 
@@ -93,6 +93,20 @@ describe.skipIf("unavailable" in place)(
       expect(performance.now() - startedMs).toBeLessThan(1000);
       for (const socket of sockets) socket.destroy();
       silent.close();
+    });
+
+    it("of a watch leaves the only connection of a lent pool to others, and tells all the same", async () => {
+      const pool = new pg.Pool({ connectionString: url, max: 1 });
+      const lent = createPostgresStore({ pool, schema, timeoutMs: 1000, pollMs: 50 });
+      const { signal, abort } = controlled();
+      const watching = all(lent.watch.watch(ref, { afterSeq: 0, signal }));
+      await sleep(150);
+      expect((await lent.append(ref, [draft])).head.lastSeq).toBe(1);
+      await sleep(150);
+      abort();
+      expect(await watching).toBe(1);
+      await lent.close();
+      await pool.end();
     });
 
     it("ends with the store, whoever waits for a connection then", async () => {
