@@ -12,6 +12,7 @@ import type {
   SourcedRecord,
   StoredRecord,
 } from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
 import { quote, refused, type PayloadOwner } from "@throughline/core/store";
 import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
 import { joinChecksums } from "./join-checksums.ts";
@@ -88,10 +89,10 @@ export function entryOf(rows: RowCoder, row: DatabaseRow): SessionEntry {
   const { entry_names: names, entry_values: values, entry_coded: coded } = row;
   if (rows.isCoded !== coded instanceof Uint8Array) throw wrongCodec(owner);
   if (coded instanceof Uint8Array)
-    return parse(Buffer.from(rows.coder.decode(coded, owner)).toString(), owner) as SessionEntry;
+    return parse(rows, Buffer.from(rows.coder.decode(coded, owner)).toString(), owner) as SessionEntry;
   const texts = values as readonly string[];
   const fields = (names as readonly string[]).map((name, index) => `${name}:${texts[index] ?? "null"}`);
-  return parse(`{${fields.join(",")}}`, owner) as SessionEntry;
+  return parse(rows, `{${fields.join(",")}}`, owner) as SessionEntry;
 }
 
 function entryOwner(place: PayloadPlace): PayloadOwner {
@@ -123,7 +124,7 @@ export function recordOf<Payload extends ReadPayload>(
     const form = numberOrNull(row["form"]);
     const rest = restText(rows, row, owner);
     const line = form === 0 ? rest : lineStart(head.type, head.id, head.parentId) + rest;
-    const stored = { ...head, record: parse(line, owner) as SessionRecord };
+    const stored = { ...head, record: parse(rows, line, owner) as SessionRecord };
     if (payload === "record") return stored;
     if (form === null || form === 0) return { ...stored, source: line, isSourceCanonical: true };
     const kept = row["source"] ?? row["source_payload"];
@@ -133,6 +134,16 @@ export function recordOf<Payload extends ReadPayload>(
     return { ...stored, source: isText ? Buffer.from(given).toString() : given, isSourceCanonical: false };
   };
   return read() as RecordFor<Payload>;
+}
+
+/** The record, or null where it is damaged: that is told by whoever reads it, and by `verify`. */
+export function wholeRecordOf(rows: RowCoder, ref: SessionRef, row: DatabaseRow): StoredRecord | null {
+  try {
+    return recordOf(rows, ref, row, "record");
+  } catch (error) {
+    if (hasErrorCode(error, "STORE_CORRUPT")) return null;
+    throw error;
+  }
 }
 
 /** What is kept is the line from its timestamp on, and its checksum; the checksum of the line follows from both parts. */
@@ -161,11 +172,19 @@ function restText(rows: RowCoder, row: DatabaseRow, owner: PayloadOwner): string
   return Buffer.from(rows.coder.decode(bytes, owner)).toString();
 }
 
-function parse(text: string, owner: PayloadOwner): unknown {
+/** What was written without a codec was JSON, so what is not has been damaged since. */
+function parse({ isCoded }: RowCoder, text: string, owner: PayloadOwner): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw wrongCodec(owner, cause);
+    throw isCoded
+      ? wrongCodec(owner, cause)
+      : refused(
+          "STORE_CORRUPT",
+          `The ${owner.part} of ${quote(owner.id)} is damaged.`,
+          { part: owner.part, id: owner.id },
+          cause,
+        );
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
 import { searchIndexText, searchText, toolWord } from "@throughline/core/store-search";
 import { arrayLiteral } from "./array-literal.ts";
-import { recordOf, type DatabaseRow } from "./row-values.ts";
+import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreScene } from "./store-scene.ts";
@@ -117,7 +117,7 @@ async function indexSlice(scene: StoreScene, session: DatabaseRow, afterSeq: num
   );
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
   const ref = { namespace: "", agentId: "", key: "" };
-  const documents = rows.flatMap((row) => documentOf(recordOf(scene.rows, ref, row, "record").record, row));
+  const documents = rows.flatMap((row) => documentOf(wholeRecordOf(scene.rows, ref, row)?.record, row));
   await scene.pool.transaction(async (run) => {
     // Against a redaction or purge at this moment: it comes before, and is seen, or after, and removes what is written here.
     const [locked] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1 FOR SHARE`, [sessionNo]);
@@ -153,9 +153,9 @@ interface SearchDocument {
   readonly words: string;
 }
 
-/** None for a record that says nothing. */
-function documentOf(record: SessionRecord, { seq, crc }: DatabaseRow): SearchDocument[] {
-  const found = searchText(record);
+/** None for a record that says nothing, or is damaged: one that cannot be read hides no other. */
+function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow): SearchDocument[] {
+  const found = record === undefined ? null : searchText(record);
   if (found === null) return [];
   const role = found.role?.includes("\0") === true ? null : found.role;
   const { words, names } = searchIndexText(found.text);

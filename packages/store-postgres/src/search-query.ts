@@ -7,7 +7,7 @@ import {
   type SearchPlan,
   type SearchScope,
 } from "@throughline/core/store-search";
-import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
+import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreScene } from "./store-scene.ts";
 
@@ -119,7 +119,8 @@ function sharerOfKey(schema: string, passes: (row: string) => string): string {
 
 function hitOf(scene: StoreScene, plan: SearchPlan, row: DatabaseRow): SearchHit | null {
   const ref = refOf(row);
-  const stored = recordOf(scene.rows, ref, row, "record");
+  const stored = wholeRecordOf(scene.rows, ref, row);
+  if (stored === null) return null;
   const text = searchText(stored.record);
   if (text === null || findMatches(plan, text.text) === null) return null;
   const { seq, id, tsMs } = stored;

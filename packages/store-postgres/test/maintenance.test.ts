@@ -102,6 +102,24 @@ describe.skipIf(url === "")(
       expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual(keyed);
     });
 
+    it("a record that is damaged hides no other from a search, indexed before it was or after", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2 });
+      await fill(store);
+      await store.append(refOf("one"), [{ type: "message", message: { role: "user", content: "words again" } }]);
+      const searched = async (): Promise<number[]> => {
+        const seqs: number[] = [];
+        for await (const { seq } of store.search?.search({ text: "words" }) ?? []) seqs.push(seq);
+        return seqs.toSorted();
+      };
+      expect(await searched()).toEqual([3, 6]);
+      await withClient(url, (client) => client.query(`UPDATE "${schema}".records SET rest = 'x' WHERE seq = 3`));
+      expect(await searched()).toEqual([6]);
+      await store.search?.rebuild?.();
+      expect(await searched()).toEqual([6]);
+      await expect(contentOf(store, [refOf("one")])).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    });
+
     it("a backup made beside a writer is of one moment, nobody else's to read, and makes the same store again", async () => {
       const schema = newSchema();
       const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));

@@ -1,6 +1,6 @@
 import { findMatches, searchText, toolWord, type SearchScope } from "@throughline/core/store-search";
 import type { Connection } from "./open-connection.ts";
-import { recordOf, rowOf } from "./record-rows.ts";
+import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";
 import { placeOf } from "./session-rows.ts";
 import type { StoreScene } from "./store-scene.ts";
@@ -32,7 +32,8 @@ export function countMatches(
     const owner = statements.findSession.get(session);
     const [row] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
     if (owner === undefined || row === undefined) continue;
-    const said = searchText(recordOf(coder, placeOf(owner), rowOf(statements, row), "record").record);
+    const whole = wholeRecordOf(coder, placeOf(owner), statements, row);
+    const said = whole === null ? null : searchText(whole.record);
     characters += said?.text.length ?? 0;
     if (said === null || (tool !== null && !said.toolNames.map(toolWord).includes(tool))) continue;
     const ranges = findMatches(plan, said.text)?.ranges;

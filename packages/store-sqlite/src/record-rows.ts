@@ -1,6 +1,12 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { hasErrorCode, type ReadPayload, type RecordFor, type SessionRecord } from "@throughline/core";
+import {
+  hasErrorCode,
+  type ReadPayload,
+  type RecordFor,
+  type SessionRecord,
+  type StoredRecord,
+} from "@throughline/core";
 import { lineBytes, quote, refused, type LinkedRecord } from "@throughline/core/store";
 import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store-rows";
 import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
@@ -147,6 +153,21 @@ export function recordOf<Payload extends ReadPayload>(
     if (!isDamaged) throw cause;
     const { seq, id } = row;
     throw refused("STORE_CORRUPT", `Record ${seq} (${quote(id)}) is damaged.`, { seq, id }, cause);
+  }
+}
+
+/** The record, or null where it is damaged: that is told by whoever reads it, and by `verify`. */
+export function wholeRecordOf(
+  coder: RowCoder,
+  place: PayloadPlace,
+  statements: Statements,
+  found: RecordContentRow,
+): StoredRecord | null {
+  try {
+    return recordOf(coder, place, rowOf(statements, found), "record");
+  } catch (error) {
+    if (hasErrorCode(error, "STORE_CORRUPT")) return null;
+    throw error;
   }
 }
 

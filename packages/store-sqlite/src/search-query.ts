@@ -8,7 +8,7 @@ import {
   type SearchScope,
 } from "@throughline/core/store-search";
 import type { Connection } from "./open-connection.ts";
-import { recordOf, rowOf } from "./record-rows.ts";
+import { wholeRecordOf } from "./record-rows.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";
 import { placeOf, refOf } from "./session-rows.ts";
 import type { Session } from "./statements.ts";
@@ -127,7 +127,8 @@ export function hitOf(
   if (owner === undefined || found === undefined) return null;
   const shown = sessions.shownBy(connection, session, seq);
   if (shown === undefined) return null;
-  const stored = recordOf(coder, placeOf(owner), rowOf(statements, found), "record");
+  const stored = wholeRecordOf(coder, placeOf(owner), statements, found);
+  if (stored === null) return null;
   const text = searchText(stored.record);
   const matches = text === null ? null : findMatches(plan, text.text);
   if (text === null || matches === null) return null;

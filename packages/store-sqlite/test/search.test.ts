@@ -7,7 +7,7 @@ import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlit
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
-import { createSession, testFolder } from "./test-folder.ts";
+import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
 async function found(store: SessionStore, text: string, query: Partial<SearchQuery> = {}): Promise<string[]> {
   const hits: string[] = [];
@@ -276,6 +276,26 @@ describe("the full-text index", () => {
     expect([await found(restored, "lost"), await found(restored, "word")]).toEqual([[], ["session-a/1"]]);
     await restored.append(ref, [say("other word")]);
     expect(await found(restored, "word")).toEqual(["session-a/1", "session-a/2"]);
+  });
+
+  it("is not kept from its answer by a record that is damaged, indexed before it was or after", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, searchFill: "on-demand" });
+    const ref = await createSession(store, "a");
+    for (const text of ["apple one", "apple two"]) await store.append(ref, [say(text)]);
+    const searched = async (): Promise<number[]> => {
+      const seqs: number[] = [];
+      for await (const { seq } of store.search?.search({ text: "apple" }) ?? []) seqs.push(seq);
+      return seqs.toSorted();
+    };
+    expect(await searched()).toEqual([1, 2]);
+    const beside = new Database(path);
+    beside.exec("UPDATE store_records SET text = 'x' WHERE seq = 1");
+    beside.close();
+    expect(await searched()).toEqual([2]);
+    await store.search?.rebuild?.();
+    expect(await searched()).toEqual([2]);
+    await expect(textsOf(store, ref)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
 
   it("is not there under a codec", async () => {
