@@ -95,7 +95,10 @@ describe("context", () => {
   it("says what an imported compaction left out, which is not read", async () => {
     const lines = [
       { type: "session", version: 3, id: "s1", timestamp: "2026-01-02T03:04:05.000Z", cwd: "/" },
-      ...[user("first"), assistant("one"), user("second"), assistant("two")],
+      user("first"),
+      assistant("one"),
+      user("second"),
+      assistant("two"),
       { type: "compaction", summary: "they spoke", firstKeptEntryId: "r2", tokensBefore: 1000 },
       user("third"),
     ].map((line, index) => {
