@@ -1,4 +1,4 @@
-import type { OpenTurn, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import { hasErrorCode, type OpenTurn, type SessionEntry, type SessionRef, type SessionState } from "@throughline/core";
 import { quote, refused, sessionNotFound } from "@throughline/core/store";
 import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
 import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store-rows";
@@ -62,11 +62,22 @@ export function withFrame(row: SessionRow, { revision, head, updatedAtMs }: Sess
 }
 
 export function stateOf(coder: RowCoder, row: SessionRow, kept: KeptPayload): SessionState {
-  return sessionState(frameOf(row), coder.decodeEntry(placeOf(row), kept), row.message_count);
+  return sessionState(frameOf(row), decodedEntry(coder, row, kept), row.message_count);
 }
 
 export function entryOf(statements: Statements, coder: RowCoder, row: SessionRow): SessionEntry {
-  return coder.decodeEntry(placeOf(row), storedEntry(statements, row));
+  return decodedEntry(coder, row, storedEntry(statements, row));
+}
+
+/** @throws {ThroughlineError} CODEC_FAILED, STORE_CORRUPT: what was written without a codec was JSON */
+function decodedEntry(coder: RowCoder, row: SessionRow, kept: KeptPayload): SessionEntry {
+  try {
+    return coder.decodeEntry(placeOf(row), kept);
+  } catch (cause) {
+    if (typeof kept !== "string" || !hasErrorCode(cause, "CODEC_FAILED")) throw cause;
+    const { key, session_id: sessionId } = row;
+    throw refused("STORE_CORRUPT", `The entry of ${quote(key)} is damaged.`, { key, sessionId }, cause);
+  }
 }
 
 /** Writes the entry, bound to the key it is kept under. */

@@ -68,6 +68,23 @@ describe("a damaged file", () => {
     expect(await textsOf(again, whole)).toEqual(["whole"]);
   });
 
+  it("is told as STORE_CORRUPT where an entry is no JSON any more: no codec is to blame", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, searchFill: "on-demand" });
+    const ref = await createSession(store, "a");
+    const beside = new Database(path);
+    beside.exec("UPDATE store_entries SET entry = 'x'");
+    beside.close();
+    await expect(store.load(ref)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    // What needs no entry goes on.
+    await store.append(ref, [say("one")]);
+    await expect(store.append(ref, [say("two")], { entry: { label: "x" } })).rejects.toMatchObject({
+      code: "STORE_CORRUPT",
+      outcome: "not-applied",
+    });
+    expect(await textsOf(store, ref)).toEqual(["one"]);
+  });
+
   it(
     "fails those appends of a commit that need the damaged page, and none of the others",
     { timeout: 60_000 },
