@@ -28,6 +28,8 @@ class WorkerPort {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #failure: ThroughlineError | null = null;
+  /** Once the store in the thread is closed, its end is no failure. */
+  #isClosed = false;
 
   constructor(options: object, onEvent: (event: SessionEvent) => void) {
     this.#worker = new Worker(storeUrl, { workerData: options });
@@ -70,6 +72,7 @@ class WorkerPort {
    */
   async ended(): Promise<void> {
     if (this.#failure !== null) return;
+    this.#isClosed = true;
     this.#worker.ref();
     let timer: NodeJS.Timeout | null = null;
     await new Promise<void>((resolve) => {
@@ -87,7 +90,9 @@ class WorkerPort {
   }
 
   #fail(cause: unknown): void {
-    this.#failure ??= new ThroughlineError("STORE_IO", "The store's thread has ended.", { outcome: "unknown", cause });
+    this.#failure ??= this.#isClosed
+      ? refused("STORE_CLOSED", "The store handle was closed.")
+      : new ThroughlineError("STORE_IO", "The store's thread has ended.", { outcome: "unknown", cause });
     for (const id of this.#waiting.keys()) this.#settle(id)?.reject(this.#failure);
   }
 }

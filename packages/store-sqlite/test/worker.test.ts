@@ -4,6 +4,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { SessionEvent, SessionStore } from "@throughline/core";
 import { conformanceCases, runConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
+import { createSqliteStore } from "@throughline/store-sqlite";
 import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
@@ -61,6 +62,21 @@ describe("a store in a thread of its own", () => {
     delay.disable();
     expect(await textsOf(store, ref)).toHaveLength(300);
     expect(delay.percentile(90) / 1e6).toBeLessThan(100);
+  });
+
+  it("says to who follows a session that the store was closed, as the store does that has no thread", async () => {
+    for (const create of [createSqliteStore, createSqliteWorkerStore]) {
+      const store = create({ path: join(testFolder(), "store.db") });
+      const ref = await createSession(store, "a");
+      await store.append(ref, [say("one")]);
+      const { signal } = new AbortController();
+      const pages = store.watch?.watch(ref, { afterSeq: 0, signal })[Symbol.asyncIterator]();
+      await pages?.next();
+      const next = expect(pages?.next()).rejects.toMatchObject({ code: "STORE_CLOSED", outcome: "not-applied" });
+      await new Promise((resolve) => void setTimeout(resolve, 20));
+      await store.close();
+      await next;
+    }
   });
 
   it("says typed errors, also of what cannot be sent", async () => {
