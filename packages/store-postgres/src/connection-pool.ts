@@ -232,6 +232,7 @@ export class ConnectionPool {
     }: { readonly isQueued: boolean; readonly byMs: number; readonly signal?: AbortSignal | undefined },
   ): Promise<PostgresConnection> {
     const { clock, timeoutMs, connectTimeoutMs } = this.#options;
+    const withinMs = Math.min(timeoutMs, connectTimeoutMs);
     const ending = this.#ending.signal;
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -249,8 +250,8 @@ export class ConnectionPool {
           reject(
             isQueued
               ? refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs })
-              : refused("STORE_UNREACHABLE", `${this.place} took no connection within ${connectTimeoutMs} ms.`, {
-                  connectTimeoutMs,
+              : refused("STORE_UNREACHABLE", `${this.place} took no connection within ${withinMs} ms.`, {
+                  withinMs,
                   place: this.place,
                 }),
           ),
