@@ -1,17 +1,17 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
-import { isFields, textOr, type WireFields } from "./wire-fields.ts";
+import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
 
 /** Adds a whole message to the draft. @throws what `errors` make of anything else */
 export function takeAnthropicMessage(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
   const message = wholeBody(answer, "content", errors) as unknown as Anthropic.Message;
   begin(message, draft);
-  for (const [index, block] of message.content.entries()) {
-    takeBlock(index, block, draft);
+  for (const [index, block] of fieldsOf(message.content).entries()) {
+    takeBlock(index, block as unknown as Anthropic.ContentBlock, draft);
     draft.endCall(index);
   }
-  draft.stopReason = message.stop_reason ?? "end_turn";
+  draft.stopReason = textOr(message.stop_reason, "end_turn");
 }
 
 /** Adds an event of a stream to the draft. */
@@ -27,7 +27,7 @@ export function takeAnthropicEvent(event: Anthropic.RawMessageStreamEvent, draft
       return draft.endCall(event.index);
     case "message_delta":
       takeUsage(event.usage, draft);
-      if (event.delta.stop_reason !== null) draft.stopReason = event.delta.stop_reason;
+      if (isFields(event.delta)) draft.stopReason = textOr(event.delta["stop_reason"], draft.stopReason);
       return;
     case "message_stop":
       draft.stopReason ??= "end_turn";
@@ -43,8 +43,10 @@ export function anthropicEnd(stopReason: string): ReplyEnd {
 }
 
 function begin(message: Anthropic.Message, draft: ReplyDraft): void {
-  draft.responseId = message.id;
-  draft.responseModel = message.model;
+  // Servers that only speak this format leave out what they do not know, anywhere.
+  if (!isFields(message)) return;
+  draft.responseId = textOr(message.id, null);
+  draft.responseModel = textOr(message.model, null);
   takeUsage(message.usage, draft);
 }
 
@@ -59,6 +61,7 @@ function takeUsage(usage: unknown, draft: ReplyDraft): void {
 }
 
 function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDraft): void {
+  if (!isFields(block)) return;
   switch (block.type) {
     case "text":
       draft.text(index, block.text);
@@ -82,6 +85,7 @@ function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDra
 }
 
 function takeDelta(index: number, delta: Anthropic.RawContentBlockDelta, draft: ReplyDraft): void {
+  if (!isFields(delta)) return;
   switch (delta.type) {
     case "text_delta":
       return draft.text(index, delta.text);

@@ -22,9 +22,9 @@ function complete(response: WireFields, draft: ReplyDraft, errors: AnswerErrors)
 export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, errors: AnswerErrors): void {
   switch (event.type) {
     case "response.created":
-      return begin(event.response as unknown as WireFields, draft);
+      return begin(fieldsOr(event.response), draft);
     case "response.output_item.added":
-      return beginItem(event.output_index, event.item as unknown as WireFields, draft);
+      return beginItem(event.output_index, fieldsOr(event.item), draft);
     case "response.output_text.delta":
     case "response.refusal.delta":
       return draft.text(textKey(event.output_index, event.content_index), event.delta);
@@ -36,11 +36,12 @@ export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, error
     case "response.function_call_arguments.delta":
       return draft.json(event.output_index, event.delta);
     case "response.output_item.done":
-      return endItem(event.output_index, event.item as unknown as WireFields, draft);
+      return endItem(event.output_index, fieldsOr(event.item), draft);
     case "response.completed":
     case "response.incomplete":
     case "response.failed":
-      return complete(event.response as unknown as WireFields, draft, errors);
+      // The event says how it ended where the response in it does not.
+      return complete({ status: event.type.slice("response.".length), ...fieldsOr(event.response) }, draft, errors);
     case "error":
       throw errors.failureOf(event as unknown as WireFields);
     default:
@@ -70,6 +71,11 @@ function finish(response: WireFields, draft: ReplyDraft, { failureOf }: AnswerEr
   if (status === "failed") throw failureOf(isFields(error) ? error : { message: "The response failed." });
   const reason = isFields(incomplete) ? textOr(incomplete["reason"], "") : "";
   draft.stopReason = status === "incomplete" ? reason || "incomplete" : textOr(status, "completed");
+}
+
+/** Nothing where a server sends something else. */
+function fieldsOr(value: unknown): WireFields {
+  return isFields(value) ? value : {};
 }
 
 function textKey(outputIndex: number, contentIndex: number): string {

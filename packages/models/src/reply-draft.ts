@@ -2,7 +2,7 @@ import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } 
 import { systemRandom } from "@throughline/core/node";
 import { callIds } from "./call-ids.ts";
 import { recordUsage } from "./record-usage.ts";
-import { isFields, parseFields, type WireFields } from "./wire-fields.ts";
+import { isFields, parseFields, textOr, type WireFields } from "./wire-fields.ts";
 
 /** Who answers, as the record of the answer says it. */
 export interface ReplyIdentity {
@@ -91,7 +91,9 @@ export class ReplyDraft {
     this.#nextCallId = nextCallId;
   }
 
-  text(key: BlockKey, piece: string): void {
+  /** Pieces are as the server wrote them: what should be text and is none says nothing. */
+  text(key: BlockKey, given: unknown): void {
+    const piece = textOr(given, "");
     this.#textAt(key).text += piece;
     if (piece !== "") this.#onDelta?.({ type: "text", text: piece });
   }
@@ -113,14 +115,16 @@ export class ReplyDraft {
     extra[name] = [...(Array.isArray(list) ? (list as unknown[]) : []), item];
   }
 
-  thinking(key: BlockKey, piece: string): void {
+  thinking(key: BlockKey, given: unknown): void {
+    const piece = textOr(given, "");
     this.#thinkingAt(key).text += piece;
     if (piece !== "") this.#onDelta?.({ type: "thinking", text: piece });
   }
 
   /** What the thinking has to come back with. */
-  sign(key: BlockKey, signature: string, isRedacted = false): void {
+  sign(key: BlockKey, signature: unknown, isRedacted = false): void {
     const block = this.#thinkingAt(key);
+    if (typeof signature !== "string") return;
     block.signature = signature;
     block.isRedacted = isRedacted;
   }
@@ -149,7 +153,8 @@ export class ReplyDraft {
   }
 
   /** A piece of the arguments' JSON; for a block of the provider's own, of its input. */
-  json(key: BlockKey, piece: string): void {
+  json(key: BlockKey, given: unknown): void {
+    const piece = textOr(given, "");
     const block = this.#blocks.get(key);
     if (block?.type === "raw") block.json += piece;
     else this.#callAt(key).json += piece;

@@ -1,7 +1,10 @@
 import type { ChatModel } from "@throughline/core";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
+import { takeAnthropicEvent } from "../src/anthropic-reply.ts";
+import { takeResponseEvent } from "../src/openai-responses-reply.ts";
 import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+import { ReplyDraft } from "../src/reply-draft.ts";
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -147,5 +150,43 @@ describe("calls of servers that speak Chat Completions in their own way", () => 
       { ...one, id: ownId },
     ]);
     expect(blocks[0]?.["id"]).not.toBe(blocks[1]?.["id"]);
+  });
+});
+
+describe("events that leave out what they should say", () => {
+  it.each([
+    { type: "message_start" },
+    { type: "message_start", message: { id: 5 } },
+    { type: "content_block_start", index: 0, content_block: { type: "text" } },
+    { type: "content_block_start", index: 0, content_block: { type: "thinking" } },
+    { type: "content_block_start", index: 0 },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta" } },
+    { type: "content_block_delta", index: 0, delta: null },
+    { type: "message_delta" },
+  ])("of Anthropic's format say nothing: %j", (event) => {
+    const draft = new ReplyDraft({ api: "anthropic-messages", provider: "p", model: "m" }, null);
+    takeAnthropicEvent(event as never, draft);
+    expect(draft.message({ stopReason: "stop" })).toEqual({
+      role: "assistant",
+      content: [],
+      api: "anthropic-messages",
+      provider: "p",
+      model: "m",
+      stopReason: "stop",
+    });
+  });
+
+  it.each([
+    [{ type: "response.output_item.added", output_index: 0 }, null],
+    [{ type: "response.output_text.delta", output_index: 0, content_index: 0 }, null],
+    [{ type: "response.created" }, null],
+    [{ type: "response.completed" }, "completed"],
+    [{ type: "response.incomplete" }, "incomplete"],
+  ])("of Responses say no more than their names: %j", (event, stopReason) => {
+    const draft = new ReplyDraft({ api: "openai-responses", provider: "p", model: "m" }, null);
+    const errors = { failureOf: (): Error => new Error("failed"), brokenOff: (): Error => new Error("broken") };
+    takeResponseEvent(event as never, draft, errors);
+    expect([draft.stopReason, draft.message({ stopReason: "stop" }).content]).toEqual([stopReason, []]);
+    expect(() => takeResponseEvent({ type: "response.failed" } as never, draft, errors)).toThrow("failed");
   });
 });
