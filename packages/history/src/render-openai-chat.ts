@@ -29,7 +29,7 @@ export interface OpenAiChatCall {
 export interface OpenAiChatOptions extends RenderOptions {
   /** The role of instructions; newer models of OpenAI call them `developer`. @default "system" */
   readonly systemRole?: "system" | "developer";
-  /** Whether thinking goes back as `reasoning_content`, as some compatible servers want it. @default false */
+  /** Whether all thinking goes back as `reasoning_content`. @default false: what came so, to the model it came from */
   readonly reasoningContent?: boolean;
 }
 
@@ -45,8 +45,10 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
       callIds: { forbidden: idCharacters, maxLength: 40, separator: "|" },
       toolNames: { forbidden: idCharacters, maxLength: 64 },
       imageLinks: true,
-      carryThinking: ({ thinking, redacted }) =>
-        reasoningContent && !redacted && thinking.trim() !== "" ? { itemId: null } : null,
+      carryThinking: ({ thinking, redacted, signature }) => {
+        const isWanted = reasoningContent || signature === "reasoning_content";
+        return isWanted && !redacted && thinking.trim() !== "" ? { itemId: null } : null;
+      },
     },
     turn: (turn) => messagesOf(turn, systemRole),
     system: (system) => ({ field: null, first: [{ role: systemRole, content: system }] }),

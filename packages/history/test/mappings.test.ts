@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
-import type { RenderOptions } from "@throughline/history";
+import type { Context, RenderOptions } from "@throughline/history";
 import { renderOpenAiChat } from "@throughline/history/openai";
 import { historyTargets } from "@throughline/history/targets";
 import type { TargetName } from "@throughline/history/targets";
@@ -89,15 +89,17 @@ describe("thinking and reasoning", () => {
     expect(render("mistral", mistral)[1]).toMatchObject({
       content: [{ type: "thinking" }, { type: "text", text: "a" }],
     });
-    const chat = [
-      user("hi"),
-      assistant([thinking("so", "reasoning_content"), text("a")], by("x", "r1", "openai-completions")),
-    ];
-    const context = buildContext(storedRecords(chat));
-    expect(renderOpenAiChat(context, { reasoningContent: true }).messages[1]).toMatchObject({
-      reasoning_content: "so",
-    });
-    expect(renderOpenAiChat(context).repairs.map(({ rule }) => rule)).toEqual(["thinking-removed"]);
+    const chat = (signature: string): Context => {
+      const reply = assistant([thinking("so", signature), text("a")], by("x", "r1", "openai-completions"));
+      return buildContext(storedRecords([user("hi"), reply]));
+    };
+    const sent = { reasoning_content: "so", content: "a" };
+    expect(renderOpenAiChat(chat("s"), { reasoningContent: true }).messages[1]).toMatchObject(sent);
+    expect(renderOpenAiChat(chat("s")).repairs.map(({ rule }) => rule)).toEqual(["thinking-removed"]);
+    // What came in this field goes back in it, to the model it came from.
+    expect(renderOpenAiChat(chat("reasoning_content"))).toMatchObject({ messages: [{}, sent], repairs: [] });
+    const target = { provider: "x", modelId: "r2" };
+    expect(renderOpenAiChat(chat("reasoning_content"), { target }).messages[1]).not.toHaveProperty("reasoning_content");
   });
 
   it("says when a loop has lost the thinking it must begin with", () => {

@@ -61,8 +61,11 @@ function assertNoError(choice: WireFields, { failureOf }: AnswerErrors): void {
  * or `reasoning` (OpenRouter, Groq). What the model says in refusal is what it says.
  */
 function takePiece(piece: WireFields, draft: ReplyDraft): void {
-  const thinking = textOr(piece["reasoning_content"], "") || textOr(piece["reasoning"], "");
+  const wanted = textOr(piece["reasoning_content"], "");
+  const thinking = wanted || textOr(piece["reasoning"], "");
   if (thinking !== "") draft.thinking("thinking", thinking);
+  // DeepSeek and Kimi refuse the next call of a tool loop without it; pi keeps the field's name in this place, too.
+  if (wanted !== "") draft.sign("thinking", "reasoning_content");
   takeContent(piece["content"], draft);
   const refusal = textOr(piece["refusal"], "");
   if (refusal !== "") draft.text("text", refusal);

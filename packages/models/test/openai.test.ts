@@ -43,7 +43,7 @@ describe("Chat Completions", () => {
     });
     const model = createOpenAiChatModel({ baseUrl, apiKey: "k", provider: "deepseek" });
     const expected = [
-      { type: "thinking", thinking: "I think of it." },
+      { type: "thinking", thinking: "I think of it.", thinkingSignature: "reasoning_content" },
       { type: "text", text: "Yes." },
     ];
     expect((await model.chat(chat("deepseek-reasoner"))).message).toMatchObject({
