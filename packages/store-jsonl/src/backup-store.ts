@@ -37,6 +37,7 @@ export async function backupStore(
     throw refused("INPUT_INVALID", `There is something at ${quote(target)} already.`, { path: target });
   const part = `${target}.part-${random.uint32().toString(36)}`;
   const copied: string[] = [];
+  const made: string[] = [part];
   let sizeBytes = 0;
   const copy: CopyOpened = async (from, source, to) => {
     begin(signal);
@@ -48,18 +49,32 @@ export async function backupStore(
   try {
     for (const agent of agents()) {
       const folders = [agent.folder.sessions, agent.folder.own].map((one) => `${part}${one.slice(root.length)}`);
+      made.push(...folders);
       for (const folder of folders) makeFolders(files, folder);
       await copyAgent(files, agent, copy);
       for (const folder of folders) flushFolder(files, folder);
     }
     withFileErrors(target, () => files.rename(part, target));
   } catch (error) {
-    // What is missing may be room.
-    for (const each of copied) files.remove(each);
+    try {
+      // What is missing may be room.
+      for (const each of copied) files.remove(each);
+      removeFolders(files, part, [...made, ...copied.map(folderOf)]);
+    } catch {
+      // A disk that takes no backup may not let go of one either; why it took none is what there is to say.
+    }
     throw fileError(error, target);
   }
   afterCommit(target, () => flushFolder(files, folderOf(target)));
   return { sizeBytes };
+}
+
+/** These folders and those they lie in, up to the one that was being made; those within others first. */
+function removeFolders(files: Files, part: string, paths: readonly string[]): void {
+  const folders = new Set<string>();
+  for (const path of paths)
+    for (let folder = path; folder.length >= part.length; folder = folderOf(folder)) folders.add(folder);
+  for (const folder of [...folders].toSorted((a, b) => b.length - a.length)) files.removeFolder(folder);
 }
 
 /** Copies an open file, as `from` is called, to the place of `to` in the backup. */

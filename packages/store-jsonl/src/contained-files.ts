@@ -87,6 +87,10 @@ class ContainedFiles {
         if (!path.endsWith(".lock")) this.#assertFolderOf(path);
         files.remove(path);
       },
+      removeFolder: (path) => {
+        this.#assertFolderOf(path);
+        files.removeFolder(path);
+      },
       realPath: (path) => this.#assertPlace(path) ?? files.realPath(path),
     };
   }

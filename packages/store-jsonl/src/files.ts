@@ -53,6 +53,8 @@ export interface Files {
   names(path: string): readonly string[];
   rename(from: string, to: string): void;
   remove(path: string): void;
+  /** Removes a folder when there is nothing in it. */
+  removeFolder(path: string): void;
   /** Whose file system a folder is on. "unknown" where the kernel names one that may be either. */
   fileSystem(path: string): FileSystemKind;
   isWritable(path: string): boolean;
@@ -156,6 +158,13 @@ export const nodeFiles: Files = {
   names: (path) => fs.readdirSync(path),
   rename: (from, to) => fs.renameSync(from, to),
   remove: (path) => fs.rmSync(path, { force: true }),
+  removeFolder(path) {
+    try {
+      fs.rmdirSync(path);
+    } catch (error) {
+      if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    }
+  },
   fileSystem: (path) => kindOfType(fs.statfsSync(path).type >>> 0),
   isWritable(path) {
     try {

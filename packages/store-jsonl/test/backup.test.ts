@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, textsOf, userDraft } from "./session-fixture.ts";
@@ -41,6 +41,39 @@ describe("a backup", () => {
     expect(texts.map((text) => text.split(" ")[0])).toEqual(Array.from(texts, (_text, index) => `n${index}`));
     await again.close();
     expect(filesBelow(copy).filter((path) => path.includes("/locks/") && path.length < 10)).toEqual([]);
+  });
+
+  it.each([
+    ["a file cannot be made", "open"],
+    ["a file cannot be written", "write"],
+    ["the last name cannot be given", "rename"],
+  ] as const)("leaves nothing, not even a folder, when %s", async (_, failing) => {
+    const root = newFolder();
+    await (await storeWithSession(root)).close();
+    const beside = newFolder();
+    let isFailing = false;
+    const failed = (): never => {
+      throw Object.assign(new Error("ENOSPC: no space left"), { code: "ENOSPC" });
+    };
+    const files: Files = {
+      ...nodeFiles,
+      open: (path, mode) =>
+        isFailing && failing === "open" && mode === "create" && path.endsWith(".jsonl")
+          ? failed()
+          : nodeFiles.open(path, mode),
+      write: (handle, bytes) => (isFailing && failing === "write" ? failed() : nodeFiles.write(handle, bytes)),
+      rename: (from, to) =>
+        isFailing && failing === "rename" && to.endsWith("/copy") ? failed() : nodeFiles.rename(from, to),
+    };
+    const store = createJsonlStore({ root, files, index: false, sessionsJson: false });
+    expect(await textsOf(store)).toHaveLength(0);
+    isFailing = true;
+    await expect(store.maintenance!.backup(`${beside}/copy`)).rejects.toMatchObject({ code: "STORE_FULL" });
+    isFailing = false;
+    expect(readdirSync(beside)).toEqual([]);
+    await store.maintenance!.backup(`${beside}/copy`);
+    await store.close();
+    expect(readdirSync(beside)).toEqual(["copy"]);
   });
 
   it("has the transcript of a session that is archived meanwhile", async () => {

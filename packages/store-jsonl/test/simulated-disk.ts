@@ -134,6 +134,11 @@ class Simulation implements SimulatedDisk {
         this.#call("remove", path);
         this.#rename("remove", [[path, null]]);
       },
+      removeFolder: (path) => {
+        if (!this.#names.has(path) || this.#namesIn(path).length > 0) return;
+        this.#call("removeFolder", path);
+        this.#rename("removeFolder", [[path, null]]);
+      },
       makePrivate: () => undefined,
       whereIs: (handle) => this.#at(handle).path,
       isWritable: () => true,
