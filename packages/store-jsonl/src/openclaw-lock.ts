@@ -5,8 +5,8 @@ import type { FileFacts, Files } from "./files.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 import { parseObject } from "./stored-line.ts";
 
-/** An empty lock file is somebody's who has not written it yet, for so long; then it is left over. */
-const emptyGraceMs = 30_000;
+/** A lock file that does not say whose it is may be somebody's who has not written it yet, for so long; then it is left over. */
+export const unknownOwnerGraceMs: number = 30_000;
 /** Said to others: nobody has to wait longer than a write takes. */
 const maxHoldMs = 10_000;
 /** Nobody is believed to hold a lock for longer without being alive. */
@@ -86,11 +86,12 @@ function isLeftOver(files: Files, path: string): boolean {
   const facts = files.facts(path);
   if (facts === null) return false;
   const ageMs = ageMsOf(facts);
-  if (owner === null) return ageMs > emptyGraceMs;
+  // One from the future was written before the clock was set back: it would hold up every writer until then.
+  if (owner === null) return Math.abs(ageMs) > unknownOwnerGraceMs;
   const startTime = startTimeOf(files, owner.pid);
   const isItself =
     isAlive(owner.pid) && (owner.starttime === null || startTime === null || owner.starttime === startTime);
-  return !isItself && ageMs > Math.max(emptyGraceMs, owner.maxHoldMs ?? 0);
+  return !isItself && ageMs > Math.max(unknownOwnerGraceMs, owner.maxHoldMs ?? 0);
 }
 
 /** Whose the lock is; null when nothing in it says so. */

@@ -5,7 +5,7 @@ import { quote } from "@throughline/core/store";
 import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";
-import { openclawLocks, ownerOf } from "./openclaw-lock.ts";
+import { openclawLocks, ownerOf, unknownOwnerGraceMs } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
 /** Exclusion between everything that writes to an agent's folder, in this process and in others. */
@@ -226,13 +226,17 @@ export function lockAborted(signal: AbortSignal): ThroughlineError {
   });
 }
 
+const nobodysRemedy = `Nothing in the lock file says whose it is. Try again: ${unknownOwnerGraceMs / 1000} s after it was written it is taken for left over.`;
+
 function locked(path: string, waitedMs: number, files: Files): ThroughlineError {
   const owner = isOpenclaws(path) ? ownerOf(files, path) : null;
   const holder = owner === null ? describeLockHolder(files, path) : describeProcess(files, owner.pid);
   const age = holder?.ageMs == null ? "" : `, begun ${Math.round(holder.ageMs / 1000)} s ago`;
   const who = holder === null ? "another process" : `process ${holder.pid} (${holder.state}${age})`;
+  const isNobodys = holder === null && isOpenclaws(path);
   return new ThroughlineError("STORE_LOCKED", `${quote(path)} was held by ${who} for ${Math.round(waitedMs)} ms.`, {
     outcome: "not-applied",
     details: { path, waitedMs: Math.round(waitedMs), ...holder },
+    ...(isNobodys ? { remedy: nobodysRemedy } : {}),
   });
 }

@@ -212,6 +212,28 @@ describe("a folder that OpenClaw uses", () => {
     await store.close();
   });
 
+  it("tells of one that does not say whose it is when it ends, also when its time is to come [LCK-12]", async () => {
+    const root = openclawFolder();
+    const lock = `${transcriptOf(root, "oc1")}.lock`;
+    const store = createJsonlStore({ root, lockTimeoutMs: 50 });
+    await store.load(mainRef);
+    for (const content of ["", '{"pid":12', "garbled"]) {
+      for (const ageMs of [0, 5000, -5000, 31_000, -31_000, -3_600_000]) {
+        writeFileSync(lock, content);
+        utimesSync(lock, new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
+        const appended = store.append(mainRef, [userDraft("x")]);
+        if (Math.abs(ageMs) > 30_000) await appended;
+        else
+          await expect(appended).rejects.toMatchObject({
+            code: "STORE_LOCKED",
+            remedy: expect.stringContaining("Try again: 30 s after it was written"),
+          });
+        rmSync(lock, { force: true });
+      }
+    }
+    await store.close();
+  });
+
   it("sees ours: while a transcript is written its lock file names the writer [LCK-13]", async () => {
     const root = openclawFolder();
     const lock = `${transcriptOf(root, "oc1")}.lock`;
