@@ -63,6 +63,8 @@ export class SessionsView {
   #isBaseTheirs = false;
   /** What the base was when it was read or written last: other processes of ours write it too. */
   #baseAs: string | null = null;
+  /** Files in the making so far. */
+  #made = 0;
 
   constructor(options: SessionsViewOptions) {
     this.#options = options;
@@ -182,7 +184,7 @@ export class SessionsView {
    * change too. Nothing when the file is another by now, or says of our sessions what the base says.
    */
   async agree(seenAs: string, isOurs: (key: string) => boolean, { underLock }: Agreement): Promise<void> {
-    const { files, folder } = this.#options;
+    const { files } = this.#options;
     if (seenAs === "" || seenAs !== this.#seenAs || !this.#isReadable || this.#isLost) return;
     if (!this.#changed.some((key) => this.#base.has(key) || isOurs(key))) return;
     const [crc, slices] = [this.#seenCrc, createSlices()];
@@ -196,7 +198,7 @@ export class SessionsView {
       await slices.next();
     }
     const { parts } = await viewText(own, slices);
-    const next = folder.temporary(`sessions-view.json.${this.#options.writer}`);
+    const next = this.#temporary("sessions-view.json");
     let isKept = false;
     try {
       await this.#prepare(next, [Buffer.from(`${JSON.stringify({ crc, ...theirs })}\n`), ...parts], slices);
@@ -228,7 +230,7 @@ export class SessionsView {
     known: (row: SessionRow) => SessionRow,
     { isTaken, underLock }: Publication,
   ): Promise<{ readonly seenAs: string } | null> {
-    const { files, folder } = this.#options;
+    const { files } = this.#options;
     // Of the moment: while this pauses rows may come and go.
     const active = [...rows].filter((row) => !row.isArchived);
     await this.refresh();
@@ -256,8 +258,8 @@ export class SessionsView {
       return { seenAs };
     const ownText = own.size === wanted.size ? text : await viewText(own, slices);
     const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
-    const view = folder.temporary(`sessions.json.${this.#options.writer}`);
-    const next = folder.temporary(`sessions-view.json.${this.#options.writer}`);
+    const view = this.#temporary("sessions.json");
+    const next = this.#temporary("sessions-view.json");
     let written: string | null = null;
     try {
       await this.#prepare(view, text.parts, slices);
@@ -285,10 +287,15 @@ export class SessionsView {
   sweep(beforeMs: number): void {
     const { files, folder, writer } = this.#options;
     for (const name of files.names(folder.own)) {
-      if (!/^sessions(-view)?\.json\..+\.tmp$/.test(name) || name.endsWith(`.${writer}.tmp`)) continue;
+      if (!/^sessions(-view)?\.json\..+\.tmp$/.test(name) || name.includes(`.json.${writer}.`)) continue;
       const path = `${folder.own}/${name}`;
       if (Number((files.facts(path)?.modifiedNs ?? 0n) / 1_000_000n) < beforeMs) files.remove(path);
     }
+  }
+
+  /** A name of its own for each: what both agree on may be kept while the file is being written. */
+  #temporary(name: string): string {
+    return this.#options.folder.temporary(`${name}.${this.#options.writer}.${++this.#made}`);
   }
 
   /** Gives the prepared files their names, unless sessions.json is not what it was. What it is then; null: not done. */
