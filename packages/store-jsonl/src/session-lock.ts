@@ -53,7 +53,9 @@ export function lockNameOf(sessionId: string): string {
 }
 
 interface Shared {
-  file: LockFile;
+  /** Null: let go of until it is wanted. */
+  file: LockFile | null;
+  readonly path: string;
   readonly port: LockPort;
   users: number;
   /** By somebody of this process. */
@@ -66,6 +68,37 @@ interface Shared {
 
 // One connection a lock file and process, whichever store handles use it: they wait in line instead of spinning.
 const sharedByPort = new WeakMap<LockPort, Map<string, Shared>>();
+
+/** Each agent has seventeen, and a process may have hundreds of agents: those used last stay open. */
+const maxOpen = 256;
+/** Those that are open, of all handles of the process; once there are many, the one used longest ago comes first. */
+const openOnes = new Set<Shared>();
+
+/** The file of a lock that is taken in this process, opened where it is not. */
+function opened(shared: Shared, options: SessionLocksOptions): LockFile {
+  if (openOnes.size > maxOpen / 2) openOnes.delete(shared);
+  const file = (shared.file ??= openFile(shared, options));
+  openOnes.add(shared);
+  // One that somebody has taken may be held in the kernel too.
+  const oldest = openOnes.size > maxOpen ? openOnes.values().find(({ isTaken }) => !isTaken) : undefined;
+  if (oldest !== undefined) letGo(oldest);
+  return file;
+}
+
+function openFile({ path, port }: Shared, options: SessionLocksOptions): LockFile {
+  const { files } = options;
+  return inFolder(options, path, () => {
+    // A link on the way there is refused here: SQLite would follow it.
+    withFileErrors(path, () => files.realPath(folderOf(path)));
+    return port.open(files, path);
+  });
+}
+
+function letGo(shared: Shared): void {
+  openOnes.delete(shared);
+  shared.file?.close();
+  shared.file = null;
+}
 
 /** A line in front of each lock, and the locks themselves through the port. */
 export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
@@ -82,8 +115,8 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     sharedByPort.set(port, sharedByPath);
     let shared = sharedByPath.get(realPath);
     if (shared === undefined) {
-      const file = port.open(files, realPath);
-      sharedByPath.set(realPath, (shared = { file, port, users: 0, isTaken: false, line: [], busySinceMs: null }));
+      shared = { file: null, path: realPath, port, users: 0, isTaken: false, line: [], busySinceMs: null };
+      sharedByPath.set(realPath, shared);
     }
     shared.users++;
     mine.set(path, shared);
@@ -113,8 +146,8 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     close() {
       for (const shared of mine.values()) {
         if (--shared.users > 0) continue;
-        sharedByPort.get(shared.port)?.delete(shared.file.path);
-        shared.file.close();
+        sharedByPort.get(shared.port)?.delete(shared.path);
+        letGo(shared);
       }
       mine.clear();
     },
@@ -173,7 +206,7 @@ function unlockAll(held: Shared[]): void {
   const last = held.pop();
   if (last === undefined) return;
   try {
-    last.file.unlock();
+    last.file?.unlock();
   } finally {
     unlockAll(held);
   }
@@ -187,7 +220,7 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
     // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
     // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
     const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
-    if (waitedMs > wait.timeoutMs) throw locked(busy.file.path, waitedMs, wait.files);
+    if (waitedMs > wait.timeoutMs) throw locked(busy.path, waitedMs, wait.files);
     // Most holders are done within a write: a short nap is cheaper than giving the processor away.
     if (naps++ < maxNaps) Atomics.wait(napCell, 0, 0, napMs);
     else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
@@ -204,16 +237,12 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
 function tryLock(shared: Shared, options: SessionLocksOptions): boolean {
   const { files } = options;
   for (;;) {
-    const { file, port } = shared;
+    const file = opened(shared, options);
     if (!file.tryLock()) return false;
     if (file.identity === null || files.facts(file.path)?.identity === file.identity) return true;
     file.unlock();
     // Before the other is let go of: when none can be opened, that one is of use again as soon as its file is back.
-    shared.file = inFolder(options, file.path, () => {
-      // A link on the way there is refused here: SQLite would follow it.
-      withFileErrors(file.path, () => files.realPath(folderOf(file.path)));
-      return port.open(files, file.path);
-    });
+    shared.file = openFile(shared, options);
     file.close();
   }
 }

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { sessionRef } from "@throughline/core";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -52,4 +53,33 @@ describe("a process that may open no more files", () => {
     await store.close();
     expect(files.refusals()).toBeGreaterThan(0);
   });
+
+  it.skipIf(!existsSync("/proc/self/fd"))(
+    "keeps the locks of hundreds of agents in so many files, and no more",
+    async () => {
+      const root = newFolder();
+      await using store = createJsonlStore({ root, index: false, sessionsJson: false });
+      const refs = Array.from({ length: 400 }, (_, index) => sessionRef({ key: `agent:a${index % 20}:s${index}` }));
+      const openLocks = (): number =>
+        readdirSync("/proc/self/fd").filter((name) => linkOf(`/proc/self/fd/${name}`).includes("/locks/")).length;
+      const durability = "none";
+      for (const [index, ref] of refs.entries())
+        await store.save(ref, { sessionId: `s${index}` }, { ifRevision: null, durability });
+      const most = openLocks();
+      expect(most).toBeGreaterThan(200);
+      expect(most).toBeLessThanOrEqual(256);
+      // Those that were let go of are taken again when they are wanted, also by many at once.
+      await Promise.all(refs.map((ref) => store.append(ref, [userDraft("x")], { durability })));
+      for (const ref of refs) expect(await textsOf(store, ref)).toEqual(["x"]);
+    },
+  );
 });
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // The folder itself was open when it was read.
+    return "";
+  }
+}
