@@ -13,18 +13,59 @@ export interface RecordSelection {
   readonly tail: number | null;
 }
 
+/** Whose words a record has, by the name that `--role` knows. */
+export type RoleOf = (record: StoredRecord) => string | null;
+
 /** The chosen ones of `records`, in order. The branch is followed from `headId`. */
 export function selectRecords(
   records: readonly StoredRecord[],
   headId: string | null,
   selection: RecordSelection,
-  roleOf: (record: StoredRecord) => string | null,
+  roleOf: RoleOf,
 ): readonly StoredRecord[] {
   const branch = selection.isAllBranches ? records : branchRecords(records, headId, selection.isAll);
-  const chosen = branch.filter(
-    (record) => record.seq > selection.afterSeq && (selection.role === null || roleOf(record) === selection.role),
-  );
+  const chosen = branch.filter((record) => isChosen(record, selection, roleOf));
   return selection.tail === null ? chosen : chosen.slice(-selection.tail);
+}
+
+/**
+ * What `selectRecords` gives of a whole log, from its end alone; null when the end does not say: it holds too few, the
+ * branch is not in order there, or what was left behind begins in it.
+ */
+export function selectTail(
+  end: readonly StoredRecord[],
+  headId: string | null,
+  selection: RecordSelection,
+  roleOf: RoleOf,
+): readonly StoredRecord[] | null {
+  const branch = selection.isAllBranches ? end : plainBranch(end, headId, selection.isAll);
+  const chosen = branch?.filter((record) => isChosen(record, selection, roleOf)) ?? [];
+  // Everything before what is after the place was left out, too.
+  const isComplete = branch !== null && (end[0]?.seq ?? 0) <= selection.afterSeq + 1;
+  return isComplete || chosen.length >= (selection.tail ?? Infinity)
+    ? chosen.slice(-(selection.tail ?? Infinity))
+    : null;
+}
+
+function isChosen(record: StoredRecord, { afterSeq, role }: RecordSelection, roleOf: RoleOf): boolean {
+  return record.seq > afterSeq && (role === null || roleOf(record) === role);
+}
+
+/** The end of a branch; null where records before it could change it. */
+function plainBranch(
+  end: readonly StoredRecord[],
+  headId: string | null,
+  isAll: boolean,
+): readonly StoredRecord[] | null {
+  const { path, findings } = walkBranch(end, headId);
+  const isInOrder = path.every(({ seq }, index) => index === 0 || seq > (path[index - 1]?.seq ?? 0));
+  if (findings.length > 0 || !isInOrder) return null;
+  return isAll || !path.some(isBoundary) ? path : null;
+}
+
+/** Whether a context may leave out what is before it. */
+function isBoundary({ type }: StoredRecord): boolean {
+  return type === "compaction" || type === "reset";
 }
 
 function branchRecords(
@@ -34,7 +75,7 @@ function branchRecords(
 ): readonly StoredRecord[] {
   const { path } = walkBranch(records, headId);
   const firstSeq = isAll ? 0 : firstKeptSeq(records, headId);
-  const boundaryId = path.findLast(({ type }) => type === "compaction" || type === "reset")?.id;
+  const boundaryId = path.findLast(isBoundary)?.id;
   return path.filter(({ seq, id }) => seq >= firstSeq || id === boundaryId);
 }
 

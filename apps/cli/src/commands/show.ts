@@ -3,6 +3,7 @@ import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { followRecords } from "../follow-records.ts";
 import { readRecords } from "../read-records.ts";
+import { readTail } from "../read-tail.ts";
 import { messageRole } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { selectRecords } from "../select-records.ts";
@@ -32,8 +33,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     role: options.role ?? null,
     tail: options.tail ?? null,
   };
-  const { records, headId, lastSeq } = await readChosen(store, ref, selection, signal);
-  const chosen = selectRecords(records, headId, selection, (stored) => messageRole(stored.record));
+  const { chosen, lastSeq } = await readChosen(store, ref, selection, signal);
   for (const stored of chosen) await showRecord(context, stored, options.raw === true);
   if (options.follow === true) {
     await output.flush();
@@ -48,19 +48,31 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
+/** The records to show, and up to which the session was read: what comes later is for `--follow`. */
 async function readChosen(
   store: SessionStore,
   ref: SessionRef,
   selection: RecordSelection,
   signal: AbortSignal,
-): Promise<{ readonly records: readonly StoredRecord[]; readonly headId: string | null; readonly lastSeq: number }> {
-  if (!selection.isAll && !selection.isAllBranches) {
+): Promise<{ readonly chosen: readonly StoredRecord[]; readonly lastSeq: number }> {
+  const { head } = await loadExisting(store, ref);
+  const { lastSeq } = head;
+  const isWindow = !selection.isAll && !selection.isAllBranches;
+  if (selection.tail !== null && (!isWindow || head.windowSeq === null))
+    return { chosen: await readTail(store, ref, { head, selection, roleOf }, signal), lastSeq };
+  if (isWindow) {
     const { state, records } = await readWindow(store, ref, { signal });
-    return { records, headId: state.head.headId, lastSeq: state.head.lastSeq };
+    return {
+      chosen: selectRecords(records, state.head.headId, selection, roleOf),
+      lastSeq: state.head.lastSeq,
+    };
   }
-  const state = await loadExisting(store, ref);
-  const records = await readRecords(store, ref, signal);
-  return { records, headId: state.head.headId, lastSeq: Math.max(state.head.lastSeq, records.at(-1)?.seq ?? 0) };
+  const records = (await readRecords(store, ref, signal)).filter(({ seq }) => seq <= lastSeq);
+  return { chosen: selectRecords(records, head.headId, selection, roleOf), lastSeq };
+}
+
+function roleOf({ record }: StoredRecord): string | null {
+  return messageRole(record);
 }
 
 /** Shows what is appended, until interrupted. Records of other branches only when all were asked for. */
