@@ -1,6 +1,7 @@
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { inspectRecords } from "./inspect-records.ts";
+import { lightRecord } from "./light-record.ts";
 import { mergeFindings } from "./merge-findings.ts";
 
 export interface InspectStoreOptions {
@@ -62,7 +63,8 @@ async function inspectSession(
   const records: StoredRecord[] = [];
   const { key } = ref;
   try {
-    for await (const page of store.read(ref, signal === undefined ? {} : { signal })) records.push(...page.records);
+    for await (const page of store.read(ref, signal === undefined ? {} : { signal }))
+      for (const stored of page.records) records.push({ ...stored, record: lightRecord(stored.record, stored.bytes) });
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
     return [unreadable(error, key)];

@@ -8,6 +8,7 @@ import {
 } from "@throughline/openclaw-format";
 import type { SplitLine, TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
 import { inspectRecords } from "./inspect-records.ts";
+import { lightRecord } from "./light-record.ts";
 import { mergeFindings } from "./merge-findings.ts";
 import type { RecordPlace } from "./merge-findings.ts";
 
@@ -102,5 +103,6 @@ export function placeOf({ line, byteOffset, sizeBytes, isTerminated }: NumberedL
 
 function storedRecord({ line, record, side, tsMs }: TranscriptLine, bytes: number): StoredRecord {
   const { id, parentId, type } = record;
-  return { seq: line, id, parentId, type, side, tsMs, storedAtMs: null, bytes, crc: null, record };
+  const light = lightRecord(record, bytes);
+  return { seq: line, id, parentId, type, side, tsMs, storedAtMs: null, bytes, crc: null, record: light };
 }

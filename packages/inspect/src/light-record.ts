@@ -1,0 +1,48 @@
+import { crc32 } from "node:zlib";
+import type { SessionRecord } from "@throughline/core";
+
+/** Longer texts are cut, to about so much. */
+const longCharacters = 1024;
+const keptCharacters = 64;
+/** A record of fewer bytes is kept as it is. */
+const longRecordBytes = 4096;
+
+/** Fields whose text is only said: nothing is told by them or found by them. */
+const textFields: ReadonlySet<string> = new Set(["text", "thinking", "content", "summary", "data"]);
+/** Fields that hold nothing else, however deep. */
+const deepFields: ReadonlySet<string> = new Set(["arguments", "details"]);
+
+type TextKind = "none" | "text" | "base64";
+
+/**
+ * A record with its long texts cut, for finding what is odd about a session: that hangs on no text, and texts are nearly all
+ * of a long session. Texts that differed differ still; how long the record is its place says.
+ */
+export function lightRecord(record: SessionRecord, sizeBytes: number): SessionRecord {
+  return sizeBytes < longRecordBytes ? record : (lightFields(record, false) as SessionRecord);
+}
+
+function lightFields(fields: object, isDeep: boolean): object {
+  const entries = Object.entries(fields).map(([name, value]): [string, unknown] => {
+    const isText = isDeep || textFields.has(name);
+    const kind: TextKind = isText ? (name === "data" ? "base64" : "text") : "none";
+    return [name, lightValue(value, kind, isDeep || deepFields.has(name))];
+  });
+  return Object.fromEntries(entries);
+}
+
+function lightValue(value: unknown, kind: TextKind, isDeep: boolean): unknown {
+  if (typeof value === "string") return kind === "none" && !isDeep ? value : cut(value, kind);
+  if (Array.isArray(value)) return value.map((item) => lightValue(item, kind, isDeep));
+  return typeof value === "object" && value !== null ? lightFields(value, isDeep) : value;
+}
+
+function cut(text: string, kind: TextKind): string {
+  if (text.length <= longCharacters) return text;
+  const kept = text.slice(0, keptCharacters);
+  // Whether there is anything to be read in it must stay as it is.
+  if (kept.trim() === "") return text;
+  const ending = kind === "base64" ? "" : `… ${text.length} ${crc32(text)}`;
+  // Made anew: a part of a text keeps all of it in memory.
+  return Buffer.from(kept + ending).toString();
+}
