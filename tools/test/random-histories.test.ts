@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import type { SessionStore } from "../../packages/core/src/index.ts";
+import { historyStores, type HistoryStore } from "../histories/history-store.ts";
+import { randomHistories } from "../random-histories.ts";
+
+/** The real store, and of what it is given something never reaches it. */
+function losing(lose: (given: Parameters<SessionStore["append"]>) => Parameters<SessionStore["append"]>): HistoryStore {
+  const { memory } = historyStores;
+  return {
+    ...memory,
+    open(place, derivedDelayMs) {
+      const store = memory.open(place, derivedDelayMs);
+      const append = store.append.bind(store);
+      return Object.assign(store, {
+        append: (...given: Parameters<SessionStore["append"]>) => append(...lose(given)),
+      });
+    },
+  };
+}
+
+describe("random histories of several handles on one store", () => {
+  const { memory, jsonl, sqlite } = historyStores;
+  it.each([
+    ["memory", { store: memory }],
+    ["SQLite", { store: sqlite }],
+    ["JSON Lines", { store: jsonl }],
+    ["JSON Lines, derived files lost and stale", { store: jsonl, withDamage: true }],
+    ["JSON Lines, other programs beside it", { store: jsonl, withForeign: true }],
+    ["JSON Lines, both", { store: jsonl, withDamage: true, withForeign: true }],
+  ])("leave what the model says: %s", async (_name, plan) => {
+    const played = await randomHistories({ ...plan, histories: 10, firstSeed: 1, steps: 50, handles: 3, shrinkMs: 0 });
+    expect(played.problems).toEqual([]);
+    expect(played.comparisons).toBeGreaterThan(1000);
+  });
+
+  it.each<readonly [string, RegExp, HistoryStore]>([
+    [
+      "a record",
+      /^step \d+ \(append\)/,
+      losing(([ref, drafts, options]) => [ref, drafts.length > 3 ? drafts.slice(0, -1) : drafts, options]),
+    ],
+    [
+      "a field of an entry",
+      /^step \d+ \(append\).*: the state of/,
+      losing(([ref, drafts, { entry, ...options } = {}]) => {
+        const { channel: _lost, ...kept } = entry ?? {};
+        return [ref, drafts, entry === undefined ? options : { ...options, entry: kept }];
+      }),
+    ],
+    [
+      "a field of a record",
+      /, record \d+\n/,
+      losing(([ref, drafts, options]) => [
+        ref,
+        drafts.map(
+          ({ extra: _lost, ...kept }: { extra?: unknown } & (typeof drafts)[number]) => kept as (typeof drafts)[number],
+        ),
+        options,
+      ]),
+    ],
+  ])("show that a store loses %s, in a few steps", async (_name, sign, store) => {
+    const options = { histories: 12, firstSeed: 1, steps: 50, handles: 3, maxProblems: 1 };
+    const [problem] = (await randomHistories({ ...options, store })).problems;
+    expect(problem?.shrunk.steps.length).toBeLessThan(5);
+    expect(problem?.message).toMatch(sign);
+  });
+});
