@@ -50,7 +50,7 @@ async function readFrom(
   { files, codec, nowMs, warm, maxLineBytes }: TranscriptFileOptions,
   { path, owner, savedHead }: TranscriptLook,
 ): Promise<Transcript | null> {
-  const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
+  const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed };
   const transcript = new Transcript(options, savedHead, base);
   const span = { from: transcript.endBytes, to: facts.sizeBytes, maxLineBytes };
   const slices = createSlices();

@@ -1,5 +1,12 @@
 import { throughlineKind, type RedactResult } from "@throughline/core";
-import { type LinkedRecord, quote, redactionTombstone, refused, serializeRecord } from "@throughline/core/store";
+import {
+  type LinkedRecord,
+  nextUpdatedAtMs,
+  quote,
+  redactionTombstone,
+  refused,
+  serializeRecord,
+} from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { ownHeaderLine } from "./own-header.ts";
@@ -115,11 +122,13 @@ function tombstoneLine(
     source: null,
     isSourceCanonical: false,
   };
+  // A line of another program says when it was in its own text, which ours does not look at: activity would go back.
+  const { updatedAtMs: updated } = nextUpdatedAtMs(0, read.tsMs ?? undefined, info.redactedAtMs);
   const {
     source: _source,
     sourceBase64: _base64,
     isSourceText: _kind,
     ...kept
-  } = ("envelope" in read ? read.envelope : { seq }) as StoreEnvelope;
+  } = ("envelope" in read ? read.envelope : { seq, updated }) as StoreEnvelope;
   return encodeStoredLine(item, kept, context.codec, held.owner).line;
 }

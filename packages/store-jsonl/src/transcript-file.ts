@@ -374,7 +374,7 @@ export class TranscriptFile {
     const { path, owner, savedHead } = look;
     const scan = { files, handle: open.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
-    const options = { owner, codec, path, warm, nowMs: nowMs(), maxLineBytes, isMixed };
+    const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed };
     const transcript = new Transcript(options, savedHead, base);
     if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
     this.#transcript = transcript;

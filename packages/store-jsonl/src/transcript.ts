@@ -39,8 +39,8 @@ export interface TranscriptOptions {
   readonly owner: LineOwner;
   readonly codec: LineCodec;
   readonly path: string;
-  /** The clock when the scan began: what other programs claim is measured against it. */
-  readonly nowMs: number;
+  /** What other programs claim is measured against it when it is read: an image lives longer than a scan. */
+  readonly nowMs: () => number;
   readonly warm: WarmLines;
   /** Longer lines of other programs are kept and not read. */
   readonly maxLineBytes: number;
@@ -235,7 +235,7 @@ export class Transcript {
     this.#applySavedHead();
     if (bytes.length < sizeBytes) this.overlong.add(this.head.lastSeq);
     if (!isSourceCanonical) this.meanings.set(this.head.lastSeq, record);
-    this.updatedAtMs = nextUpdatedAtMs(this.updatedAtMs, tsMs ?? undefined, this.options.nowMs).updatedAtMs;
+    this.updatedAtMs = nextUpdatedAtMs(this.updatedAtMs, tsMs ?? undefined, this.options.nowMs()).updatedAtMs;
     this.endBytes = endOf(framed);
   }
 
