@@ -97,7 +97,7 @@ function named(sessionsDir: string, sessionId: string): Omit<ResolvedSessionFile
 }
 
 /** True for a name that is one file of its directory and nothing else, on every system. */
-export function isPlainFileName(name: string): boolean {
+function isPlainFileName(name: string): boolean {
   return (
     name !== "" &&
     name !== "." &&
