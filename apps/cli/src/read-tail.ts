@@ -1,5 +1,5 @@
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { selectRecords, selectTail, type RecordSelection, type RoleOf } from "./select-records.ts";
+import { selectRecords, selectTail, type TailSelection, type RoleOf } from "./select-records.ts";
 
 /** What is read before it is looked at for the first time; twice as much the next time. */
 const firstLookRecords = 256;
@@ -7,7 +7,7 @@ const firstLookRecords = 256;
 /** Where a session's branch ends, and what of it is wanted. */
 export interface TailQuery {
   readonly head: Pick<SessionHead, "headId" | "lastSeq">;
-  readonly selection: RecordSelection;
+  readonly selection: TailSelection;
   readonly roleOf: RoleOf;
 }
 

@@ -13,6 +13,11 @@ export interface RecordSelection {
   readonly tail: number | null;
 }
 
+/** The last so many of a selection. */
+export interface TailSelection extends RecordSelection {
+  readonly tail: number;
+}
+
 /** Whose words a record has, by the name that `--role` knows. */
 export type RoleOf = (record: StoredRecord) => string | null;
 
@@ -35,16 +40,15 @@ export function selectRecords(
 export function selectTail(
   end: readonly StoredRecord[],
   headId: string | null,
-  selection: RecordSelection,
+  selection: TailSelection,
   roleOf: RoleOf,
 ): readonly StoredRecord[] | null {
+  const { tail: wanted } = selection;
   const branch = selection.isAllBranches ? end : plainBranch(end, headId, selection.isAll);
   const chosen = branch?.filter((record) => isChosen(record, selection, roleOf)) ?? [];
   // Everything before what is after the place was left out, too.
   const isComplete = branch !== null && (end[0]?.seq ?? 0) <= selection.afterSeq + 1;
-  return isComplete || chosen.length >= (selection.tail ?? Infinity)
-    ? chosen.slice(-(selection.tail ?? Infinity))
-    : null;
+  return isComplete || chosen.length >= wanted ? chosen.slice(-wanted) : null;
 }
 
 function isChosen(record: StoredRecord, { afterSeq, role }: RecordSelection, roleOf: RoleOf): boolean {

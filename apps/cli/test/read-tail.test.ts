@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sessionRef, type RecordDraft, type SessionStore, type StoredRecord } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { readTail } from "../src/read-tail.ts";
-import { selectRecords, selectTail, type RecordSelection } from "../src/select-records.ts";
+import { selectRecords, selectTail, type RecordSelection, type TailSelection } from "../src/select-records.ts";
 import { messageRole } from "../src/record-text.ts";
 
 const roleOf = ({ record }: StoredRecord): string | null => messageRole(record);
@@ -46,7 +46,7 @@ describe("the last records of a session", () => {
       const below = numbers(seed);
       const log = oddLog(below, 2 + below(30));
       const headId = [null, "gone", log.at(-1)?.id ?? null, log[below(log.length)]?.id ?? null][below(4)] ?? null;
-      const selection: RecordSelection = {
+      const selection: TailSelection = {
         isAll: below(2) === 0,
         isAllBranches: below(4) === 0,
         afterSeq: below(3) === 0 ? below(log.length) : 0,

@@ -58,8 +58,11 @@ async function readChosen(
   const { head } = await loadExisting(store, ref);
   const { lastSeq } = head;
   const isWindow = !selection.isAll && !selection.isAllBranches;
-  if (selection.tail !== null && (!isWindow || head.windowSeq === null))
-    return { chosen: await readTail(store, ref, { head, selection, roleOf }, signal), lastSeq };
+  const { tail } = selection;
+  if (tail !== null && (!isWindow || head.windowSeq === null)) {
+    const query = { head, selection: { ...selection, tail }, roleOf };
+    return { chosen: await readTail(store, ref, query, signal), lastSeq };
+  }
   if (isWindow) {
     const { state, records } = await readWindow(store, ref, { signal });
     return {
