@@ -12,8 +12,6 @@ const textFields: ReadonlySet<string> = new Set(["text", "thinking", "content", 
 /** Fields that hold nothing else, however deep. */
 const deepFields: ReadonlySet<string> = new Set(["arguments", "details"]);
 
-type TextKind = "none" | "text" | "base64";
-
 /**
  * A record with its long texts cut, for finding what is odd about a session: that hangs on no text, and texts are nearly all
  * of a long session. Texts that differed differ still; how long the record is its place says.
@@ -23,26 +21,23 @@ export function lightRecord(record: SessionRecord, sizeBytes: number): SessionRe
 }
 
 function lightFields(fields: object, isDeep: boolean): object {
-  const entries = Object.entries(fields).map(([name, value]): [string, unknown] => {
-    const isText = isDeep || textFields.has(name);
-    const kind: TextKind = isText ? (name === "data" ? "base64" : "text") : "none";
-    return [name, lightValue(value, kind, isDeep || deepFields.has(name))];
-  });
-  return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, lightValue(name, value, isDeep)]));
 }
 
-function lightValue(value: unknown, kind: TextKind, isDeep: boolean): unknown {
-  if (typeof value === "string") return kind === "none" && !isDeep ? value : cut(value, kind);
-  if (Array.isArray(value)) return value.map((item) => lightValue(item, kind, isDeep));
+/** `name`: of the field that it is the value of, or an element in. */
+function lightValue(name: string, value: unknown, isWithinDeep: boolean): unknown {
+  const isDeep = isWithinDeep || deepFields.has(name);
+  if (typeof value === "string") return isDeep || textFields.has(name) ? cut(value, name === "data") : value;
+  if (Array.isArray(value)) return value.map((item) => lightValue(name, item, isDeep));
   return typeof value === "object" && value !== null ? lightFields(value, isDeep) : value;
 }
 
-function cut(text: string, kind: TextKind): string {
+function cut(text: string, isBase64: boolean): string {
   if (text.length <= longCharacters) return text;
   const kept = text.slice(0, keptCharacters);
   // Whether there is anything to be read in it must stay as it is.
   if (kept.trim() === "") return text;
-  const ending = kind === "base64" ? "" : `… ${text.length} ${crc32(text)}`;
+  const ending = isBase64 ? "" : `… ${text.length} ${crc32(text)}`;
   // Made anew: a part of a text keeps all of it in memory.
   return Buffer.from(kept + ending).toString();
 }
