@@ -1,5 +1,5 @@
 import type { AssistantMessage, RecordDraft, ToolResultMessage } from "@throughline/core";
-import { isNestedDeeper, maxNesting } from "@throughline/core/store";
+import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/store";
 import { readUsage } from "@throughline/tokens";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -105,12 +105,9 @@ function replyBlock(
   }
 }
 
-/** The levels of a record around a call's arguments: record, message, content, block. */
-const levelsAround = 4;
-
 /** Arguments that are nested deeper than a store takes are kept as text: the run has them, and goes on. */
 function argumentsOf(input: Fields): { readonly arguments: Fields; readonly partialJson?: string } {
-  if (!isNestedDeeper(input, maxNesting - levelsAround)) return { arguments: input };
+  if (!isNestedDeeper(input, maxArgumentsNesting)) return { arguments: input };
   return { arguments: {}, partialJson: JSON.stringify(input) };
 }
 

@@ -6,6 +6,9 @@ import { refused } from "./refused.ts";
  */
 export const maxNesting: number = 200;
 
+/** The same of a tool call's arguments, which lie in a record, its message, that one's content and a block of it. */
+export const maxArgumentsNesting: number = maxNesting - 4;
+
 /** Whether a value is nested more than so many levels deep. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {
   return isDeeper(value, levels, false);

@@ -8,7 +8,7 @@ export { endOfValue } from "./end-of-value.ts";
 export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
 export type { RecentBranch } from "./recent-branch.ts";
 export { redactionTombstone } from "./redact-records.ts";
-export { isNestedDeeper, maxNesting } from "./nesting.ts";
+export { isNestedDeeper, maxArgumentsNesting, maxNesting } from "./nesting.ts";
 export { refused } from "./refused.ts";
 export { givenEntry, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";

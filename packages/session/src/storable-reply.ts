@@ -1,8 +1,5 @@
 import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
-import { isNestedDeeper, maxNesting } from "@throughline/core/store";
-
-/** The levels of a record around a call's arguments: record, message, content, block. */
-const levelsAround = 4;
+import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/store";
 
 /**
  * A reply as every store takes it and every reader shows it: a call whose arguments are no object, or nested too deeply,
@@ -18,7 +15,7 @@ function hasOddArguments(block: unknown): block is ToolCallBlock {
   const { type, arguments: args } = (block ?? {}) as { readonly type?: unknown; readonly arguments?: unknown };
   if (type !== "toolCall") return false;
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return !isObject || isNestedDeeper(args, maxNesting - levelsAround);
+  return !isObject || isNestedDeeper(args, maxArgumentsNesting);
 }
 
 function withTextOnly(call: ToolCallBlock): ToolCallBlock {
