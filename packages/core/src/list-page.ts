@@ -1,3 +1,4 @@
+import { assertNumbers, assertOneOf, assertTexts } from "./assert-options.ts";
 import type { ListQuery } from "./session-store.ts";
 import type { SessionRef } from "./session-ref.ts";
 import { ThroughlineError } from "./throughline-error.ts";
@@ -33,6 +34,10 @@ export function planList(query: ListQuery): ListPlan {
     throw new ThroughlineError("INPUT_INVALID", "The limit of a list is a whole number from 1 on.");
   }
   const { namespace, agentId, state, keyPrefix, sinceMs, untilMs } = query;
+  assertOneOf({ sort }, ["updated", "key"]);
+  assertOneOf({ state }, ["active", "archived", "any"]);
+  assertTexts({ namespace, agentId, keyPrefix, cursor });
+  assertNumbers({ sinceMs, untilMs });
   const queryText = JSON.stringify([namespace, agentId, state, keyPrefix, sinceMs, untilMs, sort]);
   return {
     sort,
@@ -52,15 +57,26 @@ export function listPage<Session extends ListedSession>(
   query: ListQuery,
 ): { readonly sessions: readonly Session[]; readonly nextCursor: string | null } {
   const { sort, limit, after, cursorAt } = planList(query);
-  const found = Array.from(all)
+  const found = sessionsBehind(all, query, after);
+  const sessions = found.slice(0, limit);
+  const last = sessions.at(-1);
+  const nextCursor = last === undefined || sessions.length === found.length ? null : cursorAt(listPosition(last, sort));
+  return { sessions, nextCursor };
+}
+
+/** Those of all that fit the query and stand behind a position, in the query's order. */
+export function sessionsBehind<Session extends ListedSession>(
+  all: Iterable<Session>,
+  query: ListQuery,
+  after: ListPosition | null,
+): readonly Session[] {
+  const { sort = "updated" } = query;
+  return Array.from(all)
     .filter((session) => isListed(session, query))
-    .map((session) => ({ session, position: positionOf(session, sort) }))
+    .map((session) => ({ session, position: listPosition(session, sort) }))
     .filter(({ position }) => after === null || comparePositions(position, after) > 0)
-    .toSorted((one, other) => comparePositions(one.position, other.position));
-  const page = found.slice(0, limit);
-  const last = page.at(-1);
-  const nextCursor = last === undefined || page.length === found.length ? null : cursorAt(last.position);
-  return { sessions: page.map(({ session }) => session), nextCursor };
+    .toSorted((one, other) => comparePositions(one.position, other.position))
+    .map(({ session }) => session);
 }
 
 function isListed({ ref, updatedAtMs }: ListedSession, query: ListQuery): boolean {
@@ -75,7 +91,8 @@ function isListed({ ref, updatedAtMs }: ListedSession, query: ListQuery): boolea
   );
 }
 
-function positionOf({ ref, sessionId, updatedAtMs }: ListedSession, sort: "updated" | "key"): ListPosition {
+/** Where a session stands in a list of this order. */
+export function listPosition({ ref, sessionId, updatedAtMs }: ListedSession, sort: ListPlan["sort"]): ListPosition {
   return [sort === "updated" ? -updatedAtMs : 0, ref.agentId, ref.key, sessionId];
 }
 

@@ -1,3 +1,4 @@
+import { assertOneOf } from "./assert-options.ts";
 import { refused } from "./refused.ts";
 import type { SessionEvent } from "./session-event.ts";
 import type { SessionFrame } from "./session-frame.ts";
@@ -18,15 +19,21 @@ export interface MovePlan {
   readonly events: readonly SessionEvent[];
 }
 
+/** @throws {ThroughlineError} INPUT_INVALID for a kind there is none of */
+export function assertMoveAction({ kind }: MoveAction): void {
+  assertOneOf({ "the kind of a move": kind }, ["rename", "archive", "restore"]);
+}
+
 /**
  * Where a session goes. `holderOf` gives the id of the current session of an address, or undefined.
- * @throws {ThroughlineError} SESSION_ARCHIVED, SESSION_EXISTS, KEY_AGENT_MISMATCH, KEY_INVALID
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_ARCHIVED, SESSION_EXISTS, KEY_AGENT_MISMATCH, KEY_INVALID
  */
 export function planMove(
   frame: SessionFrame,
   action: MoveAction,
   holderOf: (ref: SessionRef) => string | undefined,
 ): MovePlan {
+  assertMoveAction(action);
   if (action.kind !== "restore") assertNotArchived(frame.ref);
   if (action.kind === "archive") return planArchive(frame);
   const { namespace, agentId, key } = frame.ref;

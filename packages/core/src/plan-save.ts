@@ -4,12 +4,26 @@ import { refused } from "./refused.ts";
 import { givenEntry, type SessionEntry } from "./session-entry.ts";
 import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts";
 import type { SessionRef } from "./session-ref.ts";
+import type { SaveOptions } from "./session-store.ts";
 
 export interface SavePlan extends EntryPlan {
   /** A session that begins, empty. Its ids must be free: `assertIdsFree` or `IdClaims`. */
   readonly isNew: boolean;
   /** The session that had the key and is archived in the same commit. */
   readonly archived: SessionFrame | null;
+}
+
+/** On what terms an entry is saved; `nowMs` is the store's clock. */
+export interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
+  readonly nowMs: number;
+}
+
+/** When a session begins that is made now. @throws {ThroughlineError} INPUT_INVALID for what is no time */
+export function beginningMs({ createdAtMs, nowMs }: Pick<SaveTerms, "createdAtMs" | "nowMs">): number {
+  if (createdAtMs === undefined) return nowMs;
+  if (!Number.isSafeInteger(createdAtMs) || createdAtMs < 0)
+    throw refused("INPUT_INVALID", "createdAtMs is a whole number of milliseconds from 0 on.", { createdAtMs });
+  return Math.min(createdAtMs, nowMs);
 }
 
 /**
@@ -21,9 +35,11 @@ export function planSave(
   current: SessionFrame | null,
   ref: SessionRef,
   given: SessionEntry,
-  { ifRevision, nowMs }: { readonly ifRevision: number | null; readonly nowMs: number },
+  terms: SaveTerms,
 ): SavePlan {
+  const { ifRevision, nowMs } = terms;
   const entry = givenEntry(given);
+  const beginsAtMs = beginningMs(terms);
   if (current === null && ref.archiveId !== undefined) throw sessionNotFound(ref);
   assertNotArchived(ref);
   const revision = current?.revision ?? null;
@@ -31,7 +47,7 @@ export function planSave(
     throw refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
   if (current?.sessionId === entry.sessionId)
     return { ...planEntry(current, entry, nowMs), isNew: false, archived: null };
-  const begun = planEntry(emptyFrame(ref, entry, revision ?? 0, nowMs), entry, nowMs);
+  const begun = planEntry(emptyFrame(ref, entry, revision ?? 0, { beginsAtMs, nowMs }), entry, nowMs);
   const archive = current === null ? null : planArchive(current);
   const { ref: address, sessionId } = begun.frame;
   const created = { name: "session-created", ref: address, sessionId } as const;
@@ -48,7 +64,7 @@ function emptyFrame(
   { namespace, agentId, key }: SessionRef,
   entry: SessionEntry,
   revision: number,
-  nowMs: number,
+  { beginsAtMs, nowMs }: { readonly beginsAtMs: number; readonly nowMs: number },
 ): SessionFrame {
   const { sessionId } = entry;
   return {
@@ -56,7 +72,7 @@ function emptyFrame(
     sessionId,
     revision,
     head: { sessionId, lastSeq: 0, headId: null, windowSeq: null, fence: 0, turn: null },
-    createdAtMs: nowMs,
+    createdAtMs: beginsAtMs,
     updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs,
   };
 }

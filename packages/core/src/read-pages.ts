@@ -1,4 +1,4 @@
-import { refused } from "./refused.ts";
+import { assertNumbers, assertOneOf } from "./assert-options.ts";
 import type { ReadOptions, ReadPayload, RecordPage } from "./session-store.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 
@@ -12,15 +12,17 @@ export interface PageRange {
 }
 
 /**
- * The bounds of a read as whole numbers, or Infinity: the same records lie between them.
+ * The bounds of a read as whole numbers, or Infinity: the same records lie between them. Refuses what is no order and no
+ * payload with them, so that every store does.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function readBounds(
-  options: Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">,
+  options: Omit<ReadOptions<ReadPayload>, "signal">,
 ): Required<Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">> {
-  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity } = options;
-  if (![afterSeq, beforeSeq, limit].every((bound) => typeof bound === "number" && !Number.isNaN(bound)))
-    throw refused("INPUT_INVALID", "afterSeq, beforeSeq and limit are numbers.", { afterSeq, beforeSeq, limit });
+  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity, order, payload } = options;
+  assertNumbers({ afterSeq, beforeSeq, limit });
+  assertOneOf({ order }, ["ascending", "descending"]);
+  assertOneOf({ payload }, ["record", "source", "head"]);
   return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };
 }
 

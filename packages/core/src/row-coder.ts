@@ -95,7 +95,12 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
       return item === null ? null : self.encodeRecord(place, item, row);
     },
     encodeEntry: (place, entry) => keep(JSON.stringify(entry), entryOwner(place)),
-    decodeEntry: (place, kept) => parse(textOf(kept, entryOwner(place)), entryOwner(place)) as SessionEntry,
+    decodeEntry(place, kept) {
+      const owner = entryOwner(place);
+      const entry = parse(textOf(kept, owner), owner);
+      if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw wrongCodec(codec, owner);
+      return entry as SessionEntry;
+    },
   };
   return self;
 }

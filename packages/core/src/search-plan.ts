@@ -1,3 +1,4 @@
+import { assertNumbers, assertOneOf, assertTexts } from "./assert-options.ts";
 import { refused } from "./refused.ts";
 import { searchWords, toolWord } from "./search-words.ts";
 import type { SearchQuery } from "./store-facets.ts";
@@ -33,11 +34,16 @@ export interface SearchScope {
  * A query as a store answers it.
  * @throws {ThroughlineError} INPUT_INVALID
  */
-export function readSearchQuery({ text, namespace = "", state = "any", limit = 20, tool }: SearchQuery): SearchScope {
+export function readSearchQuery(query: SearchQuery): SearchScope {
+  const { text, namespace = "", state = "any", limit = 20, tool } = query;
   if (typeof text !== "string" || text.length > maxQueryLength)
     throw refused("INPUT_INVALID", `A search is a text of at most ${maxQueryLength} characters.`, {});
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
     throw refused("INPUT_INVALID", `A search gives 1 to 1,000 hits, not ${limit}.`, { limit });
+  const { agentId, key, sessionId, role, sinceMs, untilMs } = query;
+  assertOneOf({ state }, ["active", "archived", "any"]);
+  assertTexts({ namespace, agentId, key, sessionId, role, tool });
+  assertNumbers({ sinceMs, untilMs });
   return { plan: parseSearch(text), namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool) };
 }
 

@@ -40,7 +40,8 @@ export interface SessionStore extends AsyncDisposable {
   /**
    * The records between two sequence numbers, page by page; each page is read when it is asked for. All pages are of
    * the session that held the key at the first one, also when it is archived meanwhile.
-   * @throws {ThroughlineError} SESSION_NOT_FOUND on the first page, and later when the session was purged
+   * @throws {ThroughlineError} INPUT_INVALID for an option outside its range, SESSION_NOT_FOUND on the first page, and later
+   *   when the session was purged
    */
   read<Payload extends ReadPayload = "record">(
     ref: SessionRef,
@@ -68,7 +69,13 @@ export interface SessionStore extends AsyncDisposable {
    */
   save(ref: SessionRef, entry: SessionEntry, options: SaveOptions): Promise<SessionState>;
 
-  /** Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages. */
+  /**
+   * Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages.
+   *
+   * A session that is damaged hides no other: its page holds others in its place, is as full as it would be, and a finding
+   * event names it by its key; `load` of it says what is wrong. A store that knows enough of it from elsewhere may list it.
+   * @throws {ThroughlineError} INPUT_INVALID, CURSOR_INVALID, and CODEC_FAILED when the codec decodes no session at all
+   */
   list(query?: ListQuery): Promise<SessionPage>;
 
   /**
@@ -229,6 +236,11 @@ export interface SaveOptions {
   /** The revision the entry was loaded with; null when there was no session. */
   readonly ifRevision: number | null;
   readonly durability?: Durability;
+  /**
+   * When the session began that begins here with this save, where it comes from elsewhere; a time to come counts as now.
+   * Says nothing of a session that is there already. @default the store's clock
+   */
+  readonly createdAtMs?: number;
 }
 
 export interface ListQuery {

@@ -1,4 +1,4 @@
-import type { SessionEntry } from "@throughline/core";
+import type { MoveAction, SessionEntry } from "@throughline/core";
 import {
   assertIdsFree,
   IdClaims,
@@ -86,6 +86,13 @@ describe("planMove", () => {
     expect(() => planMove(begun.frame, { kind: "restore" }, () => "s")).toThrow(coded("SESSION_EXISTS"));
     expect(() => planMove(archived, { kind: "archive" }, nobody)).toThrow(coded("SESSION_ARCHIVED"));
     expect(() => planMove(archived, { kind: "rename", key: "b" }, nobody)).toThrow(coded("SESSION_ARCHIVED"));
+  });
+
+  it("refuses what is no move, and does not restore for it", () => {
+    for (const kind of ["delete", "", null])
+      expect(() => planMove(archived, { kind } as unknown as MoveAction, () => undefined)).toThrow(
+        coded("INPUT_INVALID"),
+      );
   });
 
   it("removes by archiving once, and purges only when told", () => {

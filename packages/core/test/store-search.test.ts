@@ -9,6 +9,7 @@ import {
   toolWord,
 } from "../src/store-search.ts";
 import type { SessionRecord } from "../src/record.ts";
+import type { SearchQuery } from "../src/store-facets.ts";
 
 function record(fields: object): SessionRecord {
   return { type: "message", id: "r", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", ...fields };
@@ -100,6 +101,10 @@ describe("a search", () => {
     );
     for (const limit of [0, 1001, 1.5, Number.NaN])
       expect(() => readSearchQuery({ text: "x", limit })).toThrow(expect.objectContaining({ code: "INPUT_INVALID" }));
+    for (const odd of [{ state: "all" }, { sinceMs: Number.NaN }, { untilMs: "1" }, { tool: 1 }, { role: null }])
+      expect(() => readSearchQuery({ text: "x", ...odd } as SearchQuery)).toThrow(
+        expect.objectContaining({ code: "INPUT_INVALID" }),
+      );
     expect(readSearchQuery({ text: "x" })).toMatchObject({ namespace: "", state: "any", limit: 20, toolWord: null });
   });
 });

@@ -1,4 +1,4 @@
-import type { PayloadCodec, SessionEvent, SessionStore, WriteOutcome } from "@throughline/core";
+import type { PayloadCodec, SessionEvent, SessionRef, SessionStore, WriteOutcome } from "@throughline/core";
 
 /** A fresh, empty store and what a test may do to it. Every optional member opens the door to the cases that need it. */
 export interface StoreUnderTest {
@@ -18,6 +18,8 @@ export interface StoreUnderTest {
    * there or not; `not-applied` before.
    */
   failNextAppend?(outcome: WriteOutcome): void;
+  /** Damages what is kept of the session's entry, so that it cannot be read, as a disk might. */
+  damageEntry?(ref: SessionRef): void | Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -39,5 +41,6 @@ export type ConformanceAbility =
   | "events"
   | "advanceClock"
   | "failNextAppend"
+  | "damageEntry"
   | "codec"
   | "model";

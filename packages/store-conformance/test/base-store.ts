@@ -3,6 +3,7 @@ import type { StoreUnderTest } from "@throughline/store-conformance";
 import { ThroughlineError } from "@throughline/core";
 import type { PayloadCodec, SessionEvent, SessionStore, StoreLimits, WriteOutcome } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
+import { sessionRefText } from "@throughline/core/store";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 
 /** Small, so that a thousand runs at the limits take no time. */
@@ -62,6 +63,10 @@ export function openBaseStore({ codec, wrap = (handle) => handle }: BaseStoreOpt
     },
     failNextAppend: (outcome) => {
       fault = outcome;
+    },
+    damageEntry: (ref) => {
+      const session = data.sessions.get(sessionRefText(ref));
+      if (session !== undefined) session.entry = typeof session.entry === "string" ? "{" : Buffer.from("{");
     },
     dispose: async () => {
       for (const handle of opened) await handle.close();

@@ -1,6 +1,13 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { listPage, sessionNotFound, sessionRefText, writeDurability } from "@throughline/core/store";
+import {
+  ListedStates,
+  planList,
+  sessionNotFound,
+  sessionRefText,
+  sessionsBehind,
+  writeDurability,
+} from "@throughline/core/store";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import {
   planAppend,
@@ -48,6 +55,7 @@ class MemoryStore implements core.SessionStore {
   readonly #ids: core.RecordIds;
   readonly #coder: RowCoder;
   readonly #life: HandleLife;
+  readonly #listed: ListedStates;
 
   constructor({ data, clock, ids, codec, limits, onEvent }: MemoryStoreOptions) {
     this.#data = data ?? createMemoryData();
@@ -55,6 +63,7 @@ class MemoryStore implements core.SessionStore {
     this.#ids = ids ?? systemRecordIds;
     this.#coder = createRowCoder(codec);
     this.#life = createHandleLife(onEvent);
+    this.#listed = new ListedStates((event) => this.#life.announce(event));
     const persistent = data !== undefined;
     this.capabilities = createCapabilities({
       name: "memory",
@@ -125,8 +134,8 @@ class MemoryStore implements core.SessionStore {
     this.#life.begin();
     writeDurability(this.capabilities, options.durability);
     const current = this.#data.sessions.get(sessionRefText(ref));
-    const now = { ifRevision: options.ifRevision, nowMs: this.#clock.nowMs() };
-    const plan = planSave(current?.frame ?? null, ref, given, now);
+    const terms = { ...options, nowMs: this.#clock.nowMs() };
+    const plan = planSave(current?.frame ?? null, ref, given, terms);
     const entry = this.#coder.encodeEntry(plan.frame, plan.entry);
     if (plan.isNew) this.#data.ids.claim(plan.frame);
     if (current !== undefined && plan.archived !== null) placeSession(this.#data, current, plan.archived);
@@ -139,9 +148,14 @@ class MemoryStore implements core.SessionStore {
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     this.#life.begin(query.signal);
+    const plan = planList(query);
     const frames = this.#data.sessions.values().map(({ frame }) => frame);
-    const { sessions, nextCursor } = listPage(frames, query);
-    return { sessions: sessions.map(({ ref }) => this.#state(this.#found(ref))), nextCursor };
+    const behind = [...sessionsBehind(frames, query, plan.after)];
+    return this.#listed.page(plan, {
+      find: (_after, limit) => behind.splice(0, limit),
+      stateOf: ({ ref }) => this.#state(this.#found(ref)),
+      path: null,
+    });
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {

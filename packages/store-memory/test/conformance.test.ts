@@ -2,6 +2,7 @@ import { describeStoreConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import type { PayloadCodec, SessionEvent } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
+import { sessionRefText } from "@throughline/core/store";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
 
@@ -28,6 +29,10 @@ async function open(codec?: PayloadCodec): Promise<StoreUnderTest> {
     files: async () => keptBytes(data),
     events: () => events,
     advanceClock: (deltaMs) => (aheadMs += deltaMs),
+    damageEntry: (ref) => {
+      const session = data.sessions.get(sessionRefText(ref));
+      if (session !== undefined) session.entry = typeof session.entry === "string" ? "{" : Buffer.from("{");
+    },
     dispose: () => store.close(),
   };
 }

@@ -20,6 +20,20 @@ async function textsOf(store: SessionStore, ref: SessionRef): Promise<unknown[]>
 }
 
 describe("memory store", () => {
+  it("lists the sessions of one moment, whatever becomes of them before the answer is heard", async () => {
+    await using store = createMemoryStore();
+    for (const name of ["a", "b", "c"]) await store.save(refOf(name), { sessionId: name }, { ifRevision: null });
+    const [{ sessions }] = await Promise.all([
+      store.list({ sort: "key" }),
+      store.remove(refOf("a"), { purge: true }),
+      store.move(refOf("b"), { kind: "rename", key: refOf("d").key }),
+      store.move(refOf("c"), { kind: "archive" }),
+    ]);
+    expect(sessions.map(({ ref, archived }) => [ref, archived])).toEqual(
+      ["a", "b", "c"].map((name) => [refOf(name), false]),
+    );
+  });
+
   it("loads without creating, and opens by loading or creating [C15] [STO-01]", async () => {
     await using store = createMemoryStore();
     expect(await store.load(refOf("a"))).toBeNull();

@@ -30,6 +30,35 @@ export const entryCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "entries/created-at",
+    demand:
+      "a session that comes from elsewhere says when it began; a time to come is now, and what is there keeps its own",
+    async run({ store }) {
+      const createdAtMs = 1_600_000_000_000;
+      const ref = refOf("a");
+      const state = await store.save(ref, { sessionId: "session-a" }, { ifRevision: null, createdAtMs });
+      assert.equal(state.createdAtMs, createdAtMs);
+      const changed = await store.save(ref, { sessionId: "session-a" }, { ifRevision: 1, createdAtMs: 5 });
+      assert.equal(changed.createdAtMs, createdAtMs);
+      await store.append(ref, [userDraft("one")]);
+      assert.equal((await store.load(ref))?.createdAtMs, createdAtMs);
+      assert.equal((await store.list()).sessions[0]?.createdAtMs, createdAtMs);
+      const next = await store.save(ref, { sessionId: "session-b" }, { ifRevision: changed.revision, createdAtMs: 0 });
+      assert.equal(next.createdAtMs, 0, "a reset begins a session, too");
+      const archived = await store.load({ ...ref, archiveId: "session-a" });
+      assert.equal(archived?.createdAtMs, createdAtMs);
+      const farMs = state.updatedAtMs + farAheadMs;
+      const early = await store.save(refOf("b"), { sessionId: "session-c" }, { ifRevision: null, createdAtMs: farMs });
+      assert.ok(early.createdAtMs < farMs && early.createdAtMs > createdAtMs, "a time to come is now");
+      for (const wrong of [-1, 1.5, Number.NaN, "2020-01-01"])
+        await assertRefused(
+          store.save(refOf("c"), { sessionId: "session-d" }, { ifRevision: null, createdAtMs: wrong as number }),
+          "INPUT_INVALID",
+        );
+      assert.equal(await store.load(refOf("c")), null);
+    },
+  },
+  {
     id: "entries/if-revision",
     demand: "an entry is written only over the revision it was loaded with",
     async run({ store }) {

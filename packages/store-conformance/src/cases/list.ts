@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
-import { assertFails, createSession, refOf, userDraft } from "../case-tools.ts";
+import type { ListQuery, SessionEvent, SessionState, SessionStore } from "@throughline/core";
+import { abilityOf, assertFails, createSession, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 const names = ["a", "b", "c", "d", "e", "f", "g"] as const;
@@ -153,7 +153,58 @@ export const listCases: readonly ConformanceCase[] = [
       assert.deepEqual((await store.list()).sessions, [await store.load(ref)]);
     },
   },
+  {
+    id: "list/damaged-session",
+    demand:
+      "a damaged session hides no other from a list, whatever the page size; a finding names it, and load of it fails",
+    needs: ["damageEntry", "events"],
+    async run({ under, store }) {
+      await createSeven(store);
+      const damaged: string[] = [];
+      // The newest and the oldest; then all but two are.
+      for (const name of ["a", "g", "e", "b", "d"]) {
+        await abilityOf(under, "damageEntry")(refOf(name));
+        damaged.push(name);
+        if (damaged.length === 1 || damaged.length === 4) continue;
+        const sound = names.filter((each) => !damaged.includes(each));
+        for (const sort of ["updated", "key"] as const)
+          for (const limit of [1, 2, 3, 7]) await assertListed(store, { sort, limit }, sound);
+      }
+      const keys = findingKeys(abilityOf(under, "events")());
+      for (const name of damaged) {
+        await assertFails(store.load(refOf(name)), "STORE_CORRUPT", "CODEC_FAILED");
+        assert.equal(keys.filter((key) => key === refOf(name).key).length, 1, `one finding names ${name}`);
+      }
+    },
+  },
 ];
+
+/** That all pages hold these sessions once each, that no page but the last has room, and that the last is not empty. */
+async function assertListed(
+  store: SessionStore,
+  query: ListQuery & { readonly limit: number },
+  wanted: readonly string[],
+): Promise<void> {
+  const sizes: number[] = [];
+  const found: SessionState[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await store.list(cursor === undefined ? query : { ...query, cursor });
+    sizes.push(page.sessions.length);
+    found.push(...page.sessions);
+    assert.ok(sizes.length <= 100, "a list comes to an end");
+    cursor = page.nextCursor;
+  }
+  const order = query.sort === "key" ? wanted : [...byTime()].filter((name) => wanted.includes(name));
+  assert.equal(idsOf(found), order.join(""));
+  const full = wanted
+    .map((_, index) => Math.min(query.limit, wanted.length - index))
+    .filter((_, index) => index % query.limit === 0);
+  assert.deepEqual(sizes, full, `pages of ${query.limit}`);
+}
+
+function findingKeys(events: readonly SessionEvent[]): (string | null)[] {
+  return events.flatMap((event) => (event.name === "finding" ? [event.finding.key] : []));
+}
 
 function byTime(): string {
   return names.toSorted((one, other) => timeOf(other) - timeOf(one)).join("");

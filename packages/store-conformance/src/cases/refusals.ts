@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { AppendOptions, TurnRequest } from "@throughline/core";
-import { assertRefused, createSession, nowMs, readRecords, refOf, userDraft } from "../case-tools.ts";
+import type { AppendOptions, ListQuery, MoveAction, ReadOptions, TurnRequest } from "@throughline/core";
+import { assertFails, assertRefused, createSession, nowMs, readRecords, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 const hourMs = 60 * 60 * 1000;
@@ -84,4 +84,51 @@ export const refusalCases: readonly ConformanceCase[] = [
       assert.deepEqual(await readRecords(store, ref), []);
     },
   },
+  {
+    id: "refusals/odd-reads",
+    demand: "an option of a read that is none of its values is refused, and not taken for another",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one"), userDraft("two")]);
+      for (const odd of oddReads) await assertFails(readRecords(store, ref, odd as ReadOptions), "INPUT_INVALID");
+      assert.equal((await readRecords(store, ref, {})).length, 2);
+    },
+  },
+  {
+    id: "refusals/odd-lists",
+    demand: "an option of a list that is none of its values is refused, and not taken for another",
+    async run({ store }) {
+      await createSession(store, "a");
+      for (const odd of oddLists) await assertFails(store.list(odd as ListQuery), "INPUT_INVALID");
+      assert.equal((await store.list({})).sessions.length, 1);
+    },
+  },
+  {
+    id: "refusals/odd-moves",
+    demand: "a kind of move that there is none of is refused, of an archived session too",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const archived = (await store.move(await createSession(store, "b"), { kind: "archive" })).ref;
+      for (const kind of ["sideways", "", "Restore", null])
+        for (const at of [ref, archived])
+          await assertRefused(store.move(at, { kind, key: "agent:main:c" } as unknown as MoveAction), "INPUT_INVALID");
+      assert.deepEqual([(await store.load(ref))?.archived, (await store.load(archived))?.archived], [false, true]);
+    },
+  },
+];
+
+/** What plain JavaScript can say: null and "" are not "nothing said". */
+const oddReads: readonly object[] = [
+  ...["sideways", "", "ASCENDING", null, 1].map((order) => ({ order })),
+  ...["all", "", null].map((payload) => ({ payload })),
+  ...["afterSeq", "beforeSeq", "limit"].flatMap((name) => [{ [name]: Number.NaN }, { [name]: "1" }, { [name]: null }]),
+];
+
+const oddLists: readonly object[] = [
+  ...["sideways", "", "KEY", null, 1].map((sort) => ({ sort })),
+  ...["all", "", null].map((state) => ({ state })),
+  ...["sinceMs", "untilMs"].flatMap((name) => [{ [name]: Number.NaN }, { [name]: "1" }, { [name]: null }]),
+  ...[0, -1, 1.5, Number.NaN, "1", null].map((limit) => ({ limit })),
+  { keyPrefix: 1 },
+  { keyPrefix: null },
 ];

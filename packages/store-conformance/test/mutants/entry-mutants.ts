@@ -42,6 +42,31 @@ function withStates(inner: SessionStore, change: (state: SessionState) => Sessio
 
 export const entryMutants: readonly Mutant[] = [
   {
+    name: "a session begins when it is brought",
+    foundBy: "entries/created-at",
+    handle: (inner) => ({
+      save: (ref, entry, { createdAtMs: _createdAtMs, ...options }) => inner.save(ref, entry, options),
+    }),
+  },
+  {
+    name: "a beginning to come is believed",
+    foundBy: "entries/created-at",
+    handle: (inner) => {
+      const claimed = new Map<string, number>();
+      return {
+        ...withStates(inner, (state) => ({
+          ...state,
+          createdAtMs: claimed.get(state.sessionId) ?? state.createdAtMs,
+        })),
+        save: async (ref, entry, options) => {
+          const state = await inner.save(ref, entry, options);
+          if ((options.createdAtMs ?? 0) > state.createdAtMs) claimed.set(state.sessionId, options.createdAtMs ?? 0);
+          return { ...state, createdAtMs: claimed.get(state.sessionId) ?? state.createdAtMs };
+        },
+      };
+    },
+  },
+  {
     name: "load creates",
     foundBy: "lifecycle/load-creates-nothing",
     handle: (inner) => ({

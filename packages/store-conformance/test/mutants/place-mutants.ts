@@ -13,6 +13,48 @@ export const listMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "a session that is damaged fails the list",
+    foundBy: "list/damaged-session",
+    handle: (inner) => {
+      const shown = new Map<string, SessionRef>();
+      return {
+        list: async (query) => {
+          const page = await inner.list(query);
+          for (const { ref } of page.sessions) shown.set(ref.key, ref);
+          for (const ref of shown.values()) await inner.load(ref);
+          return page;
+        },
+      };
+    },
+  },
+  {
+    name: "a page before the last has room",
+    foundBy: "list/damaged-session",
+    handle: (inner) => ({
+      list: async (query) => {
+        const page = await inner.list(query);
+        return page.nextCursor === null || page.sessions.length < 3 || page.sessions.length > 10
+          ? page
+          : inner.list({ ...query, limit: page.sessions.length - 1 });
+      },
+    }),
+  },
+  {
+    name: "nobody hears of a damaged session",
+    foundBy: "list/damaged-session",
+    under: (under) => ({ events: () => (under.events?.() ?? []).filter(({ name }) => name !== "finding") }),
+  },
+  {
+    name: "a damaged session is told of again and again",
+    foundBy: "list/damaged-session",
+    under: (under) => ({
+      events: () =>
+        (under.events?.() ?? []).flatMap((event) =>
+          Array.from({ length: event.name === "finding" ? 2 : 1 }, () => event),
+        ),
+    }),
+  },
+  {
     name: "list sorts oldest first",
     foundBy: "list/newest-first",
     handle: (inner) => ({

@@ -1,6 +1,6 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { AppendDraft, AppendOptions, ErrorCode, SessionRef, SessionStore } from "@throughline/core";
-import { without, type Mutant } from "./mutant.ts";
+import { readWith, without, type Mutant } from "./mutant.ts";
 
 /** An append that looks at a refusal once more: `other` gives the reason this store names first. */
 function naming(
@@ -55,7 +55,46 @@ async function hasOtherHead(store: SessionStore, ref: SessionRef, { expect }: Ap
   return expect !== undefined && (await store.load(ref))?.head.headId !== expect.head;
 }
 
+/** Options without those of a value that the store does not know. */
+function known<Options extends object>(
+  options: Options,
+  values: Readonly<Partial<Record<keyof Options, readonly unknown[]>>>,
+): Options {
+  const isKnown = ([name, value]: [string, unknown]): boolean => values[name as keyof Options]?.includes(value) ?? true;
+  return Object.fromEntries(Object.entries(options).filter(isKnown)) as Options;
+}
+
 export const refusalMutants: readonly Mutant[] = [
+  {
+    name: "any other order is ascending",
+    foundBy: "refusals/odd-reads",
+    handle: (inner) => ({ read: readWith(inner, (options) => known(options, { order: ["ascending", "descending"] })) }),
+  },
+  {
+    name: "any other payload is the record",
+    foundBy: "refusals/odd-reads",
+    handle: (inner) => ({
+      read: readWith(inner, (options) => known(options, { payload: ["record", "source", "head"] })),
+    }),
+  },
+  {
+    name: "any other sort is by activity",
+    foundBy: "refusals/odd-lists",
+    handle: (inner) => ({ list: (query = {}) => inner.list(known(query, { sort: ["updated", "key"] })) }),
+  },
+  {
+    name: "any other state is active",
+    foundBy: "refusals/odd-lists",
+    handle: (inner) => ({ list: (query = {}) => inner.list(known(query, { state: ["active", "archived", "any"] })) }),
+  },
+  {
+    name: "any other move is a restore",
+    foundBy: "refusals/odd-moves",
+    handle: (inner) => ({
+      move: (ref, action) =>
+        inner.move(ref, ["rename", "archive", "restore"].includes(action.kind) ? action : { kind: "restore" }),
+    }),
+  },
   {
     name: "looks for the session before the drafts",
     foundBy: "refusals/order",
