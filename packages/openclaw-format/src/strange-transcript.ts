@@ -6,6 +6,8 @@ export interface StrangeTranscript {
   /** Goes on where the file was named: "is a transcript of …". */
   readonly what: string;
   readonly remedy: string;
+  /** It may be one of ours: only its line feeds are carriage returns. */
+  readonly endsInReturns: boolean;
 }
 
 /** So many lines at most are looked at; other programs begin with notes of their own. */
@@ -23,16 +25,21 @@ export function strangeTranscript(beginning: Uint8Array): StrangeTranscript | nu
   // No JSON text holds a bare carriage return within a string.
   if (!text.includes("\n") && /\}[ \t]*\r\s*\{/.test(text))
     return {
+      endsInReturns: true,
       what: "ends its lines with carriage returns alone, where a transcript has line feeds",
       remedy: "Make a copy with line feeds and take that: tr '\\r' '\\n' < FILE > COPY.jsonl",
     };
   for (const line of text.split("\n", mostLines)) {
     const { value } = parseLine(line, line.length, { maxLineBytes: defaultMaxLineBytes, maxDepth: maxRecordDepth });
     if (value === null) continue;
-    if (isClaudeCode(value)) return { what: "is a transcript of Claude Code", remedy: otherProgram };
-    if (isCodex(value)) return { what: "is a transcript of Codex", remedy: otherProgram };
+    if (isClaudeCode(value)) return strange("Claude Code");
+    if (isCodex(value)) return strange("Codex");
   }
   return null;
+}
+
+function strange(program: string): StrangeTranscript {
+  return { what: `is a transcript of ${program}`, remedy: otherProgram, endsInReturns: false };
 }
 
 function isClaudeCode(value: JsonFields): boolean {

@@ -197,6 +197,12 @@ export class AgentSessions {
     return null;
   }
 
+  /** Reads what others wrote to a session that they write to, too: then less is left to be read under its lock. */
+  readAhead(row: SessionRow): void {
+    const file = this.#files.get(row.sessionId);
+    if (file?.isShared === true) file.readAhead(this.#lookAt(row, this.folder.session(row.fileName), false));
+  }
+
   /** The session after lines were staged in its file. */
   holdStaged(held: HeldSession): HeldSession {
     const transcript = held.file.current ?? held.transcript;
@@ -333,8 +339,7 @@ export class AgentSessions {
   }
 
   forget(sessionId: string): void {
-    this.#files.get(sessionId)?.forget();
-    this.#files.delete(sessionId);
+    this.#letGo(sessionId);
     this.#summaries.forget(sessionId);
   }
 
@@ -366,20 +371,17 @@ export class AgentSessions {
 
   /** Lets go of transcripts: the process has no descriptor left. */
   makeRoom(): void {
-    for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed)) {
-      if (file.isPinned) continue;
-      file.forget();
-      this.#files.delete(sessionId);
-    }
+    for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed)) if (!file.isPinned) this.#letGo(sessionId);
   }
 
   #closeOldest(): void {
-    for (const [sessionId, file] of this.#files) {
-      if (file.isPinned) continue;
-      file.forget();
-      this.#files.delete(sessionId);
-      return;
-    }
+    const oldest = this.#files.entries().find(([, file]) => !file.isPinned);
+    if (oldest !== undefined) this.#letGo(oldest[0]);
+  }
+
+  #letGo(sessionId: string): void {
+    this.#files.get(sessionId)?.forget();
+    this.#files.delete(sessionId);
   }
 
   #ownerOf(row: SessionRow): LineOwner {
@@ -390,9 +392,9 @@ export class AgentSessions {
     const { sessionId, key, fileName } = row;
     // Another handle may have archived or purged it since the row was looked up.
     if (this.locateId(sessionId)?.fileName !== fileName) return;
-    const path = this.folder.session(fileName);
     const message = "The transcript of the session is not there.";
-    const finding = createFinding("SESSION_FILE_MISSING", message, { path, key });
+    const place = { path: this.folder.session(fileName), key };
+    const finding = createFinding("SESSION_FILE_MISSING", message, place);
     this.#findings.say(sessionId, { ref: this.refOf(row), sessionId }, finding);
   }
 }

@@ -1,8 +1,14 @@
 import { crc32 } from "node:zlib";
-import { readRange } from "./file-work.ts";
+import { ageMsOf, readRange } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
+import { nap } from "./nap.ts";
 
 const sizeBytes = 256;
+
+/** No write takes longer. */
+export const writingMs = 1000;
+/** A write is mostly over before the first; one whose process has lost the processor meanwhile may take some. */
+const maxNaps = 4;
 
 /** The last bytes of a file that were understood, to tell one that grew from one that was written anew in its place. */
 export class EndAnchor {
@@ -30,12 +36,30 @@ export class EndAnchor {
 
   /** Whether the file still has these bytes there. */
   holds(files: Files, handle: number, facts: FileFacts): boolean {
-    if (facts.sizeBytes === this.to && facts.modifiedNs !== this.#modifiedNs) return false;
-    return this.isThere(files, handle);
+    return !this.isTouched(facts) && this.isThere(files, handle);
+  }
+
+  /** Whether the file has another time and no other size: it was changed in place, or is being written to just now. */
+  isTouched({ sizeBytes: size, modifiedNs }: FileFacts): boolean {
+    return size === this.to && modifiedNs !== this.#modifiedNs;
   }
 
   /** As `holds`, by the bytes alone. */
   isThere(files: Files, handle: number): boolean {
     return crc32(readRange(files, handle, this.#from, this.to)) === this.#crc;
   }
+}
+
+/**
+ * What is to be said of a file that was looked at. A write shows in its time before it shows in its size: who looks in
+ * between looks again, a moment later. Without that it would be taken for another file, and be read as a whole.
+ */
+export function pastWrite(anchor: EndAnchor | null, files: Files, handle: number, facts: FileFacts): FileFacts {
+  let now = facts;
+  for (let naps = 0; naps < maxNaps && anchor?.isTouched(now) === true; naps++) {
+    if (Math.abs(ageMsOf(now)) >= writingMs) break;
+    nap();
+    now = files.factsOf(handle);
+  }
+  return now;
 }

@@ -5,7 +5,7 @@ import { closeAfterFlush, flushAgain, flushOpenNow, type DoubtfulBytes } from ".
 import { IndexedLog } from "./indexed-log.ts";
 import type { KeyedAppend } from "./keyed-appends.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
-import { lengthOf, openLog, replaceLog, setTailAside, writableLog, type OpenLog } from "./open-log.ts";
+import { lengthOf, openLog, replaceLog, setLogTailAside, writableLog, type OpenLog } from "./open-log.ts";
 import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
 import { standingOf } from "./log-place.ts";
@@ -394,7 +394,7 @@ export class EntriesLog {
       this.#scan(open, sizeBytes + 1);
       return;
     }
-    onFinding(setTailAside(files, folder, open, this.#tornAt, nowMs()));
+    onFinding(setLogTailAside(files, folder, open, this.#tornAt, nowMs()));
     this.#tornAt = null;
   }
 }

@@ -211,45 +211,8 @@ function takeBack(
   else if (written > 0) throw new Error("another program has written to the file meanwhile");
 }
 
-const copyBytes = 1024 * 1024;
-
-/**
- * Cuts the end of a file off, once a copy of it is safe under a name that nothing has. Gives that name.
- * @throws {ThroughlineError} STORE_LOCKED when the file grew meanwhile: its end is the line of a program without our lock
- */
-export function cutTail(
-  files: Files,
-  handle: number,
-  span: { readonly from: number; readonly to: number },
-  wanted: string,
-): string {
-  // Whoever needs room may have removed what was set aside, with the folder.
-  files.makeFolder(folderOf(wanted));
-  // A copy of the same bytes may be there: the computer stopped after it was made.
-  let keptAt = wanted;
-  for (let count = 2; files.facts(keptAt) !== null; count++) keptAt = `${wanted}-${count}`;
-  const copy = files.open(keptAt, "create");
-  try {
-    for (let from = span.from; from < span.to; from += copyBytes)
-      appendAll(
-        files,
-        copy,
-        readRange(files, handle, from, Math.min(span.to, from + copyBytes)),
-        from - span.from,
-        keptAt,
-      );
-    files.flushNow(copy);
-  } finally {
-    files.close(copy);
-  }
-  flushFolder(files, folderOf(keptAt));
-  if (files.factsOf(handle).sizeBytes !== span.to) {
-    files.remove(keptAt);
-    throw refused("STORE_LOCKED", `Another program is writing the end that ${quote(keptAt)} was to hold.`, { keptAt });
-  }
-  files.truncate(handle, span.from);
-  return keptAt;
-}
+/** So much is copied at once. */
+export const copyBytes: number = 1024 * 1024;
 
 /** Gives parts on in pieces that are worth a write each. */
 export function gather(parts: Iterable<string | Uint8Array>, append: (bytes: Uint8Array) => void): void {

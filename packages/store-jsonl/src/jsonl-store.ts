@@ -5,7 +5,7 @@ import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
-import { prepareAppend } from "@throughline/core/store-plans";
+import { assertMoveAction, beginningMs, prepareAppend } from "@throughline/core/store-plans";
 import { readBounds } from "@throughline/core/store-rows";
 import { agentsFolder } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
@@ -179,7 +179,10 @@ class JsonlStore implements core.SessionStore {
       const entry = rules.givenEntry(given);
       rules.assertSessionId(entry.sessionId);
       const agent = this.#agent(ref);
-      const state = await saveSession(this.#scene(agent, durability), ref, entry, options.ifRevision);
+      const nowMs = this.#context.clock.nowMs();
+      const beganAtMs = options.createdAtMs === undefined ? null : beginningMs({ ...options, nowMs });
+      const terms = { ifRevision: options.ifRevision, beganAtMs };
+      const state = await saveSession(this.#scene(agent, durability), ref, entry, terms);
       if (durability === "disk") await agent.log.flushed();
       this.#derived.schedule(agent, null);
       return state;
@@ -203,6 +206,7 @@ class JsonlStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    assertMoveAction(action);
     const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
       const { agent } = scene;
       const moved = moveSession(scene, row, action);

@@ -14,7 +14,8 @@ export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Field
     // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
     // has begun one too, the later one stays.
     const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
-    const isLater = base?.["sessionId"] === row.sessionId || isLaterThan(row.createdAtMs, theirs, base);
+    const isLater =
+      base?.["sessionId"] === row.sessionId || isLaterThan(row.broughtAtMs ?? row.createdAtMs, theirs, base);
     return isNew && isLater ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
   }
   const ours = fieldsOf(viewOf(row)) ?? {};

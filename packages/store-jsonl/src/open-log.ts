@@ -1,11 +1,12 @@
-import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { ThroughlineError, type Finding } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import { cutTail, factsOfOpened, flushFolder, openIfThere, replaceFile } from "./file-work.ts";
+import { factsOfOpened, flushFolder, openIfThere, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { createOpenFile, type OpenFile } from "./open-file.ts";
 import type { EntriesLogOptions } from "./read-log.ts";
 import type { RowImage } from "./row-image.ts";
+import { setTailAside } from "./torn-tail.ts";
 import { encodeRowChange, lineOfRow, type RowChange } from "./session-row.ts";
 
 /** The entries log, open. */
@@ -89,15 +90,12 @@ export function lengthOf(
 }
 
 /** Cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */
-export function setTailAside(
+export function setLogTailAside(
   files: Files,
-  { entriesLog, torn }: AgentFolder,
+  { entriesLog: path, torn: folder }: AgentFolder,
   { handle }: OpenLog,
   from: number,
   nowMs: number,
 ): Finding {
-  const { sizeBytes } = files.factsOf(handle);
-  const keptAt = cutTail(files, handle, { from, to: sizeBytes }, `${torn}/entries.log.${nowMs}.${from}`);
-  const message = `${sizeBytes - from} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-  return createFinding("TAIL_TORN", message, { path: entriesLog, byteOffset: from, repaired: true });
+  return setTailAside(files, { handle, path, key: null, code: "TAIL_TORN", from, folder, nowMs });
 }

@@ -1,6 +1,6 @@
 import type { Finding, SessionRecord } from "@throughline/core";
 import { createRecentBranch, endOfValue, serializeRecord } from "@throughline/core/store";
-import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope, detachEnvelope, strangeTranscript } from "@throughline/openclaw-format";
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";
 import { parseObject, type StoreEnvelope } from "./stored-line.ts";
@@ -54,14 +54,17 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   let count = 0;
   let unacknowledged = 0;
   for await (const surveyed of surveyLines(target, say)) {
-    const { line, text, envelope, read } = surveyed;
+    const { line, text, bytes, envelope, read } = surveyed;
     count = line;
     hasHeader ||= line === 1 && read.isHeader && (!isOwnRow(envelope) || isImportedHeader(surveyed));
-    const records = read.unparsed === "malformed" ? gluedRecords(text) : null;
+    const mayBeGlued =
+      read.unparsed === "malformed" || (read.unparsed === "torn" && strangeTranscript(bytes)?.endsInReturns === true);
+    const records = mayBeGlued ? gluedRecords(text) : null;
     if (records === null) parents.add(read.record);
     else found.set(line, records);
     const [index, size] = envelope?.batch ?? [1, 1];
     if (envelope !== null) unacknowledged = index < size ? index : 0;
+    else if (records !== null) unacknowledged = 0;
     else if (read.unparsed === "torn" || read.unparsed === "nul") unacknowledged++;
     else unacknowledged = 0;
   }

@@ -105,6 +105,7 @@ export async function withRow<T>(
     agent.prepareWriting();
     // Before the lock is taken, so that nobody waits while a long file is read.
     if (options.isWhole === true) agent.hold(row, true);
+    agent.readAhead(row);
     const locks = agent.place.locksFor([row.sessionId], [row.fileName], changesEntries);
     const { isOpenclaws } = agent.place;
     const held = (): { readonly value: T } | null => {
@@ -118,20 +119,21 @@ export async function withRow<T>(
       if (now?.sessionId !== row.sessionId) return null;
       return { value: work(changesEntries && durability === "disk" ? makeDurable(scene, now) : now) };
     };
-    const done = await context.locks.hold(locks, held, { signal, sinceMs });
+    const done = await context.locks.hold(locks, held, { signal, sinceMs, meanwhile: () => agent.readAhead(row) });
     if (done !== null) return done.value;
   }
 }
 
 /**
  * Saves the entry if it is still at the revision: a new session, a reset, or the same session's next revision. Gives the
- * session as this left it: when the locks are let go of it may be appended to, or purged.
+ * session as this left it: when the locks are let go of it may be appended to, or purged. `beganAtMs`: of one that comes from
+ * elsewhere.
  */
 export async function saveSession(
   scene: ChangeScene,
   ref: SessionRef,
   entry: SessionEntry,
-  ifRevision: number | null,
+  { ifRevision, beganAtMs }: { readonly ifRevision: number | null; readonly beganAtMs: number | null },
 ): Promise<SessionState> {
   const { context, agent } = scene;
   const { log } = agent;
@@ -152,7 +154,7 @@ export async function saveSession(
       const row = now === null ? null : (agent.hold(now)?.row ?? now);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
       const isOfSession = row?.sessionId === entry.sessionId;
-      const next = isOfSession ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row);
+      const next = isOfSession ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row, beganAtMs);
       return afterCommit(agent.folder.agent, () => agent.state(next));
     });
     if (saved !== null) return saved;

@@ -35,6 +35,7 @@ export function createSession(
   ref: SessionRef,
   entry: SessionEntry,
   current: SessionRow | null,
+  beganAtMs: number | null,
 ): SessionRow {
   const { context, agent } = scene;
   const { sessionId } = entry;
@@ -47,7 +48,8 @@ export function createSession(
     fileName,
     entry,
     revision: current?.revision ?? 0,
-    createdAtMs: nowMs,
+    createdAtMs: beganAtMs ?? nowMs,
+    ...(beganAtMs === null ? {} : { broughtAtMs: nowMs }),
     updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs,
     isArchived: false,
     ...(scene.durability === "disk" ? {} : { isUnflushed: true as const }),

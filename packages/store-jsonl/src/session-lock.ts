@@ -5,6 +5,7 @@ import { quote } from "@throughline/core/store";
 import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";
+import { nap } from "./nap.ts";
 import { openclawLocks, ownerOf, unknownOwnerGraceMs } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
@@ -27,6 +28,8 @@ interface LockWait {
   readonly signal?: AbortSignal | undefined;
   /** Since when whoever waits for this has waited, by `monotonicMs`. @default now */
   readonly sinceMs?: number | undefined;
+  /** Work that needs no lock and makes what is done under it shorter: done while somebody else holds one. */
+  readonly meanwhile?: (() => void) | undefined;
 }
 
 export interface SessionLocksOptions {
@@ -125,11 +128,11 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
   return {
     isKernels: options.port.isKernels,
     timeoutMs: options.timeoutMs,
-    async hold(paths, work, { signal, sinceMs } = {}) {
+    async hold(paths, work, { signal, sinceMs, meanwhile } = {}) {
       const shared = [...new Set(paths)].toSorted(byKindAndName).map(reachable);
       const taken: Shared[] = [];
       // Real time, whatever clock the store was given: the others who hold locks live in it. And none that somebody sets.
-      const wait = { ...options, signal, startMs: sinceMs ?? monotonicMs() };
+      const wait = { ...options, signal, meanwhile, startMs: sinceMs ?? monotonicMs() };
       try {
         for (const one of shared) {
           if (one.isTaken) await new Promise<void>((resolve) => void one.line.push(resolve));
@@ -173,13 +176,12 @@ function passOn(shared: Shared): void {
   else next();
 }
 
-/** About a millisecond in all, most of it the granularity of the system's timers. */
-const maxNaps = 14;
-const napMs = 0.02;
-const napCell = new Int32Array(new SharedArrayBuffer(4));
+/** So often it is tried at once: each try costs the processor that the holder may be waiting for. */
+const maxNaps = 2;
 
 interface Wait extends SessionLocksOptions {
   readonly signal: AbortSignal | undefined;
+  readonly meanwhile: (() => void) | undefined;
   readonly startMs: number;
 }
 
@@ -222,8 +224,9 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
     const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
     if (waitedMs > wait.timeoutMs) throw locked(busy.path, waitedMs, wait.files);
     // Most holders are done within a write: a short nap is cheaper than giving the processor away.
-    if (naps++ < maxNaps) Atomics.wait(napCell, 0, 0, napMs);
+    if (naps++ < maxNaps) nap();
     else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
+    wait.meanwhile?.();
     const next = attempt(shared, work, wait);
     if (next.busy === null) return next.value;
     ({ busy } = next);

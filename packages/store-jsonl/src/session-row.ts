@@ -12,6 +12,8 @@ export interface SessionRow {
   readonly revision: number;
   readonly entry: SessionEntry;
   readonly createdAtMs: number;
+  /** When it came here, of a session that began elsewhere. */
+  readonly broughtAtMs?: number;
   readonly updatedAtMs: number;
   readonly isArchived: boolean;
   /** The transcript's name in the sessions folder. */
@@ -191,6 +193,7 @@ function rowFrom(
     createdAtMs: Number(row["createdAtMs"] ?? 0),
     updatedAtMs: Number(row["updatedAtMs"] ?? 0),
     isArchived: row["isArchived"] === true,
+    ...(typeof row["broughtAtMs"] === "number" ? { broughtAtMs: row["broughtAtMs"] } : {}),
     ...(row["isUnflushed"] === true ? { isUnflushed: true } : {}),
     ...(typeof row["formerFileName"] === "string" ? { formerFileName: row["formerFileName"] } : {}),
     ...(typeof row["savedHead"] === "object" && row["savedHead"] !== null

@@ -4,6 +4,7 @@ import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { readRange } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
+import type { Transcript } from "./transcript.ts";
 import type { LineOwner, StoreEnvelope, WindowMark } from "./stored-line.ts";
 
 /** A place in a transcript and what everything before it adds up to: reading can begin there. */
@@ -97,11 +98,20 @@ function checkIndexed(scan: TailScan, known: Omit<TranscriptBase, "endBytes">): 
   return envelope?.seq === known.head.lastSeq && index === count ? { ...known, endBytes: sizeBytes } : null;
 }
 
+/** Makes the places of the records from `seq` on known to an image. False when that takes the whole file. */
+export function reachBack(files: Files, handle: number, image: Transcript, seq: number): boolean {
+  const { firstSeq, endBytes } = image;
+  const scan = { files, handle, sizeBytes: endBytes };
+  const starts = lineStartsBefore(scan, image.startOf(firstSeq), firstSeq, firstSeq - seq);
+  if (starts !== null) image.addEarlier(starts);
+  return starts !== null;
+}
+
 /**
  * Where the lines of earlier records begin: so many before the one at `beforeBytes`, whose seq is `beforeSeq`. Null
  * when the first of them is no line of ours with the seq it must have.
  */
-export function lineStartsBefore(
+function lineStartsBefore(
   { files, handle }: TailScan,
   beforeBytes: number,
   beforeSeq: number,

@@ -1,10 +1,9 @@
-import { createFinding, ThroughlineError } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
-import { EndAnchor } from "./end-anchor.ts";
+import { EndAnchor, pastWrite } from "./end-anchor.ts";
 import {
   afterCommit,
   appendAll,
-  cutTail,
   factsOfOpened,
   fileError,
   gather,
@@ -26,7 +25,8 @@ import {
 } from "./open-file.ts";
 import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
 import type { ReadAside } from "./read-aside.ts";
-import { findBase, lineStartsBefore, type TranscriptLook } from "./transcript-base.ts";
+import { setTailAside } from "./torn-tail.ts";
+import { findBase, reachBack, type TranscriptLook } from "./transcript-base.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
 import type { TranscriptFindings } from "./transcript-findings.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -68,6 +68,10 @@ export class TranscriptFile {
   #anchor: EndAnchor | null = null;
   #doubtful: DoubtfulBytes | null = null;
   #staged: StagedLines | null = null;
+  /** Others have written since the last write of this process. */
+  #hasNews = false;
+  /** Others wrote between the last two writes of this process. */
+  isShared = false;
 
   constructor(options: TranscriptFileOptions) {
     this.#options = options;
@@ -80,7 +84,8 @@ export class TranscriptFile {
    */
   catchUp(look: TranscriptLook): Transcript | null {
     const { path } = look;
-    const facts = withFileErrors(path, () => this.#options.files.facts(path));
+    const { files } = this.#options;
+    const facts = withFileErrors(path, () => files.facts(path));
     if (facts === null) {
       this.forget();
       return null;
@@ -88,13 +93,20 @@ export class TranscriptFile {
     if (facts.kind !== "file") throw notAFile(path);
     if (this.#identity !== facts.identity) this.forget();
     // Between the look and this another file may have taken the name, or, when it was archived or purged, none has it.
-    const now = this.#open === null ? this.#openFile(path) : facts;
+    const now = this.#open === null ? this.#openFile(path) : pastWrite(this.#anchor, files, this.#open.handle, facts);
     if (now === null) return null;
     if (this.#identity !== now.identity) this.#transcript = null;
     this.#identity = now.identity;
     const transcript = withFileErrors(path, () => this.#readNew(this.#opened(), now, look));
     this.facts = now;
     return transcript;
+  }
+
+  /** Reads what is new of a file that grew. Without its lock: one that did not grow may be in the middle of a write. */
+  readAhead(look: TranscriptLook): void {
+    const facts = withFileErrors(look.path, () => this.#options.files.facts(look.path));
+    const knownBytes = this.#transcript?.endBytes ?? Infinity;
+    if (facts?.identity === this.#identity && facts.sizeBytes > knownBytes) this.catchUp(look);
   }
 
   /** Takes what was read of the file with nothing locked, unless as much of it is known by now, or it is another file. */
@@ -115,20 +127,12 @@ export class TranscriptFile {
     const { transcript, handle } = this.#writable(path);
     this.#flushDoubtful(path);
     const { tail } = transcript;
-    if (tail !== null) {
-      const { sizeBytes } = files.factsOf(handle);
-      const wanted = `${tornFolder}/${path.slice(path.lastIndexOf("/") + 1)}.${this.#options.nowMs()}.${tail.byteOffset}`;
-      const span = { from: tail.byteOffset, to: sizeBytes };
-      const keptAt = this.#orForget(() => withFileErrors(path, () => cutTail(files, handle, span, wanted)));
-      transcript.tail = null;
-      this.facts = null;
-      const message = `${sizeBytes - tail.byteOffset} bytes at the end were never acknowledged; they are kept in ${quote(keptAt)}.`;
-      this.#options.findings.say(
-        this.#identity,
-        owner,
-        createFinding(tail.code, message, { path, key: owner.ref.key, byteOffset: tail.byteOffset, repaired: true }),
-      );
-    }
+    if (tail === null) return;
+    const { byteOffset: from, code } = tail;
+    const torn = { handle, path, key: owner.ref.key, code, from, folder: tornFolder, nowMs: this.#options.nowMs() };
+    const finding = this.#orForget(() => withFileErrors(path, () => setTailAside(files, torn)));
+    transcript.tail = this.facts = null;
+    this.#options.findings.say(this.#identity, owner, finding);
   }
 
   /** Sees to it that the next `commit` and flush make what is there safe. Under the session's lock, after `catchUp`. */
@@ -175,6 +179,8 @@ export class TranscriptFile {
     const staged = this.#staged;
     this.#staged = null;
     if (staged === null) return true;
+    this.isShared = this.#hasNews;
+    this.#hasNews = false;
     const { files } = this.#options;
     const { transcript, handle } = this.#writable(path);
     const bytes = Buffer.from(staged.text);
@@ -322,16 +328,9 @@ export class TranscriptFile {
 
   /** Makes the places of records from `seq` on known. False when that takes the whole file. */
   reach(seq: number): boolean {
-    const known = this.#transcript;
-    const open = this.#open;
+    const [known, open] = [this.#transcript, this.#open];
     if (known === null || open === null || seq >= known.firstSeq) return true;
-    const scan = { files: this.#options.files, handle: open.handle, sizeBytes: known.endBytes };
-    const { firstSeq } = known;
-    const starts = withFileErrors(known.options.path, () =>
-      lineStartsBefore(scan, known.startOf(firstSeq), firstSeq, firstSeq - seq),
-    );
-    if (starts !== null) known.addEarlier(starts);
-    return starts !== null;
+    return withFileErrors(known.options.path, () => reachBack(this.#options.files, open.handle, known, seq));
   }
 
   #openFile(path: string): FileFacts | null {
@@ -359,6 +358,7 @@ export class TranscriptFile {
       this.#anchor.holds(files, open.handle, facts);
     if (!isSame) return this.#scanAll(open, facts, look);
     if (facts.sizeBytes === known.endBytes) return known;
+    this.#hasNews = true;
     if (known.isOpenEnded) {
       // The line without an end was ended, or something was glued to it: then it is another line than the one we read.
       if (readRange(files, open.handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a)
@@ -387,6 +387,8 @@ export class TranscriptFile {
     const { path } = transcript.options;
     const span = { from: transcript.endBytes, to: facts.sizeBytes };
     transcript.beginScan();
+    // Who writes here in turn with others mostly does not read what they wrote, and it would be held for a second.
+    transcript.keepsLines = !this.isShared;
     for (const lines of framedLines({ files, handle: open.handle, path, ...span, maxLineBytes }))
       if (!transcript.feed(lines)) return false;
     transcript.finishScan();

@@ -1,11 +1,9 @@
 import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { writingMs } from "./end-anchor.ts";
 import { ageMsOf } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import type { LineOwner } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
-
-/** No write takes longer. */
-const writingMs = 1000;
 
 /** What there is to say of a transcript that may not be read; null for any other failure, of the disk or of its space. */
 export function unreadableFinding(error: unknown, path: string, key: string | null): Finding | null {

@@ -85,6 +85,8 @@ export class Transcript {
   isOpenEnded = false;
   tail: TornTail | null = null;
   isHeaderOurs = false;
+  /** Lines that are read now are kept for whoever reads them next. */
+  keepsLines = true;
   savedHead: SessionHead | null;
   /** Where reading began, when it was not at the file's beginning. */
   readonly base: TranscriptBase | null;
@@ -260,7 +262,7 @@ export class Transcript {
       this.#applySavedHead();
       return this.#applyOwn(written);
     });
-    if (isRead)
+    if (isRead && this.keepsLines)
       for (const [index, { stored, byteOffset, endBytes }] of batch.entries()) {
         const { seq = 0, id = null } = appended[index] ?? {};
         if (id === stored.id) this.options.warm.keep(this, seq, stored, endBytes - byteOffset);

@@ -131,6 +131,18 @@ describe("verify and repair", () => {
       ["one", "two", "three", "four"],
     ],
     [
+      "carriage returns in the place of line feeds",
+      (_bytes, lines) => `${lines.join("\r")}\r`,
+      ["TAIL_TORN 1"],
+      ["one", "two", "three", "four"],
+    ],
+    [
+      "carriage returns in the place of the last line feeds",
+      (_bytes, lines) => `${lines.slice(0, 2).join("\n")}\n${lines.slice(2).join("\r")}`,
+      ["TAIL_TORN 3"],
+      ["one", "two", "three", "four"],
+    ],
+    [
       "carriage returns",
       (_bytes, lines) => `${lines.join("\r\n")}\r\n`,
       ["CARRIAGE_RETURN 1", "CARRIAGE_RETURN 2", "CARRIAGE_RETURN 3", "CARRIAGE_RETURN 4", "CARRIAGE_RETURN 5"],

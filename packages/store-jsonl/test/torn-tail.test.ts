@@ -55,6 +55,43 @@ describe("a write that was cut off", () => {
     }
   });
 
+  it("is not what lines are whose ends became carriage returns: nothing is cut off, and an append says so", async () => {
+    const root = newFolder();
+    await sessionEndingIn(root, ["third", "fourth"]);
+    const path = transcriptOf(root);
+    const text = readFileSync(path, "utf8");
+    for (const keptLines of [0, 1, 3]) {
+      let at = 0;
+      for (let count = 0; count < keptLines; count++) at = text.indexOf("\n", at) + 1;
+      const changed = text.slice(0, at) + text.slice(at).replaceAll("\n", "\r");
+      writeFileSync(path, changed);
+      await using store = createJsonlStore({ root, sessionsJson: false, index: false });
+      await expect(store.append(mainRef, [userDraft("next")])).rejects.toMatchObject({
+        code: "STORE_CORRUPT",
+        outcome: "not-applied",
+      });
+      expect(readFileSync(path, "utf8")).toBe(changed);
+      expect(readdirSync(`${root}/agents/main/throughline/torn`)).toEqual([]);
+    }
+  });
+
+  it("is set aside whatever fields its records have: those of another program's lines, too", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false, index: false });
+    await store.append(mainRef, [userDraft("first")]);
+    const { length } = readFileSync(transcriptOf(root));
+    const strange = { uuid: "u", parentUuid: null, sessionId: "s" };
+    await store.append(mainRef, [
+      { ...userDraft("a"), ...strange },
+      { ...userDraft("b"), ...strange },
+    ]);
+    await store.close();
+    tear(transcriptOf(root), readFileSync(transcriptOf(root)).indexOf("\n", length) + 1);
+    await using again = createJsonlStore({ root, sessionsJson: false, index: false });
+    await again.append(mainRef, [userDraft("next")]);
+    expect(await textsOf(again)).toEqual(["first", "next"]);
+  });
+
   it("of four records leaves none of them, wherever it breaks off", async () => {
     const root = newFolder();
     const { from, to } = await sessionEndingIn(root, ["a", "b", "c", "d"]);
