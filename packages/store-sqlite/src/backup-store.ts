@@ -1,14 +1,21 @@
 import { refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
-import { assertOurs, defaultDriver, pageBytes, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
+import {
+  assertOurs,
+  defaultDriver,
+  pageBytes,
+  type Connection,
+  type OpenOptions,
+  type SqliteDriver,
+} from "./open-connection.ts";
 import { storeError } from "./sqlite-errors.ts";
 import { alone, claim, type Release } from "./claim-file.ts";
 import { recoverMark } from "./recover-mark.ts";
+import { databasePath } from "./database-path.ts";
 import {
   copyDatabase,
   createPrivateFile,
-  databasePath,
   isThere,
   putInPlace,
   removeDatabase,
@@ -19,6 +26,12 @@ import {
 /** Pages of 8 KB copied at a time; others get their turn in between. */
 const pagesAtOnce = 256;
 
+/** What a backup is made of. */
+export interface BackupSource extends Pick<OpenOptions, "path" | "driver"> {
+  /** A connection to read from that nobody writes through, where the path cannot be opened once more. */
+  readonly opened?: Connection["database"] | undefined;
+}
+
 /**
  * A consistent copy of the whole store while others write: the state of the moment it was begun. The log cannot be cut
  * until it is done. The copy is checked before it gets its name.
@@ -26,7 +39,7 @@ const pagesAtOnce = 256;
  *   STORE_IO, STORE_READ_ONLY, STORE_CORRUPT (the store is damaged)
  */
 export async function backupStore(
-  { path, driver }: Pick<OpenOptions, "path" | "driver">,
+  { path, driver, opened }: BackupSource,
   target: string,
   signal?: AbortSignal,
 ): Promise<{ readonly sizeBytes: number }> {
@@ -39,17 +52,19 @@ export async function backupStore(
     // What a process that was killed has left of it.
     removeDatabase(part);
     createPrivateFile(part);
-    database = driver(path, { fileMustExist: true, timeout: 50 });
-    // The snapshot of this reader is what is copied, however often others commit meanwhile.
-    database.exec("BEGIN");
-    database.prepare("SELECT count(*) FROM store_info").get();
-    await database.backup(part, {
+    if (opened === undefined) {
+      database = driver(path, { fileMustExist: true, timeout: 50 });
+      // The snapshot of this reader is what is copied, however often others commit meanwhile.
+      database.exec("BEGIN");
+      database.prepare("SELECT count(*) FROM store_info").get();
+    }
+    await (opened ?? database)?.backup(part, {
       progress: () => {
         signal?.throwIfAborted();
         return pagesAtOnce;
       },
     });
-    database.exec("COMMIT");
+    database?.exec("COMMIT");
     assertOurs(part, driver);
     leaveLog(part, driver);
     const [wrong] = await checkPages({ path: part, mostAnswers: 1, references: false }, driver, signal);

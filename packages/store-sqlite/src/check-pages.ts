@@ -48,16 +48,25 @@ export async function checkPages(
 export function checkNow({ path, mostAnswers, references }: CheckOrder, driver: SqliteDriver): string[] {
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
   try {
-    const pages = answersOf(database, `PRAGMA quick_check(${mostAnswers})`, "the check of its pages");
-    const stray = references ? answersOf(database, "PRAGMA foreign_key_check", "the check of its references") : [];
-    return [
-      ...pages.filter((text) => text !== "ok"),
-      ...new Set(stray.map((text) => (text.includes(" ") ? text : `${text} holds rows of sessions that are gone`))),
-    ];
+    return checkDatabase(database, { mostAnswers, references });
   } finally {
     database.close();
   }
 }
+
+/** The same over a connection that is open. */
+export function checkDatabase(
+  database: Database.Database,
+  { mostAnswers, references }: Omit<CheckOrder, "path">,
+): string[] {
+  const pages = answersOf(database, `PRAGMA quick_check(${mostAnswers})`, "the check of its pages");
+  const stray = references ? answersOf(database, "PRAGMA foreign_key_check", "the check of its references") : [];
+  return [
+    ...pages.filter((text) => text !== "ok"),
+    ...new Set(stray.map((text) => (text.includes(" ") ? text : `${text} holds rows of sessions that are gone`))),
+  ];
+}
+
 /** What a check says until it is done, or until the damage it looks for ends it, which is then its last answer. */
 function answersOf(database: Database.Database, sql: string, what: string): string[] {
   const answers: string[] = [];

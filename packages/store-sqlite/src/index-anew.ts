@@ -16,7 +16,7 @@ const newIndex = `
 
 /** Puts an empty index in the place of the one there is, inside a transaction; false while what was put aside before is still there. */
 export function beginIndexAnew({ database }: Connection): boolean {
-  if (putAside.some(({ aside }) => isThere(database, aside))) return false;
+  if (hasOldIndex({ database })) return false;
   try {
     // SQLite keeps the tables of a virtual table from being renamed, unless it is told to.
     database.unsafeMode(true);
@@ -26,6 +26,11 @@ export function beginIndexAnew({ database }: Connection): boolean {
   } finally {
     database.unsafeMode(false);
   }
+}
+
+/** True while an index that was put aside is not deleted. */
+export function hasOldIndex({ database }: Pick<Connection, "database">): boolean {
+  return putAside.some(({ aside }) => isThere(database, aside));
 }
 
 /** Deletes some of an index that was put aside, inside a transaction; false when nothing is left of any. */

@@ -40,7 +40,8 @@ export class IndexFiller {
   #waitingSinceMs = 0;
   #lastWriteMs = 0;
   #isStopping = false;
-  #isRebuilding = false;
+  /** So many are at work on what is not to be filled in meanwhile. */
+  #waitedFor = 0;
   #wake: () => void = () => undefined;
   #filling: Promise<void> | null = null;
   /** When a search last found the store not to be written. */
@@ -56,7 +57,7 @@ export class IndexFiller {
   poke(): void {
     const nowMs = this.#handle.scene.clock.nowMs();
     this.#lastWriteMs = nowMs;
-    if (this.#fill === "on-demand" || this.#filling !== null || this.#isRebuilding) return;
+    if (this.#fill === "on-demand" || this.#filling !== null || this.#waitedFor > 0) return;
     this.#isQuiet = false;
     if (this.#timer !== null) return;
     this.#waitingSinceMs = nowMs;
@@ -112,10 +113,7 @@ export class IndexFiller {
   /** Makes both indexes anew from the records, in steps as short as those of filling them. */
   async rebuild({ signal }: { readonly signal?: AbortSignal }): Promise<void> {
     const step = { durability: "process", signal } as const;
-    // What is emptied here is not to be filled behind it.
-    this.#isRebuilding = true;
-    try {
-      await this.#filling;
+    await this.waitingFor(async () => {
       const words = this.#words;
       const deleteOld = async (): Promise<void> => {
         while (await this.#handle.write(({ connection }) => deleteOldIndexSlice(connection), step));
@@ -128,8 +126,19 @@ export class IndexFiller {
       await this.catchUp(signal);
       // Words come in smaller batches: with the last of them there is nothing left but children, if anything.
       while ((await this.#fillBatch(signal)) === Infinity);
+    });
+  }
+
+  /** Fills nothing in while the work lasts: what is emptied by it would be filled behind it. Whoever searches still does. */
+  async waitingFor<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#waitedFor += 1;
+    try {
+      // Its rest keeps no process alive: waited out, it would let one end before the work has begun.
+      this.#wake();
+      await this.#filling;
+      return await work();
     } finally {
-      this.#isRebuilding = false;
+      this.#waitedFor -= 1;
       // What was appended meanwhile is left to be filled in as ever.
       this.poke();
     }
@@ -146,7 +155,7 @@ export class IndexFiller {
 
   #fillBehind(): void {
     this.#timer = null;
-    if (this.#isRebuilding) return;
+    if (this.#waitedFor > 0) return;
     // What fails here fails again for whoever searches, and is told to him.
     this.#filling = this.#fillWhenQuiet().then(
       () => this.#filled(),
@@ -165,10 +174,14 @@ export class IndexFiller {
       const startedMs = clock.nowMs();
       const isBusy = (): boolean =>
         clock.nowMs() - this.#lastWriteMs < betweenTurnsMs && clock.nowMs() - startedMs < betweenBatchesMs;
-      while (isBusy() && !this.#isStopping) await this.#rest();
-      if (this.#isStopping || this.#isRebuilding || !(await this.#isBehind())) return;
+      while (isBusy() && !this.#isLeaving) await this.#rest();
+      if (this.#isLeaving || !(await this.#isBehind())) return;
       await this.#fillBatch(undefined);
     }
+  }
+
+  get #isLeaving(): boolean {
+    return this.#isStopping || this.#waitedFor > 0;
   }
 
   #isBehind(): Promise<boolean> {

@@ -1,10 +1,10 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store-rows";
-import { planList, type ListPlan } from "@throughline/core/store";
+import { planList, type ListedStates, type ListPlan, type ListPosition } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
-import { slotOf, stateOf } from "./session-rows.ts";
-import type { SessionRow } from "./statements.ts";
-import type { StoreScene } from "./store-scene.ts";
+import { lostEntry, refOf, slotOf, stateOf } from "./session-rows.ts";
+import { purgedNamespace, type SessionRow } from "./statements.ts";
+import type { StoreHandle } from "./store-handle.ts";
 
 /** No key is longer, and no character sorts behind this one. */
 const lastKey = "\u{10FFFF}".repeat(256);
@@ -14,26 +14,49 @@ interface Condition {
   readonly values: readonly (string | number)[];
 }
 
+/** A session whose entry is gone has none. */
+type ListedRow = SessionRow & { readonly entry: KeptPayload | null };
+
 /** One page of sessions, found and sorted by an index and cut by the database. The order is SQLite's own, by bytes. */
-export function listSessions(scene: StoreScene, { database }: Connection, query: ListQuery): SessionPage {
+export async function listSessions(handle: StoreHandle, listed: ListedStates, query: ListQuery): Promise<SessionPage> {
+  const { path, rows } = handle.scene;
   const plan = planList(query);
-  const { sql, values } = listStatement(query, plan);
-  const rows = database.prepare<unknown[], SessionRow & { readonly entry: KeptPayload }>(sql).all(...values);
-  const page = rows.slice(0, plan.limit);
-  const last = page.at(-1);
-  const position =
-    last === undefined
-      ? null
-      : [plan.sort === "updated" ? -last.updated_at_ms : 0, last.agent_id, last.key, last.session_id];
-  return {
-    sessions: page.map(({ entry, ...row }) => stateOf(scene.rows, row, entry)),
-    nextCursor: position === null || rows.length === page.length ? null : plan.cursorAt(position),
-  };
+  if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
+  let isFirst = true;
+  return listed.page(plan, {
+    find: async (after, limit) => {
+      if (!isFirst) await new Promise((resolve) => setImmediate(resolve));
+      isFirst = false;
+      const found = await handle.read(
+        ({ database }) => listedRows(database, query, { ...plan, after, limit }),
+        query.signal,
+      );
+      return found.map((row) => ({
+        row,
+        ref: refOf(row),
+        sessionId: row.session_id,
+        updatedAtMs: row.updated_at_ms,
+      }));
+    },
+    stateOf: ({ row: { entry, ...row } }) => {
+      if (entry === null) throw lostEntry(row);
+      return stateOf(rows, row, entry);
+    },
+    path,
+  });
 }
 
+function listedRows(database: Connection["database"], query: ListQuery, plan: FoundPlan): readonly ListedRow[] {
+  const { sql, values } = listStatement(query, plan);
+  return database.prepare<unknown[], ListedRow>(sql).all(...values);
+}
+
+/** What is to be found: at most `limit` sessions behind `after`. */
+type FoundPlan = Pick<ListPlan, "sort" | "after" | "limit">;
+
 /** The statement of a query. Exported for the test that looks at its plan. */
-export function listStatement(query: ListQuery, plan: ListPlan): Condition {
-  const conditions = [...filters(query), ...(plan.after === null ? [] : [behind(plan)])];
+export function listStatement(query: ListQuery, plan: FoundPlan): Condition {
+  const conditions = [...filters(query), ...(plan.after === null ? [] : [behind(plan.sort, plan.after)])];
   const order =
     plan.sort === "updated"
       ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id"
@@ -41,8 +64,8 @@ export function listStatement(query: ListQuery, plan: ListPlan): Condition {
   const where = conditions.map(({ sql }) => sql).join(" AND ");
   // The rows are found first and their entries, which may be large, read for those of the page only.
   const sql = `SELECT s.*, e.entry FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
-    CROSS JOIN store_entries e ON e.session = s.session ORDER BY ${order}`;
-  return { sql, values: [...conditions.flatMap(({ values }) => values), plan.limit + 1] };
+    LEFT JOIN store_entries e ON e.session = s.session ORDER BY ${order}`;
+  return { sql, values: [...conditions.flatMap(({ values }) => values), plan.limit] };
 }
 
 function filters({
@@ -64,8 +87,10 @@ function filters({
   return found;
 }
 
-function behind({ after, sort }: ListPlan): Condition {
-  const [minusTime = 0, agentId = "", key = "", sessionId = ""] = after ?? [];
+function behind(
+  sort: ListPlan["sort"],
+  [minusTime = 0, agentId = "", key = "", sessionId = ""]: ListPosition,
+): Condition {
   const names = "(s.agent_id, s.key, s.session_id) > (?, ?, ?)";
   const place = [agentId, key, sessionId];
   if (sort === "key") return { sql: names, values: place };

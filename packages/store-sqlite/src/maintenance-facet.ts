@@ -10,9 +10,15 @@ export function createMaintenance(handle: StoreHandle, options: OpenOptions): Ma
     verify: (asked = {}) => verifyStore(handle, options.driver, asked),
     repair: ({ signal } = {}) => repairStore(handle, options, signal),
     backup: async (path, { signal } = {}) => {
-      // Opening says what is wrong with the store in words of its own.
-      await handle.read(() => undefined, signal);
-      return backupStore(options, path, signal);
+      // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
+      const opened = await handle.read(({ isCopy, database }) => (isCopy ? database : undefined), signal);
+      try {
+        return await backupStore({ ...options, opened }, path, signal);
+      } catch (error) {
+        // A copy is gone with the handle.
+        if (opened !== undefined) handle.life.begin();
+        throw error;
+      }
     },
   };
 }

@@ -8,7 +8,8 @@ import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
-import { databasePath, fileNumber, isWritable, prepareFile, readHeader } from "./store-file.ts";
+import { databasePath } from "./database-path.ts";
+import { fileNumber, isWritable, prepareFile, readHeader } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
 export type SqliteDriver = (
@@ -30,6 +31,10 @@ export interface Connection {
    * @throws {ThroughlineError} STORE_IO when the path names another file than the one that is open, or none
    */
   assertInPlace(): void;
+  /** True when what is read is a copy, because the store cannot be written. */
+  readonly isCopy: boolean;
+  /** Before each read. @throws {ThroughlineError} STORE_READ_ONLY when what is read is a copy of what has changed since */
+  assertCurrent(): void;
 }
 
 export interface OpenOptions {
@@ -101,6 +106,8 @@ export function openConnection(options: OpenOptions): Connection {
       findings,
       setDiskSync: diskSyncSwitch(database),
       assertInPlace: placeCheck(path),
+      isCopy: false,
+      assertCurrent: () => undefined,
     };
     if (damage !== null) leaveDamageBehind(connection);
     return connection;

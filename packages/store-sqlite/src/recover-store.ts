@@ -5,7 +5,8 @@ import { alone } from "./claim-file.ts";
 import { openConnection, type OpenOptions } from "./open-connection.ts";
 import { recoverMark } from "./recover-mark.ts";
 import { isDamage } from "./sqlite-errors.ts";
-import { backupsBeside, databasePath, isThere, replaceFile } from "./store-file.ts";
+import { databasePath } from "./database-path.ts";
+import { backupsBeside, isThere, replaceFile } from "./store-file.ts";
 
 /** True when a store could not be opened because its file is no longer what was written. */
 export function isUnreadable(error: unknown): boolean {

@@ -15,7 +15,7 @@ const batchCharacters = 96 * 1024;
 /** So many pages of 4 KB are merged at a time. */
 const mergedPages = 24;
 
-/** A session with more records is not taken out of the index word by word: the index is made anew. */
+/** A session with more records is not taken out of the index word by word: the index is begun anew. */
 const mostForgotten = 2000;
 
 interface IndexState {
@@ -138,14 +138,23 @@ export class SearchIndex {
   /** Takes out what a record said, before it is replaced. */
   forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
     const statements = this.#statements(connection);
-    this.#forget(connection, statements, statements.ofRecord.all(owner.session, seq));
+    deleteOldIndex(connection);
+    this.#forget(statements, statements.ofRecord.all(owner.session, seq));
   }
 
-  /** Takes out what the records of a session say from a seq on, before they are deleted. */
-  forgetRecords(connection: Connection, session: SessionRow, fromSeq: number): void {
+  /** True when it takes longer to take the words of a session out than to put all of them in once more. */
+  takesOutWhole(connection: Connection, session: SessionRow): boolean {
+    return session.last_seq - (session.origin_seq ?? 0) > mostForgotten && this.indexedTo(connection) > 0;
+  }
+
+  /** Takes out what some records of a session say, before they are deleted. */
+  forgetRecords(
+    connection: Connection,
+    session: Session,
+    { fromSeq, toSeq }: { readonly fromSeq: number; readonly toSeq: number },
+  ): void {
     const statements = this.#statements(connection);
-    if (session.last_seq - fromSeq >= mostForgotten) this.clear(connection);
-    else this.#forget(connection, statements, statements.ofSession.all(session.session, fromSeq, session.last_seq));
+    this.#forget(statements, statements.ofSession.all(session, fromSeq, toSeq));
   }
 
   /** After records were deleted: their numbers may be given again, to records that are not indexed. */
@@ -175,8 +184,7 @@ export class SearchIndex {
     return true;
   }
 
-  #forget(connection: Connection, statements: SearchStatements, rows: readonly IndexedRow[]): void {
-    deleteOldIndex(connection);
+  #forget(statements: SearchStatements, rows: readonly IndexedRow[]): void {
     const { indexed_to: indexedTo, rules, changes } = currentState(statements.state);
     for (const row of rows) {
       const document = row.record <= indexedTo ? documentOf(row) : null;

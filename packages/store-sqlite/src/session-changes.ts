@@ -1,8 +1,6 @@
-import type { MoveAction, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { assertIdsFree, planMove, planRemove, planSave, type SessionFrame } from "@throughline/core/store-plans";
-import { settleChildren } from "./child-index.ts";
+import type { MoveAction, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import { assertIdsFree, planArchive, planMove, planSave, type SessionFrame } from "@throughline/core/store-plans";
 import { firstSweepAt } from "./keyed-appends.ts";
-import { dropPayloads } from "./record-rows.ts";
 import {
   entryOf,
   findSession,
@@ -15,7 +13,6 @@ import {
   withFrame,
   writeEntry,
 } from "./session-rows.ts";
-import { giveToForks } from "./give-to-forks.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 
@@ -24,13 +21,13 @@ export function saveEntry(
   scene: WriteScene,
   ref: SessionRef,
   entry: SessionEntry,
-  ifRevision: number | null,
+  options: Pick<SaveOptions, "ifRevision" | "createdAtMs">,
 ): SessionState {
   const { connection, rows, clock } = scene;
   const { statements } = connection;
   const current = findSession(statements, ref);
   const frame = current === undefined ? null : frameOf(current);
-  const plan = planSave(frame, ref, entry, { ifRevision, nowMs: clock.nowMs() });
+  const plan = planSave(frame, ref, entry, { ...options, nowMs: clock.nowMs() });
   if (plan.isNew) assertNewIds(scene, plan.frame);
   if (plan.archived !== null && current !== undefined) place(scene, current, plan.archived);
   const row =
@@ -53,25 +50,11 @@ export function moveSession(scene: WriteScene, ref: SessionRef, action: MoveActi
   return stateNow(scene, moved);
 }
 
-/**
- * Archives, or deletes for good; forks get what they share. The records go first: row by row through the foreign key
- * takes several times as long.
- */
-export function removeSession(scene: WriteScene, ref: SessionRef, isPurge: boolean): void {
-  const { statements } = scene.connection;
-  const row = foundSession(statements, ref);
-  const plan = planRemove(frameOf(row), { purge: isPurge });
-  if (plan.frame !== null) place(scene, row, plan.frame);
-  else {
-    const fromSeq = giveToForks(scene, row) + 1;
-    scene.search?.forgetRecords(scene.connection, row, fromSeq);
-    const payloads = statements.payloadsOf.all(row.session, fromSeq);
-    statements.deleteRecords.run(row.session);
-    statements.deleteSession.run(row.session);
-    dropPayloads(statements, payloads);
-    scene.search?.settle(scene.connection);
-    settleChildren(statements);
-  }
+/** Puts the session into the archive; one that lies there stays as it is. */
+export function archiveSession(scene: WriteScene, ref: SessionRef): void {
+  const row = foundSession(scene.connection.statements, ref);
+  const plan = planArchive(frameOf(row));
+  place(scene, row, plan.frame);
   scene.announce(...plan.events);
 }
 

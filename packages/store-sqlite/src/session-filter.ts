@@ -2,7 +2,7 @@ import type Database from "better-sqlite3";
 import type { SearchQuery } from "@throughline/core";
 import type { SearchScope } from "@throughline/core/store-search";
 import type { Connection } from "./open-connection.ts";
-import type { Session, SessionRow } from "./statements.ts";
+import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
 
 /** A piece of SQL with the values of its parameters. */
 export interface Condition {
@@ -26,6 +26,7 @@ export class SessionFilter {
     const { agentId, key, sessionId } = query;
     const wanted: (readonly [sql: string, value: string | number | undefined])[] = [
       ["s.namespace = ?", namespace],
+      ["s.namespace <> ?", purgedNamespace],
       ["s.agent_id = ?", agentId],
       ["s.key = ?", key],
       ["s.session_id = ?", sessionId],

@@ -1,8 +1,15 @@
-import { hasErrorCode, type OpenTurn, type SessionEntry, type SessionRef, type SessionState } from "@throughline/core";
+import {
+  hasErrorCode,
+  type OpenTurn,
+  type SessionEntry,
+  type SessionRef,
+  type SessionState,
+  type ThroughlineError,
+} from "@throughline/core";
 import { quote, refused, sessionNotFound } from "@throughline/core/store";
 import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
 import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store-rows";
-import { changingColumns, type SessionRow, type Statements } from "./statements.ts";
+import { changingColumns, purgedNamespace, type SessionRow, type Statements } from "./statements.ts";
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */
 export function foundSession(statements: Statements, ref: SessionRef): SessionRow {
@@ -15,6 +22,7 @@ export function findSession(
   statements: Statements,
   { namespace, agentId, key, archiveId }: SessionRef,
 ): SessionRow | undefined {
+  if (namespace === purgedNamespace) return undefined;
   if (archiveId === undefined) return statements.findCurrent.get(namespace, agentId, key);
   return statements.findArchived.get(namespace, agentId, key, archiveId);
 }
@@ -40,11 +48,20 @@ export function frameOf(row: SessionRow): SessionFrame {
       headId: row.head_id,
       windowSeq: row.window_seq,
       fence: row.fence,
-      turn: row.turn === null ? null : (JSON.parse(row.turn) as OpenTurn),
+      turn: row.turn === null ? null : openTurn(row, row.turn),
     },
     createdAtMs: row.created_at_ms,
     updatedAtMs: row.updated_at_ms,
   };
+}
+
+/** @throws {ThroughlineError} STORE_CORRUPT */
+function openTurn({ key, session_id: sessionId }: SessionRow, kept: string): OpenTurn {
+  try {
+    return JSON.parse(kept) as OpenTurn;
+  } catch (cause) {
+    throw refused("STORE_CORRUPT", `The open turn of ${quote(key)} is damaged.`, { key, sessionId }, cause);
+  }
 }
 
 /** The row after a plan. Address and listing minute are columns of their own, written when they change. */
@@ -120,7 +137,10 @@ function placeInList(statements: Statements, row: SessionRow): SessionRow {
 
 export function storedEntry(statements: Statements, row: SessionRow): KeptPayload {
   const found = statements.findEntry.get(row.session);
-  if (found === undefined)
-    throw refused("STORE_CORRUPT", `The session ${quote(row.session_id)} has no entry.`, { sessionId: row.session_id });
+  if (found === undefined) throw lostEntry(row);
   return found.entry;
+}
+
+export function lostEntry({ session_id: sessionId }: SessionRow): ThroughlineError {
+  return refused("STORE_CORRUPT", `The session ${quote(sessionId)} has no entry.`, { sessionId });
 }

@@ -1,6 +1,6 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { givenEntry, writeDurability } from "@throughline/core/store";
+import { givenEntry, ListedStates, writeDurability } from "@throughline/core/store";
 import { createCapabilities, createHandleLife } from "@throughline/core/store-handle";
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
@@ -13,14 +13,14 @@ import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
+import { PurgeKeeper } from "./purge-keeper.ts";
 import { redactSession } from "./redact-session.ts";
 import { StoreSearch } from "./search-facet.ts";
 import { SearchIndex } from "./search-index.ts";
-import { moveSession, removeSession, saveEntry } from "./session-changes.ts";
+import { archiveSession, moveSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
 import { createFork } from "./fork-facet.ts";
 import { StoreHandle } from "./store-handle.ts";
-import type { WriteScene } from "./store-scene.ts";
 import { createWatch } from "./watch-session.ts";
 
 export interface SqliteStoreOptions {
@@ -91,7 +91,9 @@ class SqliteStore implements core.SessionStore {
   readonly maintenance: core.MaintenanceFacet;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
+  readonly #listed: ListedStates;
   readonly #filler: IndexFiller;
+  readonly #purges: PurgeKeeper;
   readonly #backups: BackupKeeper | null = null;
 
   constructor(options: SqliteStoreOptions) {
@@ -120,6 +122,7 @@ class SqliteStore implements core.SessionStore {
       open,
       createHandleLife(options.onEvent),
     );
+    this.#listed = new ListedStates((event) => this.#handle.life.announce(event));
     this.watch = createWatch(this.#handle);
     this.fork = createFork(this.#handle);
     this.maintenance = createMaintenance(this.#handle, open);
@@ -131,6 +134,9 @@ class SqliteStore implements core.SessionStore {
     const filler = new IndexFiller(this.#handle, search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());
     this.#filler = filler;
+    const purges = new PurgeKeeper(this.#handle, filler);
+    this.#handle.follow((connection) => purges.poke(connection));
+    this.#purges = purges;
     if (search !== null) this.search = new StoreSearch(this.#handle, search, filler);
   }
 
@@ -177,11 +183,12 @@ class SqliteStore implements core.SessionStore {
     this.#handle.life.begin();
     const durability = this.#durability(options.durability);
     const own = givenEntry(entry);
-    return this.#handle.write((scene) => saveEntry(scene, ref, own, options.ifRevision), { durability });
+    return this.#handle.write((scene) => saveEntry(scene, ref, own, options), { durability });
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
-    return this.#handle.read((connection) => listSessions(this.#handle.scene, connection, query), query.signal);
+    this.#handle.life.begin(query.signal);
+    return listSessions(this.#handle, this.#listed, query);
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
@@ -189,9 +196,8 @@ class SqliteStore implements core.SessionStore {
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
-    const isPurge = options.purge === true;
-    const remove = (scene: WriteScene): void => removeSession(scene, ref, isPurge);
-    await (isPurge ? this.#handle.remove(remove, durable) : this.#handle.write(remove, durable));
+    if (options.purge === true) await this.#purges.purge(ref);
+    else await this.#handle.write((scene) => archiveSession(scene, ref), durable);
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {

@@ -2,6 +2,12 @@ import type { RecordHead } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store-rows";
 import type Database from "better-sqlite3";
 
+/**
+ * Where what is left of a purged session stands until it is deleted: no namespace can be called so. Whoever is asked for it
+ * says that there is nothing.
+ */
+export const purgedNamespace = "(purged)";
+
 /** A session's own row: its address and where it stands. */
 export interface SessionRow {
   readonly session: number;
@@ -122,7 +128,8 @@ export interface Statements {
   readonly placeSession: Statement<[slot: number, Session]>;
   readonly moveSession: Statement<[key: string, archived: number, Session]>;
   readonly deleteSession: Statement<[Session]>;
-  readonly deleteRecords: Statement<[Session]>;
+  /** Up to a seq. */
+  readonly deleteRecords: Statement<[Session, toSeq: number]>;
   readonly addMessages: Statement<[count: number, Session]>;
   readonly findEntry: Statement<[Session], { readonly entry: KeptPayload }>;
   readonly writeEntry: Statement<[Session, KeptPayload]>;
@@ -134,8 +141,8 @@ export interface Statements {
   readonly findPayload: Statement<[hash: Uint8Array], number>;
   readonly insertPayload: Statement<[hash: Uint8Array, content: KeptPayload]>;
   readonly readPayload: Statement<[payload: number], { readonly content: KeptPayload }>;
-  /** Of a session, from a seq on. */
-  readonly payloadsOf: Statement<[Session, fromSeq: number], PayloadRefs>;
+  /** Of a session, from one seq to another. */
+  readonly payloadsOf: Statement<[Session, fromSeq: number, toSeq: number], PayloadRefs>;
   /** Deletes a payload nobody refers to. */
   readonly dropPayload: Statement<[payload: number]>;
   readonly forksOf: Statement<[Session], SessionRow>;
@@ -243,7 +250,8 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
     "SELECT * FROM store_sessions INDEXED BY store_sessions_current WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0",
   findArchived:
     "SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1",
-  findSession: "SELECT * FROM store_sessions WHERE session = ?",
+  // What is left of a purged one is no session.
+  findSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
   findIds:
     "SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE",
   findAgent: "SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1",
@@ -256,7 +264,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   placeSession: "UPDATE store_sessions SET updated_slot = ? WHERE session = ?",
   moveSession: "UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?",
   deleteSession: "DELETE FROM store_sessions WHERE session = ?",
-  deleteRecords: "DELETE FROM store_records WHERE session = ?",
+  deleteRecords: "DELETE FROM store_records WHERE session = ? AND seq <= ?",
   findEntry: "SELECT entry FROM store_entries WHERE session = ?",
   writeEntry:
     "INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry",
@@ -271,7 +279,7 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   insertPayload: "INSERT INTO store_payloads (hash, content) VALUES (?, ?)",
   readPayload: "SELECT content FROM store_payloads WHERE payload = ?",
   payloadsOf: `SELECT text_payload AS textPayload, source_payload AS sourcePayload FROM store_records
-    WHERE session = ? AND seq >= ? AND (text_payload IS NOT NULL OR source_payload IS NOT NULL)`,
+    WHERE session = ? AND seq >= ? AND seq <= ? AND (text_payload IS NOT NULL OR source_payload IS NOT NULL)`,
   dropPayload: `DELETE FROM store_payloads WHERE payload = ?
     AND NOT EXISTS (SELECT 1 FROM store_records WHERE text_payload = store_payloads.payload)
     AND NOT EXISTS (SELECT 1 FROM store_records WHERE source_payload = store_payloads.payload)`,

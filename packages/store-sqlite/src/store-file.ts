@@ -6,11 +6,13 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  existsSync,
   fchmodSync,
   fsyncSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -20,30 +22,12 @@ import {
   statfsSync,
   truncateSync,
 } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
+import { headerOf, type FileHeader } from "./file-header.ts";
+import { remoteFileSystem } from "./remote-file-systems.ts";
 import { nativeCode } from "./sqlite-errors.ts";
-
-/** What the first bytes of a file say, or that there are none. */
-export interface FileHeader {
-  readonly isEmpty: boolean;
-  readonly isSqlite: boolean;
-  readonly applicationId: number;
-  readonly userVersion: number;
-  /** False for a file without a log that ends within a page: SQLite would take the rest of it for zeros. */
-  readonly isWhole: boolean;
-}
-
-/**
- * The path SQLite is given.
- * @throws {ThroughlineError} PATH_UNSAFE for what the driver would read as another name
- */
-export function databasePath(path: string): string {
-  const full = resolve(path);
-  if (full !== full.trim() || full.includes("\0"))
-    throw refused("PATH_UNSAFE", `The path ${JSON.stringify(path)} ends with white space.`, { path });
-  return full;
-}
 
 /**
  * Makes sure that the file is there, readable by its owner only, and no link. SQLite gives its side files the mode of
@@ -57,7 +41,7 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
   assertNoRestore();
   assertNoneLeft(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolders(dirname(path));
   createPrivateFile(path);
   syncFolder(dirname(path));
 }
@@ -140,13 +124,7 @@ export function readHeader(path: string): FileHeader | null {
   } finally {
     closeSync(descriptor);
   }
-  return {
-    isEmpty: length === 0,
-    isSqlite: length === 100 && bytes.toString("latin1", 0, 16) === "SQLite format 3\0",
-    applicationId: bytes.readUInt32BE(68),
-    userVersion: bytes.readUInt32BE(60),
-    isWhole: endsWithPage(path, bytes.readUInt16BE(16)),
-  };
+  return { ...headerOf(bytes, length), isWhole: endsWithPage(path, bytes.readUInt16BE(16)) };
 }
 
 /** While there is a log or a journal the file may be in the middle of a write, which either of them completes. */
@@ -180,30 +158,24 @@ export function lockHolder(path: string): number | null {
   }
 }
 
+/** A new folder for temporary files, private. */
+export function makeTemporaryFolder(start: string): string {
+  return mkdtempSync(join(tmpdir(), start));
+}
+
+export function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+}
+
+/** Another text whenever a file was written; empty when there is none. */
+export function versionOf(path: string): string {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  return facts === undefined ? "" : `${facts.ino} ${facts.size} ${facts.mtimeMs}`;
+}
+
 /** The size of a file; 0 when it is not there. */
 export function sizeOf(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** Types of file systems that reach over a network, as Linux numbers them. */
-const remoteFileSystems: ReadonlyMap<number, string> = new Map([
-  [0x6969, "NFS"],
-  [0x517b, "SMB"],
-  [0xfe534d42, "SMB"],
-  [0xff534d42, "CIFS"],
-  [0x01021997, "9P"],
-  [0x65735546, "FUSE"],
-  [0x00c36400, "Ceph"],
-  [0x5346414f, "AFS"],
-  [0x0bd00bd0, "Lustre"],
-  [0x7461636f, "OCFS2"],
-  [0x01161970, "GFS2"],
-  [0x786f4256, "a folder shared with a virtual machine's host"],
-]);
-
-/** The name of a file system that is or may be remote; null for the others. */
-export function remoteFileSystem(type: number): string | null {
-  return remoteFileSystems.get(type >>> 0) ?? null;
 }
 
 /** Whether the file lies on a network file system, as far as the system tells. */
@@ -386,6 +358,24 @@ function kindOf(path: string): "none" | "file" | "other" {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   if (facts === undefined) return "none";
   return facts.isFile() ? "file" : "other";
+}
+
+/**
+ * Makes a folder with those it is in, for their owner only, each with its name on the disk. One by one: a recursive mkdir of
+ * Node's says ENOENT of a disk that takes no writes, and never ends where the system says that of any folder, as in /proc.
+ * @throws what the system says of the first one that cannot be made
+ */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Somebody else was faster.
+    if (nativeCode(error) !== "EEXIST") throw error;
+  }
+  syncFolder(parent);
 }
 
 function syncFolder(path: string): void {

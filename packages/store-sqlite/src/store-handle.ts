@@ -3,6 +3,7 @@ import { refused } from "@throughline/core/store";
 import type { HandleLife } from "@throughline/core/store-handle";
 import { LogKeeper } from "./log-keeper.ts";
 import { cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { openUnwritable } from "./open-unwritable.ts";
 import { isUnreadable, recoverStore } from "./recover-store.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
@@ -16,12 +17,15 @@ interface Opened {
   readonly log: LogKeeper;
 }
 
+/** Called with the connection that has committed; null when the handle closes. */
+export type Follower = (connection: Connection | null) => void;
+
 /** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
 export class StoreHandle {
   readonly scene: StoreScene;
   readonly life: HandleLife;
   readonly #options: OpenOptions;
-  readonly #followers = new Set<() => void>();
+  readonly #followers = new Set<Follower>();
   readonly #removing = new Set<Promise<unknown>>();
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
@@ -34,7 +38,7 @@ export class StoreHandle {
   }
 
   /** Calls the follower after every commit of this handle, and when it closes. Gives what ends that. */
-  follow(follower: () => void): () => void {
+  follow(follower: Follower): () => void {
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
   }
@@ -54,16 +58,23 @@ export class StoreHandle {
     const { connection } = await this.#open();
     return this.#patiently(() => {
       this.life.begin(signal);
+      connection.assertCurrent();
       return run(connection);
     }, signal);
   }
 
   /**
-   * A write that takes content away, out of the log too. Closing waits for both.
+   * A write that takes content away, out of the log too. What it leaves is taken away by `goOn`, in commits of their own,
+   * until that gives false; other writes go in between. Closing waits for all of it.
    * @throws {ThroughlineError} STORE_LOCKED while a reader elsewhere keeps the log; asking again completes it
    */
-  async remove<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
+  async remove<Result>(
+    run: (scene: WriteScene) => Result,
+    options: WriteOptions,
+    goOn?: (scene: WriteScene) => boolean,
+  ): Promise<Result> {
     const removing = this.write(run, options).then(async (result) => {
+      if (goOn !== undefined) await this.#removeRest(goOn);
       await this.#scrub();
       return result;
     });
@@ -72,6 +83,22 @@ export class StoreHandle {
       return await removing;
     } finally {
       this.#removing.delete(removing);
+    }
+  }
+
+  async #removeRest(goOn: (scene: WriteScene) => boolean): Promise<void> {
+    const { writes } = await this.#open();
+    try {
+      // Not so durable as it might be: what a power cut takes back is deleted once more.
+      while (await writes.submit(goOn, { durability: "process" }));
+    } catch (cause) {
+      const { code, message: what, details } = storeError(cause, this.scene.path);
+      throw new ThroughlineError(code, `The session is gone, but not all of its content yet. ${what}`, {
+        outcome: "unknown",
+        details,
+        cause,
+        remedy: "Mend what is named; the next purge, and the next handle that writes, deletes the rest.",
+      });
     }
   }
 
@@ -105,7 +132,7 @@ export class StoreHandle {
 
   async #close(stop: () => Promise<void>): Promise<void> {
     this.life.end();
-    this.#notify();
+    this.#notify(null);
     await stop();
     const opened = await this.#opening?.catch(() => null);
     if (opened === undefined || opened === null) return;
@@ -115,7 +142,7 @@ export class StoreHandle {
     log.stop();
     try {
       // A handle that wrote nothing has nothing to tidy up.
-      if (!writes.isEnded && writes.hasWritten) {
+      if (!writes.isEnded && writes.hasWritten && !connection.isCopy) {
         connection.database.pragma("optimize");
         cutLog(connection);
       }
@@ -139,7 +166,7 @@ export class StoreHandle {
         log.committed(connection);
         if (events.length === 0) return;
         this.life.announce(...events);
-        this.#notify();
+        this.#notify(connection);
       });
       return { connection, writes, log };
     }).catch((error: unknown) => {
@@ -160,12 +187,19 @@ export class StoreHandle {
       if (remote !== null) this.tell(createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path }));
       return connection;
     } catch (error) {
+      const unwritable = hasErrorCode(error, "STORE_READ_ONLY") ? openUnwritable(this.#options, error) : null;
+      if (unwritable !== null) return this.#openedToRead(unwritable);
       const finding =
         this.#options.recover && isUnreadable(error) ? recoverStore(this.#options, clock.nowMs(), error) : null;
       if (finding === null) throw error;
       this.tell(finding);
       return openConnection(this.#options);
     }
+  }
+
+  #openedToRead(connection: Connection): Connection {
+    for (const finding of connection.findings) this.tell(finding);
+    return connection;
   }
 
   /** Tries until no other connection is in the way, sleeping in between. */
@@ -190,7 +224,7 @@ export class StoreHandle {
     this.life.announce({ name: "finding", ref: null, finding });
   }
 
-  #notify(): void {
-    for (const follower of this.#followers) follower();
+  #notify(connection: Connection | null): void {
+    for (const follower of this.#followers) follower(connection);
   }
 }

@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace } from "@throughline/core";
-import { placeOf, storedEntry } from "./session-rows.ts";
+import { placeOf, stateOf, storedEntry } from "./session-rows.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
-import { checkPages } from "./check-pages.ts";
+import { checkDatabase, checkPages } from "./check-pages.ts";
 import type { Connection, SqliteDriver } from "./open-connection.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import { damagedLogs, fileSystemOf } from "./store-file.ts";
@@ -46,9 +46,10 @@ export async function* verifyStore(
 
 async function pageFindings(handle: StoreHandle, driver: SqliteDriver, signal?: AbortSignal): Promise<Finding[]> {
   const { path } = handle.scene;
-  // Opening says what is wrong with the store in words of its own.
-  await handle.read(() => undefined, signal);
-  const wrong = await checkPages({ path, mostAnswers: 20, references: true }, driver, signal);
+  const asked = { mostAnswers: 20, references: true };
+  // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
+  const ofCopy = await handle.read(({ isCopy, database }) => (isCopy ? checkDatabase(database, asked) : null), signal);
+  const wrong = ofCopy ?? (await checkPages({ path, ...asked }, driver, signal));
   return wrong.map((text) => createFinding("STORE_DAMAGED", `${path}: ${text}`, { path }));
 }
 
@@ -102,7 +103,7 @@ function rowFindings(
   if (count !== undefined && count < expected)
     findings.push(createFinding("RECORD_MISSING", `${session.key} has ${count} of its ${expected} records.`, place));
   const entry = storedEntry(statements, session);
-  if (full) scene.rows.decodeEntry(placeOf(session), entry);
+  if (full) stateOf(scene.rows, session, entry);
   return findings;
 }
 

@@ -1,7 +1,9 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import type { SessionStore } from "@throughline/core";
 import { flipByte } from "@throughline/store-conformance/faults";
@@ -10,6 +12,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
 import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
+
+const dying = fileURLToPath(new URL("append-then-die.ts", import.meta.url));
 
 async function failureOf(operation: Promise<unknown>): Promise<unknown> {
   return operation.then(
@@ -233,8 +237,71 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     });
     await using fresh = createSqliteStore({ path: join(folder, "other.db") });
     expect(await failureOf(fresh.list())).toMatchObject({ code: "STORE_READ_ONLY" });
+    await using deep = createSqliteStore({ path: join(folder, "new", "folders", "other.db") });
+    expect(await failureOf(deep.list())).toMatchObject({ code: "STORE_READ_ONLY" });
+    // No folder can be made there, and the system says of each that it is not there.
+    await using nowhere = createSqliteStore({ path: "/proc/new/folders/other.db" });
+    expect(await failureOf(nowhere.list())).toMatchObject({ code: "STORE_IO" });
     expect(readdirSync(folder)).toEqual(["store.db"]);
   });
+
+  it.for(["no log", "a log and its index", "a log"])(
+    "is read on a file system that takes no writes, with %s",
+    async (left, context) => {
+      const folder = smallDisk(16 * 1024 * 1024);
+      if (folder === null) return context.skip("this system does not let root mount a file system");
+      const path = join(folder, "store.db");
+      const store = createSqliteStore({ path });
+      const ref = await createSession(store, "a");
+      await store.append(ref, [say("one"), say("two")]);
+      await store.close();
+      const hasLog = left !== "no log";
+      if (hasLog) spawnSync(process.execPath, ["--conditions=@throughline/source", dying, path, "3"]);
+      if (left === "a log") rmSync(`${path}-shm`);
+      execFileSync("/bin/mount", ["-o", "remount,ro", folder]);
+      const before = readdirSync(folder);
+      expect(before.includes("store.db-wal")).toBe(hasLog);
+      const copies = (): readonly string[] =>
+        readdirSync(tmpdir()).filter((name) => name.startsWith("throughline-read-"));
+      const earlier = copies();
+      await using reader = createSqliteStore({ path });
+      const texts = await textsOf(reader, ref);
+      expect(texts.length).toBe(hasLog ? 5 : 2);
+      expect((await reader.list()).sessions.map(({ ref: { key } }) => key)).toEqual([ref.key]);
+      expect(await Array.fromAsync(reader.search?.search({ text: "two" }) ?? [])).toHaveLength(1);
+      expect(await Array.fromAsync(reader.maintenance?.verify({ full: true }) ?? [])).toEqual([]);
+      expect(copies()).toEqual(earlier);
+      const backup = join(testFolder(), "rescued.db");
+      await reader.maintenance?.backup(backup);
+      await using rescued = createSqliteStore({ path: backup });
+      expect(await textsOf(rescued, ref)).toEqual(texts);
+      if (left !== "a log and its index") {
+        const closing = createSqliteStore({ path });
+        await closing.list();
+        const late = failureOf(closing.maintenance?.backup(`${backup}.late`) ?? Promise.resolve());
+        await closing.load(ref);
+        await closing.close();
+        expect(await late).toMatchObject({ code: "STORE_CLOSED", outcome: "not-applied" });
+      }
+      for (const write of [
+        reader.append(ref, [say("three")]),
+        reader.save(ref, { sessionId: "session-a" }, { ifRevision: 1 }),
+        reader.remove(ref, { purge: true }),
+      ])
+        expect(await failureOf(write)).toMatchObject({ code: "STORE_READ_ONLY", outcome: "not-applied" });
+      expect(await textsOf(reader, ref)).toEqual(texts);
+      expect(readdirSync(folder)).toEqual(before);
+      // With the index of its log SQLite reads the store in its place, and what is written meanwhile.
+      if (left === "a log and its index") return;
+      execFileSync("/bin/mount", ["-o", "remount,rw", folder]);
+      await using writer = createSqliteStore({ path });
+      await writer.append(ref, [say("written meanwhile")]);
+      expect(await failureOf(textsOf(reader, ref))).toMatchObject({
+        code: "STORE_READ_ONLY",
+        remedy: /Open the store again/,
+      });
+    },
+  );
 
   it("gives a backup back that lies on one that takes no writes", async (context) => {
     const folder = smallDisk(4 * 1024 * 1024);

@@ -1,3 +1,4 @@
+import Database from "better-sqlite3";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
@@ -41,6 +42,16 @@ export async function openUnderTest(codec?: PayloadCodec): Promise<StoreUnderTes
     events: () => events,
     advanceClock: (deltaMs) => (aheadMs += deltaMs),
     failNextAppend: (outcome) => faults.failNextCommit(outcome === "unknown" ? "SQLITE_IOERR_WRITE" : "SQLITE_FULL"),
+    damageEntry: ({ key }) => {
+      const database = new Database(options.path);
+      const kept = codec === undefined ? "{" : Buffer.from("{");
+      database
+        .prepare(
+          "UPDATE store_entries SET entry = ? WHERE session = (SELECT session FROM store_sessions WHERE key = ?)",
+        )
+        .run(kept, key);
+      database.close();
+    },
     dispose: async () => {
       for (const store of opened) await store.close();
       await rm(folder, { recursive: true, force: true });

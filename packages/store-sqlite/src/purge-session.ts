@@ -1,0 +1,114 @@
+import type { SessionRef } from "@throughline/core";
+import { planRemove } from "@throughline/core/store-plans";
+import { settleChildren } from "./child-index.ts";
+import { giveToForks } from "./give-to-forks.ts";
+import { deleteOldIndexSlice, hasOldIndex } from "./index-anew.ts";
+import type { Connection } from "./open-connection.ts";
+import { dropPayloads } from "./record-rows.ts";
+import { foundSession, frameOf } from "./session-rows.ts";
+import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
+import type { WriteScene } from "./store-scene.ts";
+
+/** So much is deleted in one transaction: a few milliseconds, in which nobody else writes and this process does nothing else. */
+const sliceRecords = 300;
+const sliceBytes = 2 * 1024 * 1024;
+/** Of rows without content. */
+const sliceRows = 2000;
+
+/** What hangs on a session beside its records and its entry, with the primary keys. */
+const tables = [
+  { table: "store_record_ids", key: "id" },
+  { table: "store_keyed_appends", key: "idempotency_key" },
+  { table: "store_children", key: "parent_id, seq" },
+] as const;
+
+/**
+ * Makes the session gone for every reader, in one commit; forks get what they share. What is left of it stands in a namespace
+ * that nobody can ask for, until `purgeSlice` has deleted it: a process that is killed meanwhile leaves it to the next.
+ * False, and nothing is done, while an index that was put aside earlier is still to be deleted.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND
+ */
+export function purgeSession(scene: WriteScene, ref: SessionRef): boolean {
+  const { connection, search } = scene;
+  const row = foundSession(connection.statements, ref);
+  const { events } = planRemove(frameOf(row), { purge: true });
+  if (search?.takesOutWhole(connection, row) === true && !search.beginAnew(connection)) return false;
+  giveToForks(scene, row);
+  markPurged(connection, row);
+  // Mostly there is not more than that.
+  deleteSlice(scene, row.session);
+  scene.announce(...events);
+  return true;
+}
+
+/** Deletes some of what is left of purged sessions, and of the index they were taken out of; false when nothing is. */
+export function purgeSlice(scene: WriteScene): boolean {
+  const { connection } = scene;
+  const session = purgedSession(connection);
+  if (session === undefined) return deleteOldIndexSlice(connection);
+  deleteSlice(scene, session);
+  return true;
+}
+
+/** True when a purge has not come to its end: the words of a session may outlast its row, in the index it was taken out of. */
+export function hasPurged(connection: Connection): boolean {
+  return purgedSession(connection) !== undefined || hasOldIndex(connection);
+}
+
+function purgedSession({ database }: Connection): Session | undefined {
+  return database
+    .prepare<[string], Session>("SELECT session FROM store_sessions WHERE namespace = ? LIMIT 1")
+    .pluck()
+    .get(purgedNamespace);
+}
+
+function markPurged({ database }: Connection, { session }: SessionRow): void {
+  database.prepare<[Session]>("DELETE FROM store_entries WHERE session = ?").run(session);
+  database
+    .prepare<[string, Session]>(
+      `UPDATE store_sessions SET namespace = ?, agent_id = '', key = '', archived = 1, session_id = session,
+         head_id = NULL, turn = NULL, origin = NULL, origin_seq = NULL WHERE session = ?`,
+    )
+    .run(purgedNamespace, session);
+}
+
+/**
+ * The records first, then what hangs on the session, then its row: through the foreign keys all of it would go at once, and
+ * row by row.
+ */
+function deleteSlice(scene: WriteScene, session: Session): void {
+  const { database } = scene.connection;
+  let left = deleteRecords(scene, session) ? 0 : sliceRows;
+  for (const { table, key } of tables) {
+    if (left <= 0) return;
+    const some = `SELECT ${key} FROM ${table} WHERE session = ? LIMIT ?`;
+    left -= database
+      .prepare<[Session, Session, number]>(`DELETE FROM ${table} WHERE session = ? AND (${key}) IN (${some})`)
+      .run(session, session, left).changes;
+  }
+  if (left > 0) scene.connection.statements.deleteSession.run(session);
+}
+
+/** True when there are more records than were deleted. */
+function deleteRecords(scene: WriteScene, session: Session): boolean {
+  const { connection, search } = scene;
+  const { database, statements } = connection;
+  const rows = database
+    .prepare<[Session, number], { readonly seq: number; readonly bytes: number }>(
+      "SELECT seq, bytes FROM store_records WHERE session = ? ORDER BY seq LIMIT ?",
+    )
+    .all(session, sliceRecords + 1);
+  const [first] = rows;
+  if (first === undefined) return false;
+  let bytes = 0;
+  // One at least, however large it is, and the one behind the slice never.
+  const end = rows.findIndex((row, index) => index === sliceRecords || (bytes += row.bytes) > sliceBytes);
+  const toSeq = end === -1 ? (rows.at(-1)?.seq ?? first.seq) : (rows[Math.max(end - 1, 0)]?.seq ?? first.seq);
+  search?.forgetRecords(connection, session, { fromSeq: first.seq, toSeq });
+  const payloads = statements.payloadsOf.all(session, first.seq, toSeq);
+  statements.deleteRecords.run(session, toSeq);
+  dropPayloads(statements, payloads);
+  search?.settle(connection);
+  settleChildren(statements);
+  return toSeq < (rows.at(-1)?.seq ?? 0);
+}
