@@ -1,6 +1,6 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
-import { planList, type ListPlan } from "@throughline/core/store";
-import { stateOf } from "./row-values.ts";
+import { planList, type ListedStates, type ListPlan } from "@throughline/core/store";
+import { refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreScene } from "./store-scene.ts";
 
@@ -13,21 +13,32 @@ interface Statement {
 }
 
 /** One page of sessions, found and sorted by an index and cut by the database. The order is that of the bytes. */
-export async function listSessions(scene: StoreScene, query: ListQuery): Promise<SessionPage> {
+export async function listSessions(scene: StoreScene, listed: ListedStates, query: ListQuery): Promise<SessionPage> {
+  const { pool, schema, rows: coder } = scene;
   const plan = planList(query);
-  const statement = listStatement(scene.schema, query, plan);
-  if (statement === null) return { sessions: [], nextCursor: null };
-  const rows = await scene.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
-  const sessions = rows.slice(0, plan.limit).map((row) => stateOf(scene.rows, row));
-  const last = sessions.at(-1);
-  if (last === undefined || rows.length === sessions.length) return { sessions, nextCursor: null };
-  const { updatedAtMs, ref, sessionId } = last;
-  const position = [plan.sort === "updated" ? -updatedAtMs : 0, ref.agentId, ref.key, sessionId];
-  return { sessions, nextCursor: plan.cursorAt(position) };
+  return listed.page(plan, {
+    find: async (after, limit) => {
+      const statement = listStatement(schema, query, { ...plan, after, limit });
+      if (statement === null) return [];
+      const rows = await pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+      return rows.map((row) => ({
+        row,
+        ref: refOf(row),
+        sessionId: String(row["session_id"]),
+        updatedAtMs: Number(row["updated_at_ms"]),
+      }));
+    },
+    stateOf: ({ row }) => stateOf(coder, row),
+    path: pool.place,
+  });
 }
 
-/** The statement of a query; null when nothing can fit it. */
-function listStatement(schema: string, query: ListQuery, plan: ListPlan): Statement | null {
+/** The statement that finds at most `limit` sessions behind `after`; null when nothing can fit the query. */
+function listStatement(
+  schema: string,
+  query: ListQuery,
+  plan: Pick<ListPlan, "sort" | "after" | "limit">,
+): Statement | null {
   const { namespace = "", agentId, state = "active", keyPrefix = "", sinceMs, untilMs } = query;
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
@@ -46,7 +57,7 @@ function listStatement(schema: string, query: ListQuery, plan: ListPlan): Statem
       ? "t.updated_slot DESC, t.updated_at_ms DESC, t.agent_id, t.key, t.session_id"
       : "t.agent_id, t.key, t.session_id";
   const columns = stateColumns.map((column) => `t.${column}`).join(", ");
-  const sql = `SELECT ${columns} FROM ${schema}.sessions t WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(plan.limit + 1)}`;
+  const sql = `SELECT ${columns} FROM ${schema}.sessions t WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(plan.limit)}`;
   return { sql, values };
 }
 

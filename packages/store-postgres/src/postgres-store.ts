@@ -1,6 +1,6 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, refused, untilAborted, writeDurability } from "@throughline/core/store";
+import { createPayloadCoder, ListedStates, refused, untilAborted, writeDurability } from "@throughline/core/store";
 import { prepareAppend } from "@throughline/core/store-plans";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import { addressOf, appendRecords, appendSql } from "./append-records.ts";
@@ -46,6 +46,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly #scene: StoreScene;
   readonly #ids: core.RecordIds;
   readonly #clock: core.Clock;
+  readonly #listed: ListedStates;
   /** Ends the store's own pool; a lent one stays. */
   readonly #endPool: () => Promise<void>;
   #opening: Promise<void> | null = null;
@@ -67,6 +68,7 @@ class PostgresSessionStore implements PostgresStore {
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
     });
     this.#life = createHandleLife(options.onEvent);
+    this.#listed = new ListedStates((event) => this.#life.announce(event));
     this.#ids = options.ids ?? systemRecordIds;
     this.#clock = options.clock ?? systemClock;
     const { pool, listening, end } = poolOf(options);
@@ -187,14 +189,14 @@ class PostgresSessionStore implements PostgresStore {
     return this.#during(undefined, async () => {
       const durability = keptDurability(writeDurability(this.capabilities, options.durability));
       await this.#ready();
-      return saveEntry(this.#scene, ref, entry, { ifRevision: options.ifRevision, durability });
+      return saveEntry(this.#scene, ref, entry, { ...options, durability });
     });
   }
 
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#during(query.signal, async () => {
       await this.#ready(query.signal);
-      return listSessions(this.#scene, query);
+      return listSessions(this.#scene, this.#listed, query);
     });
   }
 

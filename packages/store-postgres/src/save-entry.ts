@@ -1,7 +1,7 @@
-import type { Durability, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
 import { givenEntry, quote, refused, sessionNotFound } from "@throughline/core/store";
-import { assertIdsFree, planSave, type SessionFrame } from "@throughline/core/store-plans";
+import { assertIdsFree, beginningMs, planSave, type SessionFrame } from "@throughline/core/store-plans";
 import { addressOf, wholeTime } from "./append-records.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
@@ -13,8 +13,9 @@ export async function saveEntry(
   scene: StoreScene,
   ref: SessionRef,
   given: SessionEntry,
-  options: { readonly ifRevision: number | null; readonly durability: Durability },
+  options: Pick<SaveOptions, "ifRevision" | "createdAtMs"> & { readonly durability: Durability },
 ): Promise<SessionState> {
+  assertBeginning(options);
   const address = addressOf(ref);
   let entry = givenEntry(given);
   const idProblem = problemOf(ref, entry.sessionId);
@@ -23,7 +24,7 @@ export async function saveEntry(
   for (let attempt = 0; ; attempt++) {
     const place = { ref, sessionId: entry.sessionId };
     const { names, values, coded } = entryColumns(scene.rows, place, entry);
-    const row = await callSave(scene, ref, [
+    const row = await callSave(scene, ref, options.createdAtMs, [
       ...address,
       options.durability === "disk",
       scene.lockTimeout,
@@ -94,11 +95,42 @@ function saved(scene: StoreScene, ref: SessionRef, given: SessionEntry, row: Dat
   return state;
 }
 
-async function callSave(scene: StoreScene, ref: SessionRef, values: readonly unknown[]): Promise<DatabaseRow> {
+/** The database's clock says what is to come. */
+function assertBeginning(options: Pick<SaveOptions, "createdAtMs">): void {
+  beginningMs({ ...options, nowMs: Number.MAX_SAFE_INTEGER });
+}
+
+/** A session that began before it was brought here is given its beginning in the same transaction. */
+async function saveFrom(
+  scene: StoreScene,
+  sql: string,
+  values: readonly unknown[],
+  createdAtMs: number,
+): Promise<DatabaseRow | undefined> {
+  return scene.pool.transaction(async (run) => {
+    const [row] = await run(sql, values);
+    if (row?.["verdict"] !== "SAVED" || row["is_new"] !== true) return row;
+    const [begun] = await run(
+      `UPDATE ${scene.schema}.sessions SET created_at_ms = least(created_at_ms, $2) WHERE session_no = $1 RETURNING created_at_ms`,
+      [row["session_no"], createdAtMs],
+    );
+    return { ...row, ...begun };
+  });
+}
+
+async function callSave(
+  scene: StoreScene,
+  ref: SessionRef,
+  createdAtMs: number | undefined,
+  values: readonly unknown[],
+): Promise<DatabaseRow> {
   const parameters = values.map((_value, index) => `$${index + 1}`).join(", ");
   const sql = `SELECT f.verdict, f.now_ms, f.holder, f.is_new, f.was_clamped, f.archived_id, ${savedColumns} FROM ${scene.schema}.save_1(${parameters}) AS f`;
   try {
-    const [row] = await scene.pool.run(sql, values);
+    const row =
+      createdAtMs === undefined
+        ? (await scene.pool.run(sql, values))[0]
+        : await saveFrom(scene, sql, values, createdAtMs);
     if (row === undefined) throw sessionNotFound(ref);
     return row;
   } catch (error) {

@@ -29,9 +29,9 @@ export async function* searchHits(
   if (scope.plan.clauses.length === 0) return;
   let left = scope.limit;
   const size = Math.max(50, scope.limit * 2);
-  for (let offset = 0; ; offset += size) {
+  for (let after: CandidatePlace | null = null; ;) {
     await check();
-    const statement = candidateStatement(scene.schema, query, scope, { size, offset });
+    const statement = candidateStatement(scene.schema, query, scope, { size, after });
     if (statement === null) return;
     const rows = await scene.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
     for (const row of rows) {
@@ -40,8 +40,18 @@ export async function* searchHits(
       yield hit;
       if (--left === 0) return;
     }
-    if (rows.length < size) return;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < size) return;
+    after = { rank: Number(last["rank"]), sessionNo: String(last["session_no"]), seq: Number(last["seq"]) };
   }
+}
+
+/** Where a candidate stands among all: what is added or purged meanwhile moves no other. */
+interface CandidatePlace {
+  /** To the last digit: a server that rounds is refused when the store is opened. */
+  readonly rank: number;
+  readonly sessionNo: string;
+  readonly seq: number;
 }
 
 /**
@@ -53,7 +63,7 @@ function candidateStatement(
   schema: string,
   query: SearchQuery,
   scope: SearchScope,
-  page: { readonly size: number; readonly offset: number },
+  page: { readonly size: number; readonly after: CandidatePlace | null },
 ): Statement | null {
   const { agentId, key, sessionId, role, sinceMs, untilMs } = query;
   const texts = [scope.namespace, agentId ?? "", key ?? "", sessionId ?? "", role ?? ""];
@@ -72,6 +82,12 @@ function candidateStatement(
   if (sessionId !== undefined) wanted.push(["session_id", bind(sessionId)]);
   if (scope.state !== "any") wanted.push(["archived", scope.state === "archived" ? "true" : "false"]);
   const passes = (row: string): string => wanted.map(([name, value]) => `${row}.${name} = ${value}`).join(" AND ");
+  const { after, size } = page;
+  // Of candidates of one rank the newest come first.
+  const behind =
+    after === null
+      ? ""
+      : `WHERE (d.rank, d.session_no, d.seq) < (${bind(after.rank)}::real, ${bind(after.sessionNo)}::bigint, ${bind(after.seq)}::bigint)`;
   const sql = `
 WITH d AS MATERIALIZED (
   SELECT d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
@@ -79,9 +95,9 @@ WITH d AS MATERIALIZED (
 ), h AS MATERIALIZED (
   SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id
   FROM d CROSS JOIN LATERAL (${key === undefined ? anySharer(schema, passes) : sharerOfKey(schema, passes)}) s
-  ORDER BY d.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(page.size)} OFFSET ${bind(page.offset)}
+  ${behind} ORDER BY d.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(size)}
 )
-SELECT h.rank, h.namespace, h.agent_id, h.key, h.archive_id, h.session_id, r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms,
+SELECT h.rank, h.session_no, h.namespace, h.agent_id, h.key, h.archive_id, h.session_id, r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms,
   r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded, NULL AS base_id,
   (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash) AS rest_payload
 FROM h CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq LIMIT 1) r

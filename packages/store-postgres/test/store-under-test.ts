@@ -120,6 +120,10 @@ export async function openUnderTest(
       faults.before(nowFunction(schema, aheadMs));
     },
     failNextAppend: (outcome) => faults.failNextAppend(outcome),
+    damageEntry: async ({ key }) => {
+      const damage = codec === undefined ? "entry_values[1] = '{'" : "entry_coded = '\\x7b'";
+      await pool.query(`UPDATE "${schema}".sessions SET ${damage} WHERE key = $1`, [key]);
+    },
     dispose: async () => {
       for (const store of opened) await store.close();
       await emptySchema(pool, schema);
