@@ -11,7 +11,7 @@ export type {
   AnthropicRenderOptions,
 } from "./render-anthropic.ts";
 export type { Rendering, RenderOptions } from "./replay-history.ts";
-export { renderText } from "./render-text.ts";
+export { renderText, renderTextPieces } from "./render-text.ts";
 export type { RenderTextOptions } from "./render-text.ts";
 export type { Repair, RepairRule } from "./repair.ts";
 export { validateAnthropic } from "./validate-anthropic.ts";

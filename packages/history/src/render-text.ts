@@ -14,10 +14,21 @@ export interface RenderTextOptions {
  * the content says. Control characters are kept; whoever writes to a terminal makes them safe.
  */
 export function renderText(context: Context, options: RenderTextOptions = {}): string {
-  return context.messages
-    .flatMap((message) => sections(message, options))
-    .map(([label, body]) => `[${label}]: ${indent(body)}`)
-    .join("\n\n");
+  return [...renderTextPieces(context, options)].join("");
+}
+
+/** What `renderText` gives, in pieces of a message or less: V8 has no text of more than half a gigabyte. */
+export function* renderTextPieces(
+  context: Context,
+  options: RenderTextOptions = {},
+): Generator<string, void, undefined> {
+  let separator = "";
+  for (const message of context.messages) {
+    for (const [label, body] of sections(message, options)) {
+      yield `${separator}[${label}]: ${indent(body)}`;
+      separator = "\n\n";
+    }
+  }
 }
 
 type Section = readonly [label: string, body: string];

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, readSummaryText, renderAnthropic, renderText, summaryPrefixes } from "@throughline/history";
+import {
+  buildContext,
+  readSummaryText,
+  renderAnthropic,
+  renderText,
+  renderTextPieces,
+  summaryPrefixes,
+} from "@throughline/history";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const textOf = (sketches: readonly RecordSketch[], options = {}): string =>
@@ -44,6 +51,16 @@ describe("renderText", () => {
       "[System]: rules",
       "[Removed]: [A message that stood here was removed from the history.]",
     ]);
+  });
+
+  it("comes in pieces as well, of a message at most, for contexts longer than a string can be", () => {
+    const context = buildContext(
+      storedRecords([user("first"), assistant([text("one"), text("two")]), user("x".repeat(1000))]),
+    );
+    const pieces = [...renderTextPieces(context)];
+    expect(pieces.join("")).toBe(renderText(context));
+    expect(pieces).toHaveLength(4);
+    expect([...renderTextPieces(buildContext([]))]).toEqual([]);
   });
 
   it.each(["\n", "\r\n", "\r", "\u2028", "\u2029", "\u0085", "\u000b", "\u000c"])(

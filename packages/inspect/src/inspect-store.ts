@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { inspectRecords } from "./inspect-records.ts";
@@ -63,8 +64,11 @@ async function inspectSession(
   const records: StoredRecord[] = [];
   const { key } = ref;
   try {
-    for await (const page of store.read(ref, signal === undefined ? {} : { signal }))
+    for await (const page of store.read(ref, signal === undefined ? {} : { signal })) {
+      // A store that answers at once would let no signal in until all of it is read.
+      await pause();
       for (const stored of page.records) records.push({ ...stored, record: lightRecord(stored.record, stored.bytes) });
+    }
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
     return [unreadable(error, key)];

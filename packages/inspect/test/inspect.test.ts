@@ -60,6 +60,14 @@ describe("inspectTranscript", () => {
     ).toEqual([]);
   });
 
+  it("of a line that is too long that an import leaves it in the file", async () => {
+    const long = user("x".repeat(9 * 1024 * 1024), null);
+    const { findings } = await inspectTranscript(bytesOf(`${header}\n${long}\n`, 1024 * 1024));
+    expect(findings.map(({ code, line, remedy }) => [code, line, remedy.includes("import")])).toEqual([
+      ["LINE_TOO_LONG", 2, true],
+    ]);
+  });
+
   it.each<[string, readonly string[], string, readonly [string, number | null][]]>([
     ["a line that is no JSON", [header, user("a", null), "{oops", user("b", "a")], "\n", [["LINE_MALFORMED", 3]]],
     ["a line that was cut", [header, user("a", null), '{"type":"mess'], "", [["TAIL_TORN", 3]]],
@@ -192,6 +200,20 @@ describe("the id a file's name states", () => {
 });
 
 describe("inspectStore", () => {
+  it("lets a signal in, also at a store that answers at once", async () => {
+    const store = createMemoryStore();
+    for (let at = 0; at < 300; at++) {
+      const ref = sessionRef({ key: `agent:main:s${at}` });
+      await store.save(ref, { sessionId: `s${at}` }, { ifRevision: null });
+      await store.append(ref, [{ type: "message", message: { role: "user", content: "a" } }]);
+    }
+    const interrupt = new AbortController();
+    setImmediate(() => interrupt.abort());
+    await expect(Array.fromAsync(inspectStore(store, { signal: interrupt.signal }))).rejects.toMatchObject({
+      code: "ABORTED",
+    });
+  });
+
   it("reads every session and names the key", async () => {
     await using store = createMemoryStore();
     const good = sessionRef({ key: "agent:main:good" });

@@ -44,7 +44,7 @@ const nul = "\0";
 /** Reads a line as a JSON object. Never throws: what cannot be read says why. */
 export function parseLine(source: RecordSource, sizeBytes: number, limits: ParseLineLimits): ParsedLine {
   if (sizeBytes > limits.maxLineBytes) {
-    const message = `The line has ${sizeBytes} bytes; ${limits.maxLineBytes} are read.`;
+    const message = `The line has ${sizeBytes} bytes; lines of at most ${limits.maxLineBytes} are read.`;
     return unparsed("too-long", { code: "LINE_TOO_LONG", message, repaired: false });
   }
   const { text, hasByteOrderMark, hasReplacements } = readableLine(source);

@@ -115,7 +115,8 @@ async function copySession(
   }
   // A copy is no activity. The entry gets the time it was last active until all is there, then is as it was.
   const activity = { updatedAt: source.updatedAtMs };
-  const target = found ?? (await to.save(active, { ...source.entry, ...activity }, { ifRevision: null }));
+  const { createdAtMs } = source;
+  const target = found ?? (await to.save(active, { ...source.entry, ...activity }, { ifRevision: null, createdAtMs }));
   await assertSameBeginning(from, to, source, target);
   const afterSeq = target.head.lastSeq;
   const range = { afterSeq, beforeSeq: source.head.lastSeq + 1, entry: activity, ...signalOf(options) };

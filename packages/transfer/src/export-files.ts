@@ -21,7 +21,7 @@ import { exportSession } from "./export-session.ts";
 import type { ExportOptions, ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
-import { assertNoFile, writeNewFile } from "./node/target-files.ts";
+import { assertNoFile, sizeIfSame, writeNewFile } from "./node/target-files.ts";
 
 /** A file that was written. */
 export interface ExportedFile {
@@ -52,14 +52,45 @@ export async function exportToFile(
   options: ExportFileOptions,
 ): Promise<ExportedFile> {
   await assertNoFile(path);
+  return exportTo(store, ref, path, options, async (chunks) => {
+    const { sizeBytes } = await writeNewFile(path, chunks, options.random ?? systemRandom);
+    return sizeBytes;
+  });
+}
+
+/** The same where an export that was interrupted may have written the file: one that holds these very bytes is left. */
+async function exportOnce(
+  store: SessionStore,
+  ref: SessionRef,
+  path: string,
+  options: ExportFileOptions,
+): Promise<ExportedFile> {
+  try {
+    return await exportToFile(store, ref, path, options);
+  } catch (error) {
+    if (!hasErrorCode(error, "EXPORT_EXISTS")) throw error;
+    return exportTo(store, ref, path, options, async (chunks) => {
+      const sizeBytes = await sizeIfSame(path, chunks);
+      if (sizeBytes === null) throw error;
+      return sizeBytes;
+    });
+  }
+}
+
+async function exportTo(
+  store: SessionStore,
+  ref: SessionRef,
+  path: string,
+  options: ExportFileOptions,
+  write: (chunks: AsyncIterable<Uint8Array>) => Promise<number>,
+): Promise<ExportedFile> {
   const state = await store.load(ref);
   const remarks: ExportRemark[] = [];
   const onRemark = (remark: ExportRemark): void => {
     remarks.push(remark);
     options.onRemark?.(remark);
   };
-  const chunks = exportSession(store, ref, { ...options, onRemark });
-  const { sizeBytes } = await writeNewFile(path, chunks, options.random ?? systemRandom);
+  const sizeBytes = await write(exportSession(store, ref, { ...options, onRemark }));
   const leftOut = remarks.filter(({ what }) => what === "left-out").length;
   return {
     path,
@@ -89,8 +120,9 @@ export interface ExportAllOptions extends ExportFileOptions {
 /**
  * Writes all sessions below a directory: for `jsonl` and `openclaw` as `agents/<agent>/sessions/` with a sessions.json
  * that holds every field of the entries, for `pi` as a folder for each working directory. One result a file; a session
- * that cannot be read, or has no name there, is a result with an error, and the others are written all the same.
- * @throws {ThroughlineError} EXPORT_EXISTS; what was written before it stays
+ * that cannot be read, or has no name there, is a result with an error, and the others are written all the same. Where an
+ * export was interrupted the next one goes on: a session's file with exactly the bytes it would have counts as written.
+ * @throws {ThroughlineError} EXPORT_EXISTS, also of an index: an export that was complete; what was written before stays
  */
 export async function* exportAll(
   store: SessionStore,
@@ -106,7 +138,7 @@ export async function* exportAll(
       path = options.to === "pi" ? await piPath(store, state, directory) : openclawPath(state, directory);
       const isIndexed = options.to !== "pi" && !state.archived;
       const entry = isIndexed ? await exportedEntry(store, state, path) : null;
-      yield await exportToFile(store, state.ref, path, options);
+      yield await exportOnce(store, state.ref, path, options);
       if (options.to !== "pi") indexes.add(state, entry);
     } catch (error) {
       if (!hasErrorCode(error, ...ofOneSession)) throw error;

@@ -28,6 +28,7 @@ import type { SourceFile } from "./node/source-files.ts";
 import { SessionWriter, withNotes } from "./session-writer.ts";
 import type { SourceRegistry } from "./source-registry.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
+import { toldFinding } from "./told-finding.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** What sources are imported into. */
@@ -64,15 +65,6 @@ const ordinary: ReadonlySet<string> = new Set([
   "HEADER_MISSING",
   "HEADER_MISMATCH",
   "HEADER_INVALID",
-]);
-
-/** What helps at an import. */
-const remedies: ReadonlyMap<string, string> = new Map([
-  [
-    "TAIL_TORN",
-    "Nothing to do: its bytes are kept. If its program is still writing, import again: the line is then taken whole.",
-  ],
-  ["LINE_TOO_LONG", "The line is not in the store, only in the source: keep that. The conversation goes on around it."],
 ]);
 
 class ImportRun {
@@ -160,7 +152,7 @@ class ImportRun {
       throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
     if (!isWhole && this.state?.archived === true) throw isPutAside(this.place);
-    if (this.state === null && this.options.dryRun !== true) await this.create();
+    if (this.state === null && this.options.dryRun !== true) await this.create(file);
     this.beginWithBlobs();
     if (!isWhole) {
       if (file !== null) await this.readFile(file);
@@ -180,10 +172,11 @@ class ImportRun {
     return this.result("skipped");
   }
 
-  private async create(): Promise<void> {
+  private async create(file: SourceFile | null): Promise<void> {
     await this.registry.begin();
     const { store, registry, source, ref, receipt } = this;
-    this.state = await createImportedSession(store, ref, source, this.split.entry, receipt);
+    const begun = { entryFields: this.split.entry, receipt, file };
+    this.state = await createImportedSession(store, ref, source, begun);
     this.writer = this.newWriter();
     registry.claim(ref.agentId, this.state.sessionId, source);
     await registry.made(this.state, receipt);
@@ -350,7 +343,7 @@ class ImportRun {
       ({ line }, at) =>
         line === null || line > this.knownLines || (line === this.knownLines && at >= this.findingsOfRest),
     );
-    const told = found.map((finding) => ({ ...finding, remedy: remedies.get(finding.code) ?? finding.remedy }));
+    const told = found.map(toldFinding);
     const findings = [...this.source.findings, ...this.target.findings, ...this.findings, ...told];
     const sessionId = this.state?.sessionId ?? this.source.sessionId;
     const { lines, records, repaired, lost } = this;

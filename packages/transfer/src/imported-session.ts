@@ -6,7 +6,8 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { emptyReceipt, readReceipt, type ImportReceipt } from "./import-receipt.ts";
-import type { TranscriptSource } from "./transcript-source.ts";
+import type { SourceFile } from "./node/source-files.ts";
+import { firstTimeMs, type TranscriptSource } from "./transcript-source.ts";
 
 /** More sessions that want the same id are a mistake and not an import. */
 const maxSuffix = 1000;
@@ -33,6 +34,26 @@ export function firstReceipt(
   });
 }
 
+/** What a session of a source begins with. */
+interface BegunImport {
+  readonly entryFields: Readonly<Record<string, unknown>>;
+  readonly receipt: ImportReceipt;
+  /** Null where the index names a transcript that is not there. */
+  readonly file: SourceFile | null;
+}
+
+function headerTimeMs({ header }: TranscriptSource): number | null {
+  const timeMs = Date.parse(header?.timestamp ?? "");
+  return Number.isFinite(timeMs) ? timeMs : null;
+}
+
+/** When the session of a source began, as its header, its first lines or its entry say; null when none of them does. */
+async function startOf(source: TranscriptSource, file: SourceFile | null): Promise<number | null> {
+  const statedMs = headerTimeMs(source) ?? (file === null ? null : await firstTimeMs(file));
+  const given = statedMs ?? source.entry?.["sessionStartedAt"];
+  return typeof given === "number" && Number.isSafeInteger(given) && given > 0 ? given : null;
+}
+
 /**
  * Creates the session of a source with these fields of its entry. The path of the transcript goes into the receipt: in the
  * entry it would name a file that is not this store's.
@@ -41,17 +62,17 @@ export async function createImportedSession(
   store: SessionStore,
   ref: SessionRef,
   source: TranscriptSource,
-  entryFields: Readonly<Record<string, unknown>>,
-  receipt: ImportReceipt,
+  { entryFields, receipt, file }: BegunImport,
 ): Promise<SessionState> {
+  const createdAtMs = await startOf(source, file);
   const { sessionFile: _moved, importedFrom: _earlier, ...fields } = entryFields;
-  const startedAtMs = Date.parse(source.header?.timestamp ?? "");
-  const updatedAt = fields["updatedAt"] === undefined && Number.isFinite(startedAtMs) ? { updatedAt: startedAtMs } : {};
+  const startedAtMs = headerTimeMs(source);
+  const updatedAt = fields["updatedAt"] === undefined && startedAtMs !== null ? { updatedAt: startedAtMs } : {};
   for (let suffix = 1; ; suffix++) {
     const sessionId = suffix === 1 ? source.sessionId : `${source.sessionId.slice(0, 120)}-${suffix}`;
     const entry: SessionEntry = { ...fields, ...updatedAt, sessionId, importedFrom: receipt };
     try {
-      return await store.save(ref, entry, { ifRevision: null });
+      return await store.save(ref, entry, { ifRevision: null, ...(createdAtMs === null ? {} : { createdAtMs }) });
     } catch (error) {
       // Another session has the id: the same file under another key, or a topic of the same conversation.
       if (!hasErrorCode(error, "SESSION_EXISTS", "ID_CASE_COLLISION") || suffix >= maxSuffix) throw error;

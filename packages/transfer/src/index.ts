@@ -16,3 +16,4 @@ export type {
   ImportState,
   LostLine,
 } from "./import-types.ts";
+export { writeNewFile } from "./node/target-files.ts";

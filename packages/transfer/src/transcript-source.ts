@@ -72,6 +72,18 @@ export async function peekTranscript(path: string): Promise<Peek> {
   }
 }
 
+/** The first time that a transcript states, in milliseconds since 1970; null when its first lines state none. */
+export async function firstTimeMs(source: SourceFile): Promise<number | null> {
+  const reader = createTranscriptReader();
+  let count = 0;
+  for await (const line of firstLines(source)) {
+    const { tsMs } = reader.push(line, { line: ++count, byteOffset: 0 });
+    // Lines that state none are of 1970.
+    if (tsMs !== null && tsMs > 0) return tsMs;
+  }
+  return null;
+}
+
 /** What the file is when it is a transcript that cannot be read. */
 export async function strangeBeginning(path: string): Promise<ReturnType<typeof strangeTranscript>> {
   const source = await openSource(path);

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -16,7 +17,7 @@ import { join } from "node:path";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import { exportToFile, type ImportSource } from "@throughline/transfer";
+import { exportAll, exportToFile, type ImportSource } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
 import {
   exported,
@@ -251,6 +252,73 @@ describe("a target that is full", () => {
     await expect(exportToFile(store, ref, join(disk.path, "a.jsonl"), { to: "jsonl" })).rejects.toMatchObject({
       code: "STORE_FULL",
       retryable: true,
+    });
+    expect(readdirSync(disk.path)).toEqual([]);
+  });
+});
+
+describe("a target that takes no files", () => {
+  const ref = { namespace: "", agentId: "main", key: "agent:main:a" };
+
+  async function storeOfOne(): Promise<ReturnType<typeof createMemoryStore>> {
+    const store = createMemoryStore();
+    await store.save(ref, { sessionId: "a" }, { ifRevision: null });
+    await store.append(ref, [{ type: "message", message: { role: "user", content: "Hello" } }]);
+    return store;
+  }
+
+  it("is said to be read-only, with the place and what to do, however deep the file would lie", async (context) => {
+    using disk = smallDisk(64);
+    if (disk === null) return context.skip("needs to mount a small file system, as root");
+    execFileSync("mount", ["-o", "remount,ro", disk.path]);
+    const store = await storeOfOne();
+    const refusal = {
+      code: "STORE_READ_ONLY",
+      outcome: "not-applied",
+      message: expect.stringContaining("EROFS") as string,
+      remedy: expect.stringContaining("another place") as string,
+    };
+    const file = join(disk.path, "a.jsonl");
+    await expect(exportToFile(store, ref, file, { to: "jsonl" })).rejects.toMatchObject({
+      ...refusal,
+      details: { path: file },
+    });
+    await expect(exportToFile(store, ref, join(disk.path, "b/c/a.jsonl"), { to: "jsonl" })).rejects.toMatchObject(
+      refusal,
+    );
+    await expect(Array.fromAsync(exportAll(store, join(disk.path, "all"), { to: "jsonl" }))).rejects.toMatchObject(
+      refusal,
+    );
+  });
+
+  // Where a kernel says of a new folder that it does not exist, a recursive mkdir of Node's asks for ever.
+  it("is no place to wait at, where the system has no folders to make", async (context) => {
+    if (!existsSync("/proc/self")) return context.skip("needs /proc");
+    const store = await storeOfOne();
+    for (const path of ["/proc/throughline/a.jsonl", "/proc/throughline/deeper/a.jsonl"])
+      await expect(exportToFile(store, ref, path, { to: "jsonl" })).rejects.toMatchObject({ code: "STORE_READ_ONLY" });
+  });
+
+  it("is told apart from a file that is in the way and from a name that is too long", async () => {
+    using folder = fixtureFolder({ taken: "a file" });
+    const store = await storeOfOne();
+    await expect(exportToFile(store, ref, folder.at("taken/a.jsonl"), { to: "jsonl" })).rejects.toMatchObject({
+      code: "FILE_UNREADABLE",
+      remedy: expect.stringContaining("in its way") as string,
+    });
+    await expect(exportToFile(store, ref, folder.at("x".repeat(300)), { to: "jsonl" })).rejects.toMatchObject({
+      code: "FILE_UNREADABLE",
+      remedy: expect.stringContaining("shorter") as string,
+    });
+  });
+
+  it("keeps no folder that was made for a file that could not be written", async (context) => {
+    using disk = smallDisk(64);
+    if (disk === null) return context.skip("needs to mount a small file system, as root");
+    const store = await storeOfOne();
+    await store.append(ref, [{ type: "message", message: { role: "user", content: "x".repeat(200_000) } }]);
+    await expect(exportToFile(store, ref, join(disk.path, "b/c/a.jsonl"), { to: "jsonl" })).rejects.toMatchObject({
+      code: "STORE_FULL",
     });
     expect(readdirSync(disk.path)).toEqual([]);
   });

@@ -40,7 +40,7 @@ async function filled(): Promise<SessionStore> {
 async function picture(store: SessionStore): Promise<unknown> {
   const { sessions } = await store.list({ state: "any", sort: "key" });
   return Promise.all(
-    sessions.map(async ({ ref, sessionId: id, archived, entry, head, updatedAtMs }) => {
+    sessions.map(async ({ ref, sessionId: id, archived, entry, head, createdAtMs, updatedAtMs }) => {
       const records = await recordsOf(store, ref);
       return {
         ref,
@@ -48,6 +48,7 @@ async function picture(store: SessionStore): Promise<unknown> {
         archived,
         entry,
         head,
+        createdAtMs,
         updatedAtMs,
         records: records.map(({ seq, id: recordId, source, record, isSourceCanonical }) => [
           seq,

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PayloadCodec, SessionRef } from "@throughline/core";
 import { noteArchiving } from "@throughline/core/entries";
@@ -267,6 +267,28 @@ describe("export to files", () => {
     await expect(Array.fromAsync(exportAll(store, target.path, { to: "jsonl" }))).rejects.toMatchObject({
       code: "EXPORT_EXISTS",
     });
+  });
+
+  it("goes on where it was interrupted: files of the same bytes stay, and no other", async () => {
+    const store = await importedText(jsonLines(header, message("a", null)));
+    await store.save({ ...ref, key: "agent:main:b" }, { sessionId: "b" }, { ifRevision: null });
+    await store.append({ ...ref, key: "agent:main:b" }, [{ type: "message", message: { role: "user", content: "b" } }]);
+    using target = fixtureFolder();
+    const files = await Array.fromAsync(exportAll(store, target.path, { to: "jsonl" }));
+    const [first, second, index] = files.map(({ path }) => path);
+    if (first === undefined || second === undefined || index === undefined) throw new Error("three files");
+    rmSync(index);
+    rmSync(second);
+    const { ino } = statSync(first);
+    expect(await Array.fromAsync(exportAll(store, target.path, { to: "jsonl" }))).toEqual(files);
+    expect(statSync(first).ino).toBe(ino);
+    rmSync(index);
+    for (const damage of ["", "x".repeat(statSync(first).size), `${readFileSync(first, "utf8")}x`]) {
+      writeFileSync(first, damage);
+      await expect(Array.fromAsync(exportAll(store, target.path, { to: "jsonl" }))).rejects.toMatchObject({
+        code: "EXPORT_EXISTS",
+      });
+    }
   });
 
   it("for pi names folders by working directory and files by time and id", async () => {

@@ -1,6 +1,7 @@
 import { appendFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import type { AppendDraft, AppendOptions, SessionRef, SessionStore } from "@throughline/core";
 import { importPaths, receiptOf } from "@throughline/transfer";
@@ -221,8 +222,29 @@ describe("the counts", () => {
       ["LINE_TOO_LONG", 3],
       ["LINE_MALFORMED", 5],
     ]);
+    expect(source?.findings[0]?.message).toContain("It stays in the source; nothing of it is in the store.");
     expect(await outcome(store, folder.at("x.jsonl"))).toEqual(["unchanged", 0, 0, null]);
     expect(receiptOf((await store.load(ref))?.entry ?? { sessionId })).toMatchObject({ lineCount: 6, recordCount: 5 });
+  });
+
+  it("leave a line that is too large to a store that takes it, in a session of its own", async () => {
+    const text = jsonLines(header, message("a", null), message("long", "a", "x".repeat(3000)), message("b", "long"));
+    using folder = fixtureFolder({ "x.jsonl": text });
+    const root = folder.at("store");
+    const lost = [{ line: 3, bytes: Buffer.byteLength(text.split("\n")[2] ?? ""), reason: "too-long" }];
+    {
+      const limits = { recordBytes: 1000 };
+      await using store = createJsonlStore({ root, create: true, limits });
+      const [dry] = await importAll(store, folder.at("x.jsonl"), { dryRun: true });
+      const [source] = await importAll(store, folder.at("x.jsonl"));
+      expect([dry, source].map((each) => each?.lost)).toEqual([lost, lost]);
+      expect(dry?.findings).toEqual(source?.findings);
+    }
+    await using store = createJsonlStore({ root });
+    expect(await outcome(store, folder.at("x.jsonl"))).toEqual(["unchanged", 0, 0, null]);
+    const [whole] = await importAll(store, folder.at("x.jsonl"), { key: "agent:main:whole" });
+    expect([whole?.state, whole?.records, whole?.lost]).toEqual(["imported", 4, []]);
+    expect(await exported(store, { namespace: "", agentId: "main", key: "agent:main:whole" }, "jsonl")).toBe(text);
   });
 
   it("for any file: nothing is lost, and the export is the file, byte for byte [MIG-10]", async () => {

@@ -50,6 +50,31 @@ describe("importing an OpenClaw state directory", () => {
     });
   });
 
+  it("gives each session the time it began: its header's, its first line's, its entry's", async () => {
+    const missingId = "3b83cd1e-54ce-4a39-9089-188d2669ead4";
+    const flat = { role: "user", content: "hi", timestamp: "2023-05-06T07:08:09.010Z" };
+    using folder = fixtureFolder({
+      [`${sessions}/sessions.json`]: JSON.stringify({
+        "agent:main:header": { ...entry, sessionFile: undefined },
+        "agent:main:flat": { sessionId: otherId },
+        "agent:main:missing": { sessionId: missingId, sessionStartedAt: 1_600_000_000_000 },
+        "agent:main:timeless": { sessionId: thirdId },
+      }),
+      [`${sessions}/${sessionId}.jsonl`]: plain(sessionId),
+      [`${sessions}/${otherId}.jsonl`]: jsonLines(flat),
+      [`${sessions}/${thirdId}.jsonl`]: jsonLines({ role: "user", content: "hi" }),
+    });
+    const store = createMemoryStore();
+    const beforeMs = Date.now();
+    await importAll(store, folder.path);
+    const createdAtMs = async (name: string): Promise<number> =>
+      (await store.load({ namespace: "", agentId: "main", key: `agent:main:${name}` }))?.createdAtMs ?? 0;
+    expect(await createdAtMs("header")).toBe(Date.parse(String(header.timestamp)));
+    expect(await createdAtMs("flat")).toBe(Date.parse(flat.timestamp));
+    expect(await createdAtMs("missing")).toBe(1_600_000_000_000);
+    expect(await createdAtMs("timeless")).toBeGreaterThanOrEqual(beforeMs);
+  });
+
   it("finds what no index names: transcripts, topics, archives; and leaves the rest alone", async () => {
     const archive = `${thirdId}.jsonl.reset.2026-03-01T00-00-00.000Z`;
     using folder = fixtureFolder({

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
-import { link, lstat, mkdir, open, rename, unlink } from "node:fs/promises";
+import { link, lstat, mkdir, open, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ThroughlineError, type RandomSource } from "@throughline/core";
+import { ThroughlineError, type ErrorCode, type RandomSource } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 
 /** @throws {ThroughlineError} EXPORT_EXISTS when something has the name, be it a dangling link */
@@ -18,15 +18,50 @@ export async function assertNoFile(path: string): Promise<void> {
 
 /**
  * Writes a new file: under a temporary name first, then, complete and on the disk, under its own, which is taken in one
- * step that fails when anybody else took it. Mode 0600; directories that are missing are made with 0700.
- * @throws {ThroughlineError} EXPORT_EXISTS, FILE_UNREADABLE, STORE_FULL
+ * step that fails when anybody else took it. Mode 0600; directories that are missing are made with 0700, and taken away
+ * again when the file cannot be written.
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_READ_ONLY, STORE_FULL, FILE_UNREADABLE, and what the chunks throw
  */
 export async function writeNewFile(
   path: string,
   chunks: AsyncIterable<Uint8Array>,
   random: RandomSource,
 ): Promise<{ readonly sizeBytes: number }> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => throwUnwritable(path, error));
+  const folders = await makeFolder(dirname(path)).catch((error: unknown) => throwUnwritable(path, error));
+  try {
+    return await writeInFolder(path, chunks, random);
+  } catch (error) {
+    await removeEmptyFolders(folders);
+    throw error;
+  }
+}
+
+/** The size of a regular file that holds exactly these bytes; null for any other. */
+export async function sizeIfSame(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number | null> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(path, flags).catch(() => null);
+  // What cannot be opened, or is a link or a pipe, is not the file that would be written.
+  if (handle === null) return null;
+  try {
+    const facts = await handle.stat();
+    if (!facts.isFile()) return null;
+    let at = 0;
+    for await (const chunk of chunks) {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(chunk.length), 0, chunk.length, at);
+      if (bytesRead !== chunk.length || !buffer.equals(chunk)) return null;
+      at += chunk.length;
+    }
+    return at === facts.size ? at : null;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeInFolder(
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+  random: RandomSource,
+): Promise<{ readonly sizeBytes: number }> {
   // Not made of the file's own name, which may be as long as a name can be.
   const temporary = join(dirname(path), `.throughline-${random.uuid()}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -47,6 +82,46 @@ export async function writeNewFile(
     await unlink(temporary).catch((error: unknown) => codeOf(error) === "ENOENT" || throwUnwritable(path, error));
   }
   return { sizeBytes };
+}
+
+/**
+ * Makes a folder and those it is in, with mode 0700, and gives the ones that were not there, the innermost first.
+ * Step by step, because a recursive mkdir of Node's says ENOENT where the disk is read-only, and never ends where the
+ * system says ENOENT of a folder that cannot be made, as in /proc.
+ * @throws what the system says of the first folder that cannot be made
+ */
+async function makeFolder(path: string): Promise<readonly string[]> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return [path];
+  } catch (error) {
+    if (await isFolder(path)) return [];
+    const parent = dirname(path);
+    if (codeOf(error) !== "ENOENT" || parent === path || (await isFolder(parent))) throw error;
+    const made = await makeFolder(parent);
+    return [...(await makeFolder(path)), ...made];
+  }
+}
+
+/** Takes back folders that were made for nothing; one that holds something by now stays, as do those it is in. */
+async function removeEmptyFolders(innermostFirst: readonly string[]): Promise<void> {
+  for (const folder of innermostFirst) {
+    try {
+      await rmdir(folder);
+    } catch {
+      // In use by now, or beyond reach: the caller hears of the failure that led here, which is the one that matters.
+      return;
+    }
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    // What cannot be looked at cannot be used as one.
+    return false;
+  }
 }
 
 /** Codes of file systems that know no second name of a file, as those of memory sticks. */
@@ -80,12 +155,41 @@ function exists(path: string): ThroughlineError {
   });
 }
 
+/** Why a file cannot be written, and what helps; null for what the code's own remedy says. */
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly remedy: string | null;
+}
+
+const readOnly: Refusal = {
+  code: "STORE_READ_ONLY",
+  remedy: "Name another place, or let this user write there: mount it writable, or correct its permissions.",
+};
+const full: Refusal = { code: "STORE_FULL", remedy: null };
+const blocked: Refusal = {
+  code: "FILE_UNREADABLE",
+  remedy: "A file is in its way where a directory is due: name another place.",
+};
+
+const refusals: ReadonlyMap<string, Refusal> = new Map([
+  ["EROFS", readOnly],
+  ["EACCES", readOnly],
+  ["EPERM", readOnly],
+  // Every directory that was missing has been asked for: the system makes none there.
+  ["ENOENT", readOnly],
+  ["ENOSPC", full],
+  ["EDQUOT", full],
+  ["ENOTDIR", blocked],
+  ["EEXIST", blocked],
+  ["ENAMETOOLONG", { code: "FILE_UNREADABLE", remedy: "Name it shorter, or a place with a shorter path." }],
+]);
+
 function unwritable(path: string, cause: unknown): ThroughlineError {
-  const message = `${quote(path)} cannot be written (${codeOf(cause)}).`;
-  const isFull = ["ENOSPC", "EDQUOT"].includes(codeOf(cause));
-  return new ThroughlineError(isFull ? "STORE_FULL" : "FILE_UNREADABLE", message, {
+  const { code, remedy } = refusals.get(codeOf(cause)) ?? { code: "FILE_UNREADABLE", remedy: null };
+  return new ThroughlineError(code, `${quote(path)} cannot be written (${codeOf(cause)}).`, {
     outcome: "not-applied",
     details: { path, systemCode: codeOf(cause) },
+    ...(remedy === null ? {} : { remedy }),
     cause,
   });
 }
