@@ -7,6 +7,7 @@ import { openStore } from "./open-store.ts";
 import { listSessions } from "./resolve-session.ts";
 import { shellWord } from "./shell-word.ts";
 import { sqliteFileOf } from "./sqlite-file.ts";
+import { isMisreading, strangeStoreFiles } from "./strange-store-files.ts";
 
 export interface StoreToCheck {
   /** Opens it; called once. */
@@ -24,11 +25,14 @@ type Report = (findings: readonly Finding[]) => Promise<void>;
 export async function checkStore(context: CommandContext, checked: StoreToCheck, report: Report): Promise<void> {
   const { output, scope, signal } = context;
   const seen = new Set<string>();
+  const strangePaths = new Set<string | null>();
   // What the store notices by itself while it is read comes as an event; its own check may say the same again.
   let noticed: Finding[] = [];
   let isDamaged = false;
   const take = async (found: readonly Finding[]): Promise<void> => {
-    const fresh = [...noticed, ...found].filter(({ code, path, key, line, recordId, message }) => {
+    const fresh = [...noticed, ...found].filter((finding) => {
+      if (isMisreading(finding, strangePaths)) return false;
+      const { code, path, key, line, recordId, message } = finding;
       const identity = JSON.stringify([code, path ?? key, line ?? recordId ?? message]);
       return !seen.has(identity) && seen.add(identity);
     });
@@ -47,6 +51,11 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   };
   const onFinding = (finding: Finding): number => noticed.push(finding);
   const store = await checked.open(onFinding);
+  if (checked.named === "")
+    for await (const finding of strangeStoreFiles(context)) {
+      strangePaths.add(finding.path);
+      await take([finding]);
+    }
   if (checked.isRepair && store.maintenance === undefined)
     output.note(`The ${store.capabilities.name} store keeps nothing that could be repaired.`);
   else if (checked.isRepair) await step(() => repairs(context, store, checked));

@@ -27,6 +27,8 @@ export interface CommandDefinition {
   readonly isHidden?: boolean;
   /** True where `--model`, `--window` and their kin set the settings of that name. @default false */
   readonly asksModel?: boolean;
+  /** What holds after an interrupt, and how to go on. @default nothing is said: an interrupt is how it ends */
+  readonly afterInterrupt?: string;
   /** Without the program's name. Tests run them. */
   readonly examples: readonly [string, string];
   readonly load: () => Promise<CommandModule>;

@@ -1,8 +1,9 @@
-import { renderText } from "@throughline/history";
+import { renderTextPieces } from "@throughline/history";
 import type { Context } from "@throughline/history";
 import { historyTargets } from "@throughline/history/targets";
 import type { TargetName } from "@throughline/history/targets";
 import { usageError } from "./error-report.ts";
+import { LongText } from "./terminal-safe.ts";
 
 /** What a provider is given, and what was done to make it valid. */
 export interface ContextRendering {
@@ -20,7 +21,8 @@ type Renderer = (context: Context, model: NonNullable<Context["model"]> | null) 
  */
 export function contextRenderer(provider: string): Renderer {
   if (provider === "neutral") return ({ messages }) => ({ system: null, messages, repairs: [] });
-  if (provider === "text") return (context) => ({ system: null, messages: [renderText(context)], repairs: [] });
+  if (provider === "text")
+    return (context) => ({ system: null, messages: [new LongText(() => renderTextPieces(context))], repairs: [] });
   const target = historyTargets.get(provider as TargetName);
   if (target !== undefined)
     return (context, model) => {

@@ -1,8 +1,9 @@
+import { setImmediate as pause } from "node:timers/promises";
 import { styleText } from "node:util";
 import type { Writable } from "node:stream";
 import type { Finding } from "@throughline/core";
 import type { Host } from "./host.ts";
-import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine } from "./terminal-safe.ts";
+import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine, type LongText } from "./terminal-safe.ts";
 import { layoutTable } from "./text-table.ts";
 import type { TableColumn } from "./text-table.ts";
 
@@ -16,6 +17,8 @@ export interface OutputOptions {
   readonly isQuiet: boolean;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   readonly color: "auto" | "never";
+  /** Ends long outputs between two pieces. @default nothing does */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -27,12 +30,14 @@ export interface Output {
   readonly isTerminal: boolean;
   /** One object on stdout, as one line. */
   object(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
-  /** One object that may be longer than a text can be: lists in it are written element by element. Nothing else writes meanwhile. */
+  /** One object that may be longer than a text can be: it is written value by value. Nothing else writes meanwhile. */
   largeObject(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
   /** Closes a list; without this line it was cut. */
   end(count: number, nextCursor?: string | null): Promise<void>;
   /** A line of text on stdout; line feeds within pieces stay. */
   line(...pieces: readonly Piece[]): Promise<void>;
+  /** A text that may be longer than a string can be, and a line feed. */
+  longText(text: LongText): Promise<void>;
   /** Aligned and cut to the width on a terminal, else separated by tabs and whole. */
   table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void>;
   /** A piece of a text that is still coming: made safe, and written at once. */
@@ -76,9 +81,16 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     held = "";
     if (text !== "") await writeAll(stdout, text);
   };
-  const write = (text: string): Promise<void> => {
+  // What is in memory and goes into a file is written without a turn for anything else; an interrupt needs one.
+  const goOn = async (): Promise<void> => {
+    await pause();
+    options.signal?.throwIfAborted();
+  };
+  const write = async (text: string): Promise<void> => {
     held += text;
-    return held.length >= bufferLimit ? flush() : Promise.resolve();
+    if (held.length < bufferLimit) return;
+    await flush();
+    await goOn();
   };
   const talk = (text: string): void => {
     clearProgress();
@@ -99,6 +111,10 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     },
     end: (count, nextCursor = null) => write(`${jsonLine({ kind: "end", count, nextCursor })}\n`),
     line: (...pieces) => write(`${pieces.map(render).join("")}\n`),
+    longText: async ({ pieces }) => {
+      for (const piece of pieces()) await write(terminalSafe(piece));
+      await write("\n");
+    },
     table: async (columns, rows) => {
       const width = isTerminal ? (stdout.columns ?? 80) : null;
       for (const { text, isHeading } of layoutTable(columns, rows, width)) {
@@ -112,6 +128,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     bytes: async (chunk) => {
       await flush();
       await writeAll(stdout, chunk);
+      await goOn();
     },
     flush,
     note: (message) => {

@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 
 /** All records of a session, from a sequence number on. Memory grows with them. */
@@ -8,6 +9,10 @@ export async function readRecords(
   afterSeq = 0,
 ): Promise<readonly StoredRecord[]> {
   const records: StoredRecord[] = [];
-  for await (const page of store.read(ref, { signal, afterSeq })) records.push(...page.records);
+  for await (const page of store.read(ref, { signal, afterSeq })) {
+    records.push(...page.records);
+    // A store that answers at once would let no interrupt in until all of it is read.
+    await pause();
+  }
   return records;
 }

@@ -14,10 +14,11 @@ import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { parseStoreUrl } from "./store-url.ts";
+import { parseStoreUrl, withHome } from "./store-url.ts";
 import { version } from "./version.ts";
 
 const interruptedExitCode = 130;
+const longestTimeoutMs = 2 ** 31 - 1;
 
 interface Request {
   readonly definition: CommandDefinition;
@@ -30,17 +31,31 @@ export async function runCli(host: Host): Promise<number> {
   // Until the arguments are parsed, this is all there is to know how a failure should look.
   const words = host.arguments.includes("--") ? host.arguments.slice(0, host.arguments.indexOf("--")) : host.arguments;
   const reporting = { isJson: words.includes("--json"), isDebug: false, command: null as string | null };
+  let definition: CommandDefinition | null = null;
   try {
     const request = parseArguments(host);
     if (request === null) return 0;
-    reporting.command = request.definition.name;
+    definition = request.definition;
+    reporting.command = definition.name;
     return await runCommand(host, request, (isDebug) => (reporting.isDebug = isDebug));
   } catch (error) {
-    if (host.signal.aborted) return interruptedExitCode;
+    if (host.signal.aborted) {
+      if (definition?.afterInterrupt !== undefined)
+        host.stderr.write(reportError(interrupted(definition), { ...reporting, command: null }).text);
+      return interruptedExitCode;
+    }
     const { exitCode, text } = reportError(error, reporting);
     host.stderr.write(text);
     return exitCode;
   }
+}
+
+function interrupted({ name, afterInterrupt }: CommandDefinition): ThroughlineError {
+  return new ThroughlineError(
+    "ABORTED",
+    `${name} was interrupted.`,
+    afterInterrupt === undefined ? {} : { remedy: afterInterrupt },
+  );
 }
 
 /** Null when help or the version was all that was asked for. */
@@ -99,16 +114,20 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
   const valueOf = (key: string): Setting["value"] => settings.find((setting) => setting.key === key)?.value ?? null;
   const logLevel = valueOf("logLevel") as OutputOptions["logLevel"];
   setDebug(logLevel === "debug");
+  const timeoutMs = Number(valueOf("timeoutMs"));
+  // No timer counts so far: it would be over at once.
+  const timeout = timeoutMs > 0 && timeoutMs <= longestTimeoutMs ? AbortSignal.timeout(timeoutMs) : null;
+  const signal = timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]);
   const output = createOutput(host, {
+    signal,
     isJson: globals["json"] === true,
     isQuiet: globals["quiet"] === true,
     logLevel,
     color: valueOf("color") as OutputOptions["color"],
   });
-  const timeoutMs = Number(valueOf("timeoutMs"));
-  const timeout = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : null;
   const isDefaultStore = settings.some(({ key, source }) => key === "store" && source === "default");
-  const store = lazyStore(host, { url: String(valueOf("store")), isDefault: isDefaultStore }, output);
+  const storeUrl = withHome(String(valueOf("store")), host.userHome);
+  const store = lazyStore(host, { url: storeUrl, isDefault: isDefaultStore }, output);
   const scope = {
     namespace: String(valueOf("namespace")),
     agentId: String(valueOf("agent")),
@@ -121,9 +140,9 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     output,
     config,
     settings,
-    storeUrl: String(valueOf("store")),
+    storeUrl,
     scope,
-    signal: timeout === null ? host.signal : AbortSignal.any([host.signal, timeout]),
+    signal,
     openStore: store.open,
     isYes: globals["yes"] === true,
     confirm: (question) => {

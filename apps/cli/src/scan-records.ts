@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
 import { findMatches, parseSearch, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
 
@@ -26,6 +27,8 @@ export async function* scanRecords(
   for await (const { ref, sessionId } of sessions) {
     onSession?.(ref.key, ++number);
     for await (const { records } of store.read(ref, { signal })) {
+      // A store that answers at once would let no interrupt in until all of it is read.
+      await pause();
       for (const { seq, id, tsMs, storedAtMs, record } of records) {
         const atMs = tsMs ?? storedAtMs;
         if ((sinceMs !== undefined || untilMs !== undefined) && atMs === null) continue;

@@ -35,6 +35,11 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
   throw invalid(`The store URL ${shown} is none of ${availableSchemes.join(", ")}.`);
 }
 
+/** The URL with the user's directory for a leading `~`: no shell puts it in there, behind `sqlite:`. */
+export function withHome(url: string, userHome: string): string {
+  return url.replace(/^((?:sqlite|jsonl):)~(?=[/\\]|$)/i, (_all, scheme: string) => `${scheme}${userHome}`);
+}
+
 function invalid(message: string): ThroughlineError {
   return new ThroughlineError("STORE_URL_INVALID", message, { details: { available: availableSchemes } });
 }

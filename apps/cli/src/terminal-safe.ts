@@ -49,20 +49,44 @@ export function jsonLine(value: unknown): string {
   );
 }
 
+/** A text that may be longer than a string can be, by its pieces; in JSON it is one text. */
+export class LongText {
+  readonly pieces: () => Iterable<string>;
+
+  constructor(pieces: () => Iterable<string>) {
+    this.pieces = pieces;
+  }
+}
+
 /** What `jsonLine` gives, in pieces: V8 has no text of more than half a gigabyte. */
-export function* jsonPieces(value: Readonly<Record<string, unknown>>): Generator<string> {
+export function* jsonPieces(value: unknown): Generator<string> {
+  if (value instanceof LongText) yield* textPieces(value);
+  else if (Array.isArray(value)) yield* elementPieces(value);
+  else if (typeof value === "object" && value !== null) yield* fieldPieces(value);
+  else yield jsonLine(value ?? null);
+}
+
+function* fieldPieces(value: object): Generator<string> {
   let separator = "{";
   for (const [field, content] of Object.entries(value)) {
     if (content === undefined) continue;
     yield `${separator}${jsonLine(field)}:`;
     separator = ",";
-    if (Array.isArray(content)) yield* elementPieces(content);
-    else yield jsonLine(content);
+    yield* jsonPieces(content);
   }
   yield separator === "{" ? "{}" : "}";
 }
 
 function* elementPieces(elements: readonly unknown[]): Generator<string> {
-  for (const [index, element] of elements.entries()) yield `${index === 0 ? "[" : ","}${jsonLine(element ?? null)}`;
+  for (const [index, element] of elements.entries()) {
+    yield index === 0 ? "[" : ",";
+    yield* jsonPieces(element);
+  }
   yield elements.length === 0 ? "[]" : "]";
+}
+
+function* textPieces({ pieces }: LongText): Generator<string> {
+  yield '"';
+  for (const piece of pieces()) yield jsonLine(piece).slice(1, -1);
+  yield '"';
 }

@@ -86,15 +86,13 @@ function fileAccess<Result>(path: string, access: () => Result): Result {
   }
 }
 
-export function fileError(error: unknown, path: string): unknown {
+function fileError(error: unknown, path: string): unknown {
   if (ThroughlineError.isInstance(error)) return error;
   const { code } = error as NodeJS.ErrnoException;
   const quoted = JSON.stringify(path);
   const options = { cause: error, details: { path, code } };
   if (code === "ENOENT" || code === "ENOTDIR")
     return new ThroughlineError("FILE_NOT_FOUND", `${quoted} does not exist.`, options);
-  if (code === "EEXIST") return new ThroughlineError("EXPORT_EXISTS", `${quoted} exists already.`, options);
-  if (code === "ENOSPC") return new ThroughlineError("STORE_FULL", `There is no room left for ${quoted}.`, options);
   const why = error instanceof Error ? error.message : String(error);
   return new ThroughlineError("FILE_UNREADABLE", `${quoted} cannot be used: ${why}`, options);
 }

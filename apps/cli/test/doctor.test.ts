@@ -50,6 +50,35 @@ describe("doctor", () => {
     expect((await run("doctor", `${broken}.repaired.jsonl`)).code).toBe(0);
   });
 
+  it("names files in a store of files that it cannot read, and how they come in", async () => {
+    const place = join(home, "returns");
+    const url = `jsonl:${place}`;
+    await seed(home, [{ key: "agent:main:good", drafts: [user("a"), assistant("b")] }], url);
+    const sessions = join(place, "agents/main/sessions");
+    const known = join(sessions, readdirSync(sessions).find((name) => name.startsWith("id-")) ?? "");
+    writeFileSync(known, readFileSync(known, "utf8").replaceAll("\n", "\r"));
+    const stray = join(sessions, "s1.jsonl");
+    const text = `${header}\r${message("a", null)}\r${message("b", "a")}\r`;
+    writeFileSync(stray, text);
+    for (const command of [["doctor"], ["verify"], ["verify", "--full"]]) {
+      const { code, stdout } = await run(...command, "--store", url, "--json");
+      expect(code).toBe(3);
+      const found = kindsOf(stdout, "finding");
+      expect(found.map((finding) => [finding["code"], finding["path"], finding["line"]])).toEqual([
+        ["TRANSCRIPT_FOREIGN", known, 1],
+        ["TRANSCRIPT_FOREIGN", stray, 1],
+      ]);
+      expect(found[1]?.["remedy"]).toContain(`tr '\\r' '\\n' < ${stray} > COPY.jsonl`);
+    }
+    expect(readFileSync(stray, "utf8")).toBe(text);
+    const copy = join(home, "copy.jsonl");
+    for (const [at, file] of [known, stray].entries()) {
+      writeFileSync(copy, readFileSync(file, "utf8").replaceAll("\r", "\n"));
+      expect((await run("import", copy, "--key", `agent:main:back:${at}`, "--store", url)).code).toBe(0);
+      expect((await run("show", `agent:main:back:${at}`, "--store", url)).stdout).not.toBe("");
+    }
+  });
+
   it("finds every line of a transcript we write to be JSON, and one that is not [TRN-05, TST-04]", async () => {
     const own = join(home, "own");
     await seed(

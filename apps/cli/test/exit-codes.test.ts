@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -298,6 +298,35 @@ describe("a process of its own", () => {
     child.kill("SIGINT");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
     expect((await runHere(home, ["show", "agent:main:interrupted"])).stdout).toContain("kept");
+  });
+
+  it("takes a time limit that no timer counts to for none", async () => {
+    for (const limit of ["2147483647", "3000000000", "99999999999"])
+      expect(await runHere(home, ["sessions", "--json", "--timeout", limit])).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  // The variable was never set: the working directory would be imported, or written full.
+  it.each([
+    ["import", ""],
+    ["export", "agent:main:one", "-o", ""],
+    ["export", "--all", "-o", ""],
+    ["backup", ""],
+    ["restore-backup", ""],
+    ["doctor", ""],
+  ])("refuses an empty path: %s", async (...args) => {
+    const before = readdirSync(home);
+    const { code, stderr } = await runHere(home, [...args, "--json"]);
+    expect([code, objects(stderr)[0]?.["code"]]).toEqual([2, "USAGE"]);
+    expect(readdirSync(home)).toEqual(before);
+  });
+
+  it("finds a store in the user's directory by its tilde, which a shell leaves behind sqlite:", async () => {
+    const text = `${JSON.stringify(user("at home"))}\n`;
+    expect((await runHere(home, ["append", "a", "--store", "sqlite:~/tilde.db"], { stdin: text })).code).toBe(0);
+    expect(
+      (await runHere(home, ["copy", "a", "--store", "sqlite:~/tilde.db", "--to-store", "jsonl:~/tilde"])).code,
+    ).toBe(0);
+    expect(readdirSync(home)).toEqual(expect.arrayContaining(["tilde.db", "tilde"]));
   });
 
   it("gives up when the time allowed is over", async () => {

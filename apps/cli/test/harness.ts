@@ -25,6 +25,10 @@ export interface RunOptions {
   readonly cwd?: string;
   /** Whether the streams pretend to be a terminal of 80 columns. Only in this process. */
   readonly isTerminal?: boolean;
+  /** An interrupt. Only in this process. */
+  readonly signal?: AbortSignal;
+  /** Told what is written to stdout. Only in this process. */
+  readonly onStdout?: (chunk: Buffer) => void;
 }
 
 /** A directory for one test file, gone afterwards. */
@@ -72,6 +76,7 @@ export async function runHere(home: string, args: readonly string[], options: Ru
     const writable = new Writable({
       write(chunk: Buffer, _encoding, done) {
         chunks[name].push(chunk);
+        if (name === "stdout") options.onStdout?.(chunk);
         done();
       },
     });
@@ -85,7 +90,7 @@ export async function runHere(home: string, args: readonly string[], options: Ru
     stderr: stream("stderr"),
     workingDirectory: options.cwd ?? home,
     userHome: home,
-    signal: new AbortController().signal,
+    signal: options.signal ?? new AbortController().signal,
     self: { command: process.execPath, arguments: [sourceCondition, binPath] },
   });
   return {

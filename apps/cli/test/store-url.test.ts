@@ -1,5 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { maskDeep, maskSecrets, parseStoreUrl } from "../src/store-url.ts";
+import { maskDeep, maskSecrets, parseStoreUrl, withHome } from "../src/store-url.ts";
+
+describe("withHome", () => {
+  it.each([
+    ["sqlite:~/a.db", "sqlite:/home/ada/a.db"],
+    ["JSONL:~", "JSONL:/home/ada"],
+    ["sqlite:./~/a.db", "sqlite:./~/a.db"],
+    ["sqlite:~ada/a.db", "sqlite:~ada/a.db"],
+    ["postgres://a/~/b", "postgres://a/~/b"],
+    ["sqlite:/srv/~/$&.db", "sqlite:/srv/~/$&.db"],
+  ])("makes of %s %s", (url, full) => {
+    expect(withHome(url, "/home/ada")).toBe(full);
+  });
+});
 
 describe("parseStoreUrl", () => {
   it.each([

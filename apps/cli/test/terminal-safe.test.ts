@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine } from "../src/terminal-safe.ts";
+import { jsonLine, jsonPieces, LongText, terminalSafe, terminalSafeLine } from "../src/terminal-safe.ts";
 
 /** Everything a terminal might act on, but line feed and tab. */
 const active = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
@@ -76,5 +76,21 @@ describe("jsonPieces", () => {
   it("hold one element of a list each, so that no piece is longer than the longest", () => {
     const value = { kind: "context", messages: Array.from({ length: 1000 }, () => "x".repeat(1000)) };
     expect(Math.max(...[...jsonPieces(value)].map((piece) => piece.length))).toBeLessThan(1010);
+  });
+
+  // A provider that wants one message a turn gets all blocks of a long monologue in one.
+  it("are no longer where the list lies deeper", () => {
+    const content = Array.from({ length: 1000 }, () => ({ type: "text", text: "x".repeat(1000) }));
+    const value = { kind: "context", messages: [{ role: "user", content }] };
+    const pieces = [...jsonPieces(value)];
+    expect(pieces.join("")).toBe(jsonLine(value));
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(1010);
+  });
+
+  it("make one text of a long one", () => {
+    const parts = ["a\n", "\u009b31m", "", "\ud800", 'b"'];
+    const pieces = [...jsonPieces({ messages: [new LongText(() => parts)] })];
+    expect(pieces.join("")).toBe(jsonLine({ messages: [parts.join("")] }));
+    expect([...jsonPieces([new LongText(() => [])])].join("")).toBe('[""]');
   });
 });

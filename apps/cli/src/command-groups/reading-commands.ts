@@ -78,6 +78,7 @@ export const readingCommands: readonly CommandDefinition[] = [
       allAgents,
       archived,
     ],
+    afterInterrupt: "What was printed holds; the rest was not looked at. Run it again.",
     examples: ["search harbour lights --limit 5", "search harbour --role user --json"],
     load: () => import("../commands/search.ts"),
   },

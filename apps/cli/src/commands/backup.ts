@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { namedPath } from "../named-path.ts";
 
 /**
  * Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. What could not be
@@ -9,7 +9,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
  */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, signal } = context;
-  const path = resolve(host.workingDirectory, input.arguments[0] ?? "");
+  const path = namedPath(host, input.arguments[0] ?? "");
   let isWhole = true;
   const store = await context.openStore("read", (finding) => {
     isWhole &&= finding.code !== "FILE_UNREADABLE";

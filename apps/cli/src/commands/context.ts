@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
 import type { StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
@@ -11,6 +12,7 @@ import { counted } from "../counted.ts";
 import { blocksText } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { modelName } from "../session-row.ts";
+import { LongText } from "../terminal-safe.ts";
 
 interface ContextOptions {
   readonly provider?: string;
@@ -27,6 +29,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("read");
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const { state, records } = await readWindow(store, found.ref, { signal });
+  // Measuring takes its time as well, and gives no interrupt a turn.
+  await pause();
+  signal.throwIfAborted();
   const built = buildContext(records, { headId: state.head.headId });
   const target = options.model === undefined ? null : namedModel(options.model);
   const rendering = render(
@@ -64,8 +69,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     await output.largeObject(document);
     return 0;
   }
-  if (provider === "text") {
-    await output.line(String(rendering.messages[0] ?? ""));
+  const [text] = rendering.messages;
+  if (text instanceof LongText) {
+    await output.longText(text);
     return 0;
   }
   await output.line({ text: state.ref.key, style: "bold" }, model === null ? "" : `  ${model}`);

@@ -5,7 +5,7 @@ import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { openStore } from "../open-store.ts";
 import { resolveSession } from "../resolve-session.ts";
-import { parseStoreUrl } from "../store-url.ts";
+import { parseStoreUrl, withHome } from "../store-url.ts";
 
 interface CopyCommandOptions {
   readonly all?: boolean;
@@ -22,11 +22,12 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { host, output, scope, signal } = context;
   if ((key === undefined) === (options.all !== true)) throw usageError("copy takes either a KEY or --all.");
   if (options.toStore === undefined) throw usageError("copy needs a target: --to-store URL.");
+  const target = withHome(options.toStore, host.userHome);
   const from = await context.openStore("read");
-  if (parseStoreUrl(options.toStore, host.workingDirectory).scheme === "memory")
+  if (parseStoreUrl(target, host.workingDirectory).scheme === "memory")
     output.note("A copy in memory: is gone when this command ends; it only shows whether a copy can be made.");
   const refs = key === undefined ? null : [(await resolveSession(from, key, scope, { signal })).ref];
-  await using to = await openStore(options.toStore, {
+  await using to = await openStore(target, {
     workingDirectory: host.workingDirectory,
     create: true,
     onEvent: (event) => {

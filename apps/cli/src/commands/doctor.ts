@@ -1,20 +1,21 @@
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
 import { inspectIndex, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
 import { classifySessionFile } from "@throughline/openclaw-format";
-import { nameSessionId } from "@throughline/transfer";
+import { nameSessionId, writeNewFile } from "@throughline/transfer";
 import { checkStore } from "../check-store.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
+import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
 import { shellWord } from "../shell-word.ts";
 import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
 import type { TranscriptFile } from "../transcript-files.ts";
-import { writeNewFile } from "../write-file.ts";
 
 interface DoctorOptions {
   readonly repair?: boolean;
@@ -28,7 +29,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const [path] = input.arguments;
   const isRepair = options.repair === true;
   const report = createFindingReport(context.output, isRepair ? "doctor --repair" : "doctor");
-  const full = path === undefined ? null : resolve(context.host.workingDirectory, path);
+  const full = path === undefined ? null : namedPath(context.host, path);
   const database = full === null ? null : sqliteFileOf(full);
   if (full === null) await report.close(await checkOwnStore(context, isRepair, report.add));
   else if (database === null) await report.close(await checkFiles(context, full, isRepair, report.add));
@@ -149,7 +150,7 @@ async function repairFile({ output, signal }: CommandContext, path: string): Pro
       output.note(`${path}: no record of it can be read, so there is nothing to write a copy of.`);
       return false;
     }
-    await writeNewFile(target, clean);
+    await writeNewFile(target, clean, systemRandom);
     output.note(`Wrote ${target}`);
     return true;
   } catch (error) {

@@ -1,11 +1,12 @@
 import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
+import { namedPath } from "../named-path.ts";
 import { resolveSession } from "../resolve-session.ts";
 
 interface ExportOptions {
@@ -27,7 +28,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (options.all === true && options.output === undefined) throw usageError("--all needs a directory: -o DIR.");
   const to = options.to ?? "jsonl";
   const store = await context.openStore("read");
-  const target = options.output === undefined ? null : resolve(host.workingDirectory, options.output);
+  const target = options.output === undefined ? null : namedPath(host, options.output);
   if (key === undefined) {
     const query = { namespace: scope.namespace, ...(options.allAgents === true ? {} : { agentId: scope.agentId }) };
     const files = exportAll(store, target ?? "", { to, signal, archived: options.archived === true, ...query });

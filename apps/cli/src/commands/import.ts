@@ -2,10 +2,10 @@ import { sessionRef } from "@throughline/core";
 import { needsAttention } from "@throughline/inspect";
 import { importPaths } from "@throughline/transfer";
 import type { ImportOptions, ImportSource } from "@throughline/transfer";
-import { resolve } from "node:path";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import { namedPath } from "../named-path.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import { jsonLine } from "../terminal-safe.ts";
 import type { TableColumn } from "../text-table.ts";
@@ -41,9 +41,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       namespace: scope.namespace,
       ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}),
     });
+  const paths = input.arguments.map((path) => namedPath(host, path));
   const store = await context.openStore("write");
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
-  const paths = input.arguments.map((path) => resolve(host.workingDirectory, path));
   using results = new ImportResults();
   const totals = noTotals();
   let firstRefusal: ImportSource["error"] = null;
@@ -61,16 +61,22 @@ export async function run(context: CommandContext, input: CommandInput): Promise
         `importing ${path}: ${records} records, ${sizeBytes === 0 ? 100 : Math.floor((readBytes / sizeBytes) * 100)} %`,
       ),
   });
-  for await (const source of imported) {
-    results.add(source);
-    count(totals, source);
-    firstRefusal ??= source.error;
-    isOdd ||= source.state === "refused" || source.lost.length > 0 || needsAttention(source.findings);
-    for (const finding of source.findings) output.finding(finding);
-    // Most refusals are findings as well; said twice they would look like two.
-    const { path, error, findings } = source;
-    if (error !== null && !findings.some(({ message }) => message === error.message))
-      output.note(`${path}: ${error.message}`);
+  try {
+    for await (const source of imported) {
+      results.add(source);
+      count(totals, source);
+      firstRefusal ??= source.error;
+      isOdd ||= source.state === "refused" || source.lost.length > 0 || needsAttention(source.findings);
+      for (const finding of source.findings) output.finding(finding);
+      // Most refusals are findings as well; said twice they would look like two.
+      const { path, error, findings } = source;
+      if (error !== null && !findings.some(({ message }) => message === error.message))
+        output.note(`${path}: ${error.message}`);
+    }
+  } catch (error) {
+    const wasDone = options.dryRun === true ? "Nothing was written. Until then it would be: " : "Until then: ";
+    if (signal.aborted) output.note(`${wasDone}${totalsText(totals)}`);
+    throw error;
   }
   await print(context, results, totals, options.dryRun === true);
   await output.flush();
@@ -99,11 +105,12 @@ async function print(
   }
   for (const page of results.pages()) await output.table(columns, page.map(rowOf));
   if (totals.sources === 0) await output.table(columns, []);
-  const { imported, grown, unchanged, skipped, refused, records, repaired, lost } = totals;
+  output.note(`${isDryRun ? "Nothing was written. It would be: " : ""}${totalsText(totals)}`);
+}
+
+function totalsText({ imported, grown, unchanged, skipped, refused, records, repaired, lost }: ImportTotals): string {
   const states = `${imported} imported, ${grown} grown, ${unchanged} unchanged, ${skipped} skipped, ${refused} refused`;
-  output.note(
-    `${isDryRun ? "Nothing was written. It would be: " : ""}${states}; ${counted(records, "record")}, ${repaired} repaired, ${lost} lost.`,
-  );
+  return `${states}; ${counted(records, "record")}, ${repaired} repaired, ${lost} lost.`;
 }
 
 function rowOf({ state, records, repaired, lost, format, key, path }: ShownSource): readonly string[] {

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
+import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
 import { listSessions } from "../resolve-session.ts";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
@@ -10,7 +10,7 @@ import { maskSecrets, parseStoreUrl } from "../store-url.ts";
 /** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, storeUrl } = context;
-  const backupPath = resolve(host.workingDirectory, input.arguments[0] ?? "");
+  const backupPath = namedPath(host, input.arguments[0] ?? "");
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   if (address.scheme !== "sqlite")
     throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `${maskSecrets(storeUrl)} is no store in one file.`, {

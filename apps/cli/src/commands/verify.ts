@@ -2,6 +2,7 @@ import { inspectStore, needsAttention } from "@throughline/inspect";
 import type { Finding } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { createFindingReport } from "../finding-report.ts";
+import { isMisreading, strangeStoreFiles } from "../strange-store-files.ts";
 
 const findingsExitCode = 3;
 
@@ -12,14 +13,20 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const report = createFindingReport(output, isFull ? "verify --full" : "verify");
   const noticed: Finding[] = [];
   const store = await context.openStore("read", (finding) => noticed.push(finding));
-  const takeNoticed = (): readonly Finding[] => noticed.splice(0);
+  const strange = await Array.fromAsync(strangeStoreFiles(context));
+  await report.add(strange);
+  const strangePaths = new Set(strange.map(({ path }) => path));
+  const told = (findings: readonly Finding[]): readonly Finding[] =>
+    findings.filter((finding) => !isMisreading(finding, strangePaths));
+  const takeNoticed = (): readonly Finding[] => told(noticed.splice(0));
   if (store.maintenance === undefined) {
     output.note(`The ${store.capabilities.name} store has no check of its own: every session is read from end to end.`);
     const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
-    for await (const finding of inspectStore(store, { query, signal })) await report.add([...takeNoticed(), finding]);
+    for await (const finding of inspectStore(store, { query, signal }))
+      await report.add([...takeNoticed(), ...told([finding])]);
   } else {
     for await (const finding of store.maintenance.verify({ full: isFull, signal }))
-      await report.add([...takeNoticed(), finding]);
+      await report.add([...takeNoticed(), ...told([finding])]);
   }
   await report.add(takeNoticed());
   await report.close("store");

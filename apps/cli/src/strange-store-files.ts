@@ -1,0 +1,77 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createFinding, ThroughlineError } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import { strangeTranscript } from "@throughline/openclaw-format";
+import type { CommandContext } from "./command.ts";
+import { shellWord } from "./shell-word.ts";
+import { parseStoreUrl } from "./store-url.ts";
+import { findTranscriptFiles, readChunks } from "./transcript-files.ts";
+
+/**
+ * Transcripts among the files of a store of files that no store can read, as those whose lines end with carriage returns
+ * alone: another program, or a copy through one, put them there. To the store such a file is one torn line, and its session
+ * is not listed, or empty.
+ */
+export async function* strangeStoreFiles({ host, storeUrl, signal }: CommandContext): AsyncGenerator<Finding> {
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  if (address.scheme !== "jsonl") return;
+  // All of it, as the store's own check does.
+  const tenants = foldersIn(join(address.root, "namespaces")).map((name) => join(address.root, "namespaces", name));
+  for (const folder of [address.root, ...tenants].flatMap(sessionFolders)) {
+    for (const { path, kind } of findTranscriptFiles(folder, host.workingDirectory)) {
+      signal.throwIfAborted();
+      const finding = kind === "transcript" ? await strangeFile(path) : null;
+      if (finding !== null) yield finding;
+    }
+  }
+}
+
+/** What a store that takes such a file for a torn line says of it; some of it is wrong, and none of it helps. */
+const misreadings: ReadonlySet<string> = new Set(["TAIL_TORN", "CARRIAGE_RETURN"]);
+
+/** Whether a finding only says how the store reads a file that is strange. */
+export function isMisreading({ code, path }: Finding, strangePaths: ReadonlySet<string | null>): boolean {
+  return misreadings.has(code) && path !== null && strangePaths.has(path);
+}
+
+function sessionFolders(tenant: string): readonly string[] {
+  const agents = join(tenant, "agents");
+  return foldersIn(agents)
+    .map((agentId) => join(agents, agentId, "sessions"))
+    .filter((folder) => existsSync(folder));
+}
+
+function foldersIn(path: string): readonly string[] {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+}
+
+async function strangeFile(path: string): Promise<Finding | null> {
+  const beginning = await firstChunk(path);
+  const strange = beginning === null ? null : strangeTranscript(beginning);
+  if (strange === null) return null;
+  const finding = createFinding("TRANSCRIPT_FOREIGN", `The file ${strange.what}: nothing of it can be read here.`, {
+    path,
+    line: 1,
+    byteOffset: 0,
+  });
+  const copying = `tr '\\r' '\\n' < ${shellWord(path)} > COPY.jsonl`;
+  const importing = "`throughline import COPY.jsonl --key KEY`";
+  return {
+    ...finding,
+    remedy: strange.endsInReturns
+      ? `Make a copy with line feeds outside of the store, ${copying}, import it with ${importing}, and move the file out.`
+      : `${strange.remedy} Move it out of the store's folder.`,
+  };
+}
+
+async function firstChunk(path: string): Promise<Uint8Array | null> {
+  try {
+    for await (const chunk of readChunks(path)) return chunk;
+  } catch (error) {
+    // The store's own check says what cannot be read, and what has gone meanwhile is no transcript.
+    if (!ThroughlineError.isInstance(error)) throw error;
+  }
+  return null;
+}
