@@ -223,9 +223,18 @@ export function linkBeside(path: string): string | null {
   }
 }
 
-/** Lets a file be read piece by piece. Not for a database: closing it would drop what locks this process has on it. */
-export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): Result {
-  const descriptor = openSync(path, "r");
+/**
+ * Lets a file be read piece by piece; null when it is not there, as a log whose last user has just closed it. Not for a
+ * database: closing it would drop what locks this process has on it.
+ */
+export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): Result | null {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, "r");
+  } catch (error) {
+    if (nativeCode(error) === "ENOENT") return null;
+    throw error;
+  }
   try {
     return look((buffer, position) => readSync(descriptor, buffer, 0, buffer.byteLength, position));
   } finally {
