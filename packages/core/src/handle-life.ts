@@ -1,10 +1,11 @@
+import { assertSignal } from "./assert-arguments.ts";
 import { refused } from "./refused.ts";
 import type { SessionEvent, SessionEventListener } from "./session-event.ts";
 import { tellListener } from "./tell-listener.ts";
 
 /** What every operation of a store's handle asks before it begins, and tells when it is done. */
 export interface HandleLife {
-  /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
+  /** @throws {ThroughlineError} STORE_CLOSED, INPUT_INVALID for what is no signal, ABORTED */
   begin(signal?: AbortSignal): void;
   /** Tells the listener, as `tellListener`. */
   announce(...events: readonly SessionEvent[]): void;
@@ -18,6 +19,7 @@ export function createHandleLife(listener: SessionEventListener | undefined): Ha
   return {
     begin(signal) {
       if (isEnded) throw refused("STORE_CLOSED", "The store handle was closed.");
+      assertSignal(signal);
       if (signal?.aborted === true)
         throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
     },

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { assertObjects } from "./assert-arguments.ts";
 import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import { isColumnText } from "./column-text.ts";
 import { assertNotArchived } from "./plan-move.ts";
@@ -41,7 +42,9 @@ export function prepareAppend(
   const { limits } = store.capabilities;
   const durability = writeDurability(store.capabilities, options.durability);
   const prepared = prepareDrafts(drafts, { ids: store.ids, clock: store.clock, limits });
-  const { idempotencyKey: key, windowFromSeq, rewindTo } = options;
+  const { idempotencyKey: key, windowFromSeq, rewindTo, turn, expect } = options;
+  if (turn !== undefined) assertObjects({ turn });
+  if (expect !== undefined) assertObjects({ expect });
   if (windowFromSeq !== undefined && !(Number.isSafeInteger(windowFromSeq) && windowFromSeq >= 0))
     throw refused("INPUT_INVALID", "windowFromSeq is a whole number from 0 on.", { windowFromSeq });
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))

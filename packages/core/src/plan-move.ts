@@ -1,3 +1,4 @@
+import { assertObjects } from "./assert-arguments.ts";
 import { assertOneOf } from "./assert-options.ts";
 import { refused } from "./refused.ts";
 import type { SessionEvent } from "./session-event.ts";
@@ -20,8 +21,9 @@ export interface MovePlan {
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID for a kind there is none of */
-export function assertMoveAction({ kind }: MoveAction): void {
-  assertOneOf({ "the kind of a move": kind }, ["rename", "archive", "restore"]);
+export function assertMoveAction(action: MoveAction): void {
+  assertObjects({ "a move": action });
+  assertOneOf({ "the kind of a move": action.kind }, ["rename", "archive", "restore"]);
 }
 
 /**

@@ -4,6 +4,7 @@ import { isJsonTooDeep, isNestedDeeper, maxNesting } from "./nesting.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import type { SessionRecord } from "./record.ts";
 import { isSourcedDraft, type AppendDraft, type RecordDraft, type RecordSource } from "./record-draft.ts";
+import { refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 import { ThroughlineError } from "./throughline-error.ts";
@@ -48,9 +49,11 @@ export interface PrepareOptions {
 
 /**
  * Checks a batch and settles ids and times, before any lock is taken. Says the index of the draft that is wrong.
- * @throws {ThroughlineError} RECORD_INVALID, RECORD_ID_TAKEN (twice in the batch), BATCH_TOO_LARGE
+ * @throws {ThroughlineError} INPUT_INVALID, RECORD_INVALID, RECORD_ID_TAKEN (twice in the batch), BATCH_TOO_LARGE
  */
 export function prepareDrafts(drafts: readonly AppendDraft[], options: PrepareOptions): readonly PreparedRecord[] {
+  if (!Array.isArray(drafts))
+    throw refused("INPUT_INVALID", `An append takes an array of drafts, not ${quote(drafts)}.`);
   if (drafts.length > options.limits.batchRecords) {
     throw new ThroughlineError(
       "BATCH_TOO_LARGE",

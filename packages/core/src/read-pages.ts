@@ -1,3 +1,4 @@
+import { assertObjects, assertSignal } from "./assert-arguments.ts";
 import { assertNumbers, assertOneOf } from "./assert-options.ts";
 import type { ReadOptions, ReadPayload, RecordPage } from "./session-store.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
@@ -24,6 +25,16 @@ export function readBounds(
   assertOneOf({ order }, ["ascending", "descending"]);
   assertOneOf({ payload }, ["record", "source", "head"]);
   return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };
+}
+
+/** From where a session is followed, and until when. @throws {ThroughlineError} INPUT_INVALID */
+export function watchBounds({ afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal }): {
+  readonly afterSeq: number;
+  readonly signal: AbortSignal;
+} {
+  assertObjects({ "the signal of a watch": signal });
+  assertSignal(signal);
+  return { ...readBounds({ afterSeq }), signal };
 }
 
 /**

@@ -142,9 +142,7 @@ function forkSourceOf(agent: AgentSessions, { key, sessionId }: SessionRow, atSe
   return { agentId: agent.address.agentId, key, sessionId, atSeq };
 }
 
-function assertTarget(ref: SessionRef, { ref: target, sessionId, atSeq }: ForkTarget): void {
-  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
-    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+function assertTarget(ref: SessionRef, { ref: target, sessionId }: ForkTarget): void {
   if (target.archiveId !== undefined)
     throw refused("SESSION_ARCHIVED", "The session is archived and takes no writes.", { ...target });
   if (ref.agentId !== target.agentId || ref.namespace !== target.namespace)

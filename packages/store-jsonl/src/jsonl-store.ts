@@ -5,9 +5,18 @@ import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
 import { refused } from "@throughline/core/store";
-import { assertMoveAction, beginningMs, prepareAppend } from "@throughline/core/store-plans";
+import {
+  assertMoveAction,
+  assertObjects,
+  assertRedaction,
+  assertRef,
+  assertSignal,
+  beginningMs,
+  forkBound,
+  prepareAppend,
+} from "@throughline/core/store-plans";
 import { readBounds } from "@throughline/core/store-rows";
-import { agentsFolder } from "./agent-folder.ts";
+import { agentsFolder, type AgentAddress } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
 import { AppendQueues } from "./append-queues.ts";
 import { DerivedFiles } from "./derived-files.ts";
@@ -175,6 +184,7 @@ class JsonlStore implements core.SessionStore {
   save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#begin();
+      assertObjects({ "what is said of a save": options });
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const entry = rules.givenEntry(given);
       rules.assertSessionId(entry.sessionId);
@@ -192,6 +202,8 @@ class JsonlStore implements core.SessionStore {
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#track(async () => {
       this.#begin(query.signal);
+      // Refused before any folder is looked at.
+      rules.planList(query);
       const states: core.SessionState[] = [];
       for (const agent of this.#agentsOf(query)) {
         await agent.foreign.take();
@@ -233,6 +245,7 @@ class JsonlStore implements core.SessionStore {
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     return this.#track(async () => {
       this.#begin();
+      assertRedaction(ids, options);
       return redactSession(this.#scene(this.#agent(ref), "disk"), ref, ids, options.reason);
     });
   }
@@ -257,6 +270,7 @@ class JsonlStore implements core.SessionStore {
 
   #begin(signal?: AbortSignal): void {
     if (this.#isClosed) throw refused("STORE_CLOSED", "The store handle was closed.");
+    assertSignal(signal);
     if (signal?.aborted === true) {
       throw new ThroughlineError("ABORTED", "The signal was aborted before the operation began.", {
         outcome: "not-applied",
@@ -279,12 +293,17 @@ class JsonlStore implements core.SessionStore {
     }
   }
 
-  #agent(ref: Pick<core.SessionRef, "namespace" | "agentId">): AgentSessions {
-    rules.assertNamespace(ref.namespace);
-    rules.assertAgentId(ref.agentId);
+  #agent(ref: core.SessionRef): AgentSessions {
+    assertRef(ref);
+    return this.#agentAt(ref);
+  }
+
+  #agentAt(address: AgentAddress): AgentSessions {
+    rules.assertNamespace(address.namespace);
+    rules.assertAgentId(address.agentId);
     this.#assertRoot();
-    const key = `${ref.namespace}/${ref.agentId}`;
-    const agent = this.#agents.get(key) ?? new AgentSessions(this.#context, ref);
+    const key = `${address.namespace}/${address.agentId}`;
+    const agent = this.#agents.get(key) ?? new AgentSessions(this.#context, address);
     this.#agents.set(key, agent);
     return agent;
   }
@@ -315,11 +334,7 @@ class JsonlStore implements core.SessionStore {
   }
 
   /** One odd folder among the agents, or in one of them, must not hide the others from a list of all. */
-  #agentIn(
-    path: string,
-    address: Pick<core.SessionRef, "namespace" | "agentId">,
-    isOneOfAll: boolean,
-  ): readonly AgentSessions[] {
+  #agentIn(path: string, address: AgentAddress, isOneOfAll: boolean): readonly AgentSessions[] {
     const { files, emit } = this.#context;
     const leaveOut = (odd: string): readonly AgentSessions[] => {
       const message =
@@ -329,7 +344,7 @@ class JsonlStore implements core.SessionStore {
     };
     if (isOneOfAll && files.facts(path)?.kind !== "folder") return leaveOut(path);
     try {
-      const agent = this.#agent(address);
+      const agent = this.#agentAt(address);
       return agent.exists ? [agent] : [];
     } catch (error) {
       if (!isOneOfAll || !hasErrorCode(error, "PATH_UNSAFE")) throw error;
@@ -364,10 +379,12 @@ class JsonlStore implements core.SessionStore {
   #fork(
     ref: core.SessionRef,
     target: core.SessionRef,
-    { atSeq = Infinity, sessionId }: { readonly atSeq?: number; readonly sessionId: string },
+    options: { readonly atSeq?: number; readonly sessionId: string },
   ): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#begin();
+      const atSeq = forkBound(target, options);
+      const { sessionId } = options;
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scene(agent, "disk"), ref, { ref: target, sessionId, atSeq });
       await agent.log.flushed();

@@ -9,7 +9,7 @@ import {
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { sessionNotFound } from "@throughline/core/store";
-import { readBounds } from "@throughline/core/store-rows";
+import { watchBounds } from "@throughline/core/store-rows";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { GivenRecords } from "./given-records.ts";
@@ -38,9 +38,9 @@ const pollMs = 25;
 export async function* watchSession(
   scene: WatchScene,
   ref: SessionRef,
-  { afterSeq: givenSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
+  options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
-  const { afterSeq } = readBounds({ afterSeq: givenSeq });
+  const { afterSeq, signal } = watchBounds(options);
   const { agent, limits, followers } = scene;
   const { pageRecords, pageBytes } = limits;
   scene.begin();

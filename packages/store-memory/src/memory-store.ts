@@ -10,6 +10,9 @@ import {
 } from "@throughline/core/store";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import {
+  assertObjects,
+  assertRedaction,
+  assertRef,
   planAppend,
   planMove,
   planRedaction,
@@ -126,14 +129,15 @@ class MemoryStore implements core.SessionStore {
 
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     this.#life.begin(options.signal);
-    const session = this.#data.sessions.get(sessionRefText(ref));
+    const session = this.#at(ref);
     return session === undefined ? null : this.#state(session);
   }
 
   async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     this.#life.begin();
+    assertObjects({ "what is said of a save": options });
     writeDurability(this.capabilities, options.durability);
-    const current = this.#data.sessions.get(sessionRefText(ref));
+    const current = this.#at(ref);
     const terms = { ...options, nowMs: this.#clock.nowMs() };
     const plan = planSave(current?.frame ?? null, ref, given, terms);
     const entry = this.#coder.encodeEntry(plan.frame, plan.entry);
@@ -178,15 +182,12 @@ class MemoryStore implements core.SessionStore {
     this.#life.announce(...events);
   }
 
-  async redact(
-    ref: core.SessionRef,
-    ids: readonly string[],
-    { reason }: core.RedactOptions,
-  ): Promise<core.RedactResult> {
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     this.#life.begin();
+    assertRedaction(ids, options);
     const { frame, rows, seqById } = this.#found(ref);
     const { seqs, events } = planRedaction(frame, ids, (id) => seqById.get(id));
-    const info = { reason, redactedAtMs: this.#clock.nowMs() };
+    const info = { reason: options.reason, redactedAtMs: this.#clock.nowMs() };
     const redacted = seqs.map((seq) => this.#coder.redactRecord(frame, rows[seq - 1] as RecordRow, info));
     for (const row of redacted) if (row !== null) rows[row.seq - 1] = row;
     this.#life.announce(...events);
@@ -201,8 +202,13 @@ class MemoryStore implements core.SessionStore {
     await this.close();
   }
 
+  #at(ref: core.SessionRef): MemorySession | undefined {
+    assertRef(ref);
+    return this.#data.sessions.get(sessionRefText(ref));
+  }
+
   #found(ref: core.SessionRef): MemorySession {
-    const session = this.#data.sessions.get(sessionRefText(ref));
+    const session = this.#at(ref);
     if (session === undefined) throw sessionNotFound(ref);
     return session;
   }

@@ -1,7 +1,7 @@
 import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
 import { quote, refused, RememberedAppends, sessionNotFound, type PreparedRecord } from "@throughline/core/store";
-import { planAppend, type AppendRequest } from "@throughline/core/store-plans";
+import { assertRef, planAppend, type AppendRequest } from "@throughline/core/store-plans";
 import {
   batchOrder,
   readAnswer,
@@ -204,7 +204,9 @@ function assertSizes({ limits }: AppendRequest, bytes: readonly number[]): void 
 }
 
 /** The columns of an address; null for one that no session can have, because no column can hold it. */
-export function addressOf({ namespace, agentId, key, archiveId = "" }: SessionRef): readonly string[] | null {
+export function addressOf(ref: SessionRef): readonly string[] | null {
+  assertRef(ref);
+  const { namespace, agentId, key, archiveId = "" } = ref;
   const parts = [namespace, agentId, key, archiveId];
   return parts.every((part) => part.isWellFormed() && !part.includes("\0")) ? parts : null;
 }

@@ -1,6 +1,6 @@
 import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
-import { assertIdsFree } from "@throughline/core/store-plans";
+import { assertIdsFree, assertRef, forkBound } from "@throughline/core/store-plans";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { entryColumns, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
@@ -24,9 +24,9 @@ export async function forkSession(
   target: SessionRef,
   options: ForkOptions,
 ): Promise<SessionState> {
-  const { atSeq = Infinity, sessionId } = options;
-  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
-    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  assertRef(ref);
+  const atSeq = forkBound(target, options);
+  const { sessionId } = options;
   // Shared payloads are bound to the namespace and agent they were written in.
   if (ref.namespace !== target.namespace || ref.agentId !== target.agentId)
     throw refused("KEY_AGENT_MISMATCH", "A fork stays with the namespace and agent of its origin; copy it instead.", {

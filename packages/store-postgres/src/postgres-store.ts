@@ -1,7 +1,7 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder, ListedStates, refused, untilAborted, writeDurability } from "@throughline/core/store";
-import { prepareAppend } from "@throughline/core/store-plans";
+import { assertMoveAction, assertObjects, assertRedaction, prepareAppend } from "@throughline/core/store-plans";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
 import { addressOf, appendRecords, appendSql } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
@@ -187,6 +187,7 @@ class PostgresSessionStore implements PostgresStore {
 
   save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     return this.#during(undefined, async () => {
+      assertObjects({ "what is said of a save": options });
       const durability = keptDurability(writeDurability(this.capabilities, options.durability));
       await this.#ready();
       return saveEntry(this.#scene, ref, entry, { ...options, durability });
@@ -201,7 +202,10 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#write(() => moveSession(this.#scene, ref, action));
+    return this.#write(() => {
+      assertMoveAction(action);
+      return moveSession(this.#scene, ref, action);
+    });
   }
 
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
@@ -209,7 +213,10 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
-    return this.#write(() => redactRecords(this.#scene, ref, ids, options));
+    return this.#write(() => {
+      assertRedaction(ids, options);
+      return redactRecords(this.#scene, ref, ids, options);
+    });
   }
 
   close(): Promise<void> {

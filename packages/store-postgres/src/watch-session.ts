@@ -1,4 +1,5 @@
 import { hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
+import { watchBounds } from "@throughline/core/store-rows";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import { textOrNull } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
@@ -17,9 +18,10 @@ export async function* watchSession(
   scene: StoreScene,
   signals: SessionSignals | null,
   ref: SessionRef,
-  { afterSeq, signal, pollMs, check }: WatchOptions & { readonly pollMs: number; readonly check: () => void },
+  { pollMs, check, ...options }: WatchOptions & { readonly pollMs: number; readonly check: () => void },
 ): AsyncGenerator<RecordPage> {
-  let reached = Math.max(0, Math.floor(afterSeq));
+  const { afterSeq, signal } = watchBounds(options);
+  let reached = afterSeq;
   let sessionNo: string | null = null;
   let stop = (): void => undefined;
   const bell = createBell();

@@ -1,5 +1,5 @@
 import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { forkBound } from "@throughline/core/store-plans";
 import type { Connection } from "./open-connection.ts";
 import { foundSession } from "./session-rows.ts";
 import { countSlice, forkSession, type CountedMessages } from "./fork-session.ts";
@@ -20,10 +20,10 @@ async function fork(
   handle: StoreHandle,
   ref: SessionRef,
   target: SessionRef,
-  { atSeq = Infinity, sessionId }: ForkOptions,
+  options: ForkOptions,
 ): Promise<SessionState> {
-  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
-    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  const atSeq = forkBound(target, options);
+  const { sessionId } = options;
   for (;;) {
     // How many messages a fork begins with has to be counted where it does not end with its origin.
     const counted = await countedMessages(handle, ref, atSeq);

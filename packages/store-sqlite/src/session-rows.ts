@@ -7,7 +7,7 @@ import {
   type ThroughlineError,
 } from "@throughline/core";
 import { quote, refused, sessionNotFound } from "@throughline/core/store";
-import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
+import { assertRef, sessionState, type SessionFrame } from "@throughline/core/store-plans";
 import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store-rows";
 import { changingColumns, purgedNamespace, type SessionRow, type Statements } from "./statements.ts";
 
@@ -18,10 +18,9 @@ export function foundSession(statements: Statements, ref: SessionRef): SessionRo
   return row;
 }
 
-export function findSession(
-  statements: Statements,
-  { namespace, agentId, key, archiveId }: SessionRef,
-): SessionRow | undefined {
+export function findSession(statements: Statements, ref: SessionRef): SessionRow | undefined {
+  assertRef(ref);
+  const { namespace, agentId, key, archiveId } = ref;
   if (namespace === purgedNamespace) return undefined;
   if (archiveId === undefined) return statements.findCurrent.get(namespace, agentId, key);
   return statements.findArchived.get(namespace, agentId, key, archiveId);

@@ -2,7 +2,7 @@ import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { givenEntry, ListedStates, writeDurability } from "@throughline/core/store";
 import { createCapabilities, createHandleLife } from "@throughline/core/store-handle";
-import { prepareAppend } from "@throughline/core/store-plans";
+import { assertObjects, assertRedaction, assertRef, prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
@@ -147,6 +147,7 @@ class SqliteStore implements core.SessionStore {
   ): Promise<core.AppendResult> {
     const { scene, life } = this.#handle;
     life.begin(options.signal);
+    assertRef(ref);
     const durability = this.#durability(options.durability);
     const store = { capabilities: this.capabilities, ids: scene.ids, clock: scene.clock };
     const request = prepareAppend(drafts, { ...options, durability }, store);
@@ -181,6 +182,7 @@ class SqliteStore implements core.SessionStore {
 
   async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     this.#handle.life.begin();
+    assertObjects({ "what is said of a save": options });
     const durability = this.#durability(options.durability);
     const own = givenEntry(entry);
     return this.#handle.write((scene) => saveEntry(scene, ref, own, options), { durability });
@@ -201,6 +203,7 @@ class SqliteStore implements core.SessionStore {
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+    assertRedaction(ids, options);
     await this.#catchUp(ref);
     return this.#handle.remove((scene) => redactSession(scene, ref, ids, options), durable);
   }

@@ -1,5 +1,5 @@
 import { hasErrorCode, type RecordPage, type SessionRef, type WatchFacet } from "@throughline/core";
-import type { PageRange } from "@throughline/core/store-rows";
+import { watchBounds, type PageRange } from "@throughline/core/store-rows";
 import type { Connection } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import type { StoreHandle } from "./store-handle.ts";
@@ -15,8 +15,9 @@ export function createWatch(handle: StoreHandle): WatchFacet {
 async function* watchSession(
   handle: StoreHandle,
   ref: SessionRef,
-  { afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
+  options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
+  const { afterSeq, signal } = watchBounds(options);
   const target: ReadTarget = { ref, session: null };
   const changes = createChanges(handle, signal);
   try {

@@ -70,10 +70,13 @@ describe("waiting for the lock", () => {
       child.kill("SIGKILL");
       await new Promise((resolve) => child.once("close", resolve));
     }
-    // Six attempts with naps of 0.05 ms between them; then the loop goes on and a timer asks again.
-    expect(Math.max(...waits.map(({ attempts }) => attempts))).toBeLessThanOrEqual(6);
-    // What a busy machine takes from a process is taken from few of the waits only.
-    const times = waits.map(({ milliseconds }) => milliseconds).toSorted((one, other) => one - other);
+    const inOrder = (values: readonly number[]): readonly number[] => values.toSorted((one, other) => one - other);
+    // Six attempts with naps of 0.05 ms between them; then the loop goes on and a timer asks again. On a busy machine that
+    // timer may be due before the loop has gone on, and then it asks in the same turn: what a machine takes from a process
+    // is taken from few of the waits only.
+    const attempts = inOrder(waits.map((wait) => wait.attempts));
+    expect(attempts[Math.floor(attempts.length * 0.8)]).toBeLessThanOrEqual(6);
+    const times = inOrder(waits.map(({ milliseconds }) => milliseconds));
     expect(times[Math.floor(times.length * 0.8)]).toBeLessThan(25);
     expect(times[Math.floor(times.length / 2)]).toBeLessThan(5);
   });

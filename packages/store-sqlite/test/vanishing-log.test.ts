@@ -30,6 +30,6 @@ it("a log that its last user takes away while it is looked at is none, and no er
     Atomics.store(stop, 0, 1);
   }
   const [times] = (await once(worker, "message")) as [number];
-  expect(times).toBeGreaterThan(1000);
+  expect(times).toBeGreaterThan(10);
   expect([...found]).toEqual([null]);
 });

@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import type { AppendOptions, ListQuery, MoveAction, ReadOptions, TurnRequest } from "@throughline/core";
+import type {
+  AppendDraft,
+  AppendOptions,
+  ListQuery,
+  MoveAction,
+  ReadOptions,
+  RedactOptions,
+  SaveOptions,
+  SessionRef,
+  TurnRequest,
+} from "@throughline/core";
 import { assertFails, assertRefused, createSession, nowMs, readRecords, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
@@ -115,7 +125,67 @@ export const refusalCases: readonly ConformanceCase[] = [
       assert.deepEqual([(await store.load(ref))?.archived, (await store.load(archived))?.archived], [false, true]);
     },
   },
+  {
+    id: "refusals/odd-refs",
+    demand:
+      "a ref without a text for its namespace, agent or key is refused by every operation, and nothing is kept under it",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const good = await store.load(ref);
+      for (const odd of oddRefs(ref)) {
+        const at = odd as SessionRef;
+        await assertRefused(store.save(at, { sessionId: "session-odd" }, { ifRevision: null }), "INPUT_INVALID");
+        await assertRefused(store.append(at, [userDraft("one")]), "INPUT_INVALID");
+        await assertFails(readRecords(store, at), "INPUT_INVALID");
+        await assertFails(store.load(at), "INPUT_INVALID");
+        await assertRefused(store.move(at, { kind: "archive" }), "INPUT_INVALID");
+        await assertRefused(store.remove(at, { purge: true }), "INPUT_INVALID");
+        await assertRefused(store.redact(at, ["x"], { reason: "test" }), "INPUT_INVALID");
+        if (store.fork === undefined) continue;
+        await assertRefused(store.fork.fork(at, refOf("b"), { sessionId: "session-b" }), "INPUT_INVALID");
+        await assertRefused(store.fork.fork(ref, at, { sessionId: "session-b" }), "INPUT_INVALID");
+      }
+      const { sessions } = await store.list({});
+      assert.deepEqual(sessions, [good]);
+    },
+  },
+  {
+    id: "refusals/odd-arguments",
+    demand: "an argument that is none of its kind is refused as the caller's mistake, and changes nothing",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one", { id: "r1" })]);
+      const before = [await store.load(ref), await readRecords(store, ref)];
+      const refuse = (work: Promise<unknown>): Promise<unknown> => assertRefused(work, "INPUT_INVALID");
+      for (const odd of [null, 5, "text", { length: 0 }])
+        await refuse(store.append(ref, odd as unknown as readonly AppendDraft[]));
+      for (const odd of [null, 5, "text", {}]) {
+        const signal = odd as unknown as AbortSignal;
+        await refuse(store.append(ref, [userDraft("two")], { signal }));
+        await assertFails(store.load(ref, { signal }), "INPUT_INVALID");
+        await assertFails(readRecords(store, ref, { signal }), "INPUT_INVALID");
+        await assertFails(store.list({ signal }), "INPUT_INVALID");
+      }
+      for (const odd of [null, 5, "text"]) {
+        await refuse(store.append(ref, [userDraft("two")], { turn: odd } as unknown as AppendOptions));
+        await refuse(store.append(ref, [userDraft("two")], { expect: odd } as unknown as AppendOptions));
+        await refuse(store.move(ref, odd as unknown as MoveAction));
+        await refuse(store.save(ref, { sessionId: "session-b" }, odd as unknown as SaveOptions));
+      }
+      for (const odd of [undefined, null, 5, "r1", {}, [undefined], [null], [5], [["r1"]]])
+        await refuse(store.redact(ref, odd as unknown as readonly string[], { reason: "test" }));
+      for (const odd of [undefined, null, {}, { reason: 5 }])
+        await refuse(store.redact(ref, ["r1"], odd as unknown as RedactOptions));
+      assert.deepEqual([await store.load(ref), await readRecords(store, ref)], before);
+    },
+  },
 ];
+
+function oddRefs(ref: SessionRef): readonly unknown[] {
+  const odd = [undefined, null, 5, {}, ["a"]];
+  const parts = ["namespace", "agentId", "key"].flatMap((name) => odd.map((value) => ({ ...ref, [name]: value })));
+  return [...parts, ...odd.slice(1).map((archiveId) => ({ ...ref, archiveId })), undefined, null, ref.key, 5];
+}
 
 /** What plain JavaScript can say: null and "" are not "nothing said". */
 const oddReads: readonly object[] = [

@@ -45,6 +45,10 @@ function plain(text: unknown): string {
   return String(text).replace(/\p{Cc}|\p{Cs}/gu, "");
 }
 
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
 async function heldIds(store: SessionStore, ref: SessionRef): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for await (const { records } of store.read(ref, { payload: "head" })) for (const { id } of records) ids.add(id);
@@ -93,6 +97,46 @@ export const refusalMutants: readonly Mutant[] = [
     handle: (inner) => ({
       move: (ref, action) =>
         inner.move(ref, ["rename", "archive", "restore"].includes(action.kind) ? action : { kind: "restore" }),
+    }),
+  },
+  {
+    name: "makes a text of a key that is none",
+    foundBy: "refusals/odd-refs",
+    handle: (inner) => ({
+      save: (ref, entry, options) =>
+        inner.save(isObject(ref) && isObject(ref.key) ? { ...ref, key: String(ref.key) } : ref, entry, options),
+    }),
+  },
+  {
+    name: "says that there is no session at a ref that is none",
+    foundBy: "refusals/odd-refs",
+    handle: (inner) => ({
+      load: async (ref, options) => {
+        const isRef = isObject(ref) && [ref.namespace, ref.agentId, ref.key].every((part) => typeof part === "string");
+        return isRef ? inner.load(ref, options) : null;
+      },
+    }),
+  },
+  {
+    name: "takes for no signal what is none",
+    foundBy: "refusals/odd-arguments",
+    handle: (inner) => ({
+      load: (ref, options) =>
+        inner.load(ref, options?.signal instanceof AbortSignal ? options : without(options, "signal")),
+    }),
+  },
+  {
+    name: "takes for no drafts what are none",
+    foundBy: "refusals/odd-arguments",
+    handle: (inner) => ({
+      append: (ref, drafts, options) => inner.append(ref, Array.isArray(drafts) ? drafts : [], options),
+    }),
+  },
+  {
+    name: "takes for no ids what are none",
+    foundBy: "refusals/odd-arguments",
+    handle: (inner) => ({
+      redact: (ref, ids, options) => inner.redact(ref, Array.isArray(ids) ? ids : [], options),
     }),
   },
   {

@@ -1,0 +1,62 @@
+import { quote } from "./session-id.ts";
+import { refused } from "./refused.ts";
+import type { SessionRef } from "./session-ref.ts";
+import type { RedactOptions } from "./session-store.ts";
+
+/**
+ * What plain JavaScript may hand to a store in the place of an argument. A store that took it would keep a session that
+ * cannot be listed, or say that it failed where the caller has made a mistake.
+ */
+type Given = Readonly<Record<string, unknown>> | null | undefined;
+
+/** Looks at types alone: whether a session can begin there is `assertIdsFree`'s. @throws {ThroughlineError} INPUT_INVALID */
+export function assertRef(ref: SessionRef): void {
+  assertObjects({ "a session's ref": ref });
+  const { namespace, agentId, key, archiveId = "" } = ref;
+  if (
+    typeof namespace === "string" &&
+    typeof agentId === "string" &&
+    typeof key === "string" &&
+    typeof archiveId === "string"
+  )
+    return;
+  const shown = quote({ namespace, agentId, key, archiveId: ref.archiveId });
+  throw refused("INPUT_INVALID", `A session's ref has texts for namespace, agentId and key, not ${shown}.`, { ...ref });
+}
+
+/** Undefined is "not given". @throws {ThroughlineError} INPUT_INVALID */
+export function assertSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined || typeof (signal as Partial<AbortSignal> | null)?.addEventListener === "function") return;
+  throw refused("INPUT_INVALID", `signal is an AbortSignal, not ${quote(signal)}.`);
+}
+
+/** By what they are called in a message. @throws {ThroughlineError} INPUT_INVALID */
+export function assertObjects(objects: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(objects)) {
+    if (typeof value === "object" && value !== null) continue;
+    throw refused("INPUT_INVALID", `${name} is an object, not ${quote(value)}.`, { argument: name });
+  }
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+export function assertRedaction(ids: readonly string[], options: RedactOptions): void {
+  const odd = Array.isArray(ids) ? (ids as readonly unknown[]).find((id) => typeof id !== "string") : ids;
+  if (!Array.isArray(ids) || odd !== undefined || ids.includes(undefined as unknown as string))
+    throw refused("INPUT_INVALID", `What is redacted is an array of record ids; it has ${quote(odd)}.`);
+  const reason = (options as unknown as Given)?.["reason"];
+  if (typeof reason !== "string")
+    throw refused("INPUT_INVALID", `The reason of a redaction is a text, not ${quote(reason)}.`);
+}
+
+/**
+ * What a fork shares with its origin at most: a seq, or Infinity for everything.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function forkBound(target: SessionRef, options: { readonly atSeq?: number }): number {
+  assertRef(target);
+  assertObjects({ "what is said of a fork": options });
+  const { atSeq = Infinity } = options;
+  if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
+    throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  return atSeq;
+}
