@@ -49,14 +49,22 @@ export function assertRedaction(ids: readonly string[], options: RedactOptions):
 }
 
 /**
- * What a fork shares with its origin at most: a seq, or Infinity for everything.
- * @throws {ThroughlineError} INPUT_INVALID
+ * What a fork shares with its origin at most: a seq, or Infinity for everything. It stays with the namespace and the agent
+ * of its origin: a redaction in one of them reaches the other, and under a codec content is bound to both.
+ * @throws {ThroughlineError} INPUT_INVALID, KEY_AGENT_MISMATCH, SESSION_ARCHIVED
  */
-export function forkBound(target: SessionRef, options: { readonly atSeq?: number }): number {
+export function forkBound(ref: SessionRef, target: SessionRef, options: { readonly atSeq?: number }): number {
+  assertRef(ref);
   assertRef(target);
   assertObjects({ "what is said of a fork": options });
   const { atSeq = Infinity } = options;
   if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
     throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });
+  if (ref.namespace !== target.namespace || ref.agentId !== target.agentId)
+    throw refused("KEY_AGENT_MISMATCH", "A fork stays with the namespace and agent of its origin; copy it instead.", {
+      ...target,
+    });
+  if (target.archiveId !== undefined)
+    throw refused("SESSION_ARCHIVED", "A fork does not begin archived.", { ...target });
   return atSeq;
 }

@@ -36,7 +36,8 @@ export async function forkByCopy(
 }
 
 /**
- * A new session of the same store that begins with the records of another: shared where the store can, else copied.
+ * A new session of the same store that begins with the records of another: shared where the store can, else copied. For
+ * another agent or namespace it is copied in any case.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, and SESSION_EXISTS or REVISION_CONFLICT when the target is taken
  */
 export async function forkSession(
@@ -46,7 +47,8 @@ export async function forkSession(
   options: Omit<ForkSessionOptions, "entry">,
 ): Promise<SessionState> {
   const { sessionId, atSeq } = options;
-  if (store.fork === undefined) return forkByCopy({ store, ref: from }, { store, ref: to }, options);
+  const isElsewhere = from.namespace !== to.namespace || from.agentId !== to.agentId;
+  if (store.fork === undefined || isElsewhere) return forkByCopy({ store, ref: from }, { store, ref: to }, options);
   return store.fork.fork(from, to, { sessionId, ...(atSeq === undefined ? {} : { atSeq }) });
 }
 

@@ -71,9 +71,14 @@ export interface WatchFacet {
 
 /**
  * A new session that has the records up to a seq in common with another: one commit, in constant time where a store shares
- * rows. A redaction in one of them reaches all that have the record, and purging one leaves the others whole.
+ * rows. A redaction in one of them reaches all that have the record, and purging one leaves the others whole. It stays with
+ * the namespace and the agent of its origin: `forkSession` of core copies where it is to go elsewhere.
  */
 export interface ForkFacet {
+  /**
+   * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH, INPUT_INVALID and
+   *   those of new ids
+   */
   fork(
     ref: SessionRef,
     target: SessionRef,

@@ -27,7 +27,7 @@ export interface ForkTarget {
  */
 export async function forkSession(scene: ChangeScene, ref: SessionRef, target: ForkTarget): Promise<SessionRow> {
   const { agent } = scene;
-  assertTarget(ref, target);
+  assertSessionId(target.sessionId);
   for (;;) {
     const origin = await locateSession(agent, ref, true);
     assertFree(scene, target);
@@ -140,16 +140,6 @@ function rowOfFork(
 
 function forkSourceOf(agent: AgentSessions, { key, sessionId }: SessionRow, atSeq: number): ForkSource {
   return { agentId: agent.address.agentId, key, sessionId, atSeq };
-}
-
-function assertTarget(ref: SessionRef, { ref: target, sessionId }: ForkTarget): void {
-  if (target.archiveId !== undefined)
-    throw refused("SESSION_ARCHIVED", "The session is archived and takes no writes.", { ...target });
-  if (ref.agentId !== target.agentId || ref.namespace !== target.namespace)
-    throw refused("INPUT_INVALID", "A fork stays with the agent of its origin; `forkByCopy` takes it elsewhere.", {
-      ...target,
-    });
-  assertSessionId(sessionId);
 }
 
 function assertFree(scene: ChangeScene, { ref, sessionId }: ForkTarget): void {

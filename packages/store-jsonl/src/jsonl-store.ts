@@ -383,7 +383,7 @@ class JsonlStore implements core.SessionStore {
   ): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#begin();
-      const atSeq = forkBound(target, options);
+      const atSeq = forkBound(ref, target, options);
       const { sessionId } = options;
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scene(agent, "disk"), ref, { ref: target, sessionId, atSeq });

@@ -1,6 +1,6 @@
 import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
-import { assertIdsFree, assertRef, forkBound } from "@throughline/core/store-plans";
+import { assertIdsFree, forkBound } from "@throughline/core/store-plans";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { entryColumns, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
@@ -24,16 +24,8 @@ export async function forkSession(
   target: SessionRef,
   options: ForkOptions,
 ): Promise<SessionState> {
-  assertRef(ref);
-  const atSeq = forkBound(target, options);
+  const atSeq = forkBound(ref, target, options);
   const { sessionId } = options;
-  // Shared payloads are bound to the namespace and agent they were written in.
-  if (ref.namespace !== target.namespace || ref.agentId !== target.agentId)
-    throw refused("KEY_AGENT_MISMATCH", "A fork stays with the namespace and agent of its origin; copy it instead.", {
-      ...target,
-    });
-  if (target.archiveId !== undefined)
-    throw refused("SESSION_ARCHIVED", "A fork does not begin archived.", { ...target });
   const { state, events } = await scene.pool.transaction(async (run) => {
     const origin = await lockSession(
       scene,

@@ -22,7 +22,7 @@ async function fork(
   target: SessionRef,
   options: ForkOptions,
 ): Promise<SessionState> {
-  const atSeq = forkBound(target, options);
+  const atSeq = forkBound(ref, target, options);
   const { sessionId } = options;
   for (;;) {
     // How many messages a fork begins with has to be counted where it does not end with its origin.

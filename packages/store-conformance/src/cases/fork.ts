@@ -151,6 +151,22 @@ export const forkCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "fork/elsewhere",
+    demand: "a fork stays with the namespace and the agent of its origin and does not begin archived",
+    requires,
+    async run({ store }) {
+      const ref = await saying(store, "a", ["one"]);
+      const fork = facetOf(store);
+      for (const target of [refOf("b", { agentId: "other" }), refOf("b", { namespace: "tenant" })]) {
+        await assertRefused(fork.fork(ref, target, { sessionId: "b" }), "KEY_AGENT_MISMATCH");
+        assert.equal(await store.load(target), null);
+      }
+      const archived = { ...refOf("b"), archiveId: "b" };
+      await assertRefused(fork.fork(ref, archived, { sessionId: "b" }), "SESSION_ARCHIVED");
+      assert.equal(await store.load(archived), null);
+    },
+  },
+  {
     id: "fork/origin-purged",
     demand: "forks keep what they share when their origin is purged, and nobody keeps the rest",
     requires,

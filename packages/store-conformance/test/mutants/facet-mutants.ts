@@ -21,6 +21,14 @@ export const forkMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "fork stays where it is without a word",
+    foundBy: "fork/elsewhere",
+    handle: forking((fork) => (ref, target, options) => {
+      const { namespace, agentId } = ref;
+      return fork(ref, { ...target, namespace, agentId }, options);
+    }),
+  },
+  {
     name: "fork takes everything",
     foundBy: "fork/at-seq",
     handle: forking(
