@@ -9,7 +9,8 @@ import { prepareStatements, type Statements } from "./statements.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
-import { fileNumber, isWritable, prepareFile, readHeader } from "./store-file.ts";
+import { prepareFile } from "./prepare-file.ts";
+import { fileNumber, isWritable, readHeader } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
 export type SqliteDriver = (

@@ -1,20 +1,21 @@
 import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
-import { copyToRead, versionOfDatabase } from "./copy-to-read.ts";
+import { copyToRead, versionOfDatabase, type CopyToRead } from "./copy-to-read.ts";
 import { databasePath } from "./database-path.ts";
-import { isInUse, isThere, isWritable, removeFolder } from "./store-file.ts";
+import { isInUse, isThere, isWritable } from "./store-file.ts";
 
 /**
  * Opens a store that cannot be written, to be read. SQLite has to write beside a database with a log even to read it, so
  * what is read is a private copy of it, with what its log holds; its files are gone again before anything is read.
  * Null where that is not what is in the way, or somebody may be writing it.
- * @throws {ThroughlineError} STORE_READ_ONLY when there is no room for a copy, CODEC_FAILED
+ * @throws {ThroughlineError} STORE_READ_ONLY when there is no room for a copy, STORE_LOCKED while it is written without a
+ *   pause, CODEC_FAILED
  */
 export function openUnwritable(options: OpenOptions, reason: ThroughlineError): Connection | null {
   const path = databasePath(options.path);
   if (isWritable(path) || !isThere(path) || isThere(`${path}-journal`) || isInUse(path)) return null;
-  const copied = copyOf(path, reason);
+  const copied = copyOf(options, path, reason);
   try {
     const connection = openConnection({ ...options, path: copied.path, create: false, recover: false });
     return {
@@ -27,17 +28,19 @@ export function openUnwritable(options: OpenOptions, reason: ThroughlineError): 
       assertCurrent: () => assertUnchanged(path, copied.version),
     };
   } finally {
-    removeFolder(copied.folder);
+    copied.remove();
   }
 }
 
-function copyOf(path: string, reason: ThroughlineError): ReturnType<typeof copyToRead> {
+function copyOf({ driver }: OpenOptions, path: string, reason: ThroughlineError): CopyToRead {
   try {
-    return copyToRead(path);
+    return copyToRead(path, driver);
   } catch (cause) {
+    // Whoever writes the store is in the way, and no want of room.
+    if (ThroughlineError.isInstance(cause)) throw cause;
     throw new ThroughlineError(
       "STORE_READ_ONLY",
-      `${path} or its folder cannot be written, and not be copied to be read.`,
+      `${path} or its folder cannot be written, and not be copied to be read: ${textOf(cause)}`,
       {
         outcome: "not-applied",
         details: { path, reason: reason.message },
@@ -47,6 +50,10 @@ function copyOf(path: string, reason: ThroughlineError): ReturnType<typeof copyT
       },
     );
   }
+}
+
+function textOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** Whoever may write it may do so while it is read here, which sees nothing of that. */

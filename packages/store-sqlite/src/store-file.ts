@@ -1,4 +1,3 @@
-import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import {
   accessSync,
@@ -28,55 +27,6 @@ import process from "node:process";
 import { headerOf, type FileHeader } from "./file-header.ts";
 import { remoteFileSystem } from "./remote-file-systems.ts";
 import { nativeCode } from "./sqlite-errors.ts";
-
-/**
- * Makes sure that the file is there, readable by its owner only, and no link. SQLite gives its side files the mode of
- * the database, so the mode is set before SQLite sees it.
- * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE, STORE_CORRUPT, and what `assertNoRestore` throws
- */
-export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): void {
-  for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
-  if (kindOf(path) !== "none") return assertNotEmptied(path, create);
-  // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
-  assertNoRestore();
-  assertNoneLeft(path);
-  if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
-  makeFolders(dirname(path));
-  createPrivateFile(path);
-  syncFolder(dirname(path));
-}
-
-/**
- * Ours is never empty once it has a log, and SQLite would delete the log of an empty file, with all that was acknowledged
- * in it. An empty file without one is a store that has not begun.
- */
-function assertNotEmptied(path: string, create: boolean): void {
-  if (sizeOf(path) > 0) return;
-  if (sizeOf(`${path}-wal`) > 0)
-    throw refused("STORE_CORRUPT", `${path} is empty, but its log is not; neither was changed.`, { path });
-  if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}: the file is empty.`, { path });
-}
-
-/**
- * A file that was moved or deleted may have left its log, which SQLite would delete with all that was acknowledged in it; and
- * who still has it open would share the index of that log with the new one, and each would write over the other's.
- */
-function assertNoneLeft(path: string): void {
-  if (isInUse(path))
-    throw refused("STORE_LOCKED", `There is no file at ${path}, but a process still has the one open that was there.`, {
-      path,
-    });
-  if (sizeOf(`${path}-wal`) > 0)
-    throw new ThroughlineError(
-      "STORE_CORRUPT",
-      `There is no file at ${path}, but its log is there; it was not changed.`,
-      {
-        outcome: "not-applied",
-        details: { path },
-        remedy: `Put the file back beside ${path}-wal, or move that away to begin a new store.`,
-      },
-    );
-}
 
 /** Creates an empty file of mode 0600; one that is there already is left as it is. */
 export function createPrivateFile(path: string): void {
@@ -163,8 +113,25 @@ export function makeTemporaryFolder(start: string): string {
   return mkdtempSync(join(tmpdir(), start));
 }
 
+/**
+ * The folders that were made in the same place by the same user under the same start of a name, and how much earlier they
+ * were changed. No links, and none that others may write into.
+ */
+export function temporaryFoldersBeside(own: string, start: string): readonly { path: string; olderByMs: number }[] {
+  const { uid, mode, mtimeMs } = lstatSync(own);
+  return readdirSync(dirname(own)).flatMap((name) => {
+    const path = join(dirname(own), name);
+    const facts = name.startsWith(start) && path !== own ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
+    // The mode says as well that it is a folder.
+    if (facts === undefined || facts.uid !== uid || facts.mode !== mode) return [];
+    return [{ path, olderByMs: mtimeMs - facts.mtimeMs }];
+  });
+}
+
+/** Removes a folder with what is in it; links are removed, and not followed. */
 export function removeFolder(path: string): void {
-  rmSync(path, { recursive: true, force: true });
+  // Whoever looks at a folder in this moment may put a file there that is not seen at first.
+  rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 10 });
 }
 
 /** Another text whenever a file was written; empty when there is none. */
@@ -358,7 +325,8 @@ export function logReaders(path: string): readonly number[] {
   }
 }
 
-function assertRegular(path: string): void {
+/** @throws {ThroughlineError} PATH_UNSAFE */
+export function assertRegular(path: string): void {
   const kind = kindOf(path);
   if (kind === "other") throw refused("PATH_UNSAFE", `${path} is a link or no regular file.`, { path });
 }
@@ -374,7 +342,7 @@ function kindOf(path: string): "none" | "file" | "other" {
  * Node's says ENOENT of a disk that takes no writes, and never ends where the system says that of any folder, as in /proc.
  * @throws what the system says of the first one that cannot be made
  */
-function makeFolders(path: string): void {
+export function makeFolders(path: string): void {
   if (existsSync(path)) return;
   const parent = dirname(path);
   if (parent !== path) makeFolders(parent);
@@ -387,7 +355,7 @@ function makeFolders(path: string): void {
   syncFolder(parent);
 }
 
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

@@ -1,0 +1,53 @@
+import { ThroughlineError } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import { dirname } from "node:path";
+import { assertRegular, createPrivateFile, isInUse, isThere, makeFolders, sizeOf, syncFolder } from "./store-file.ts";
+
+/**
+ * Makes sure that the file is there, readable by its owner only, and no link. SQLite gives its side files the mode of
+ * the database, so the mode is set before SQLite sees it.
+ * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE, STORE_CORRUPT, and what `assertNoRestore` throws
+ */
+export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): void {
+  for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
+  if (isThere(path)) return assertNotEmptied(path, create);
+  // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
+  assertNoRestore();
+  assertNoneLeft(path);
+  if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
+  makeFolders(dirname(path));
+  createPrivateFile(path);
+  syncFolder(dirname(path));
+}
+
+/**
+ * Ours is never empty once it has a log, and SQLite would delete the log of an empty file, with all that was acknowledged
+ * in it. An empty file without one is a store that has not begun.
+ */
+function assertNotEmptied(path: string, create: boolean): void {
+  if (sizeOf(path) > 0) return;
+  if (sizeOf(`${path}-wal`) > 0)
+    throw refused("STORE_CORRUPT", `${path} is empty, but its log is not; neither was changed.`, { path });
+  if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}: the file is empty.`, { path });
+}
+
+/**
+ * A file that was moved or deleted may have left its log, which SQLite would delete with all that was acknowledged in it; and
+ * who still has it open would share the index of that log with the new one, and each would write over the other's.
+ */
+function assertNoneLeft(path: string): void {
+  if (isInUse(path))
+    throw refused("STORE_LOCKED", `There is no file at ${path}, but a process still has the one open that was there.`, {
+      path,
+    });
+  if (sizeOf(`${path}-wal`) > 0)
+    throw new ThroughlineError(
+      "STORE_CORRUPT",
+      `There is no file at ${path}, but its log is there; it was not changed.`,
+      {
+        outcome: "not-applied",
+        details: { path },
+        remedy: `Put the file back beside ${path}-wal, or move that away to begin a new store.`,
+      },
+    );
+}
