@@ -10,6 +10,7 @@ import type {
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store-rows";
 import type { Connection } from "./open-connection.ts";
+import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
 import { foundSession, placeOf } from "./session-rows.ts";
 import { spansOf } from "./session-spans.ts";
@@ -42,17 +43,13 @@ export function readPage<Payload extends ReadPayload>(
   payload: Payload,
 ): RecordPage<Payload> {
   const { statements } = connection;
-  statements.beginRead.run();
-  try {
+  return inOneSnapshot(connection, () => {
     const row =
       target.session === null ? foundSession(statements, target.ref) : statements.findSession.get(target.session);
     if (row === undefined) throw sessionNotFound(target.ref);
     target.session = row.session;
     return { records: pageOf(scene, statements, target, row, range, payload), lastSeq: row.last_seq };
-  } finally {
-    // Some failures of the disk end a transaction by themselves.
-    if (connection.database.inTransaction) statements.commit.run();
-  }
+  });
 }
 
 /** How much of a page is left, and what is known of the rows. */

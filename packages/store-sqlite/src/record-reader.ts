@@ -1,5 +1,6 @@
 import { hasErrorCode } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
+import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordPlaces, type RecordPlaces } from "./record-places.ts";
 import { recordOf, rowOf, type CodedRecord } from "./record-rows.ts";
 import { placeOf } from "./session-rows.ts";
@@ -52,16 +53,25 @@ export class RecordReader {
 
   #coded(session: SessionRow, seq: number, record: number): Promise<CodedRecord | undefined> {
     return readable(() =>
-      this.#handle.read(({ database, statements }) => {
-        const found = database.prepare<[number], WholeRow>(wholeRow).get(record);
-        // An index that is damaged may also lead elsewhere.
-        if (found?.session !== session.session || found.seq !== seq) return undefined;
-        const row = rowOf(statements, found);
-        // A record that does not read as one is as good as lost.
-        recordOf(this.#handle.scene.rows, placeOf(session), row, "source");
-        return { row, role: found.role, toolName: found.toolName };
-      }, this.#signal),
+      this.#handle.read(
+        (connection) => inOneSnapshot(connection, () => this.#wholeRecord(connection, session, { seq, record })),
+        this.#signal,
+      ),
     );
+  }
+
+  #wholeRecord(
+    { database, statements }: Connection,
+    session: SessionRow,
+    { seq, record }: { readonly seq: number; readonly record: number },
+  ): CodedRecord | undefined {
+    const found = database.prepare<[number], WholeRow>(wholeRow).get(record);
+    // An index that is damaged may also lead elsewhere.
+    if (found?.session !== session.session || found.seq !== seq) return undefined;
+    const row = rowOf(statements, found);
+    // A record that does not read as one is as good as lost.
+    recordOf(this.#handle.scene.rows, placeOf(session), row, "source");
+    return { row, role: found.role, toolName: found.toolName };
   }
 }
 

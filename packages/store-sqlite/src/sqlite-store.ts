@@ -11,6 +11,7 @@ import { createMaintenance } from "./maintenance-facet.ts";
 import { checkedOptions } from "./checked-options.ts";
 import { listSessions } from "./list-sessions.ts";
 import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
+import { inOneSnapshot } from "./one-snapshot.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
 import { PurgeKeeper } from "./purge-keeper.ts";
@@ -174,9 +175,13 @@ class SqliteStore implements core.SessionStore {
   }
 
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
-    return this.#handle.read(({ statements }) => {
-      const row = findSession(statements, ref);
-      return row === undefined ? null : stateOf(this.#handle.scene.rows, row, storedEntry(statements, row));
+    const { rows } = this.#handle.scene;
+    return this.#handle.read((connection) => {
+      const { statements } = connection;
+      return inOneSnapshot(connection, () => {
+        const row = findSession(statements, ref);
+        return row === undefined ? null : stateOf(rows, row, storedEntry(statements, row));
+      });
     }, options.signal);
   }
 

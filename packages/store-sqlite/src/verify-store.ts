@@ -4,6 +4,7 @@ import { placeOf, stateOf, storedEntry } from "./session-rows.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
 import { checkDatabase, checkPages } from "./check-pages.ts";
 import type { Connection, SqliteDriver } from "./open-connection.ts";
+import { inOneSnapshot } from "./one-snapshot.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import { damagedLogs, fileSystemOf } from "./store-file.ts";
 import { sessionNumbers } from "./session-numbers.ts";
@@ -60,18 +61,30 @@ async function* verifySession(
 ): AsyncGenerator<Finding> {
   const { scene } = handle;
   const session = await handle.read(({ statements }) => statements.findSession.get(number), signal);
-  // Purged meanwhile.
+  // Purged meanwhile, as it may be before each look at it.
   if (session === undefined) return;
   const place = { path: scene.path, key: session.key };
-  yield* await checked(place, () => handle.read((connection) => rowFindings(scene, connection, session, full), signal));
+  const look = (findings: (connection: Connection, session: SessionRow) => Finding[]): Promise<Finding[]> =>
+    checked(place, () => handle.read((connection) => lookedAt(connection, number, findings), signal));
+  yield* await look((connection, current) => rowFindings(scene, connection, current, full));
   if (!full) return;
   for (let after = session.origin_seq ?? 0; after < session.last_seq; after += sliceRows) {
     const from = after;
-    yield* await checked(place, () =>
-      handle.read((connection) => recordFindings(scene, connection, session, from), signal),
-    );
+    yield* await look((connection, current) => recordFindings(scene, connection, current, from));
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/** What is found of a session as it is now, in one moment: others write, and purge, between any two. */
+function lookedAt(
+  connection: Connection,
+  number: Session,
+  findings: (connection: Connection, session: SessionRow) => Finding[],
+): Finding[] {
+  return inOneSnapshot(connection, () => {
+    const session = connection.statements.findSession.get(number);
+    return session === undefined ? [] : findings(connection, session);
+  });
 }
 
 /** Damage is what is being looked for; everything else is thrown. */
@@ -99,7 +112,6 @@ function rowFindings(
     .prepare<[number, number], number>("SELECT count(*) FROM store_records WHERE session = ? AND seq <= ?")
     .pluck()
     .get(session.session, session.last_seq);
-  // A session that is written meanwhile only grows.
   if (count !== undefined && count < expected)
     findings.push(createFinding("RECORD_MISSING", `${session.key} has ${count} of its ${expected} records.`, place));
   const entry = storedEntry(statements, session);

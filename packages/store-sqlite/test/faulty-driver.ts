@@ -8,6 +8,8 @@ export interface FaultyDriver {
   failNextCommit(code: string): void;
   /** The same for another statement. */
   failNext(sql: string, code: string): void;
+  /** Calls back before each statement. */
+  before(look: (sql: string) => void): void;
   /** The statements run since the driver was made. */
   statements(): readonly string[];
 }
@@ -15,6 +17,7 @@ export interface FaultyDriver {
 export function createFaultyDriver(): FaultyDriver {
   let failure: { readonly sql: string; readonly code: string } | null = null;
   const statements: string[] = [];
+  let look: (sql: string) => void = () => undefined;
   const counted = new Set(["run", "get", "all"]);
   const watched = <Statement extends object>(statement: Statement, sql: string): Statement =>
     new Proxy(statement, {
@@ -22,7 +25,10 @@ export function createFaultyDriver(): FaultyDriver {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== "function") return value;
         return (...values: unknown[]): unknown => {
-          if (counted.has(String(name))) statements.push(sql);
+          if (counted.has(String(name))) {
+            look(sql);
+            statements.push(sql);
+          }
           const code = sql === failure?.sql && counted.has(String(name)) ? failure.code : null;
           if (code !== null) failure = null;
           const isWritten = code !== "SQLITE_FULL";
@@ -43,6 +49,7 @@ export function createFaultyDriver(): FaultyDriver {
     driver,
     failNextCommit: (code) => (failure = { sql: "COMMIT", code }),
     failNext: (sql, code) => (failure = { sql, code }),
+    before: (given) => (look = given),
     statements: () => statements,
   };
 }
