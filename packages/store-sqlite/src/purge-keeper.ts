@@ -1,8 +1,9 @@
-import type { SessionRef } from "@throughline/core";
+import { createFinding, hasErrorCode, type SessionRef } from "@throughline/core";
 import type { IndexFiller } from "./index-filler.ts";
 import type { Connection } from "./open-connection.ts";
-import { hasPurged, purgeSession, purgeSlice } from "./purge-session.ts";
+import { hasPurged, purgeSession, purgeSlice, type Remnant, type Remnants } from "./purge-session.ts";
 import type { StoreHandle } from "./store-handle.ts";
+import type { WriteScene } from "./store-scene.ts";
 
 const durable = { durability: "disk" } as const;
 
@@ -10,6 +11,7 @@ const durable = { durability: "disk" } as const;
 export class PurgeKeeper {
   readonly #handle: StoreHandle;
   readonly #filler: IndexFiller;
+  readonly #told = new Set<Remnant>();
   #hasLooked = false;
 
   constructor(handle: StoreHandle, filler: IndexFiller) {
@@ -36,13 +38,47 @@ export class PurgeKeeper {
   /** Resolves when nothing is left of the session. @throws {ThroughlineError} SESSION_NOT_FOUND */
   async purge(ref: SessionRef): Promise<void> {
     this.#hasLooked = true;
-    if (await this.#handle.read(hasPurged)) await this.#finish();
+    const stuck = (await this.#handle.read(hasPurged)) ? await this.#finish() : new Set<Remnant>();
+    const remnants = { stuck, current: null };
+    const goOn = (scene: WriteScene): boolean => purgeSlice(scene, remnants);
     await this.#filler.waitingFor(async () => {
-      while (!(await this.#handle.remove((scene) => purgeSession(scene, ref), durable, purgeSlice)));
+      while (!(await this.#handle.remove((scene) => purgeSession(scene, ref, remnants), durable, goOn)));
     });
   }
 
-  #finish(): Promise<void> {
-    return this.#handle.remove(() => undefined, durable, purgeSlice);
+  /**
+   * Deletes what earlier purges have left, and gives what of it cannot be deleted: where it stands on damaged pages it is
+   * told of and kept, and keeps nobody from purging something else.
+   */
+  async #finish(): Promise<ReadonlySet<Remnant>> {
+    const stuck = new Set<Remnant>();
+    for (;;) {
+      const remnants: Remnants = { stuck, current: null };
+      try {
+        await this.#handle.remove(
+          () => undefined,
+          durable,
+          (scene) => purgeSlice(scene, remnants),
+        );
+        return stuck;
+      } catch (error) {
+        // As it is now, whatever it was when it was set.
+        const { current } = remnants as Remnants;
+        if (current === null || !hasErrorCode(error, "STORE_CORRUPT")) throw error;
+        stuck.add(current);
+        this.#tell(current);
+      }
+    }
+  }
+
+  /** Once by each handle: it is met again by each purge. */
+  #tell(remnant: Remnant): void {
+    if (this.#told.has(remnant)) return;
+    this.#told.add(remnant);
+    const { path } = this.#handle.scene;
+    const what =
+      remnant === "index" ? "An index that purged sessions were taken out of" : "The rest of a purged session";
+    const message = `${what} stands on damaged pages of ${path} and cannot be deleted; it is shown to nobody.`;
+    this.#handle.tell(createFinding("STORE_DAMAGED", message, { path }));
   }
 }

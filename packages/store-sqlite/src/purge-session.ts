@@ -22,17 +22,30 @@ const tables = [
   { table: "store_children", key: "parent_id, seq" },
 ] as const;
 
+/** What is left of a purge: a session that is gone for every reader, or the index that sessions were taken out of. */
+export type Remnant = Session | "index";
+
+/** What is left of purges, as one of them goes about it. */
+export interface Remnants {
+  /** What cannot be deleted, because it stands on damaged pages. */
+  readonly stuck: ReadonlySet<Remnant>;
+  /** What is being deleted: the one that is stuck when that fails. Null while nothing is. */
+  current: Remnant | null;
+}
+
 /**
  * Makes the session gone for every reader, in one commit; forks get what they share. What is left of it stands in a namespace
  * that nobody can ask for, until `purgeSlice` has deleted it: a process that is killed meanwhile leaves it to the next.
  * False, and nothing is done, while an index that was put aside earlier is still to be deleted.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
-export function purgeSession(scene: WriteScene, ref: SessionRef): boolean {
+export function purgeSession(scene: WriteScene, ref: SessionRef, { stuck }: Remnants): boolean {
   const { connection, search } = scene;
   const row = foundSession(connection.statements, ref);
   const { events } = planRemove(frameOf(row), { purge: true });
-  if (search?.takesOutWhole(connection, row) === true && !search.beginAnew(connection)) return false;
+  // Where no other index can be put aside, the words are taken out with the records.
+  const isBegunAnew = !stuck.has("index") && search?.takesOutWhole(connection, row) === true;
+  if (isBegunAnew && !search.beginAnew(connection)) return false;
   giveToForks(scene, row);
   markPurged(connection, row);
   // Mostly there is not more than that.
@@ -41,25 +54,36 @@ export function purgeSession(scene: WriteScene, ref: SessionRef): boolean {
   return true;
 }
 
-/** Deletes some of what is left of purged sessions, and of the index they were taken out of; false when nothing is. */
-export function purgeSlice(scene: WriteScene): boolean {
+/**
+ * Deletes some of what is left of purged sessions, and of the index they were taken out of, without what is stuck; false when
+ * nothing is.
+ */
+export function purgeSlice(scene: WriteScene, remnants: Remnants): boolean {
   const { connection } = scene;
-  const session = purgedSession(connection);
-  if (session === undefined) return deleteOldIndexSlice(connection);
+  remnants.current = null;
+  const session = purgedSession(connection, remnants.stuck);
+  if (session === undefined) {
+    if (remnants.stuck.has("index") || !hasOldIndex(connection)) return false;
+    remnants.current = "index";
+    return deleteOldIndexSlice(connection);
+  }
+  remnants.current = session;
   deleteSlice(scene, session);
   return true;
 }
 
 /** True when a purge has not come to its end: the words of a session may outlast its row, in the index it was taken out of. */
 export function hasPurged(connection: Connection): boolean {
-  return purgedSession(connection) !== undefined || hasOldIndex(connection);
+  return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection);
 }
 
-function purgedSession({ database }: Connection): Session | undefined {
+function purgedSession({ database }: Connection, stuck: ReadonlySet<Remnant>): Session | undefined {
   return database
-    .prepare<[string], Session>("SELECT session FROM store_sessions WHERE namespace = ? LIMIT 1")
+    .prepare<[string, string], Session>(
+      "SELECT session FROM store_sessions WHERE namespace = ? AND session NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+    )
     .pluck()
-    .get(purgedNamespace);
+    .get(purgedNamespace, JSON.stringify([...stuck]));
 }
 
 function markPurged({ database }: Connection, { session }: SessionRow): void {
