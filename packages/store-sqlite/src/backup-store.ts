@@ -3,12 +3,14 @@ import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import {
   assertOurs,
+  closeDatabase,
   defaultDriver,
   pageBytes,
   type Connection,
   type OpenOptions,
   type SqliteDriver,
 } from "./open-connection.ts";
+import { inOneThread } from "./one-thread.ts";
 import { storeError } from "./sqlite-errors.ts";
 import { alone, claim, type Release } from "./claim-file.ts";
 import { recoverMark } from "./recover-mark.ts";
@@ -76,7 +78,7 @@ export async function backupStore(
     if (signal?.aborted === true) throw refused("ABORTED", "The backup was aborted.", {}, error);
     throw storeError(error, to);
   } finally {
-    database?.close();
+    if (database !== null) closeDatabase(database);
     release();
   }
 }
@@ -169,7 +171,7 @@ function assertClosed(path: string, driver: SqliteDriver): void {
   const damage = damageOfLog(path, pageBytes);
   if (damage !== null) keepDamagedLog(path, damage);
   try {
-    leaveLog(path, driver);
+    inOneThread(() => leaveLog(path, driver));
   } catch (error) {
     if (storeError(error, path).code !== "STORE_CORRUPT") throw error;
   }

@@ -1,7 +1,7 @@
 import type Database from "better-sqlite3";
 import { Worker } from "node:worker_threads";
 import { refused } from "@throughline/core/store";
-import { defaultDriver, type SqliteDriver } from "./open-connection.ts";
+import { closeDatabase, defaultDriver, type SqliteDriver } from "./open-connection.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
 import { threadUrl } from "./thread-url.ts";
@@ -50,7 +50,7 @@ export function checkNow({ path, mostAnswers, references }: CheckOrder, driver: 
   try {
     return checkDatabase(database, { mostAnswers, references });
   } finally {
-    database.close();
+    closeDatabase(database);
   }
 }
 

@@ -1,6 +1,7 @@
 import { refused } from "@throughline/core/store";
 import type Database from "better-sqlite3";
 import type { SqliteDriver } from "./open-connection.ts";
+import { inOneThread } from "./one-thread.ts";
 import { isBusy, storeError } from "./sqlite-errors.ts";
 import { createPrivateFile, emptyFile, fileNumber, linkBeside, removeFile, sizeOf } from "./store-file.ts";
 
@@ -18,7 +19,7 @@ export type Release = (options?: { readonly keepFile: boolean }) => void;
  */
 export function claim(path: string, driver: SqliteDriver): Release | null {
   for (;;) {
-    createPrivateFile(path);
+    inOneThread(() => createPrivateFile(path));
     const pin = linkBeside(path);
     if (pin === null) continue;
     try {

@@ -9,6 +9,7 @@ import { prepareStatements, type Statements } from "./statements.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
+import { inOneThread } from "./one-thread.ts";
 import { prepareFile } from "./prepare-file.ts";
 import { fileNumber, isWritable, readHeader } from "./store-file.ts";
 
@@ -89,12 +90,9 @@ export function openConnection(options: OpenOptions): Connection {
     const damage = damageOfLog(path, pageBytes);
     assertOurs(path, options.driver);
     const findings = damage === null ? [] : [keepDamagedLog(path, damage)];
-    database = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
-    assertVersion(database);
-    // Only an empty database takes a page size. The schema is made before WAL, so that the header in the main file,
-    // which is all that may be looked at from outside, is true from the first moment.
-    database.pragma(`page_size = ${pageBytes}`);
-    database.pragma("secure_delete = ON");
+    const opened = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
+    database = opened;
+    inOneThread(() => beginLog(opened, path, options.driver));
     migrateSchema(database, path, schemaSteps, options.driver);
     for (const setting of settings) applySetting(database, setting);
     claimCodec(database, options.codecName);
@@ -113,7 +111,7 @@ export function openConnection(options: OpenOptions): Connection {
     if (damage !== null) leaveDamageBehind(connection);
     return connection;
   } catch (error) {
-    database?.close();
+    if (database !== null) closeDatabase(database);
     if (nativeCode(error) === "SQLITE_CANTOPEN" && !isWritable(path)) {
       throw refused("STORE_READ_ONLY", `${path} or its folder cannot be written.`, { path }, error);
     }
@@ -122,11 +120,27 @@ export function openConnection(options: OpenOptions): Connection {
 }
 
 /**
+ * Until a database has an index of its log, nobody can see that it is open; so until then no other thread may look at it,
+ * see `readHeader`.
+ */
+function beginLog(database: Database.Database, path: string, driver: SqliteDriver): void {
+  assertVersion(database);
+  // Only an empty database takes a page size. The schema is made before WAL, so that the header in the main file,
+  // which is all that may be looked at from outside, is true from the first moment.
+  database.pragma(`page_size = ${pageBytes}`);
+  database.pragma("secure_delete = ON");
+  // Asking opens the log of one that has been in use before.
+  if (database.pragma("journal_mode", { simple: true }) === "wal") return;
+  migrateSchema(database, path, schemaSteps, driver);
+  applySetting(database, ["journal_mode", "WAL", "wal"]);
+}
+
+/**
  * Looks at the file without changing it: a database of another program must stay as it is, down to its side files.
  * `shown` is the name it goes by in errors.
  */
 export function assertOurs(path: string, driver: SqliteDriver, shown: string = path): void {
-  const header = readHeader(path) ?? readThrough(path, driver);
+  const header = inOneThread(() => readHeader(path)) ?? readThrough(path, driver);
   if (header.isEmpty) return;
   if (!header.isSqlite || header.applicationId !== applicationId) {
     throw refused("STORE_CORRUPT", `${shown} is no store of Throughline's; it was not changed.`, { path: shown });
@@ -134,6 +148,11 @@ export function assertOurs(path: string, driver: SqliteDriver, shown: string = p
   assertKnown(shown, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
   if (!header.isWhole)
     throw refused("STORE_CORRUPT", `${shown} ends within a page; it was not changed.`, { path: shown });
+}
+
+/** Whoever closes a database last takes its index away before the log, so that nobody sees any more that it is in use. */
+export function closeDatabase(database: Database.Database): void {
+  inOneThread(() => database.close());
 }
 
 /** A database that somebody may have open is asked through SQLite, which knows about its own locks. */
@@ -149,7 +168,7 @@ function readThrough(path: string, driver: SqliteDriver): NonNullable<ReturnType
       isWhole: true,
     };
   } finally {
-    database.close();
+    closeDatabase(database);
   }
 }
 

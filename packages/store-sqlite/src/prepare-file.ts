@@ -1,6 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
+import { inOneThread } from "./one-thread.ts";
 import { assertRegular, createPrivateFile, isInUse, isThere, makeFolders, sizeOf, syncFolder } from "./store-file.ts";
 
 /**
@@ -16,7 +17,7 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
   assertNoneLeft(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
   makeFolders(dirname(path));
-  createPrivateFile(path);
+  inOneThread(() => createPrivateFile(path));
   syncFolder(dirname(path));
 }
 

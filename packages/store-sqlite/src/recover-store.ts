@@ -2,7 +2,7 @@ import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { copyBackup } from "./backup-store.ts";
 import { alone } from "./claim-file.ts";
-import { openConnection, type OpenOptions } from "./open-connection.ts";
+import { closeDatabase, openConnection, type OpenOptions } from "./open-connection.ts";
 import { recoverMark } from "./recover-mark.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import { databasePath } from "./database-path.ts";
@@ -43,7 +43,7 @@ export function recoverStore(options: OpenOptions, nowMs: number, damage: unknow
 /** Where two processes meet the same damage, the second one must not take for damaged what the first has put there. */
 function isReadable(options: OpenOptions): boolean {
   try {
-    openConnection({ ...options, create: false }).database.close();
+    closeDatabase(openConnection({ ...options, create: false }).database);
     return true;
   } catch (error) {
     if (isUnreadable(error)) return false;

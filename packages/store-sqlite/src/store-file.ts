@@ -63,6 +63,7 @@ export function isThere(path: string): boolean {
 /**
  * The header as the main file has it, or null when a connection may be open: closing any descriptor of a file drops
  * every POSIX lock this process holds on it, those of SQLite included, so the file is then not to be touched from here.
+ * To be called in one thread at a time, in which none opens it.
  */
 export function readHeader(path: string): FileHeader | null {
   if (kindOf(`${path}-shm`) !== "none") return null;

@@ -2,7 +2,7 @@ import { createFinding, hasErrorCode, ThroughlineError, type Finding } from "@th
 import { refused } from "@throughline/core/store";
 import type { HandleLife } from "@throughline/core/store-handle";
 import { LogKeeper } from "./log-keeper.ts";
-import { cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { closeDatabase, cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { openUnwritable } from "./open-unwritable.ts";
 import { isUnreadable, recoverStore } from "./recover-store.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
@@ -151,7 +151,7 @@ export class StoreHandle {
       const canWait = isBusy(error) || /^SQLITE_(READONLY|FULL)/.test(nativeCode(error));
       if (!canWait) throw storeError(error, this.scene.path);
     } finally {
-      connection.database.close();
+      closeDatabase(connection.database);
     }
   }
 

@@ -7,9 +7,11 @@ import { defaultDriver } from "../src/open-connection.ts";
 
 const [path = "", timesText = "hold"] = process.argv.slice(2);
 if (timesText === "hold") {
-  if (claim(path, defaultDriver) === null) throw new Error("somebody else holds it");
+  const release = claim(path, defaultDriver);
+  if (release === null) throw new Error("somebody else holds it");
   process.stdout.write("held\n");
-  setInterval(() => undefined, 1000);
+  // What nobody can let go of any more would be collected, and let go.
+  setInterval(() => void release, 1000);
 } else {
   let got = 0;
   for (let each = 0; each < Number(timesText); each++) {
