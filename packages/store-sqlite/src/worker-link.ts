@@ -28,14 +28,16 @@ class WorkerPort {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #failure: ThroughlineError | null = null;
-  /** Once the store in the thread is closed, its end is no failure. */
+  /** Once the store in the thread is closed, its end is no failure: both may be heard in one turn of the loop. */
   #isClosed = false;
+  #closeId: number | null = null;
 
   constructor(options: object, onEvent: (event: SessionEvent) => void) {
     this.#worker = new Worker(storeUrl, { workerData: options });
     // It keeps the process running only while something is asked of it.
     this.#worker.unref();
     this.#worker.on("message", (reply: WorkerReply) => {
+      if (reply.kind === "result" && reply.id === this.#closeId) this.#isClosed = true;
       if (reply.kind === "event") onEvent(reply.event);
       else if (reply.kind === "result") this.#settle(reply.id)?.resolve(reply.value);
       else this.#settle(reply.id)?.reject(receivedError(reply.error));
@@ -62,6 +64,12 @@ class WorkerPort {
     });
   }
 
+  /** Closes the store in the thread. What was asked for before is answered first. */
+  close(id: number): Promise<void> {
+    this.#closeId = id;
+    return this.post({ kind: "call", id, method: "close", args: [], signalAt: null });
+  }
+
   abort(id: number): void {
     this.#worker.postMessage({ kind: "abort", id } satisfies WorkerRequest);
   }
@@ -72,7 +80,6 @@ class WorkerPort {
    */
   async ended(): Promise<void> {
     if (this.#failure !== null) return;
-    this.#isClosed = true;
     this.#worker.ref();
     let timer: NodeJS.Timeout | null = null;
     await new Promise<void>((resolve) => {
@@ -130,7 +137,7 @@ export function createWorkerLink(options: object, onEvent: (event: SessionEvent)
       }
     },
     end: async () => {
-      await call("close", []);
+      await port.close(++lastId);
       await port.ended();
     },
   };

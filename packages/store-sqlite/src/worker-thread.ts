@@ -47,16 +47,36 @@ async function go({ kind, id }: Exclude<WorkerRequest, { readonly method: unknow
   return stream?.return?.();
 }
 
-port?.on("message", (request: WorkerRequest) => {
-  const handled = handle(request).finally(() => {
+async function answer(request: WorkerRequest): Promise<void> {
+  try {
+    const value = await handle(request);
+    if (request.kind !== "abort") send({ kind: "result", id: request.id, value });
+  } catch (error) {
+    send({ kind: "error", id: request.id, error: sentError(error) });
+  } finally {
     if (request.kind === "call") signals.delete(request.id);
-  });
-  handled.then(
-    (value) => {
-      if (request.kind !== "abort") send({ kind: "result", id: request.id, value });
-      // Nothing is left to be done, and the thread ends.
-      if (request.kind === "call" && request.method === "close") port?.close();
-    },
-    (error: unknown) => send({ kind: "error", id: request.id, error: sentError(error) }),
-  );
+  }
+}
+
+/** Requests that are not answered yet. */
+const underWay = new Set<Promise<void>>();
+
+/** Closes the store and answers last of all: the others that are under way hear that it was closed. Then the thread ends. */
+async function answerLast(request: WorkerRequest): Promise<void> {
+  const others = [...underWay];
+  try {
+    await store.close();
+    await Promise.all(others);
+    send({ kind: "result", id: request.id, value: undefined });
+  } catch (error) {
+    send({ kind: "error", id: request.id, error: sentError(error) });
+    return;
+  }
+  port?.close();
+}
+
+port?.on("message", (request: WorkerRequest) => {
+  if (request.kind === "call" && request.method === "close") return void answerLast(request);
+  const answered = answer(request).finally(() => underWay.delete(answered));
+  underWay.add(answered);
 });

@@ -121,23 +121,23 @@ describe("the full-text index", () => {
     await using store = createSqliteStore({ path: join(testFolder(), "store.db"), searchFill: "on-demand" });
     const ref = await createSession(store, "a");
     await store.append(ref, [say("shared word"), say("later word")]);
-    const theirs = { namespace: "", agentId: "other", key: "agent:other:b" };
+    const [theirs, third] = [refOf("b"), refOf("c")];
     await store.fork?.fork(ref, theirs, { sessionId: "b", atSeq: 1 });
-    await store.fork?.fork(theirs, refOf("c"), { sessionId: "c" });
-    expect(await found(store, "word", { agentId: "other" })).toEqual(["b/1"]);
-    expect(await found(store, "word*", { agentId: "other" })).toEqual(["b/1"]);
-    expect(await found(store, "word", { agentId: "main" })).toEqual(["session-a/1", "session-a/2"]);
+    await store.fork?.fork(theirs, third, { sessionId: "c" });
+    expect(await found(store, "word", { key: theirs.key })).toEqual(["b/1"]);
+    expect(await found(store, "word*", { key: theirs.key })).toEqual(["b/1"]);
+    expect(await found(store, "word", { key: ref.key })).toEqual(["session-a/1", "session-a/2"]);
     await store.move(ref, { kind: "archive" });
     expect(await found(store, "word", { state: "active" })).toEqual(["b/1"]);
-    expect(await found(store, "word", { state: "active", agentId: "main" })).toEqual(["c/1"]);
+    expect(await found(store, "word", { state: "active", key: third.key })).toEqual(["c/1"]);
     expect(await found(store, "word", { state: "archived" })).toEqual(["session-a/1", "session-a/2"]);
     // Also where the index ranks all matches, and where only the newest are looked at.
     await store.append(
-      refOf("c"),
+      third,
       Array.from({ length: 300 }, () => say("word of its own, again and again")),
     );
-    expect(await found(store, "word", { agentId: "other" })).toEqual(["b/1"]);
-    expect((await found(store, "word", { state: "active", agentId: "main", limit: 1000 })).length).toBe(301);
+    expect(await found(store, "word", { key: theirs.key })).toEqual(["b/1"]);
+    expect((await found(store, "word", { state: "active", key: third.key, limit: 1000 })).length).toBe(301);
   });
 
   it("ranks by what the records say, whether SQLite counts the words or only the newest matches are looked at", async () => {

@@ -79,6 +79,23 @@ describe("a store in a thread of its own", () => {
     }
   });
 
+  it("says the same when its thread has ended before anybody heard of it", async () => {
+    const store = createSqliteWorkerStore({ path: join(testFolder(), "store.db") });
+    const ref = await createSession(store, "a");
+    await store.append(ref, [say("one")]);
+    const { signal } = new AbortController();
+    const pages = store.watch?.watch(ref, { afterSeq: 0, signal })[Symbol.asyncIterator]();
+    await pages?.next();
+    const next = expect(pages?.next()).rejects.toMatchObject({ code: "STORE_CLOSED", outcome: "not-applied" });
+    await new Promise((resolve) => void setTimeout(resolve, 20));
+    const closed = store.close();
+    // All that the thread has said until its end is heard at once.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    await closed;
+    await next;
+    await expect(store.load(ref)).rejects.toMatchObject({ code: "STORE_CLOSED" });
+  });
+
   it("says typed errors, also of what cannot be sent", async () => {
     await using store = createSqliteWorkerStore({ path: join(testFolder(), "none/store.db"), create: false });
     await expect(store.list()).rejects.toMatchObject({ code: "STORE_NOT_FOUND", outcome: "not-applied" });
