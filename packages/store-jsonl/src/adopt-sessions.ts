@@ -1,4 +1,4 @@
-import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
+import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { HeldSession } from "./append-records.ts";
@@ -7,6 +7,7 @@ import type { Files } from "./files.ts";
 import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
 import { readLine } from "./read-pages.ts";
 import { denying, denyingFinding, rowsLeft } from "./recover-entries.ts";
+import { readableEntry, SealedChange } from "./sealed-entry.ts";
 import type { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { SessionsView } from "./sessions-view.ts";
@@ -84,15 +85,11 @@ function taken(scene: AdoptionScene, { row, entry }: FoundSession): SessionRow {
  * keep all others shut.
  */
 function holdLost(scene: AdoptionScene, row: SessionRow): HeldSession | null {
-  try {
-    return scene.hold(row);
-  } catch (error) {
-    const held = hasErrorCode(error, "CODEC_FAILED") ? scene.hold({ ...row, revision: Number.MAX_SAFE_INTEGER }) : null;
-    if (held === null || held.transcript.head.lastSeq === 0) throw error;
-    const { file, path, transcript } = held;
-    readLine(transcript, 1, file.readBytes(path, transcript.startOf(1), transcript.startOf(2) - 1)).payload();
-    return { ...held, row };
-  }
+  const held = scene.hold(row);
+  if (!(held?.row.entry instanceof SealedChange)) return held;
+  const { file, path, transcript } = held;
+  readLine(transcript, 1, file.readBytes(path, transcript.startOf(1), transcript.startOf(2) - 1)).payload();
+  return { ...held, row };
 }
 
 /** Sessions whose newest line in the log is broken: it may have said that they must not send. */
@@ -101,7 +98,10 @@ export function denySuspects(scene: Pick<AdoptionScene, "folder" | "log" | "hold
   const rows = [...log.damage.sessionIds].flatMap((sessionId) => {
     const row = log.row(sessionId);
     if (row === null) return [];
-    const denied = denying(scene.hold(row)?.row ?? row);
+    const now = scene.hold(row)?.row ?? row;
+    // Once it can be read: until then nobody sends in it.
+    if (readableEntry(now) === null) return [];
+    const denied = denying(now);
     const why = "A line of the entries log that cannot be read was about it.";
     scene.onFinding(denyingFinding(denied, folder.entriesLog, why));
     return [denied];

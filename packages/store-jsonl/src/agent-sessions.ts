@@ -19,6 +19,7 @@ import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
 import { removeTranscripts } from "./session-copies.ts";
 import { SessionIndex } from "./session-index.ts";
+import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -269,14 +270,14 @@ export class AgentSessions {
     }
   }
 
-  /** Shares its entry with what was looked at. */
+  /** Shares its entry with what was looked at. @throws {ThroughlineError} CODEC_FAILED */
   stateOf({ folded, digest }: SeenSession): SessionState {
-    const { sessionId, entry, revision, isArchived, createdAtMs, updatedAtMs } = folded;
+    const { sessionId, revision, isArchived, createdAtMs, updatedAtMs } = folded;
     return {
       ref: this.refOf(folded),
       sessionId,
       archived: isArchived,
-      entry,
+      entry: entryOf(folded),
       revision,
       head: ownHead(digest.head),
       messageCount: digest.messageCount,
@@ -290,8 +291,7 @@ export class AgentSessions {
 
   /** Brings the index to what is known here. False when that was not possible now. */
   updateIndex(seen: readonly SeenSession[]): boolean {
-    const { files } = this.#context;
-    if (!files.isWritable(this.folder.own)) return false;
+    if (!this.#context.files.isWritable(this.folder.own)) return false;
     const isWritten = this.log.updateIndex(
       seen.filter((one) => one.seen !== ""),
       this.foreign.notes,

@@ -4,6 +4,7 @@ import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/co
 import type { EntriesLog } from "./entries-log.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import type { KeptHead } from "./keyed-appends.ts";
+import { entryOf } from "./sealed-entry.ts";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import {
@@ -34,13 +35,15 @@ export interface HeldSession {
 /** Where the keys of appends without records are. */
 type KeyLog = Pick<EntriesLog, "keyedAppend" | "forgottenUntilMs">;
 
-/** Decides an append by the session as it is. Under its lock. @throws {ThroughlineError} as `planAppend` */
+/** Decides an append by the session as it is. Under its lock. @throws {ThroughlineError} as `planAppend`, and CODEC_FAILED */
 export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest, nowMs: number): AppendPlan {
   const { row, ref, transcript } = held;
   const { sessionId, revision, createdAtMs, updatedAtMs } = row;
+  // Of changes that cannot be decoded not even the revision is known that they lead to.
+  const entry = entryOf(row);
   const target = {
     frame: { ref, sessionId, revision, head: transcript.head, createdAtMs, updatedAtMs },
-    entry: () => row.entry,
+    entry: () => entry,
     holdsId: (id: string) => transcript.seqById.has(id),
     findKeyed: (key: string, digest: string) => earlierAppend(held, log, key, digest),
   };

@@ -1,6 +1,7 @@
 import { createFinding } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError } from "./file-work.ts";
+import { withoutSealedChange } from "./sealed-entry.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Another program may write sessions.json as often as it likes; then it is tried again later. */
@@ -115,7 +116,8 @@ export class DerivedFiles {
       log.refresh();
       const row = log.row(sessionId);
       const folded = row === null ? null : agent.look(row).folded;
-      if (folded !== null && folded.revision !== row?.revision) log.write({ op: "catch-up", rows: [folded] });
+      if (folded !== null && folded.revision !== row?.revision)
+        log.write({ op: "catch-up", rows: [withoutSealedChange(folded)] });
     });
   }
 

@@ -378,7 +378,6 @@ export class EntriesLog {
     const { codec, agent, folder, onFinding } = this.#options;
     const place = { path: folder.entriesLog, line: this.#lineCount + 1, byteOffset: line.byteOffset };
     const read = readLogLine(line.bytes, codec, agent);
-    // A line that the codec cannot read throws, and is met again at the next attempt.
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
     this.damage.note(read, place, onFinding);

@@ -6,6 +6,9 @@ interface Statement {
   readonly values: readonly (string | number | Uint8Array)[];
 }
 
+/** What a list wants: at most so many sessions behind a place. */
+export type WantedSessions = Pick<ListPlan, "sort" | "after" | "limit">;
+
 /** What a session is made of again. */
 export const sessionColumns = "line, folded, summary, seen";
 
@@ -17,7 +20,7 @@ export function keyOrder(key: string): Uint8Array {
 const longerThanAnyKey = Buffer.alloc(2048, 0xff);
 
 /** One statement for each state that is asked for: an index finds and sorts, and the limit cuts. */
-export function pageStatements(query: ListQuery, plan: ListPlan, agentId: string, limit: number): readonly Statement[] {
+export function pageStatements(query: ListQuery, plan: WantedSessions, agentId: string): readonly Statement[] {
   const { state = "active", keyPrefix = "", sinceMs, untilMs } = query;
   const conditions: Statement[] = [{ sql: "seen IS NOT NULL", values: [] }];
   if (keyPrefix !== "") {
@@ -36,12 +39,12 @@ export function pageStatements(query: ListQuery, plan: ListPlan, agentId: string
   const states = state === "any" ? [0, 1] : [state === "archived" ? 1 : 0];
   return states.map((archived) => ({
     sql: `SELECT ${sessionColumns} FROM sessions WHERE archived = ?${where} ORDER BY ${order} LIMIT ?`,
-    values: [archived, ...values, limit],
+    values: [archived, ...values, plan.limit],
   }));
 }
 
 /** A position is minus the time or 0, agent, key, session id; all sessions here are of one agent. */
-function behind({ after, sort }: ListPlan, agentId: string): Statement {
+function behind({ after, sort }: WantedSessions, agentId: string): Statement {
   const [minusTime = 0, afterAgent = "", key = "", sessionId = ""] = after ?? [];
   const place = [keyOrder(String(key)), String(sessionId)];
   const rest: Statement =

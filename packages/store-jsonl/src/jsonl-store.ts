@@ -23,13 +23,14 @@ import { DerivedFiles } from "./derived-files.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
-import { listAgent } from "./list-agent.ts";
+import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
 import type { PageCursor } from "./read-forward.ts";
 import { firstSeq, readPage, type Page } from "./read-pages.ts";
 import { redactSession } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
+import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -51,6 +52,7 @@ class JsonlStore implements core.SessionStore {
   readonly #agents: Map<string, AgentSessions> = new Map();
   readonly #queues: AppendQueues;
   readonly #derived: DerivedFiles;
+  readonly #listed: rules.ListedStates = new rules.ListedStates((event) => this.#context.emit(event));
   readonly #slices: Slices = createSlices();
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
@@ -203,17 +205,14 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin(query.signal);
       // Refused before any folder is looked at.
-      rules.planList(query);
-      const states: core.SessionState[] = [];
-      for (const agent of this.#agentsOf(query)) {
+      const plan = rules.planList(query);
+      const agents = this.#agentsOf(query);
+      const prepare = async (agent: AgentSessions): Promise<void> => {
         await agent.foreign.take();
         if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent, null);
-        for (const state of listAgent(this.#context, agent, query)) states.push(state);
-        this.#begin(query.signal);
-      }
-      const page = rules.listPage(states, query);
-      // What is kept here must not be the caller's.
-      return { ...page, sessions: page.sessions.map((state) => ({ ...state, entry: rules.ownEntry(state.entry) })) };
+      };
+      const goOn = (): void => this.#begin(query.signal);
+      return this.#listed.page(plan, listSource({ context: this.#context, agents, query, prepare, goOn }, plan));
     });
   }
 
@@ -221,6 +220,8 @@ class JsonlStore implements core.SessionStore {
     assertMoveAction(action);
     const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
       const { agent } = scene;
+      // Before anything is changed: what it is now is the answer.
+      entryOf(row);
       const moved = moveSession(scene, row, action);
       return afterCommit(agent.folder.agent, () => agent.state(moved));
     };

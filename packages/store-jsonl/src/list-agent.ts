@@ -1,6 +1,6 @@
-import type { ListQuery, SessionState } from "@throughline/core";
-import { planList } from "@throughline/core/store";
+import type { ListQuery } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
+import type { WantedSessions } from "./index-page.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { StoreContext } from "./store-context.ts";
 import { seenAs } from "./transcript-summaries.ts";
@@ -10,25 +10,33 @@ const sampleSize = 256;
 /** A mark older than this was left by a process that died. */
 const markLifeMs = 600_000;
 
-/**
- * The sessions of one agent that may be on the page of a query, for `listPage` to sort and cut. With an index they are
- * few; without one they are all.
- */
-export function listAgent(context: StoreContext, agent: AgentSessions, query: ListQuery): readonly SessionState[] {
+export interface AgentList {
+  readonly found: readonly SeenSession[];
+  /** They are all that fit the query, whatever was wanted. */
+  readonly isAll: boolean;
+}
+
+/** The sessions of one agent that may be among those wanted, for others to sort and cut. With an index they are few. */
+export function listAgent(
+  context: StoreContext,
+  agent: AgentSessions,
+  query: ListQuery,
+  wanted: WantedSessions,
+): AgentList {
   const looked = new Map<string, SeenSession | null>();
-  const found = agent.log.isIndexed ? listByIndex(context, agent, query, looked) : undefined;
-  const states = found ?? listAll(agent, query, looked);
+  const byIndex = agent.log.isIndexed ? listByIndex(context, agent, query, wanted, looked) : undefined;
+  const found = byIndex ?? listAll(agent, query, looked);
   const isNews = agent.log.unindexed.size > 0 || looked.size > 0 || agent.foreign.hasNewNotes;
   if (isNews && agent.updateIndex([...looked.values()].filter((seen) => seen !== null)))
     agent.index.unmarkOlder(looked.keys(), context.clock.nowMs() - markLifeMs);
-  return states;
+  return { found, isAll: byIndex === undefined };
 }
 
 function listAll(
   agent: AgentSessions,
   query: ListQuery,
   looked: Map<string, SeenSession | null>,
-): readonly SessionState[] {
+): readonly SeenSession[] {
   const { state = "active", keyPrefix = "" } = query;
   const seen = [...agent.log.all().values()].map((row) => {
     const known = looked.get(row.sessionId);
@@ -40,8 +48,7 @@ function listAll(
     .filter((one) => one !== null)
     .filter(
       ({ row }) => (state === "any" || (state === "archived") === row.isArchived) && row.key.startsWith(keyPrefix),
-    )
-    .map((one) => agent.stateOf(one));
+    );
 }
 
 /** An index that others write to all the time is asked so often. */
@@ -52,11 +59,12 @@ function listByIndex(
   context: StoreContext,
   agent: AgentSessions,
   query: ListQuery,
+  wanted: WantedSessions,
   looked: Map<string, SeenSession | null>,
-): readonly SessionState[] | undefined {
+): readonly SeenSession[] | undefined {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const version = agent.index.version();
-    const found = listOnce(context, agent, query, looked);
+    const found = listOnce(context, agent, query, wanted, looked);
     // A session that another process is bringing up to date may be neither a suspect nor on a page: then once more.
     if (found === undefined || agent.index.version() === version) return found;
   }
@@ -67,11 +75,11 @@ function listOnce(
   context: StoreContext,
   agent: AgentSessions,
   query: ListQuery,
+  wanted: WantedSessions,
   looked: Map<string, SeenSession | null>,
-): readonly SessionState[] | undefined {
+): readonly SeenSession[] | undefined {
   const { index, log, folder } = agent;
   const { files, random } = context;
-  const plan = planList(query);
   const look = (sessionId: string): void => {
     const row = log.row(sessionId);
     looked.set(sessionId, row === null ? null : agent.lookPast(row));
@@ -88,16 +96,16 @@ function listOnce(
     if (!seen.startsWith(seenAs(files.facts(folder.session(fileName))) || "gone")) look(id);
   }
   for (;;) {
-    const page = index.page(query, plan, plan.limit + 1 + looked.size);
+    const page = index.page(query, { ...wanted, limit: wanted.limit + looked.size });
     if (page === undefined || !log.isIndexed) return undefined;
     const believed = page.filter(({ row }) => !looked.has(row.sessionId));
     const changed = believed.filter(({ row, seen }) => {
-      if (checked.has(row.sessionId)) return false;
+      // What the index has of it may be of no use here: then the transcript is read, though it is the same.
+      if (seen !== "" && checked.has(row.sessionId)) return false;
       checked.add(row.sessionId);
       return seenAs(files.facts(folder.session(row.fileName)), row) !== seen;
     });
-    if (changed.length === 0)
-      return [...believed, ...[...looked.values()].filter((one) => one !== null)].map((one) => agent.stateOf(one));
+    if (changed.length === 0) return [...believed, ...[...looked.values()].filter((one) => one !== null)];
     for (const { row } of changed) look(row.sessionId);
   }
 }

@@ -7,10 +7,11 @@ import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.t
 import type { Files } from "./files.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { readLogLine } from "./log-damage.ts";
+import { entryOf, unlessSealed } from "./sealed-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceScene } from "./maintenance-scene.ts";
 import { repairStore } from "./repair-store.ts";
-import type { SessionRow } from "./session-row.ts";
-import { ParentSurvey, surveyLines, type SurveyTarget } from "./transcript-survey.ts";
+import { decodePatch, type SessionRow } from "./session-row.ts";
+import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
 import { backupStore } from "./backup-store.ts";
 
@@ -74,11 +75,24 @@ async function* verifyStore(
     for (const row of agent.log.all().values().toArray()) {
       scene.begin(signal);
       const path = agent.folder.session(agent.fileNameOf(row));
+      yield* entryFindings(row, { path: agent.folder.entriesLog, key: row.key }, () => entryOf(row));
       yield* pastUnreadable(verifySession(scene, agent, row, full, signal), { path, key: row.key });
     }
     yield* verifyFolder(scene, agent);
     yield* verifyAccess(scene, agent);
   }
+}
+
+/** What there is to say of an entry, or of a change of it, that cannot be decoded. */
+function entryFindings(
+  { key }: SessionRow,
+  place: Parameters<typeof createFinding>[2],
+  decode: () => unknown,
+): readonly Finding[] {
+  return unlessSealed(
+    () => (decode(), []),
+    ({ message }) => [createFinding("STORE_DAMAGED", `The entry of ${quote(key)}: ${message}`, place)],
+  );
 }
 
 async function* verifyLog(
@@ -156,6 +170,7 @@ async function* verifySession(
           recordId: record.id,
         }),
       );
+    findings.push(...patchFindings(target, row, line));
     parents.add(record);
     const [index, count] = line.envelope?.batch ?? [1, 1];
     if (index === 1) Object.assign(batch, { line: line.line, byteOffset: line.byteOffset });
@@ -174,6 +189,17 @@ async function* verifySession(
   yield* findings;
   const cycles = parents.cycles();
   if (cycles.size > 0) yield* cycleFindings(target, cycles);
+}
+
+/** What there is to say of a change of the entry that the log does not know yet. */
+function patchFindings(
+  { path, owner, codec }: SurveyTarget,
+  row: SessionRow,
+  { line, byteOffset, envelope, read }: SurveyedLine,
+): readonly Finding[] {
+  if (envelope?.entryEnc === undefined || (envelope.revision ?? 0) <= row.revision) return [];
+  const place = { path, key: row.key, line, byteOffset, recordId: read.record.id };
+  return entryFindings(row, place, () => decodePatch(codec.coder, envelope, owner.ref, owner.sessionId));
 }
 
 /** Reads the transcript once more: cycles are rare, and a place for every record would be kept in vain mostly. */

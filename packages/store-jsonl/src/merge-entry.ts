@@ -1,14 +1,14 @@
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 import { DeepJson } from "./json-members.ts";
 import { isSame } from "./read-view.ts";
+import { entryOf, readableEntry, withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The row after what another program did to its entry. Where both changed a field the later one wins. */
 export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
-  if (theirs === null)
-    return base?.["sessionId"] === row.sessionId ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
+  if (theirs === null) return base?.["sessionId"] === row.sessionId ? archivedByThem(row) : row;
   const theirId = theirs["sessionId"];
   if (theirId !== row.sessionId) {
     // OpenClaw has begun a new session under the key; its transcript is taken over when there is one. Where this store
@@ -16,11 +16,13 @@ export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Field
     const isNew = typeof theirId === "string" && theirId !== base?.["sessionId"];
     const isLater =
       base?.["sessionId"] === row.sessionId || isLaterThan(row.broughtAtMs ?? row.createdAtMs, theirs, base);
-    return isNew && isLater ? { ...row, isArchived: true, revision: row.revision + 1 } : row;
+    return isNew && isLater ? archivedByThem(row) : row;
   }
+  const known = readableEntry(row);
+  if (known === null) return row;
   const ours = fieldsOf(viewOf(row)) ?? {};
   const isLater = isLaterThan(row.updatedAtMs, theirs, base);
-  const entry = new Map(Object.entries(row.entry));
+  const entry = new Map(Object.entries(known));
   for (const field of new Set([...Object.keys(theirs), ...Object.keys(base ?? {})])) {
     const isChanged = !isSame(theirs[field], base?.[field]) && !isSame(theirs[field], ours[field]);
     const isConflict = !isSame(ours[field], base?.[field]);
@@ -30,10 +32,16 @@ export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Field
   }
   const merged = ownEntry(Object.fromEntries(entry));
   const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
-  const isUnchanged = JSON.stringify(merged) === JSON.stringify(row.entry);
+  const isUnchanged = JSON.stringify(merged) === JSON.stringify(known);
   return isUnchanged && updatedAtMs === row.updatedAtMs
     ? row
     : { ...row, entry: merged, updatedAtMs, revision: row.revision + (isUnchanged ? 0 : 1) };
+}
+
+function archivedByThem(row: SessionRow): SessionRow {
+  const isSealed = readableEntry(row) === null;
+  // Changes that wait in the transcript to be decoded come after the revision it has.
+  return { ...withoutSealedChange(row), isArchived: true, revision: row.revision + (isSealed ? 0 : 1) };
 }
 
 /** Where nobody knows what both had, the file may be as this store wrote it itself, before what it has now. */
@@ -42,10 +50,10 @@ function isLaterThan(timeMs: number, theirs: Fields, base: Fields | null): boole
   return updatedAt > timeMs || (base !== null && updatedAt === timeMs);
 }
 
-/** An archived session that OpenClaw's index names again. */
+/** An archived session that OpenClaw's index names again. @throws {ThroughlineError} CODEC_FAILED */
 export function restoredRow(row: SessionRow, key: string, theirs: Fields, nowMs: number): SessionRow {
   const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
-  const entry = ownEntry({ ...row.entry, ...theirs, sessionId: row.sessionId });
+  const entry = ownEntry({ ...entryOf(row), ...theirs, sessionId: row.sessionId });
   return { ...row, key, entry, updatedAtMs, isArchived: false, revision: row.revision + 1 };
 }
 
@@ -53,11 +61,11 @@ export function idIn(entry: unknown): unknown {
   return fieldsOf(entry)?.["sessionId"];
 }
 
-/** Another process of ours may know of later activity than this one has looked at. */
+/** Another process of ours may know of later activity than this one has looked at. @throws {ThroughlineError} CODEC_FAILED */
 export function viewOf(row: SessionRow, written: Fields | null = null): unknown {
   const writtenMs = written?.["sessionId"] === row.sessionId ? Number(written["updatedAt"]) : Number.NaN;
   const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
-  return Object.fromEntries([...Object.entries(row.entry), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
+  return Object.fromEntries([...Object.entries(entryOf(row)), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
 }
 
 export function fieldsOf(value: unknown): Fields | null {

@@ -1,6 +1,7 @@
 import { createFinding, type Finding, type SessionEntry } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
+import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 
 export interface LeftRows {
@@ -22,7 +23,7 @@ export function rowsLeft({ files, folder, indexed }: LeftRows): readonly Session
  * `sendPolicy` is, it denies.
  */
 export function denying(row: SessionRow): SessionRow {
-  const entry: SessionEntry = { ...row.entry, sendPolicy: "deny" };
+  const entry: SessionEntry = { ...entryOf(row), sendPolicy: "deny" };
   return { ...row, entry, revision: row.revision + 1 };
 }
 

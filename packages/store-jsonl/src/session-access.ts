@@ -6,6 +6,7 @@ import type { HeldSession } from "./append-records.ts";
 import { holdForWriting, holdIfThere, makeDurable } from "./durable-session.ts";
 import { afterCommit } from "./file-work.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
+import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { growingBytes } from "./transcript-findings.ts";
 
@@ -152,6 +153,8 @@ export async function saveSession(
       if (found?.sessionId !== current?.sessionId || agent.place.isOpenclaws !== isOpenclaws) return null;
       const now = found === null || scene.durability !== "disk" ? found : makeDurable(scene, found);
       const row = now === null ? null : (agent.hold(now)?.row ?? now);
+      // Whose changes cannot be decoded is at a revision that nobody knows.
+      if (row !== null) entryOf(row);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
       const isOfSession = row?.sessionId === entry.sessionId;
       const next = isOfSession ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row, beganAtMs);

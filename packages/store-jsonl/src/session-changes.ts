@@ -12,6 +12,7 @@ import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
+import { withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -177,7 +178,8 @@ function archivedRow(
 ): SessionRow {
   const time = new Date(context.clock.nowMs()).toISOString().replaceAll(":", "-");
   const present = presentName({ context, agent }, row);
-  return { ...row, isArchived: true, formerFileName: present, fileName: `${activeFileName(row)}.${why}.${time}` };
+  const kept = withoutSealedChange(row);
+  return { ...kept, isArchived: true, formerFileName: present, fileName: `${activeFileName(row)}.${why}.${time}` };
 }
 
 /** The name the transcript goes by, for a row that forgets another it had: whoever changed that may not have flushed it. */

@@ -1,14 +1,14 @@
 import type * as nodeSqlite from "node:sqlite";
 import { createFinding, hasErrorCode, type Finding, type ListQuery, type SessionRef } from "@throughline/core";
-import type { ListPlan } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
 import { IndexedKeys } from "./indexed-keys.ts";
-import { keyOrder, pageStatements, sessionColumns } from "./index-page.ts";
+import { keyOrder, pageStatements, sessionColumns, type WantedSessions } from "./index-page.ts";
 import type { SessionKeys } from "./keyed-appends.ts";
 import type { LogPlace, LogStanding } from "./log-place.ts";
 import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
+import { SealedEntry } from "./sealed-entry.ts";
 import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
 
@@ -161,8 +161,8 @@ export class SessionIndex {
   }
 
   /** The first sessions of a list, as the index knows them. At most `limit` of each state. */
-  page(query: ListQuery, plan: ListPlan, limit: number): readonly SeenSession[] | undefined {
-    const statements = pageStatements(query, plan, this.#options.agent.agentId, limit);
+  page(query: ListQuery, wanted: WantedSessions): readonly SeenSession[] | undefined {
+    const statements = pageStatements(query, wanted, this.#options.agent.agentId);
     return this.#ask(() =>
       statements.flatMap(({ sql, values }) => this.#all(sql, ...values).map((row) => this.#indexed(row))),
     );
@@ -287,11 +287,13 @@ export class SessionIndex {
     const folded = columns["folded"] === null ? row : this.#decode(columns["folded"] as string);
     const digest = JSON.parse(columns["summary"] as string) as TranscriptDigest;
     const updatedAtMs = Math.max(folded.updatedAtMs, digest.updatedAtMs);
+    // Another process folded that, with a codec that could read what this one cannot: here it is not known.
+    const isSealed = folded !== row && [row, folded].some(({ entry }) => entry instanceof SealedEntry);
     return {
       row,
       folded: updatedAtMs === folded.updatedAtMs ? folded : { ...folded, updatedAtMs },
       digest,
-      seen: columns["seen"] as string,
+      seen: isSealed ? "" : (columns["seen"] as string),
     };
   }
 

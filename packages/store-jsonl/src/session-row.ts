@@ -1,8 +1,9 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
-import { patchEntry, type PayloadCoder } from "@throughline/core/store";
+import { patchEntry, refused, type PayloadCoder } from "@throughline/core/store";
 import type { KeyedAppend, SessionKeys } from "./keyed-appends.ts";
-import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
+import { entryOf, SealedChange, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
+import { parseDecoded, parseObject, type LineCodec, type StoreEnvelope } from "./stored-line.ts";
 import type { EntryPatch } from "./transcript.ts";
 
 /** What is known of a session beside its records. */
@@ -10,7 +11,7 @@ export interface SessionRow {
   readonly sessionId: string;
   readonly key: string;
   readonly revision: number;
-  readonly entry: SessionEntry;
+  readonly entry: KeptEntry;
   readonly createdAtMs: number;
   /** When it came here, of a session that began elsewhere. */
   readonly broughtAtMs?: number;
@@ -110,7 +111,7 @@ function keyedFrom(value: unknown): readonly SessionKeys[] {
   return Array.isArray(keyed) ? [{ sessionId: String(sessionId), appends: keyed as readonly KeyedAppend[] }] : [];
 }
 
-/** The session as its transcript has changed it since the row was written. */
+/** The session as its transcript has changed it since the row was written; all of that, or none where some cannot be decoded. */
 export function foldPatches(
   row: SessionRow,
   patches: readonly EntryPatch[],
@@ -118,13 +119,21 @@ export function foldPatches(
   decode: (patch: EntryPatch) => Readonly<Record<string, unknown>>,
 ): SessionRow {
   let { entry, revision } = row;
-  for (const patch of patches) {
-    if (patch.revision <= revision) continue;
-    entry = patchEntry(entry, decode(patch));
-    revision = patch.revision;
-  }
+  const fold = (): void => {
+    for (const patch of patches) {
+      if (patch.revision <= revision) continue;
+      entry = patchEntry(entryOf({ entry }), decode(patch));
+      revision = patch.revision;
+    }
+  };
+  unlessSealed(fold, (error) => {
+    ({ revision } = row);
+    entry = new SealedChange(row.entry, error);
+  });
   const updatedAtMs = Math.max(row.updatedAtMs, transcriptUpdatedAtMs);
-  return revision === row.revision && updatedAtMs === row.updatedAtMs ? row : { ...row, entry, revision, updatedAtMs };
+  return entry === row.entry && revision === row.revision && updatedAtMs === row.updatedAtMs
+    ? row
+    : { ...row, entry, revision, updatedAtMs };
 }
 
 /** The patch as it travels: fields set, and fields removed by name. */
@@ -145,14 +154,34 @@ export function encodeEntry(coder: PayloadCoder, value: unknown, ref: SessionRef
   );
 }
 
-export function decodeEntry(coder: PayloadCoder, coded: string, ref: SessionRef, sessionId: string): unknown {
+/** @throws {ThroughlineError} CODEC_FAILED, also for what is no object: another codec need not fail, only give nonsense */
+function decodeEntry(
+  coder: PayloadCoder,
+  coded: string,
+  ref: SessionRef,
+  sessionId: string,
+): Readonly<Record<string, unknown>> {
   const plain = coder.decode(new Uint8Array(Buffer.from(coded, "base64")), {
     ref,
     sessionId,
     id: ref.key,
     part: "entry",
   });
-  return parseDecoded(Buffer.from(plain).toString(), "entry", ref.key);
+  const value = parseDecoded(Buffer.from(plain).toString(), "entry", ref.key);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw refused("CODEC_FAILED", `The entry of ${ref.key} is not what this codec has written.`, { part: "entry" });
+}
+
+/** The fields that a change in a transcript sets, and those it removes as undefined. @throws {ThroughlineError} CODEC_FAILED */
+export function decodePatch(
+  coder: PayloadCoder,
+  { entryEnc: coded, entry, unset }: StoreEnvelope,
+  ref: SessionRef,
+  sessionId: string,
+): Readonly<Record<string, unknown>> {
+  const patch = coded === undefined ? { set: entry, unset } : decodeEntry(coder, coded, ref, sessionId);
+  const removed = Array.isArray(patch["unset"]) ? (patch["unset"] as readonly string[]) : [];
+  return { ...(patch["set"] as object | undefined), ...Object.fromEntries(removed.map((field) => [field, undefined])) };
 }
 
 function rowFields(
@@ -160,7 +189,10 @@ function rowFields(
   codec: LineCodec,
   agent: Pick<SessionRef, "namespace" | "agentId">,
 ): Readonly<Record<string, unknown>> {
-  const { entry, sessionId, key, ...fields } = row;
+  const { entry: kept, sessionId, key, ...fields } = row;
+  // Bound to another key it is of no use to anybody: then it must be coded anew.
+  if (kept instanceof SealedEntry && kept.key === key) return { key, sessionId, ...fields, entryEnc: kept.coded };
+  const entry = entryOf(row);
   if (!codec.isCoded) return { key, sessionId, ...fields, entry };
   return { key, sessionId, ...fields, entryEnc: encodeEntry(codec.coder, entry, { ...agent, key }, sessionId) };
 }
@@ -180,16 +212,14 @@ function rowFrom(
     typeof fileName !== "string"
   )
     return null;
-  const coded = row["entryEnc"];
-  const entry =
-    typeof coded === "string" ? decodeEntry(codec.coder, coded, { ...agent, key }, sessionId) : row["entry"];
-  if (typeof entry !== "object" || entry === null) return null;
+  const entry = entryFrom(row, codec, { ...agent, key }, sessionId);
+  if (entry === null) return null;
   return {
     sessionId,
     key,
     revision,
     fileName,
-    entry: { ...entry, sessionId },
+    entry,
     createdAtMs: Number(row["createdAtMs"] ?? 0),
     updatedAtMs: Number(row["updatedAtMs"] ?? 0),
     isArchived: row["isArchived"] === true,
@@ -201,4 +231,15 @@ function rowFrom(
       : {}),
     ...(Array.isArray(row["origins"]) ? { origins: row["origins"] as NonNullable<SessionRow["origins"]> } : {}),
   };
+}
+
+function entryFrom(
+  { entry, entryEnc: coded }: Readonly<Record<string, unknown>>,
+  codec: LineCodec,
+  ref: SessionRef,
+  sessionId: string,
+): KeptEntry | null {
+  if (typeof coded !== "string") return typeof entry === "object" && entry !== null ? { ...entry, sessionId } : null;
+  const decode = (): SessionEntry => ({ ...decodeEntry(codec.coder, coded, ref, sessionId), sessionId });
+  return unlessSealed(decode, () => new SealedEntry(coded, ref.key, decode));
 }

@@ -7,6 +7,7 @@ import { DeepJson } from "./json-members.ts";
 import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
 import { readView, type ReadView } from "./read-view.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
+import { readableEntry } from "./sealed-entry.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import { viewText } from "./view-text.ts";
 
@@ -169,7 +170,8 @@ export class SessionsView {
       const id = fields?.["sessionId"];
       if (row !== null || typeof id !== "string" || base?.["sessionId"] === id) continue;
       const archived = putBack(id);
-      if (archived !== null) changed.push(restoredRow(archived, key, fields ?? {}, nowMs));
+      if (archived !== null && readableEntry(archived) !== null)
+        changed.push(restoredRow(archived, key, fields ?? {}, nowMs));
     }
     return changed.length === 0 ? null : { op: "save", rows: changed };
   }
@@ -250,6 +252,8 @@ export class SessionsView {
       await slices.next();
       const row = known(each);
       const entry = theirs.get(row.key);
+      // What cannot be decoded is not said here, and stays as it was said before.
+      if (readableEntry(row) === null) continue;
       wanted.set(row.key, entry instanceof DeepJson ? entry : viewOf(row, fieldsOf(entry)));
     }
     const own = new Map([...wanted].filter(([key]) => ours.has(key)));

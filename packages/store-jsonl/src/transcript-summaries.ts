@@ -4,7 +4,8 @@ import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { decodeEntry, foldPatches, type SessionRow } from "./session-row.ts";
+import { SealedChange } from "./sealed-entry.ts";
+import { decodePatch, foldPatches, type SessionRow } from "./session-row.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { EntryPatch, Transcript } from "./transcript.ts";
 
@@ -49,7 +50,10 @@ export class TranscriptSummaries {
     const seen = this.#seenNow(row);
     const summary = this.#summaryOf(row, seen);
     const { head, messageCount, updatedAtMs, windowAt } = summary;
-    return { row, folded: this.#fold(row, summary), digest: { head, messageCount, updatedAtMs, windowAt }, seen };
+    const folded = this.#fold(row, summary);
+    // Nobody may take it for all that is known of the transcript.
+    const known = folded.entry instanceof SealedChange ? "" : seen;
+    return { row, folded, digest: { head, messageCount, updatedAtMs, windowAt }, seen: known };
   }
 
   /** The session as the log alone knows it. */
@@ -132,18 +136,11 @@ export class TranscriptSummaries {
     const kept = this.#folds.get(row.sessionId);
     const isGoingOn = kept?.row === row && kept.patches === patches;
     const fresh = isGoingOn ? patches.slice(kept.count) : patches;
-    const folded = foldPatches(isGoingOn ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) => {
-      const coded = envelope.entryEnc;
-      const { set, unset } =
-        coded === undefined
-          ? { set: envelope.entry ?? {}, unset: envelope.unset ?? [] }
-          : (decodeEntry(this.#options.coder, coded, ref, row.sessionId) as {
-              set: Record<string, unknown>;
-              unset: string[];
-            });
-      return { ...set, ...Object.fromEntries(unset.map((field) => [field, undefined])) };
-    });
-    this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
+    const folded = foldPatches(isGoingOn ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) =>
+      decodePatch(this.#options.coder, envelope, ref, row.sessionId),
+    );
+    if (!(folded.entry instanceof SealedChange))
+      this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
     return folded;
   }
 }

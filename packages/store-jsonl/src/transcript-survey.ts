@@ -17,6 +17,7 @@ import {
 } from "@throughline/openclaw-format";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { unlessSealed } from "./sealed-entry.ts";
 import { readOwnRow, wholeIfOurs } from "./transcript-lines.ts";
 import {
   decodeStoredLine,
@@ -126,7 +127,11 @@ function survey(
   if (bytes.at(-1) === 0x0d && !isMadeSo) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
   if (own?.crc != null && own.crc !== own.actualCrc())
     report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
-  else if (isFull) own?.payload();
+  else if (isFull)
+    unlessSealed(
+      () => own?.payload(),
+      ({ message }) => report("STORE_DAMAGED", `Record ${read.record.id} cannot be read: ${message}`),
+    );
   const { text } = detached;
   return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
 }

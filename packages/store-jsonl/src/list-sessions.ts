@@ -1,0 +1,66 @@
+import type { ListQuery, SessionState } from "@throughline/core";
+import { ownEntry, sessionsBehind, type ListedSession, type ListSource } from "@throughline/core/store";
+import type { AgentSessions } from "./agent-sessions.ts";
+import type { WantedSessions } from "./index-page.ts";
+import { listAgent } from "./list-agent.ts";
+import type { SeenSession } from "./seen-session.ts";
+import { createSlices } from "./slices.ts";
+import type { StoreContext } from "./store-context.ts";
+
+export interface ListScene {
+  readonly context: StoreContext;
+  readonly agents: readonly AgentSessions[];
+  readonly query: ListQuery;
+  /** Brings an agent up to what other programs did; once a list. */
+  prepare(agent: AgentSessions): Promise<void>;
+  /** Throws where nobody waits for the rest. */
+  goOn(): void;
+}
+
+interface FoundSession extends ListedSession {
+  readonly agent: AgentSessions;
+  readonly seen: SeenSession;
+}
+
+/** The sessions of some agents, for one list. */
+export function listSource(scene: ListScene, plan: Pick<WantedSessions, "sort">): ListSource<FoundSession> {
+  const { context, agents, query } = scene;
+  const slices = createSlices();
+  let isPrepared = false;
+  /** What is left of all there are, where they were all looked at. */
+  let left: FoundSession[] | null = null;
+  const look = async (wanted: WantedSessions): Promise<readonly FoundSession[]> => {
+    const found: FoundSession[] = [];
+    let areAll = true;
+    for (const agent of agents) {
+      if (!isPrepared) await scene.prepare(agent);
+      const listed = listAgent(context, agent, query, wanted);
+      areAll &&= listed.isAll;
+      for (const seen of listed.found) found.push(foundIn(agent, seen));
+      scene.goOn();
+    }
+    isPrepared = true;
+    const behind = [...sessionsBehind(found, query, wanted.after)];
+    if (areAll) left = behind;
+    return behind;
+  };
+  return {
+    path: context.root,
+    find: async (after, limit) => {
+      await slices.next();
+      const behind = left ?? (await look({ sort: plan.sort, after, limit }));
+      return left === null ? behind.slice(0, limit) : left.splice(0, limit);
+    },
+    // What is kept here must not be the caller's.
+    stateOf: ({ agent, seen }) => owned(agent.stateOf(seen)),
+  };
+}
+
+function foundIn(agent: AgentSessions, seen: SeenSession): FoundSession {
+  const { sessionId, updatedAtMs } = seen.folded;
+  return { ref: agent.refOf(seen.folded), sessionId, updatedAtMs, agent, seen };
+}
+
+function owned(state: SessionState): SessionState {
+  return { ...state, entry: ownEntry(state.entry) };
+}
