@@ -1,4 +1,5 @@
 import type * as nodeSqlite from "node:sqlite";
+import { inOneThread } from "@throughline/core/store-handle";
 import { folderOf } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
@@ -66,14 +67,15 @@ export function openIndexFile(
     if (files.facts(path) === null) {
       if (!create) return "missing";
       // SQLite would make it readable for others. Its handle is closed before anybody can hold a lock on it.
-      files.close(files.open(path, "create"));
+      inOneThread(() => files.close(files.open(path, "create")));
     }
     const facts = files.facts(path);
     // What may not be written is opened for reading, and then its transactions exclude nobody.
     if (facts?.kind !== "file" || !files.isWritable(path) || !areFiles(files, path)) return "unavailable";
-    database = new (sqlite().DatabaseSync)(path, { timeout: busyTimeoutMs });
+    const opened = new (sqlite().DatabaseSync)(path, { timeout: busyTimeoutMs });
+    database = opened;
     // secure_delete: what was purged must not stay behind in a free page.
-    database.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON");
+    inOneThread(() => opened.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON"));
     const madeFor = `${facts.identity} ${isCoded ? "coded" : "plain"}`;
     if (isEmpty(database)) makeTables(database, madeFor);
     const version = versionOf(database);

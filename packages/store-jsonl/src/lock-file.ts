@@ -1,6 +1,7 @@
 import type * as nodeSqlite from "node:sqlite";
 import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
+import { inOneThread } from "@throughline/core/store-handle";
 import { fileError, notAFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
@@ -39,7 +40,7 @@ export const kernelLocks: LockPort = { name: "kernel", isKernels: true, open: op
 export function openLockFile(files: Files, path: string): LockFile {
   assertLength(path);
   for (let attempt = 0; ; attempt++) {
-    const identity = makeIfMissing(files, path);
+    const identity = inOneThread(() => makeIfMissing(files, path));
     // SQLite opens what it may not write for reading, and then its BEGIN IMMEDIATE excludes nobody.
     if (!files.isWritable(path)) {
       throw new ThroughlineError("STORE_READ_ONLY", `${quote(path)} cannot be written.`, {
@@ -47,16 +48,27 @@ export function openLockFile(files: Files, path: string): LockFile {
         details: { path },
       });
     }
-    let database: nodeSqlite.DatabaseSync | null = null;
     try {
-      database = new (sqlite().DatabaseSync)(path);
-      database.exec("PRAGMA journal_mode=MEMORY; PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
-      return lockFileOf(database, path, identity);
+      return lockFileOf(
+        inOneThread(() => openDatabase(path)),
+        path,
+        identity,
+      );
     } catch (error) {
-      database?.close();
       if (resultCode(error) === sqliteCodes.notADatabase && attempt < 8) moveAside(files, path);
       else if (resultCode(error) !== sqliteCodes.busy || attempt >= 64) throw fileError(error, path);
     }
+  }
+}
+
+function openDatabase(path: string): nodeSqlite.DatabaseSync {
+  const database = new (sqlite().DatabaseSync)(path);
+  try {
+    database.exec("PRAGMA journal_mode=MEMORY; PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 

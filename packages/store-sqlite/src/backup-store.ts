@@ -10,7 +10,7 @@ import {
   type OpenOptions,
   type SqliteDriver,
 } from "./open-connection.ts";
-import { inOneThread } from "./one-thread.ts";
+import { inOneThread } from "@throughline/core/store-handle";
 import { storeError } from "./sqlite-errors.ts";
 import { alone, claim, type Release } from "./claim-file.ts";
 import { recoverMark } from "./recover-mark.ts";

@@ -9,7 +9,7 @@ import { prepareStatements, type Statements } from "./statements.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
-import { inOneThread } from "./one-thread.ts";
+import { inOneThread } from "@throughline/core/store-handle";
 import { prepareFile } from "./prepare-file.ts";
 import { fileNumber, isWritable, readHeader } from "./store-file.ts";
 

@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
-import { inOneThread } from "./one-thread.ts";
+import { inOneThread } from "@throughline/core/store-handle";
 import { assertRegular, createPrivateFile, isInUse, isThere, makeFolders, sizeOf, syncFolder } from "./store-file.ts";
 
 /**

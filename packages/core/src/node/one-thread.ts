@@ -1,7 +1,7 @@
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 
 /** Under this name the threads of a process share one cell; each one gets it from the one that began it. */
-const name = "throughline: the thread that opens a database";
+const name = "throughline: the thread that opens a file that is locked";
 const [free, taken] = [0, 1] as const;
 
 /** Nobody is at it for so long, unless that thread was ended meanwhile, or its disk is very slow. */
