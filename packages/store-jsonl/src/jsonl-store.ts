@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
@@ -151,7 +152,7 @@ class JsonlStore implements core.SessionStore {
       seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
       left -= records.length;
       // Pages are read synchronously: without a pause a reader of everything would hold the process to the end.
-      await this.#slices.next();
+      await pause();
       yield { records, lastSeq };
       if (seq < 1) return;
     }
