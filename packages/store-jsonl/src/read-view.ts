@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { AgentFolder } from "./agent-folder.ts";
-import { openIfThere, withFileErrors } from "./file-work.ts";
+import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { jsonMembers } from "./json-members.ts";
 import { parseObject } from "./stored-line.ts";
@@ -64,6 +64,23 @@ function* readInSteps(files: Files, path: string): Generator<undefined, ReadFile
     files.close(handle);
   }
 }
+
+/** Which sessions.json a base belongs to, by its first line; null when there is none, or it does not say so. */
+export function crcOfBase(files: Files, path: string): number | null {
+  const handle = openIfThere(files, path);
+  if (handle === null) return null;
+  try {
+    const [line = ""] = Buffer.from(readRange(files, handle, 0, maxFirstLineBytes))
+      .toString()
+      .split("\n", 1);
+    const crc = parseObject(line)?.["crc"];
+    return typeof crc === "number" ? crc : null;
+  } finally {
+    files.close(handle);
+  }
+}
+
+const maxFirstLineBytes = 256;
 
 /** A line that says which sessions.json it belongs to, and of its entries those that are ours. */
 function splitBase(read: ReadFile | null): SplitBase | null {

@@ -5,7 +5,7 @@ import { appendAll, fileError, flushFolder, withFileErrors } from "./file-work.t
 import type { FileFacts, Files } from "./files.ts";
 import { DeepJson } from "./json-members.ts";
 import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
-import { readView, type ReadView } from "./read-view.ts";
+import { crcOfBase, readView, type ReadView } from "./read-view.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { readableEntry } from "./sealed-entry.ts";
 import { createSlices, type Slices } from "./slices.ts";
@@ -321,6 +321,12 @@ export class SessionsView {
   #nameBase(next: string, nameView: () => void): void {
     const { files, folder } = this.#options;
     const facts = files.facts(next);
+    // Of a writing that was cut off behind the name of the file: nothing but this tells what is there from another's change.
+    const cutOff = crcOfBase(files, folder.viewNext);
+    if (cutOff !== null && cutOff === this.#seenCrc) {
+      files.rename(folder.viewNext, folder.viewBase);
+      flushFolder(files, folder.own);
+    }
     files.rename(next, folder.viewNext);
     flushFolder(files, folder.own);
     nameView();
