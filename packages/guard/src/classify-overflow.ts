@@ -1,3 +1,4 @@
+import { linearExpression, type LinearExpression } from "@throughline/core/expressions";
 import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
 import { labels, outputVeto, vetoes, windowWords } from "./exclusion-rules.ts";
 import { foreignRules } from "./foreign-rules.ts";
@@ -27,16 +28,31 @@ interface Reading {
 }
 
 interface CompiledRule extends OverflowRule {
-  readonly pattern: RegExp;
-  readonly never: RegExp | null;
+  readonly pattern: LinearExpression;
+  readonly never: LinearExpression | null;
 }
 
 /** Servers that run a model themselves: their 500 says what a hosted one says with 400. */
 const localServers =
   /ollama|llama|lm ?-?studio|vllm|sglang|\btgi\b|local|mlx|kobold|exllama|gpt4all|tabby|oobabooga|triton/;
-const windowStops =
-  /context.*(?:exceed|length|window|limit|overflow|full)|^(?:model_length|prompt_too_long|input_too_long)$/i;
+const windowStops = linearExpression(
+  "context.*(?:exceed|length|window|limit|overflow|full)|^(?:model_length|prompt_too_long|input_too_long)$",
+  "i",
+);
 const outputStops = /^model_length$/i;
+const wholeRequest = linearExpression(
+  String.raw`(?:total|whole|entire)(?: \w+){0,3} (?:request|payload|body|tokens)\b`,
+);
+const longString = linearExpression(String.raw`string (?:is )?(?:too long|above max length)\b.*maximum length:? \d`);
+const totalOfBoth = linearExpression(
+  String.raw`\btotal\b[^.;]{0,40}\b(?:prompts?|inputs?|messages)(?: tokens)? (?:and|plus|\+) (?:the )?(?:outputs?|completions?|predictions?|generat)`,
+);
+const sumOfBoth = linearExpression(
+  String.raw`(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|predictions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)`,
+);
+
+/** The texts and codes of one error have at most this many characters together; the first ones say what happened. */
+const mostCharacters = 32_768;
 
 /** Builds a classifier from rules and words; tools take some away to see what is lost. */
 export function createOverflowClassifier(
@@ -45,8 +61,8 @@ export function createOverflowClassifier(
 ): OverflowClassifier {
   const compiled = rules.map((rule): CompiledRule => ({
     ...rule,
-    pattern: new RegExp(fillSlots(rule.template, words)),
-    never: rule.unless === undefined ? null : new RegExp(fillSlots(rule.unless, words)),
+    pattern: linearExpression(fillSlots(rule.template, words)),
+    never: rule.unless === undefined ? null : linearExpression(fillSlots(rule.unless, words)),
   }));
   return (error, options = {}) => classify(readError(error, options), compiled);
 }
@@ -67,8 +83,8 @@ export function isWindowStop(reason: string): boolean {
 
 function readError(error: unknown, options: ClassifyOptions): Reading {
   const facts = readErrorFacts(error);
-  const lines = [...facts.texts, ...facts.codes].map(plainText).filter((line) => line !== "");
-  const texts = facts.texts.map(plainText);
+  const texts = withinBudget(facts.texts.map(plainText));
+  const lines = withinBudget([...texts, ...facts.codes.map(plainText)]).filter((line) => line !== "");
   const read = texts.map((text) => readTokenSizes(text, facts.numbers));
   const best = read.find((sizes) => sizes.inputTokens !== null && sizes.limitTokens !== null);
   const partly =
@@ -84,6 +100,11 @@ function readError(error: unknown, options: ClassifyOptions): Reading {
       maxOutputTokens: partly?.maxOutputTokens ?? null,
     },
   };
+}
+
+function withinBudget(lines: readonly string[]): readonly string[] {
+  let rest = mostCharacters;
+  return lines.filter((line) => (rest -= line.length) >= 0);
 }
 
 function classify(reading: Reading, rules: readonly CompiledRule[]): OverflowClassification {
@@ -113,23 +134,24 @@ function isCredible({ facts, provider, sizes, joined }: Reading): boolean {
 }
 
 /** A rate limit that one request alone is over: waiting cures it no more than shortening by a little does. */
-function isCeiling({ joined, sizes }: Reading): boolean {
+function isCeiling({ joined }: Reading): boolean {
   const isRate =
     /too large|too big|reduce|must be reduced/.test(joined) && /rate|\btpm\b|per (?:minute|min|day)/.test(joined);
   const limit = /limit:? (\d+)/.exec(joined);
   const requested = /requested:? (\d+)/.exec(joined);
   if (!isRate || limit === null || requested === null || /used:? [1-9]/.test(joined)) return false;
-  return Number(requested[1]) > Number(limit[1]) && sizes !== null;
+  return Number(requested[1]) > Number(limit[1]);
 }
 
 /** Images are named among what a request is too large with. */
 function isOfWholeRequest(vetoId: string, joined: string): boolean {
-  return vetoId === "media" && /(?:total|whole|entire)(?: \w+){0,3} (?:request|payload|body|tokens)\b/.test(joined);
+  return vetoId === "media" && wholeRequest.test(joined);
 }
 
 /** No text of a conversation is held to so few characters: it is an id, a name or a key. */
 function isShortString(joined: string): boolean {
-  const most = limitOf(joined, /string (?:is )?(?:too long|above max length)\b.*maximum length:? (\d+)/);
+  const start = longString.search(joined);
+  const most = start === -1 ? null : limitOf(joined.slice(start), /maximum length:? (\d+)/);
   return most !== null && most < 1024;
 }
 
@@ -153,7 +175,7 @@ function findOverflow(reading: Reading, rules: readonly CompiledRule[]): { kind:
     if (isContentItem(reading)) return { kind: "item", rule: rule.id };
   }
   if (isProvenByFigures(reading)) return { kind: inputOrBoth(reading), rule: "figures" };
-  const sentences = reading.lines.flatMap((line) => line.split(/[.!?;。！？；\n]+(?:\s|$)|[。！？；]/));
+  const sentences = reading.lines.flatMap((line) => line.split(/[.!?;。！？；\n](?:\s|$)|[。！？；]/));
   for (const { language, subject, large, never } of foreignRules) {
     if (never.test(reading.joined)) continue;
     if (sentences.some((sentence) => subject.test(sentence) && large.test(sentence)))
@@ -174,7 +196,7 @@ function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Read
 /** Names, ids and metadata have length limits too, which no history is to blame for. */
 function isContentItem({ facts, joined }: Reading): boolean {
   const named =
-    /(?:invalid|parameter|field|for) (\S+?)[ :]+string/.exec(joined)?.[1] ??
+    /(?:invalid|parameter|field|for) ([^\s:]+)[ :]{1,3}string/.exec(joined)?.[1] ??
     /\b(?:messages?|contents?|parts?|input)[[. ]+\d+[^:,]*/.exec(joined)?.[0];
   const param = facts.params.join(" ") || (named ?? "");
   if (/id\b|name|user|metadata|description|key|title/.test(param)) return false;
@@ -188,19 +210,12 @@ function isContentItem({ facts, joined }: Reading): boolean {
 function inputOrBoth({ sizes, joined, provider, facts }: Reading): OverflowKind {
   if (sizes.maxOutputTokens !== null) return "io";
   // The figure beside such words is that of both.
-  if (
-    /\btotal\b[^.;]{0,40}\b(?:prompts?|inputs?|messages)(?: tokens)? (?:and|plus|\+) (?:the )?(?:outputs?|completions?|predictions?|generat)/.test(
-      joined,
-    )
-  )
-    return "io";
+  if (totalOfBoth.test(joined)) return "io";
   if (sizes.inputTokens !== null && sizes.limitTokens !== null && sizes.inputTokens > sizes.limitTokens) return "input";
   // llama.cpp says this when the answer, not the prompt, runs into the end of the window.
   if (/context size has been exceeded/.test(joined) && (/llama/.test(provider) || facts.status === 500)) return "io";
   if (/mid-generation|generation (?:cannot|could not) (?:continue|go on|be completed)/.test(joined)) return "io";
-  const sum =
-    /(?:inputs?|prompts?|messages?|either one)(?: \w+){0,3} (?:and|plus|or|\+)(?: \w+){0,3} (?:outputs?|completions?|predictions?|outputbudget|generation|response)|outputbudget(?: \w+){0,3} (?:and|plus|or|\+)|(?:outputs?|completions?|outputbudget)(?: \w+){0,3} (?:and|plus|\+)(?: \w+){0,3} (?:inputs?|prompts?|messages)|outputbudget~?.*(?:context|window)/;
-  return sum.test(joined) ? "io" : "input";
+  return sumOfBoth.test(joined) ? "io" : "input";
 }
 
 /** Providers answer an exhausted account with the status of a rate limit. */
@@ -264,7 +279,7 @@ function otherOf(reading: Reading, category: FailureCategory, rule: string): Ove
 function capIn(joined: string): number | null {
   return limitOf(
     joined,
-    /\d+ > (\d+)|(?:at most|maximum of|up to|<=|less than or equal to|limit(?: is| of)?:?) (\d+)|\[ ?\d+ ?, ?(\d+) ?\]/,
+    /\d > (\d+)|(?:at most|maximum of|up to|<=|less than or equal to|limit(?: is| of)?:?) (\d+)|\[ ?\d+ ?, ?(\d+) ?\]/,
   );
 }
 

@@ -5,7 +5,7 @@ export interface TakenApart {
 }
 
 /** A body that is longer is an HTML page or an echoed prompt; what matters stands at its ends. */
-const mostCharacters = 65_536;
+export const longestText = 65_536;
 /** So many opening brackets are tried, so that a text of brackets costs no square. */
 const mostStarts = 32;
 
@@ -14,7 +14,7 @@ const mostStarts = 32;
  * NDJSON, and the dictionaries that Python clients print.
  */
 export function takeApart(text: string): TakenApart {
-  const short = text.length > mostCharacters ? `${text.slice(0, mostCharacters / 2)} ${text.slice(-4096)}` : text;
+  const short = text.length > longestText ? `${text.slice(0, longestText / 2)} ${text.slice(-4096)}` : text;
   const values: unknown[] = [];
   let rest = "";
   let done = 0;
@@ -60,7 +60,7 @@ function closingBracket(text: string, start: number): number {
 }
 
 function parseLoosely(text: string): unknown {
-  return parseJson(text) ?? (/^[[{]\s*[{]?\s*'/.test(text) ? parseJson(fromPython(text)) : undefined);
+  return parseJson(text) ?? (/^[[{][\s{]*'/.test(text) ? parseJson(fromPython(text)) : undefined);
 }
 
 function parseJson(text: string): unknown {
@@ -75,8 +75,30 @@ function parseJson(text: string): unknown {
 
 /** `{'code': None, 'message': "it's"}` as JSON. */
 function fromPython(text: string): string {
-  return text.replace(/'((?:[^'\\]|\\.)*)'|"(?:[^"\\]|\\.)*"|\b(?:None|True|False)\b/g, (match, inner?: string) => {
-    if (inner !== undefined) return JSON.stringify(inner.replaceAll("\\'", "'"));
-    return match === "None" ? "null" : match.startsWith('"') ? match : match.toLowerCase();
-  });
+  let json = "";
+  for (let at = 0; at < text.length;) {
+    const quote = text[at];
+    const end = quote === '"' || quote === "'" ? endOfQuoted(text, at) : nextQuote(text, at);
+    const part = text.slice(at, end);
+    if (quote === '"') json += part;
+    else if (quote === "'") json += JSON.stringify(part.slice(1, -1).replaceAll("\\'", "'"));
+    else json += part.replace(/\b(?:None|True|False)\b/g, (word) => (word === "None" ? "null" : word.toLowerCase()));
+    at = end;
+  }
+  return json;
+}
+
+/** Behind the quote that ends what begins at `start`; the end of the text where none does. */
+function endOfQuoted(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === text[start]) return at + 1;
+  }
+  return text.length;
+}
+
+function nextQuote(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && text[at] !== '"' && text[at] !== "'") at += 1;
+  return at;
 }

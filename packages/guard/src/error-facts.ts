@@ -1,4 +1,4 @@
-import { takeApart } from "./embedded-json.ts";
+import { longestText, takeApart } from "./embedded-json.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 import { readProperty, ownKeys } from "./read-property.ts";
 
@@ -35,11 +35,14 @@ interface OpenFacts {
   retryAfterMs: number | null;
   readonly seen: Set<object>;
   budget: number;
+  characters: number;
 }
 
 const deepest = 10;
 /** Values looked at; an error that holds a whole response is not walked to its end. */
 const mostValues = 600;
+/** Characters of all texts looked at together. */
+const mostCharacters = 1_048_576;
 
 const statusKeys = ["status", "statusCode", "status_code", "httpStatus", "http_status", "httpStatusCode"];
 const codeKeys = ["code", "type", "error_type", "errorType", "errorCode", "error_code", "__type", "reason", "Code"];
@@ -71,6 +74,7 @@ export function readErrorFacts(error: unknown): ErrorFacts {
     retryAfterMs: null,
     seen: new Set(),
     budget: mostValues,
+    characters: mostCharacters,
   };
   visit(error, 0, open);
   const texts = [...open.texts];
@@ -130,9 +134,11 @@ function keysOf(value: object): readonly string[] {
 }
 
 function visitText(text: string, depth: number, open: OpenFacts): void {
+  open.characters -= Math.min(text.length, longestText);
+  if (open.characters < 0) return;
   const { values, rest } = takeApart(text);
   for (const value of values) visit(value, depth + 1, open);
-  const plain = rest.replace(/^\s*(?:event|data):|\bdata:\s*(?=$|\[DONE\])/gm, " ").trim();
+  const plain = rest.replace(/^[ \t]*(?:event|data):|\bdata:[ \t]*(?=$|\[DONE\])/gm, " ").trim();
   const stop = /^(?:stop_reason|finish_reason|finishReason|stopReason|done_reason)\s*[:=]\s*"?([\w-]+)"?$/.exec(plain);
   if (stop?.[1] !== undefined) open.stopReasons.add(stop[1]);
   else if (plain !== "") open.texts.add(plain);
@@ -193,7 +199,7 @@ function figure(value: object, keys: readonly string[]): number | null {
 /** "413 Request too large", "HTTP 400", "Ollama responded 400", "status code: 400". */
 function statusInText(text: string): number[] {
   const match =
-    /^\W*(?:[a-z ]{0,12}error:?\s*)?(?:http\s*)?([45]\d\d)\b(?!\s*(?:tokens|[,.]\d))/i.exec(text) ??
+    /^\W{0,8}(?:[a-z ]{0,12}error:? ?)?(?:http ?)?([45]\d\d)\b(?! ?(?:tokens|[,.]\d))/i.exec(text.slice(0, 60)) ??
     /(?:status(?: code)?|https?(?:\/[\d.]+)?|responded(?: with)?|error code|api error)[\s:=(]*([45]\d\d)\b/i.exec(text);
   return match?.[1] === undefined ? [] : [Number(match[1])];
 }

@@ -24,7 +24,7 @@ export function readOllamaWindow(model: string, show: unknown, ps: unknown = nul
   const info = isFields(show) && isFields(show["model_info"]) ? show["model_info"] : {};
   const trained = Object.entries(info).find(([key]) => key.endsWith(".context_length"))?.[1];
   const parameters = isFields(show) ? String(show["parameters"] ?? "") : "";
-  const configured = /^\s*num_ctx\s+(\d+)/m.exec(parameters)?.[1];
+  const configured = /^[ \t]*num_ctx[ \t]+(\d+)/m.exec(parameters)?.[1];
   const models = isFields(ps) && Array.isArray(ps["models"]) ? ps["models"].filter(isFields) : [];
   const loaded = models.find((one) =>
     [one["name"], one["model"]].some((name) => name === model || name === `${model}:latest`),

@@ -1,3 +1,5 @@
+import { linearExpression } from "@throughline/core/expressions";
+
 /** Longer texts are echoes of what was sent; the reason stands at the beginning or at the end. */
 const mostCharacters = 8_000;
 
@@ -13,7 +15,7 @@ export function plainText(text: string): string {
       .replace(/[‘’]/g, "'")
       .replace(/[“”„«»]/g, '"'),
   )
-    .replace(/\bhttps?:\/\/\S+|\b\S+@\S+\.\w+/g, " ")
+    .replace(/\S+/g, withoutLink)
     .replace(/`?\bmax_(?:completion_|new_|output_|gen_)?tokens(?:_to_sample)?\b`?/gi, " outputbudget ")
     .replace(/\bmax(?:Completion|New|Output)?Tokens\b|\bnum_predict\b|\bmax_(?:output|gen)_len\b/g, " outputbudget ")
     .replace(/([a-z])([A-Z])/g, "$1 $2")
@@ -32,35 +34,68 @@ export function plainText(text: string): string {
     .trim();
 }
 
+/** A word without the link or the address of mail in it. */
+function withoutLink(word: string): string {
+  const at = word.indexOf("@");
+  const link = word.search(/\bhttps?:\/\//);
+  if (link !== -1) return `${word.slice(0, link)} `;
+  const start = word.search(/\w/);
+  if (at <= start || start === -1) return word;
+  const dot = word.lastIndexOf(".");
+  return dot > at + 1 && /^\.\w/.test(word.slice(dot, dot + 2)) ? `${word.slice(0, start)} ` : word;
+}
+
 /** One number, whoever wrote it: 5,958,968; 128 000 tokens; 256.000; 128k; 1.05M. */
 function joinNumbers(text: string): string {
-  return text
-    .replace(/(?<![\d.])\d{1,3}(?:([,.'\u00a0\u202f])\d{3})(?:\1\d{3})*(?![\d]|[,.]\d)/g, (match) =>
-      match.replace(/\D/g, ""),
-    )
-    .replace(/(?<![\d.])\d{1,3}(?: \d{3})+(?= (?:tok|jeton|bytes|octets|zeichen|tоk|токен))/g, (match) =>
-      match.replaceAll(" ", ""),
+  const joined = text.replace(/[\d.][\d,.'\u00a0\u202f]*/g, joinSeparated);
+  return joined
+    .replace(/\d[\d ]* /g, (match, at: number) =>
+      isUnit(joined.slice(at + match.length, at + match.length + 10)) ? joinSpaced(match) : match,
     )
     .replace(/(?<![\w.])(\d+(?:\.\d+)?) ?([km])(?= |[).,;:]|$|-?tok)/g, (_, amount: string, unit: string) =>
       String(Math.round(Number(amount) * (unit === "k" ? 1000 : 1_000_000))),
     );
 }
 
+/** `5,958,968` without its separators: one kind of them, before three digits each. */
+function joinSeparated(match: string): string {
+  const end = match.search(/\D{0,3}$/);
+  return /^\d{1,3}([,.'\u00a0\u202f])\d{3}(?:\1\d{3}){0,6}$/.test(match.slice(0, end))
+    ? match.slice(0, end).replace(/\D/g, "") + match.slice(end)
+    : match;
+}
+
+function isUnit(text: string): boolean {
+  return /^(?:tok|jeton|bytes|octets|zeichen|tоk|токен)/.test(text);
+}
+
+/** `128 000 `: groups of three digits behind one that is shorter or has as many. */
+function joinSpaced(match: string): string {
+  const groups = match.trimEnd().split(" ");
+  let first = groups.length - 1;
+  while (first > 0 && groups[first]?.length === 3 && /^\d{1,3}$/.test(groups[first - 1] ?? "")) first -= 1;
+  return `${[...groups.slice(0, first), groups.slice(first).join("")].join(" ")} `;
+}
+
 /** Words before a quotation that say that it is the reason and no part of the prompt. */
-const reasonBefore =
-  /(?:errors?|exception|failed|failure|reason|details?|says|said|returned|responded|raw|body|upstream|provider|because|(?:error|response) message)\W*$|(?<!user |your )(?:message|msg)\s*[:=]\W*$/i;
+const reasonBefore = linearExpression(
+  String.raw`(?:errors?|exception|failed|failure|reason|details?|says|said|returned|responded|raw|body|upstream|provider|because|(?:error|response) message)\W*$|(?<!user |your )(?:message|msg)\s*[:=]\W*$`,
+  "i",
+);
 
 /** Words before a quotation that say that it is what was sent. */
-const sentBefore = /\b(?:got|received|given|found|instead of)[:\s]*$/i;
+const sentBefore = linearExpression(String.raw`\b(?:got|received|given|found|instead of)[:\s]*$`, "i");
 
 /** Takes quotations of several words out: a text that quotes the prompt may say anything there. */
 function withoutEchoes(text: string): string {
-  const short = text.replace(/'([^'\n]*\s[^'\n]*)'/g, (match, _inner: string, at: number) =>
-    sentBefore.test(text.slice(Math.max(0, at - 40), at)) ? " " : match,
+  const short = text.replace(/'[^'\n]*'/g, (match, at: number) =>
+    /\s/.test(match) && sentBefore.test(text.slice(Math.max(0, at - 40), at)) ? " " : match,
   );
+  const start = short.length - short.trimStart().length;
+  const end = short.trimEnd().length;
   return short.replace(/"([^"\n]*)"/g, (match, inner: string, at: number) => {
     const before = short.slice(Math.max(0, at - 40), at);
-    const isWhole = before.trim() === "" && short.slice(at + match.length).trim() === "";
+    const isWhole = at <= start && at + match.length >= end;
     const isName = !/\s/.test(inner.trim());
     return isWhole || isName || reasonBefore.test(before) ? match : " ";
   });

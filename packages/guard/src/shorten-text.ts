@@ -13,7 +13,7 @@ const tailShare = 0.3;
 /** The longest marker, with the line feeds around it. */
 const markerCharacters = 100;
 const marker =
-  /\n\n\[\.\.\. truncated \((\d+) chars total, showing first (\d+)(?: and last (\d+))?\) \.\.\.\](?:\n\n|$)/;
+  /\n\n\[\.\.\. truncated \((\d{1,15}) chars total, showing first \d{1,15}(?: and last \d{1,15})?\) \.\.\.\](?:\n\n|$)/;
 
 /**
  * Keeps the head and the tail of a text, cut at lines where that costs less than half of the part, and says between

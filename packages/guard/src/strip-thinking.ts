@@ -12,7 +12,7 @@ const thinkingTypes: ReadonlySet<unknown> = new Set(["thinking", "redacted_think
  */
 export function bindsThinking({ modelId }: ModelName): boolean {
   const [, family = "", major, minor] =
-    /claude-([a-z]+)-(\d+)(?:[.-](\d{1,2})(?!\d))?/.exec(modelId.toLowerCase()) ?? [];
+    /claude-([a-z]{1,20})-(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId.toLowerCase()) ?? [];
   const version = Number(major ?? 0) * 100 + Number(minor ?? 0);
   return version >= (family === "fable" || family === "mythos" ? 501 : 505);
 }

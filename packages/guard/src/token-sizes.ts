@@ -1,3 +1,5 @@
+import { linearExpression, type LinearExpression } from "@throughline/core/expressions";
+
 /** The figures of an overflow text, by what they measure. */
 export interface TokenSizes {
   readonly inputTokens: number | null;
@@ -18,40 +20,55 @@ const outputWords = "outputbudget|output|completions?|generation|generated|respo
 const inputWords = "prompt|input|inputs|messages|text input|conversation|history";
 
 /** Right after the figure. */
-const namedAfter: readonly (readonly [RegExp, Role])[] = [
-  [/^\)? ?(?:draft|cached|reserved tokens for tools)/, "none"],
+const namedAfter: readonly (readonly [LinearExpression, Role])[] = [
+  [linearExpression(String.raw`^\)? ?(?:draft|cached|reserved tokens for tools)`), "none"],
   [
-    new RegExp(`^\\)? ?(?:tokens? )?(?:(?:in|for|of) (?:the |your )?|reserved for (?:the )?)?(?:${outputWords})\\b`),
+    linearExpression(
+      `^\\)? ?(?:tokens? )?(?:(?:in|for|of) (?:the |your )?|reserved for (?:the )?)?(?:${outputWords})\\b`,
+    ),
     "output",
   ],
-  [new RegExp(`^\\)? ?(?:tokens? )?(?:(?:in|for|of|from) (?:the |your )?)?(?:${inputWords})\\b`), "input"],
-  [/^\)?(?: ?-? ?tokens?)? ?(?:token )?(?:max(?:imum)?|context|limit|window|allowed)\b/, "limit"],
+  [linearExpression(`^\\)? ?(?:tokens? )?(?:(?:in|for|of|from) (?:the |your )?)?(?:${inputWords})\\b`), "input"],
+  [
+    linearExpression(String.raw`^\)?(?: ?-? ?tokens?)? ?(?:token )?(?:max(?:imum)?|context|limit|window|allowed)\b`),
+    "limit",
+  ],
 ];
 
 /** Before the figure; the match that ends nearest to it wins. */
-const before: readonly (readonly [RegExp, Role])[] = [
+const before: readonly (readonly [LinearExpression, Role])[] = [
   [
-    /\b(?:requires?|needs?|would (?:need|require|take|be))(?: (?!max|at most|no more|up to|under|below|less)[\w.-]+){0,5}[ :=(]*$/,
+    linearExpression(
+      String.raw`\b(?:requires?|needs?|would (?:need|require|take|be))(?: (?!max|at most|no more|up to|under|below|less)[\w.-]+){0,5}[ :=(]*$`,
+    ),
     "input",
   ],
-  [/\b(?:by|over by|off by|error|code|status|index|page|tier|version|port)[ :(]*$/, "none"],
+  [linearExpression(String.raw`\b(?:by|over by|off by|error|code|status|index|page|tier|version|port)[ :(]*$`), "none"],
   [
-    /\b(?:max(?:imum)?|limit|limited to|cap|capacity|allow(?:s|ed)|supports?|accepts?|up to|at most|no more than|available|configured|budget)(?:(?: |-)(?!requested|but|however|got|while)[\w.-]+){0,6}[ :=([]*(?:\S+ )?$/,
+    linearExpression(
+      String.raw`\b(?:max(?:imum)?|limit|limited to|cap|capacity|allow(?:s|ed)|supports?|accepts?|up to|at most|no more than|available|configured|budget)(?:(?: |-)(?!requested|but|however|got|while)[\w.-]+){0,6}[ :=([]*(?:\S+ )?$`,
+    ),
     "limit",
   ],
   [
-    /\b(?:[nm](?:um)?[ -]ctx|context|window|model|sequence|seq)[ -]?(?:length|len|size|window|limit)?(?: \w+){0,3}[ :=(]*$/,
+    linearExpression(
+      String.raw`\b(?:[nm](?:um)?[ -]ctx|context|window|model|sequence|seq)[ -]?(?:length|len|size|window|limit)?(?: \w+){0,3}[ :=(]*$`,
+    ),
     "limit",
   ],
-  [/(?:<=?|>=?|than|exceed\w*|over|above|beyond|only)(?: the| a| an| its)?[ (]*$/, "limit"],
-  [new RegExp(`(?:${outputWords})(?: \\w+){0,2}[ :=(]*$`), "output"],
+  [linearExpression(String.raw`(?:<=?|>=?|than|exceed\w*|over|above|beyond|only)(?: the| a| an| its)?[ (]*$`), "limit"],
+  [linearExpression(`(?:${outputWords})(?: \\w+){0,2}[ :=(]*$`), "output"],
   [
-    /(?:requested|request|asked for|needs?|needed|counted|measured|estimated|resulted in|contains?|has|have|had|got|given|actual|current(?: \w+)?|length|keep the first|count(?: of)?|prompt|inputs?|messages|conversation|history|sent|send|provided|used|using|total(?:ing|s)?|too (?:long|large|big|many)|tokens?|is|was|are|at)(?: (?:is|of|at|about|approximately|around|least|a|total))*[ :=(]*$/,
+    linearExpression(
+      String.raw`(?:requested|request|asked for|needs?|needed|counted|measured|estimated|resulted in|contains?|has|have|had|got|given|actual|current(?: \w+)?|length|keep the first|count(?: of)?|prompt|inputs?|messages|conversation|history|sent|send|provided|used|using|total(?:ing|s)?|too (?:long|large|big|many)|tokens?|is|was|are|at)(?: (?:is|of|at|about|approximately|around|least|a|total))*[ :=(]*$`,
+    ),
     "input",
   ],
 ];
 
-const nextToLimit = /\b(?:no more than|at most|up to|max(?:imum)?(?: of)?|limit(?: of| is|:)?|accepts|supports) \(?$/;
+const nextToLimit = linearExpression(
+  String.raw`\b(?:no more than|at most|up to|max(?:imum)?(?: of)?|limit(?: of| is|:)?|accepts|supports) \(?$`,
+);
 
 /**
  * Reads how many tokens were sent, allowed and asked for out of a text in the spelling of `plainText`.
@@ -59,15 +76,27 @@ const nextToLimit = /\b(?:no more than|at most|up to|max(?:imum)?(?: of)?|limit(
  * @param numbers the error's own, which are no sizes
  */
 export function readTokenSizes(text: string, numbers: ReadonlySet<number> = new Set()): TokenSizes {
-  const sum = /(\d+) \+ (\d+) > (\d+)/.exec(text);
-  if (sum !== null) return sizes(Number(sum[1]), Number(sum[3]), Number(sum[2]));
-  const rest = /(\d+) > (\d+) - (\d+)/.exec(text);
-  if (rest !== null) return sizes(Number(rest[3]), Number(rest[2]), Number(rest[1]));
+  const sum = comparison(text, "+", ">");
+  if (sum !== null) return sizes(sum[0], sum[2], sum[1]);
+  const rest = comparison(text, ">", "-");
+  if (rest !== null) return sizes(rest[2], rest[1], rest[0]);
   const range = /\[ ?\d+ ?, ?(\d+) ?\]|between \d+ and (\d+)/.exec(text);
   if (range !== null) return sizes(null, Number(range[1] ?? range[2]), null);
   // An SDK puts the status in front.
-  const figures = figuresIn(text.replace(/^\W*(?:[a-z ]{0,24}:? )?[45]\d\d\b(?! tokens)/, ""));
+  const figures = figuresIn(text.replace(/^\W{0,4}(?:[a-z ]{0,20}:? )?[45]\d\d\b(?! tokens)/, ""));
   return chooseSizes(figures.filter(({ value }) => !numbers.has(value)));
+}
+
+/** Three figures with these signs between them: "8000 + 4000 > 10000". */
+function comparison(text: string, first: string, second: string): readonly [number, number, number] | null {
+  for (const [sums] of text.matchAll(/\d+(?: [+>-] \d+)+/g)) {
+    const parts = sums.split(" ");
+    for (let at = 1; at + 3 < parts.length; at += 2) {
+      if (parts[at] !== first || parts[at + 2] !== second) continue;
+      return [Number(parts[at - 1]), Number(parts[at + 1]), Number(parts[at + 3])];
+    }
+  }
+  return null;
 }
 
 function chooseSizes(figures: readonly Figure[]): TokenSizes {
@@ -85,8 +114,11 @@ function chooseSizes(figures: readonly Figure[]): TokenSizes {
   return sizes(input, limit, output);
 }
 
+/** An error states a handful; a text of more quotes something. */
+const mostFigures = 200;
+
 function figuresIn(text: string): Figure[] {
-  const found = [...text.matchAll(/(?<![\w.:#/-]|\d )\d+(?![\w/]|\.\d|-[a-z\d]|: ?\d)/g)];
+  const found = [...text.matchAll(/(?<![\w.:#/-]|\d )\d+(?![\w/]|\.\d|-[a-z\d]|: ?\d)/g)].slice(0, mostFigures);
   return found.flatMap((match, index) => {
     const value = Number(match[0]);
     const previous = found[index - 1];
