@@ -1,3 +1,4 @@
+import { linearExpression } from "@throughline/core/expressions";
 import {
   hasErrorCode,
   loadExisting,
@@ -162,8 +163,12 @@ async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise
   return { text, subtype, isError, sdkSessionId: end.sdkSessionId, isRecovered };
 }
 
+/** What is wrong stands at the beginning; the rest may be anything the program printed. */
+const mostErrorCharacters = 8000;
+const lostConversation = linearExpression("no conversation found with session id|session .{0,80}not found", "i");
+
 function saysLost(text: string): boolean {
-  return /no conversation found with session id|session .{0,80}not found/i.test(text);
+  return lostConversation.test(text.slice(0, mostErrorCharacters));
 }
 
 function wordsOf(error: unknown): string {

@@ -2,7 +2,7 @@
 const pathPattern =
   /(?<![\w@:/.~-])@?((?:~|\.{1,2})?\/?(?:[\w@.+-]+\/)+[\w@.+-]*[\w+]|[\w-]+(?:\.[\w-]+)*\.(?:[cm]?[jt]sx?|json5?|jsonl|md|py|go|rs|java|kt|rb|php|c|h|cpp|hpp|cs|swift|sh|sql|ya?ml|toml|ini|env|html?|css|scss|vue|svelte|lock|txt|csv|xml|log))(?![\w/])/g;
 const namePattern =
-  /(?<![\w.-])(?:[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z_]\w{2,}(?=\(\)))(?![\w-])/g;
+  /(?<![\w.-])(?:[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*|[A-Z][a-z0-9]+[A-Z][A-Za-z0-9]*|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z_]\w{2,}(?=\(\)))(?![\w-])/g;
 const identifierPatterns: readonly RegExp[] = [
   /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi,
   /https?:\/\/[^\s"'`<>)\]}]+[\w/]/g,

@@ -49,6 +49,7 @@ export function expandHome(path: SettingValue, userHome: string): string | null 
 }
 
 function samePath(one: string, other: string): boolean {
-  const plain = (path: string): string => join(path, ".");
-  return plain(one).replace(/[/\\]+$/, "") === plain(other).replace(/[/\\]+$/, "");
+  // `join` leaves one separator at the end.
+  const plain = (path: string): string => join(path, ".").replace(/[/\\]$/, "");
+  return plain(one) === plain(other);
 }

@@ -56,7 +56,7 @@ export function sessionKeySlug(label: string): string {
     .normalize("NFKC")
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, "-")
-    .replace(/^-+|-+$/g, "")
+    .replace(/^-|-$/g, "")
     .slice(0, 64);
   return slug === "" ? "session" : slug;
 }

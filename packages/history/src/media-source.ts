@@ -56,9 +56,15 @@ const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** With its padding, on one line, in the usual alphabet; null for what is no base64. */
 function plainBase64(data: string): string | null {
   if (data.length % 4 === 0 && base64.test(data)) return data;
-  const bare = data.replace(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  const bare = withoutPadding(data.replace(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/"));
   if (bare === "" || bare.length % 4 === 1 || !base64.test(bare)) return null;
   return bare.padEnd(Math.ceil(bare.length / 4) * 4, "=");
+}
+
+function withoutPadding(data: string): string {
+  let end = data.length;
+  while (data[end - 1] === "=") end -= 1;
+  return data.slice(0, end);
 }
 
 /** Without parameters, in small letters, and by its registered name. */

@@ -101,7 +101,7 @@ export function renderAnthropic(context: Context, options: AnthropicRenderOption
 
 /** Claude up to 4.5 goes on from its own words; of a model without a known version that cannot be said. */
 function takesPrefill(modelId: string | null): boolean {
-  const version = /claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2})(?!\d))?/.exec(modelId ?? "");
+  const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId ?? "");
   if (version === null) return false;
   return Number(version[1]) + Number(version[2] ?? 0) / 100 < 4.06;
 }

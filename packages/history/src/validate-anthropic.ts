@@ -37,7 +37,7 @@ export function validateAnthropic(
 /** Claude up to 4.5 does; of a model that is not known nothing is taken for granted. */
 function continuesItself(model: string | undefined): boolean {
   if (model === undefined || /claude-(?:instant|[23])/.test(model)) return true;
-  const [, major, minor] = /claude-[a-z]+-(\d+)(?:-(\d{1,2})(?!\d))?/.exec(model) ?? [];
+  const [, major, minor] = /claude-[a-z]{1,20}-(\d{1,9})(?:-(\d{1,2})(?!\d))?/.exec(model) ?? [];
   return major === "4" && Number(minor ?? 0) < 6;
 }
 

@@ -75,7 +75,7 @@ function effortOf(level: string): Effort {
 
 /** Claude from 4.6 on decides itself how long it thinks; the older ones want a budget. An unknown name is a new one. */
 function thinksAdaptively(model: string): boolean {
-  const version = /claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2})(?!\d))?/.exec(model);
+  const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(model);
   return version === null || Number(version[1]) + Number(version[2] ?? 0) / 100 >= 4.06;
 }
 

@@ -39,12 +39,13 @@ export const offlineRules: readonly OfflineRule[] = [
     answer: () => 'Hello. I answer by rules; say "help" for what I understand.',
   },
   {
-    pattern: /^(?:please )?(?:list|ls|show)(?: the| all)*(?: files?)?(?: (?:in|of|under) (?<path>\S+?))?[.?!]*$/i,
+    pattern:
+      /^(?:please )?(?:list|ls|show)(?: the| all)*(?: files?)?(?: (?:in|of|under) (?<path>\S*[^\s.?!]))?[.?!]*$/i,
     help: "list files, list files in FOLDER",
     answer: ({ groups }) => [[{ names: listing, input: groups?.["path"] ? { path: groups["path"] } : {} }]],
   },
   {
-    pattern: /^(?:please )?(?:read|show|cat|open) (?:the )?(?:files? )?(?<paths>\S+(?:(?:,| and|,? and) \S+)*)$/i,
+    pattern: /^(?:please )?(?:read|show|cat|open) (?:the )?(?:files? )?(?<paths>\S+(?:(?:(?<=,) (?!and )| and )\S+)*)$/i,
     help: "read PATH, read PATH and PATH (called at once)",
     answer: ({ groups }) => {
       const paths = (groups?.["paths"] ?? "").split(/,? and |, */);

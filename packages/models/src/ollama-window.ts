@@ -19,7 +19,7 @@ export function ollamaWindowFacts(model: string, show: unknown, ps: unknown): Ol
   );
   return {
     loadedTokens: tokens(loaded?.["context_length"]),
-    configuredTokens: tokens(Number(/^\s*num_ctx\s+(\d+)/m.exec(parameters)?.[1])),
+    configuredTokens: tokens(Number(/^[ \t]*num_ctx[ \t]+(\d+)/m.exec(parameters)?.[1])),
     trainedTokens: tokens(info.find(([key]) => key.endsWith(".context_length"))?.[1]),
   };
 }

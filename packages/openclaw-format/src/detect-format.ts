@@ -85,5 +85,7 @@ export function detectDirectoryLayout(names: readonly ListedName[]): DirectoryLa
   if (hasIndex) return "sessions";
   if (folders.has(".sessions")) return "claw0-root";
   if ([...folders].some((name) => /^--.*--$/.test(name))) return "pi-root";
-  return files.some((name) => /\.jsonl(\.(reset|deleted)\b.*)?$/.test(name)) ? "transcripts" : "unknown";
+  return files.some((name) => name.endsWith(".jsonl") || /\.jsonl\.(?:reset|deleted)\b/.test(name))
+    ? "transcripts"
+    : "unknown";
 }

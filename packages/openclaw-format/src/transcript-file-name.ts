@@ -28,9 +28,8 @@ export interface SessionFileName {
   readonly isPiName: boolean;
 }
 
-const archivePattern = /^(.+\.jsonl)\.(reset|deleted)(?:\.(.+))?$/;
 const piPattern = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:-\d+)?Z_(.+)$/;
-const topicPattern = /^(.+?)-topic-(.+)$/;
+const topicMark = "-topic-";
 
 const otherKinds: readonly (readonly [RegExp, SessionFileKind])[] = [
   [/\.lock$/, "lock"],
@@ -40,21 +39,33 @@ const otherKinds: readonly (readonly [RegExp, SessionFileKind])[] = [
   // What a repair of ours writes beside the file it leaves alone.
   [/\.repaired\.jsonl$/, "backup"],
   [/\.trajectory(-path)?\.jsonl?$/, "trajectory"],
-  [/\.checkpoint\.[^/]+\.jsonl$/, "checkpoint"],
 ];
+
+/** `<transcript>.jsonl.reset.<time>` and `<transcript>.jsonl.deleted`, by the last of such endings. */
+function splitArchive(name: string): { base: string; kind: SessionFileKind; at: string | null } | null {
+  const at = Math.max(name.lastIndexOf(".jsonl.reset"), name.lastIndexOf(".jsonl.deleted"));
+  if (at < 1) return null;
+  const base = name.slice(0, at + ".jsonl".length);
+  const isReset = name.startsWith(".reset", base.length);
+  const rest = name.slice(base.length + (isReset ? ".reset" : ".deleted").length);
+  if (rest !== "" && (rest.length === 1 || !rest.startsWith("."))) return null;
+  return { base, kind: isReset ? "reset-archive" : "deleted-archive", at: rest === "" ? null : rest.slice(1) };
+}
+
+function isCheckpoint(name: string): boolean {
+  const at = name.indexOf(".checkpoint.") + ".checkpoint.".length;
+  return at >= ".checkpoint.".length && name.endsWith(".jsonl") && name.length - ".jsonl".length > at;
+}
 
 /** Classifies a name, without its directory. */
 export function classifySessionFile(name: string): SessionFileName {
   if (name === "sessions.json") return plain("index");
   for (const [pattern, kind] of otherKinds) if (pattern.test(name)) return plain(kind);
-  const archive = archivePattern.exec(name);
+  if (isCheckpoint(name)) return plain("checkpoint");
+  const archive = splitArchive(name);
   if (archive !== null) {
-    const [, base = "", what, at] = archive;
-    return {
-      ...transcript(base),
-      kind: what === "reset" ? "reset-archive" : "deleted-archive",
-      archivedAt: at === undefined ? null : isoOf(at),
-    };
+    const { base, kind, at } = archive;
+    return { ...transcript(base), kind, archivedAt: at === null ? null : isoOf(at) };
   }
   return name.endsWith(".jsonl") ? transcript(name) : plain("other");
 }
@@ -68,12 +79,13 @@ function transcript(name: string): SessionFileName {
   const stem = name.slice(0, -".jsonl".length);
   const pi = piPattern.exec(stem);
   const base = pi?.[1] ?? stem;
-  const topic = topicPattern.exec(base);
-  const sessionId = topic?.[1] ?? base;
+  const topicAt = base.indexOf(topicMark, 1);
+  const topic = topicAt === -1 ? "" : base.slice(topicAt + topicMark.length);
+  const sessionId = topic === "" ? base : base.slice(0, topicAt);
   return {
     kind: "transcript",
     sessionId: isSessionId(sessionId) ? sessionId : null,
-    topicId: topic?.[2] === undefined ? null : decodeTopic(topic[2]),
+    topicId: topic === "" ? null : decodeTopic(topic),
     archivedAt: null,
     isPiName: pi !== null,
   };

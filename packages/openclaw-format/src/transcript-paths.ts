@@ -61,7 +61,9 @@ export function transcriptFileName(sessionId: string, topicId?: string | number)
 }
 
 /** The index, a lock or a log of the same directory is no transcript, whatever an entry says. */
-const transcriptNamePattern = /\.jsonl(\.(reset|deleted)\..*)?$/;
+function isTranscriptName(name: string): boolean {
+  return name.endsWith(".jsonl") || /\.jsonl\.(?:reset|deleted)\./.test(name);
+}
 
 export interface ResolvedSessionFile {
   /** Always a direct child of the sessions directory. */
@@ -84,7 +86,7 @@ export function resolveSessionFile(
   const stated: unknown = entry.sessionFile ?? "";
   if (typeof stated !== "string") return { ...named(sessionsDir, entry.sessionId), isForeign: true };
   const name = stated.split(/[/\\]/).at(-1) ?? "";
-  if (isPlainFileName(name) && transcriptNamePattern.test(name)) {
+  if (isPlainFileName(name) && isTranscriptName(name)) {
     const path = joinPath(sessionsDir, name);
     return { path, fileName: name, isForeign: stated !== name && normalized(stated) !== normalized(path) };
   }

@@ -62,7 +62,7 @@ export function isUnfinished(files: Files, path: string): boolean {
     const line = decodeLine(end === -1 ? bytes : bytes.subarray(0, end));
     if (end !== -1) return typeof line === "string" && detachEnvelope(line).envelope?.seq === 0;
     // The beginning of a header as we write it, or such a beginning with nothing where the rest belongs.
-    const text = Buffer.from(bytes).toString().replace(/\0+$/, "");
+    const text = Buffer.from(bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1)).toString();
     return bytes.length < maxOwnHeaderBytes && (ownHeaderStart.startsWith(text) || text.startsWith(ownHeaderStart));
   } finally {
     files.close(handle);

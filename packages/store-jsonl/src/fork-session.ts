@@ -8,7 +8,7 @@ import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { locateSession } from "./session-access.ts";
 import { assertIdIsFree, type ChangeScene } from "./session-changes.ts";
-import { removeAbandoned } from "./session-copies.ts";
+import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { ForkSource } from "./stored-line.ts";
 
@@ -66,7 +66,7 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
     parentSession,
   });
   // Beside what was set aside of the origin: it goes when that is redacted or purged.
-  const original = origin.fileName.replace(/\.jsonl\..*$/, ".jsonl");
+  const original = transcriptNameOf(origin.fileName);
   const temporary = `${agent.folder.torn}/${original}.fork-${nowMs}-${random.uint32().toString(36)}`;
   const owner = { ref: targetRef, sessionId };
   const factsOf = (row: SessionRow): FileFacts | null => files.facts(agent.folder.session(agent.fileNameOf(row)));

@@ -33,9 +33,8 @@ export function denyingFinding({ key }: SessionRow, path: string, why: string): 
   return createFinding("ENTRY_UNREADABLE", message, { path, key, repaired: true });
 }
 
-const archivedName = /^(.+\.jsonl)\.(?:reset|deleted)\.(.+)$/;
-
 /** The name a transcript had before it was archived; null for one that was not. */
 export function archivedFrom(name: string): string | null {
-  return archivedName.exec(name)?.[1] ?? null;
+  const at = Math.max(name.lastIndexOf(".jsonl.reset."), name.lastIndexOf(".jsonl.deleted."));
+  return at < 1 || name.endsWith(".") ? null : name.slice(0, at + ".jsonl".length);
 }

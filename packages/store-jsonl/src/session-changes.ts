@@ -219,7 +219,8 @@ function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow
 }
 
 function activeFileName({ fileName }: SessionRow): string {
-  return fileName.replace(/(\.jsonl)\.(?:reset|deleted)\..*$/, "$1");
+  const at = fileName.search(/\.jsonl\.(?:reset|deleted)\./);
+  return at === -1 ? fileName : fileName.slice(0, at + ".jsonl".length);
 }
 
 /** The file of a session with its header and nothing behind it. */

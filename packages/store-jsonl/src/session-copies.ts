@@ -19,7 +19,7 @@ export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: 
  */
 export function removeCopies(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
   for (const fileName of fileNames) {
-    const active = fileName.replace(/(\.jsonl)\..*$/, "$1");
+    const active = transcriptNameOf(fileName);
     for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
     const base = active.slice(0, -".jsonl".length);
     for (const name of new Set([fileName, active, base])) files.remove(folder.temporary(name));
@@ -27,6 +27,12 @@ export function removeCopies(files: Files, folder: AgentFolder, fileNames: Reado
   // Also of what was removed before and not flushed: a power cut would bring back what had to go.
   for (const place of [folder.torn, folder.repaired, folder.own])
     if (files.facts(place) !== null) flushFolder(files, place);
+}
+
+/** The name a transcript had before anything was put behind `.jsonl`. */
+export function transcriptNameOf(fileName: string): string {
+  const at = fileName.indexOf(".jsonl.");
+  return at === -1 ? fileName : fileName.slice(0, at + ".jsonl".length);
 }
 
 function removeNamed(files: Files, folder: string, fileName: string): void {
@@ -44,7 +50,8 @@ export function removeAbandoned(files: Files, folder: string, nowMs: number): vo
     // Whoever needs room may have removed what was set aside, with the folder.
     files.makeFolder(folder);
     for (const name of files.names(folder)) {
-      const madeMs = Number(/\.jsonl(?:\..*)?\.(?:fork|tmp)-(\d+)-/.exec(name)?.[1] ?? Number.NaN);
+      const behind = name.slice(transcriptNameOf(name).length);
+      const madeMs = Number(/\.(?:fork|tmp)-(\d+)-/.exec(behind)?.[1] ?? Number.NaN);
       if (nowMs - madeMs > copyLifeMs) files.remove(`${folder}/${name}`);
     }
   });

@@ -144,7 +144,9 @@ function ownLineOf({ text, envelope }: DetachedLine, codec: LineCodec, owner: Li
 
 function cleanText(source: RecordSource): string {
   const text = typeof source === "string" ? source : Buffer.from(source).toString();
-  return text.replace(/^\ufeff/, "").replace(/\r+$/, "");
+  let end = text.length;
+  while (text[end - 1] === "\r") end -= 1;
+  return text.slice(text.startsWith("\ufeff") ? 1 : 0, end);
 }
 
 /** What a coded line stands for cannot be seen in it. */

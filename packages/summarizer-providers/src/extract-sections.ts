@@ -91,15 +91,38 @@ function textsAt({ args }: Call, names: readonly string[]): readonly string[] {
   return found.filter((value): value is string => typeof value === "string" && value !== "" && value.length <= 1000);
 }
 
-const identifiers =
-  /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|https?:\/\/[^\s"'`<>)\]}]+[\w/]|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b|(?<![\w&])#\d{1,6}\b|\b[A-Z][A-Z0-9]+-\d{1,6}\b/g;
+const identifiers: readonly RegExp[] = [
+  /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g,
+  /https?:\/\/[^\s"'`<>)\]}]+[\w/]/g,
+  /\b[0-9a-f]{7,40}\b/g,
+  /(?<![\w&])#\d{1,6}\b/g,
+  /\b[A-Z][A-Z0-9]+-\d{1,6}\b/g,
+];
 const mostIdentifiers = 12;
 
 function identifiersIn(segments: readonly Segment[]): readonly string[] {
   const spoken = segments.filter((segment) => isUser(segment) || isAssistant(segment));
-  const found = spoken.flatMap(({ text }) => text.match(identifiers) ?? []);
+  const found = spoken.flatMap(({ text }) => identifiersOf(text));
   const newest = [...new Set(found.toReversed())].slice(0, mostIdentifiers).toReversed();
   return newest.map((identifier) => `Identifier: ${identifier}`);
+}
+
+/** In their order; a part of one that was found is none of its own. */
+function identifiersOf(text: string): readonly string[] {
+  const matches = identifiers.flatMap((pattern) => [...text.matchAll(pattern)]);
+  const found: string[] = [];
+  let end = 0;
+  for (const { 0: match, index } of matches.toSorted((one, other) => one.index - other.index)) {
+    if (index < end || isPlainWord(match)) continue;
+    found.push(match);
+    end = index + match.length;
+  }
+  return found;
+}
+
+/** Letters alone are a word, and digits alone a number; a part of a commit's name has both. */
+function isPlainWord(match: string): boolean {
+  return /^(?:[a-f]+|\d+)$/.test(match);
 }
 
 function lastWordsIn(segments: readonly Segment[]): readonly string[] {

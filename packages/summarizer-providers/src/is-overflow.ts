@@ -1,5 +1,11 @@
-const wordings =
-  /context.{0,20}(?:length|window|size|limit)|(?:prompt|input|request).{0,30}too (?:long|large)|too many (?:input )?tokens|maximum.{0,20}(?:prompt|context|input)|longer than the context|reduce the length|exceeds?.{0,40}(?:context|token)/i;
+import { linearExpression } from "@throughline/core/expressions";
+
+/** What is wrong stands at the beginning; the rest may quote the prompt. */
+const mostCharacters = 8000;
+const wordings = linearExpression(
+  "context.{0,20}(?:length|window|size|limit)|(?:prompt|input|request).{0,30}too (?:long|large)|too many (?:input )?tokens|maximum.{0,20}(?:prompt|context|input)|longer than the context|reduce the length|exceeds?.{0,40}(?:context|token)",
+  "i",
+);
 const notThis = /rate limit|tokens per (?:minute|day)|quota|per-minute|TPM/i;
 
 /**
@@ -12,6 +18,7 @@ export function saysOverflow(error: unknown): boolean {
   const number = typeof status === "number" ? status : typeof statusCode === "number" ? statusCode : null;
   if (number === 413) return true;
   if (number !== null && number !== 400 && number !== 500) return false;
-  const text = `${typeof message === "string" ? message : ""} ${body === undefined ? "" : JSON.stringify(body)}`;
+  const said = typeof message === "string" ? message.slice(0, mostCharacters) : "";
+  const text = `${said} ${body === undefined ? "" : JSON.stringify(body).slice(0, mostCharacters)}`;
   return wordings.test(text) && !notThis.test(text);
 }

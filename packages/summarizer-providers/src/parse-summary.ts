@@ -1,3 +1,4 @@
+import { linearExpression } from "@throughline/core/expressions";
 import {
   emptySections,
   sectionNames,
@@ -48,9 +49,10 @@ function unwrapped(answer: string): string {
   let text = withoutThinking(answer).trim();
   const tagged = /<(summary|answer|output)>([\s\S]*?)(?:<\/\1>|$)/i.exec(text);
   if (tagged?.[2] !== undefined && tagged[2].trim() !== "") text = tagged[2].trim();
-  const fenced = /^(?:[^\n`]{0,200}\n+)?```[a-z]*\n([\s\S]*?)\n?```\s*$/i.exec(text);
-  if (fenced?.[1] !== undefined && fenced[1].trim() !== "") text = fenced[1].trim();
-  return text.replace(introduction, "").trim();
+  const fence = /^(?:[^\n`]{0,200}\n+)?```[a-z]*\n/i.exec(text)?.[0].length;
+  const fenced = fence !== undefined && text.endsWith("```") ? text.slice(fence, -"```".length).trim() : "";
+  if (fenced !== "") text = fenced;
+  return withoutIntroduction(text).trim();
 }
 
 const thinkingTags = /<(\/?)(think|thinking|analysis|reasoning|scratchpad)>/gi;
@@ -79,8 +81,15 @@ function withoutThinking(answer: string): string {
 }
 
 /** "Here is the summary of the conversation:", on a line of its own. */
-const introduction =
-  /^(?:(?:sure|okay|ok|certainly|of course)[,.!]?\s*)?(?:here(?:'s| is)|below is|this is)[^\n]{0,120}(?:summary|update)[^\n]{0,80}:[ \t]*\n+/i;
+const introduction = linearExpression(
+  "^(?:(?:sure|okay|ok|certainly|of course)[,.!]? *)?(?:here(?:'s| is)|below is|this is)[^\\n]{0,120}(?:summary|update)[^\\n]{0,80}:[ \\t]*$",
+  "i",
+);
+
+function withoutIntroduction(text: string): string {
+  const end = text.indexOf("\n");
+  return end !== -1 && end < 300 && introduction.test(text.slice(0, end)) ? text.slice(end) : text;
+}
 
 function readSections(text: string): { readonly sections: SummarySections; readonly isStructured: boolean } {
   const sections = emptySections();

@@ -1,6 +1,6 @@
 /** Paths, and names as programs have them. */
 const things =
-  /(?<![\w@.~/-])(?:~?\/?(?:[\w@.-]+\/)+[\w@.-]*\w|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|\w+(?:_\w+)+|[\w-]+\.[a-z]{1,5})(?!\w)/g;
+  /(?<![\w@.~/-])(?:~?\/?(?:[\w@.-]+\/)+[\w@.-]*\w|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|\w+_\w+|[\w-]+\.[a-z]{1,5})(?!\w)/g;
 
 const longestThing = 160;
 const mostMatches = 2000;
