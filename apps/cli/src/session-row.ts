@@ -17,6 +17,8 @@ export interface SessionRow {
   readonly model: string | null;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
+  /** What has not come to its end: only part of the session is there. Null: all of it. */
+  readonly incomplete: "copy" | "fork" | "import" | null;
   readonly [field: string]: unknown;
 }
 
@@ -41,7 +43,15 @@ export function sessionRow(state: SessionState): SessionRow {
     model: modelName(textOrNull(entry.modelProvider), textOrNull(entry.model)),
     createdAtMs: state.createdAtMs,
     updatedAtMs: state.updatedAtMs,
+    incomplete: incompleteBy(entry),
   };
+}
+
+function incompleteBy(entry: SessionEntry): SessionRow["incomplete"] {
+  if (entry["copyIncomplete"] === true) return "copy";
+  if (entry["forkIncomplete"] === true) return "fork";
+  const receipt = entry["importedFrom"] as { readonly isPartial?: unknown } | null | undefined;
+  return receipt?.isPartial === true ? "import" : null;
 }
 
 /** What people call the session; null when nobody named it. */

@@ -70,6 +70,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     model: or(text),
     createdAtMs: count,
     updatedAtMs: count,
+    incomplete: or(one("copy", "fork", "import")),
   },
   record: {
     ...kind,

@@ -1,5 +1,8 @@
 import { loadExisting } from "./open-session.ts";
 import type { SourcedDraft } from "./record-draft.ts";
+import { bulkBatchOf } from "./store-capabilities.ts";
+import type { SessionEntry } from "./session-entry.ts";
+import { hasErrorCode } from "./throughline-error.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionState, SessionStore, SourcedRecord } from "./session-store.ts";
 
@@ -12,27 +15,63 @@ export interface ForkSessionOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A session of a store. */
+interface SessionPlace {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+}
+
 /**
  * A new session that begins with the records of another, by copying them: same seq, ids and lines. For stores without
- * the fork facet, and between two stores. The copy is complete before anybody has a reason to look: its entry says
- * `forkIncomplete` until then.
+ * the fork facet, and between two stores. Until the copy is complete its entry says `forkIncomplete`; the same fork called
+ * again after an interruption resumes it.
  */
 export async function forkByCopy(
-  from: { readonly store: SessionStore; readonly ref: SessionRef },
-  to: { readonly store: SessionStore; readonly ref: SessionRef },
+  from: SessionPlace,
+  to: SessionPlace,
   options: ForkSessionOptions,
 ): Promise<SessionState> {
   const origin = await loadExisting(from.store, from.ref);
   const atSeq = Math.min(options.atSeq ?? origin.head.lastSeq, origin.head.lastSeq);
   const forkedFrom = { agentId: from.ref.agentId, key: from.ref.key, sessionId: origin.sessionId, atSeq };
   const entry = { ...options.entry, sessionId: options.sessionId, forkedFrom, forkIncomplete: true };
-  const created = await to.store.save(to.ref, entry, { ifRevision: null });
+  const begun = await beginFork(from, to, entry);
   await copyRecords(from, to, {
+    afterSeq: begun.head.lastSeq,
     beforeSeq: atSeq + 1,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
-  const { forkIncomplete: _done, ...finished } = entry;
-  return to.store.save(to.ref, finished, { ifRevision: created.revision });
+  const { forkIncomplete: _done, ...finished } = begun.entry;
+  return to.store.save(to.ref, finished, { ifRevision: begun.revision });
+}
+
+/** The session of the fork: a new one, or the one that an interrupted run of the same fork has left. */
+async function beginFork(from: SessionPlace, to: SessionPlace, entry: SessionEntry): Promise<SessionState> {
+  try {
+    return await to.store.save(to.ref, entry, { ifRevision: null });
+  } catch (error) {
+    if (!hasErrorCode(error, "REVISION_CONFLICT", "SESSION_EXISTS")) throw error;
+    const left = await to.store.load(to.ref);
+    const isSameFork =
+      left?.entry["forkIncomplete"] === true &&
+      sharedPart(left.entry) === sharedPart(entry) &&
+      (await idAt(to, left.head.lastSeq)) === (await idAt(from, left.head.lastSeq));
+    if (left === null || !isSameFork) throw error;
+    return left;
+  }
+}
+
+/** Which records of which session a fork begins with, to be compared. */
+function sharedPart({ forkedFrom }: SessionEntry): string {
+  const { sessionId, atSeq } = (forkedFrom ?? {}) as { readonly sessionId?: unknown; readonly atSeq?: unknown };
+  return JSON.stringify([sessionId, atSeq]);
+}
+
+async function idAt({ store, ref }: SessionPlace, seq: number): Promise<string | null> {
+  if (seq === 0) return null;
+  for await (const page of store.read(ref, { afterSeq: seq - 1, beforeSeq: seq + 1, payload: "head" }))
+    return page.records[0]?.id ?? null;
+  return null;
 }
 
 /**
@@ -61,16 +100,16 @@ interface CopyRecordsOptions {
 }
 
 /**
- * Copies records in batches that fit the target; seq, ids and lines stay. The target must stand at `afterSeq`.
+ * Copies records in batches of at most 100 records and 256 KiB; seq, ids and lines stay. The target must stand at `afterSeq`.
  * Gives the number of records copied.
  */
 export async function copyRecords(
-  from: { readonly store: SessionStore; readonly ref: SessionRef },
-  to: { readonly store: SessionStore; readonly ref: SessionRef },
+  from: SessionPlace,
+  to: SessionPlace,
   options: CopyRecordsOptions = {},
 ): Promise<number> {
   const { entry, ...range } = options;
-  const limits = to.store.capabilities.limits;
+  const most = bulkBatchOf(to.store.capabilities.limits);
   let batch: SourcedDraft[] = [];
   let batchBytes = 0;
   let copied = 0;
@@ -82,12 +121,7 @@ export async function copyRecords(
   };
   for await (const page of from.store.read(from.ref, { ...range, payload: "source" })) {
     for (const record of page.records) {
-      // Half of the limit leaves room for what a store adds to a line.
-      if (
-        batch.length >= limits.batchRecords ||
-        (batch.length > 0 && batchBytes + record.bytes > limits.batchBytes / 2)
-      )
-        await flush();
+      if (batch.length >= most.records || (batch.length > 0 && batchBytes + record.bytes > most.bytes)) await flush();
       batch.push(sourcedDraft(record));
       batchBytes += record.bytes;
     }

@@ -49,3 +49,19 @@ export const defaultStoreLimits: StoreLimits = Object.freeze({
   pageRecords: 500,
   pageBytes: 2 * mebibyte,
 });
+
+/**
+ * What one append of a bulk writer (import, copy, fork by copy) holds at most. A torn end takes one batch at most, and an
+ * interrupted run resumes at the border of one. Measured against batches of 1,000 records, copies of 5,000 records of 400
+ * bytes take 0 to 20 % longer; batches of 10 take three to four times as long.
+ */
+const bulkBatch = { records: 100, bytes: mebibyte / 4 } as const;
+
+/** The largest batch of a bulk writer for a store with these limits. A record of more bytes is a batch by itself. */
+export function bulkBatchOf({ batchRecords, batchBytes }: StoreLimits): {
+  readonly records: number;
+  readonly bytes: number;
+} {
+  // Half of the limit leaves room for what a store adds to a line.
+  return { records: Math.min(bulkBatch.records, batchRecords), bytes: Math.min(bulkBatch.bytes, batchBytes / 2) };
+}

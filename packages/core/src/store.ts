@@ -14,7 +14,7 @@ export { givenEntry, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-ent
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 export { sessionNotFound } from "./open-session.ts";
 export { sessionRefText } from "./session-ref.ts";
-export { defaultStoreLimits } from "./store-capabilities.ts";
+export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";
 export { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 export { listPage, planList, sessionsBehind } from "./list-page.ts";
 export { ListedStates } from "./list-states.ts";

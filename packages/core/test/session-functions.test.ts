@@ -9,6 +9,7 @@ import {
   throughlineDraft,
   updateEntry,
   type RecordDraft,
+  type SessionState,
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
@@ -111,6 +112,34 @@ describe("forkByCopy", () => {
     expect(left).toHaveLength(3);
     for await (const page of store.read(target, { payload: "source", limit: 1 }))
       expect(page.records[0]?.source).toBe(source);
+  });
+});
+
+describe("forkByCopy after an interruption", () => {
+  it("resumes the same fork behind its last batch, and refuses to continue another one", async () => {
+    const store = createMemoryStore({ limits: { batchRecords: 2 } });
+    await openSession(store, ref, { random });
+    for (const text of ["1", "2", "3", "4", "5"]) await store.append(ref, [user(text)]);
+    const target = sessionRef({ key: "agent:main:cli:direct:fork" });
+    const fork = (to: SessionStore, atSeq: number): Promise<SessionState> =>
+      forkByCopy({ store, ref }, { store: to, ref: target }, { sessionId: random.uuid(), atSeq });
+    let appends = 0;
+    const failing = new Proxy(store, {
+      get(inner, name) {
+        const member: unknown = Reflect.get(inner, name, inner);
+        if (name === "append" && ++appends === 2) return () => Promise.reject(new Error("killed here"));
+        return typeof member === "function" ? (member.bind(inner) as unknown) : member;
+      },
+    });
+    await expect(fork(failing, 5)).rejects.toThrow("killed here");
+    const left = (await store.load(target))!;
+    expect([left.head.lastSeq, left.entry["forkIncomplete"]]).toEqual([2, true]);
+    await expect(fork(store, 4)).rejects.toMatchObject({ code: "REVISION_CONFLICT" });
+    const resumed = await fork(store, 5);
+    expect([resumed.sessionId, resumed.head.lastSeq]).toEqual([left.sessionId, 5]);
+    expect(resumed.entry).not.toHaveProperty("forkIncomplete");
+    expect((await readAll(store, target)).map(({ id }) => id)).toEqual((await readAll(store)).map(({ id }) => id));
+    await expect(fork(store, 5)).rejects.toMatchObject({ code: "REVISION_CONFLICT" });
   });
 });
 

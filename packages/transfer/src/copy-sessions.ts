@@ -42,7 +42,8 @@ export interface CopyResult {
 
 /**
  * Copies sessions from one store to another: seq, ids, lines, entries and heads stay. Running it again copies what has
- * come since; after an interruption it goes on where it stopped. A session of the target that is another one under the
+ * come since; after an interruption it resumes behind the last batch (at most 100 records and 256 KiB). Until all of a session
+ * is there, its entry in the target says `copyIncomplete`. A session of the target that is another one under the
  * same key is refused, never mixed with. A session that cannot be read to its end is refused too, and the others are
  * copied: what was begun of it in the target is taken back, so that half of it never looks like the whole.
  */
@@ -116,7 +117,8 @@ async function copySession(
   // A copy is no activity. The entry gets the time it was last active until all is there, then is as it was.
   const activity = { updatedAt: source.updatedAtMs };
   const { createdAtMs } = source;
-  const target = found ?? (await to.save(active, { ...source.entry, ...activity }, { ifRevision: null, createdAtMs }));
+  const begun = { ...source.entry, ...activity, copyIncomplete: true };
+  const target = found ?? (await to.save(active, begun, { ifRevision: null, createdAtMs }));
   await assertSameBeginning(from, to, source, target);
   const afterSeq = target.head.lastSeq;
   const range = { afterSeq, beforeSeq: source.head.lastSeq + 1, entry: activity, ...signalOf(options) };

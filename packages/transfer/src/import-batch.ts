@@ -1,11 +1,9 @@
 import type { AppendDraft, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
+import { bulkBatchOf } from "@throughline/core/store";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import { isBoundary } from "./context-window.ts";
 import type { ImportReceipt } from "./import-receipt.ts";
 import type { ImportOptions } from "./import-types.ts";
-
-/** A batch is written when it holds so many bytes, whatever more the store would take. */
-const maxBatchBytes = 4 * 1024 * 1024;
 
 export interface BatchPlace {
   readonly headBefore: string | null;
@@ -13,6 +11,8 @@ export interface BatchPlace {
   readonly receipt: ImportReceipt;
   /** The receipt the batch goes on from. */
   readonly storedReceipt: ImportReceipt;
+  /** The last seq of the session, where the receipt counts more than it holds; null otherwise. */
+  readonly heldSeq: number | null;
   /** Whether the session was there before this import. */
   readonly isBegunBefore: boolean;
   /** The activity time to state; 0: none is known. */
@@ -49,8 +49,8 @@ export class ImportBatch {
   }
 
   get isFull(): boolean {
-    const { batchRecords, batchBytes } = this.limits;
-    return this.drafts.length >= batchRecords || this.sizeBytes >= Math.min(maxBatchBytes, batchBytes / 4);
+    const most = bulkBatchOf(this.limits);
+    return this.drafts.length >= most.records || this.sizeBytes >= most.bytes;
   }
 
   /** Where the notes stand: behind the header, so that a store in files has the file's own at its beginning. */
@@ -89,13 +89,16 @@ export class ImportBatch {
     const { headBefore, headAfter, receipt, storedReceipt, updatedAtMs, patch } = place;
     const { lineCount, sizeBytes, sha256 } = storedReceipt;
     const mayMeet = headAfter === headBefore || place.isBegunBefore;
+    const again = place.heldSeq === null ? "" : ` behind ${place.heldSeq}`;
     const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
     return {
       entry: { ...this.entryPatch, ...patch, ...updatedAt, importedFrom: receipt },
       expect: { head: headBefore },
       // Two imports at once: what leaves the head where it is, such as a header alone or half a line, is not kept apart by
       // it. The key says what the batch goes on from, so that only one goes on from there.
-      ...(mayMeet && this.drafts.length > 0 ? { idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}` } : {}),
+      ...(mayMeet && this.drafts.length > 0
+        ? { idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}${again}` }
+        : {}),
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
       ...this.window(place),
       ...(durability === undefined ? {} : { durability }),

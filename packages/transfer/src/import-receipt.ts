@@ -19,6 +19,8 @@ export interface ImportReceipt {
   readonly recordCount: number;
   /** False when the last line had no line feed. */
   readonly endsWithLineFeed: boolean;
+  /** True until the run that reads the file has come to its end. Absent: all of the file that was there has been imported. */
+  readonly isPartial?: true;
   /** True when the file began with a header of ours, which is no record. */
   readonly hasOwnHeader?: boolean;
   /** Where those lines put the head. Absent in receipts of before it was kept. */
@@ -87,4 +89,13 @@ export function receiptChain(entry: SessionEntry): readonly ImportReceipt[] {
 /** How many records an import has made, those included that stand for no line, or for none any more. */
 export function importedRecords(receipt: ImportReceipt): number {
   return receipt.recordCount + noteSeqs(receipt).length + supersededCount(receipt);
+}
+
+/** The receipt when so much has been read of a source of `sourceBytes`. */
+export function advanced(
+  { isPartial: _before, ...receipt }: ImportReceipt,
+  read: Pick<ImportReceipt, "sizeBytes" | "sha256" | "lineCount" | "recordCount" | "endsWithLineFeed" | "headId">,
+  sourceBytes: number,
+): ImportReceipt {
+  return { ...receipt, ...read, ...(read.sizeBytes < sourceBytes ? { isPartial: true } : {}) };
 }

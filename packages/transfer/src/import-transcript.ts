@@ -18,12 +18,13 @@ import {
 } from "@throughline/openclaw-format";
 import { growthOf, maxRestBytes, supersededPieces, type ContinuedLine, type LineGrowth } from "./continued-line.ts";
 import { followArchive } from "./follow-archive.ts";
-import type { ImportReceipt } from "./import-receipt.ts";
+import { advanced, type ImportReceipt } from "./import-receipt.ts";
 import { ImportBatch } from "./import-batch.ts";
+import { heldPart } from "./held-part.ts";
 import { isPutAside, sourceChanged } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
-import { redactCopies, redactionOf, redactionsIn, withheldDraft, type Redactions } from "./kept-redactions.ts";
+import { redactCopies, redactionsIn, redactionsOfWhole, withheldDraft, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { SessionWriter, withNotes } from "./session-writer.ts";
 import type { SourceRegistry } from "./source-registry.ts";
@@ -87,6 +88,7 @@ class ImportRun {
   private headBefore: string | null = null;
   /** What the index says, else the newest time of a line. */
   private updatedAtMs: number;
+  private sourceBytes = 0;
   private lines = 0;
   private records = 0;
   private repaired = 0;
@@ -94,7 +96,7 @@ class ImportRun {
   private lineCount = 0;
   private recordCount: number;
   /** Lines an earlier run has read. */
-  private readonly knownLines: number;
+  private knownLines: number;
   /** The last of those goes on: what is found in it from this finding on is new. */
   private findingsOfRest = Infinity;
   private readonly findings: Finding[] = [];
@@ -144,12 +146,13 @@ class ImportRun {
   }
 
   async run(file: SourceFile | null, redactions: Redactions): Promise<ImportSource> {
-    const sizeBytes = file?.sizeBytes ?? 0;
+    const sizeBytes = (this.sourceBytes = file?.sizeBytes ?? 0);
     this.redactions = redactions;
     const isFresh =
       this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.headId === null && sizeBytes > 0);
     if (this.target.found?.isSame === false)
       throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
+    await this.beginBehindHeldPart(file);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
     if (!isWhole && this.state?.archived === true) throw isPutAside(this.place);
     if (this.state === null && this.options.dryRun !== true) await this.create(file);
@@ -164,6 +167,16 @@ class ImportRun {
     return this.result(isFresh ? "imported" : isWhole && !isMoved ? "unchanged" : "grown");
   }
 
+  /** Records that were imported and have been cut off since are imported again. */
+  private async beginBehindHeldPart(file: SourceFile | null): Promise<void> {
+    const { store, source, state, receipt } = this;
+    const held = await heldPart({ store, source, file, state, receipt });
+    if (held === null) return;
+    this.receipt = held.receipt;
+    ({ lineCount: this.knownLines, recordCount: this.recordCount } = held.receipt);
+    this.findings.push(held.finding);
+  }
+
   /** Of a source that was imported, and purged since. */
   leftAlone(): ImportSource {
     const { path, key } = this.place;
@@ -174,6 +187,7 @@ class ImportRun {
 
   private async create(file: SourceFile | null): Promise<void> {
     await this.registry.begin();
+    if (this.sourceBytes > 0) this.receipt = { ...this.receipt, isPartial: true };
     const { store, registry, source, ref, receipt } = this;
     const begun = { entryFields: this.split.entry, receipt, file };
     this.state = await createImportedSession(store, ref, source, begun);
@@ -282,20 +296,13 @@ class ImportRun {
       this.passOver(piece);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
       this.recordCount--;
-      await this.withholdLike(piece.record.id, split);
+      const redactions = await redactionsOfWhole(this.store, this.ref, piece.record.id, split, line);
+      this.redactions = redactions ?? this.redactions;
     }
     this.findingsOfRest = this.reader.findings.length;
     const message = `The line had ${sizeBytes} bytes when it was imported and goes on: it is taken again as it is now.`;
     this.findings.push(createFinding("TAIL_CONTINUED", message, { ...this.place, line, byteOffset: split.byteOffset }));
     return true;
-  }
-
-  /** A line whose beginning was redacted does not come back whole. */
-  private async withholdLike(id: string, split: SplitLine): Promise<void> {
-    const redaction = await redactionOf(this.store, this.ref, id);
-    if (redaction === null) return;
-    const whole = createTranscriptReader().push(decodeLine(split.bytes), { line: this.lineCount, byteOffset: 0 });
-    this.redactions = new Map([[whole.record.id, redaction]]);
   }
 
   private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
@@ -305,7 +312,8 @@ class ImportRun {
     const sha256 = this.hash.copy().digest("hex");
     const { headId } = this.reader;
     const read = { sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed, headId };
-    const receipt = withNotes({ ...this.receipt, ...read }, batch, (this.state?.head.lastSeq ?? 0) + 1);
+    const now = advanced(this.receipt, read, this.sourceBytes);
+    const receipt = withNotes(now, batch, (this.state?.head.lastSeq ?? 0) + 1);
     const { headBefore, updatedAtMs } = this;
     const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0 };
     if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)

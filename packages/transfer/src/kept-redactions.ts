@@ -8,7 +8,7 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { redactionTombstone } from "@throughline/core/store";
-import type { TranscriptLine } from "@throughline/openclaw-format";
+import { createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine } from "@throughline/openclaw-format";
 
 /** Records of a source that were redacted in a session it was imported into, by their ids. */
 export type Redactions = ReadonlyMap<string, SessionRecord>;
@@ -25,7 +25,7 @@ export async function redactionsIn(store: SessionStore, sessions: readonly Sessi
 }
 
 /** Whether a record lies there no more because it was redacted. */
-export async function redactionOf(store: SessionStore, ref: SessionRef, id: string): Promise<SessionRecord | null> {
+async function redactionOf(store: SessionStore, ref: SessionRef, id: string): Promise<SessionRecord | null> {
   for await (const page of store.read(ref, { order: "descending" })) {
     const found = page.records.find(({ record }) => record.id === id);
     if (found !== undefined) return throughlineKind(found.record) === "redaction" ? found.record : null;
@@ -55,4 +55,18 @@ export async function redactCopies(store: SessionStore, ref: SessionRef, redacti
       { reason },
     );
   }
+}
+
+/** The redaction of a line that has gone on since its beginning was redacted, for the whole of it; null when it was not. */
+export async function redactionsOfWhole(
+  store: SessionStore,
+  ref: SessionRef,
+  beginningId: string,
+  split: SplitLine,
+  line: number,
+): Promise<Redactions | null> {
+  const redaction = await redactionOf(store, ref, beginningId);
+  if (redaction === null) return null;
+  const whole = createTranscriptReader().push(decodeLine(split.bytes), { line, byteOffset: 0 });
+  return new Map([[whole.record.id, redaction]]);
 }

@@ -10,6 +10,7 @@ import {
 import type { SplitEntry } from "@throughline/core/entries";
 import { contextWindow } from "./context-window.ts";
 import { supersededCount } from "./continued-line.ts";
+import { lostRecords } from "./held-part.ts";
 import type { ImportBatch } from "./import-batch.ts";
 import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { importOvertaken, wentItsOwnWay } from "./import-refusals.ts";
@@ -43,12 +44,15 @@ interface WriterOptions {
 export class SessionWriter {
   readonly #store: SessionStore;
   readonly #given: WriterOptions;
+  readonly #heldSeq: number | null;
   #storedReceipt: ImportReceipt;
 
   constructor(store: SessionStore, given: WriterOptions) {
     this.#store = store;
     this.#given = given;
     this.#storedReceipt = given.receipt;
+    const { state, receipt } = given;
+    this.#heldSeq = state === null || lostRecords(state, receipt) === 0 ? null : state.head.lastSeq;
   }
 
   /**
@@ -106,7 +110,8 @@ export class SessionWriter {
     const patch = this.#blobPlaces(batch, receipt);
     const heads = { headBefore, headAfter, updatedAtMs };
     const hasWindow = (this.#given.state?.head.windowSeq ?? 1) > 1;
-    const place = { ...heads, receipt, isSeqKept, hasWindow, patch, storedReceipt: this.#storedReceipt, isBegunBefore };
+    const [storedReceipt, heldSeq] = [this.#storedReceipt, this.#heldSeq];
+    const place = { ...heads, receipt, isSeqKept, hasWindow, patch, storedReceipt, isBegunBefore, heldSeq };
     try {
       return await this.#store.append(ref, batch.drafts, batch.appendOptions(place, options));
     } catch (error) {

@@ -236,7 +236,7 @@ describe("a disk that is full", () => {
     execFileSync("mount", ["-o", "remount,size=8m", disk.path]);
     await using store = createJsonlStore({ root });
     const [source] = await importAll(store, folder.at("state"));
-    expect([source?.state, source?.error]).toEqual(["imported", null]);
+    expect([source?.state, source?.error]).toEqual(["grown", null]);
     expect(await exported(store, { namespace: "", agentId: "main", key }, "jsonl")).toBe(file);
   });
 });

@@ -120,6 +120,9 @@ function cells(row: SessionRow, nowMs: number): readonly string[] {
     row.contextTokens === null ? "-" : String(row.contextTokens),
     row.contextPercent === null ? "-" : `${row.contextPercent} %`,
     ageText(row.updatedAtMs, nowMs),
-    row.state === "archived" ? "archived" : "",
+    [
+      ...(row.state === "archived" ? ["archived"] : []),
+      ...(row.incomplete === null ? [] : [`incomplete ${row.incomplete}`]),
+    ].join(", "),
   ];
 }
