@@ -46,7 +46,14 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
     ...(watch === undefined ? {} : { watch: { watch: (ref, given) => watch.watch(inScope(ref), given) } }),
     ...(fork === undefined
       ? {}
-      : { fork: { fork: async (ref, target, given) => fork.fork(inScope(ref), inScope(target), given) } }),
+      : {
+          fork: {
+            fork: async (ref, target, given) => fork.fork(inScope(ref), inScope(target), given),
+            ...(fork.sharers === undefined
+              ? {}
+              : { sharers: async (ref, seqs) => (await fork.sharers?.(inScope(ref), seqs)) ?? [] }),
+          },
+        }),
     // Async: a refusal is a rejection like every other, and not thrown past the caller's `catch`.
     append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
     read: (ref, given) => store.read(inScope(ref), given),

@@ -84,7 +84,15 @@ export type {
   StoredRecord,
 } from "./session-store.ts";
 export type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
-export type { ForkFacet, MaintenanceFacet, SearchFacet, SearchHit, SearchQuery, WatchFacet } from "./store-facets.ts";
+export type {
+  ForkFacet,
+  MaintenanceFacet,
+  SearchFacet,
+  SearchHit,
+  SearchQuery,
+  SharedRecords,
+  WatchFacet,
+} from "./store-facets.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export type { ThroughlineRecordKind } from "./throughline-record.ts";
 export { hasErrorCode, ThroughlineError } from "./throughline-error.ts";

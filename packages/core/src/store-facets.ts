@@ -84,6 +84,20 @@ export interface ForkFacet {
     target: SessionRef,
     options: { readonly atSeq?: number; readonly sessionId: string },
   ): Promise<SessionState>;
+
+  /**
+   * The other sessions, archived ones too, that a redaction of these records reaches, and the records of each. Stores made
+   * before it was part of the contract do not have it.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND
+   */
+  sharers?(ref: SessionRef, seqs: readonly number[]): Promise<readonly SharedRecords[]>;
+}
+
+/** A session and those of its records that it has in common with another one. */
+export interface SharedRecords {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly seqs: readonly number[];
 }
 
 export interface MaintenanceFacet {

@@ -47,6 +47,7 @@ const attempts: Readonly<Record<string, ((scope: SessionStore, ref: SessionRef) 
       async (scope, ref) => scope.fork?.fork(ref, { ...own, key: "agent:main:stolen" }, { sessionId: "f" }) ?? refuse(),
       async (scope, ref) =>
         scope.fork?.fork(own, { ...ref, key: "agent:codex:planted" }, { sessionId: "f" }) ?? refuse(),
+      async (scope, ref) => scope.fork?.sharers?.(ref, [1]) ?? refuse(),
     ],
     close: "harmless",
   };
@@ -113,7 +114,10 @@ describe("a store scoped to one agent", () => {
     const facets = {
       search: { search: (query: unknown) => (asked.push(query), pages()), lag: () => Promise.resolve(0) },
       watch: { watch: (ref: unknown) => (asked.push(ref), pages()) },
-      fork: { fork: (ref: SessionRef) => (asked.push(ref), store.load(ref)) },
+      fork: {
+        fork: (ref: SessionRef) => (asked.push(ref), store.load(ref)),
+        sharers: (ref: SessionRef) => (asked.push(ref), Promise.resolve([])),
+      },
     };
     const scope = createAgentScope({ ...store, ...(facets as unknown as Partial<SessionStore>) }, { agentId: "main" });
     const rows = attempts[facet];

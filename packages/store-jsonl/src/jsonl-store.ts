@@ -27,7 +27,7 @@ import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
 import type { PageCursor } from "./read-forward.ts";
 import { firstSeq, readPage, type Page } from "./read-pages.ts";
-import { redactSession } from "./redact-session.ts";
+import { redactSession, sharersOf } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
@@ -56,7 +56,10 @@ class JsonlStore implements core.SessionStore {
   readonly #slices: Slices = createSlices();
   readonly #underWay: Set<Promise<unknown>> = new Set();
   readonly watch: core.WatchFacet;
-  readonly fork: core.ForkFacet = { fork: (ref, target, options) => this.#fork(ref, target, options) };
+  readonly fork: core.ForkFacet = {
+    fork: (ref, target, options) => this.#fork(ref, target, options),
+    sharers: (ref, seqs) => this.#track(() => (this.#begin(), sharersOf(this.#agent(ref), ref, seqs))),
+  };
   readonly maintenance: core.MaintenanceFacet;
   readonly #followers: Set<() => void> = new Set();
   #isClosed = false;

@@ -1,4 +1,4 @@
-import type { RedactResult, SessionRef } from "@throughline/core";
+import type { RedactResult, SessionRef, SharedRecords } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { afterCommit } from "./file-work.ts";
 import { redactTranscript } from "./redact-transcript.ts";
@@ -10,6 +10,19 @@ import type { SessionRow } from "./session-row.ts";
 interface Relative {
   readonly row: SessionRow;
   readonly sharedSeq: number;
+}
+
+/** The sessions that a redaction of these records reaches beside the one that is asked. */
+export async function sharersOf(
+  agent: AgentSessions,
+  ref: SessionRef,
+  seqs: readonly number[],
+): Promise<readonly SharedRecords[]> {
+  const row = await locateSession(agent, ref, true);
+  return relativesOf(agent, row).flatMap(({ row: other, sharedSeq }) => {
+    const shared = seqs.filter((seq) => seq <= sharedSeq);
+    return shared.length === 0 ? [] : [{ ref: agent.refOf(other), sessionId: other.sessionId, seqs: shared }];
+  });
 }
 
 /** Redacts records in a session and in every other that shares them: forks are copies, and each has its own. */

@@ -1,9 +1,9 @@
-import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
+import type { SessionEvent, SessionRef, SessionState, SharedRecords } from "@throughline/core";
+import { quote, refused, sessionNotFound } from "@throughline/core/store";
 import { assertIdsFree, forkBound } from "@throughline/core/store-plans";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
-import { entryColumns, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
 import type { StoreScene } from "./store-scene.ts";
@@ -165,4 +165,43 @@ async function insertFork(
   if (row === undefined) throw refused("INTERNAL", "The row of a fork did not come back.", { sessionId });
   const state = stateOf(scene.rows, row);
   return { state, events: [{ name: "session-created", ref: state.ref, sessionId }] };
+}
+
+/** The sessions that a redaction of these records reaches beside the one that is asked. */
+export async function sharersOf(
+  scene: StoreScene,
+  ref: SessionRef,
+  seqs: readonly number[],
+): Promise<readonly SharedRecords[]> {
+  const address = addressOf(ref);
+  const { schema } = scene;
+  const [own] =
+    address === null
+      ? []
+      : await scene.pool.run(
+          `SELECT session_no, last_seq, base_nos, base_to_seqs FROM ${schema}.sessions
+           WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
+          address,
+        );
+  if (own === undefined) throw sessionNotFound(ref);
+  // Where each record lies: in the first span that reaches it.
+  const nos = [...((own["base_nos"] ?? []) as readonly string[]), String(own["session_no"])];
+  const ends = [...((own["base_to_seqs"] ?? []) as readonly string[]), String(own["last_seq"])].map(Number);
+  const placed = seqs.flatMap((seq) => {
+    const no = nos[ends.findIndex((toSeq) => toSeq >= seq)];
+    return no === undefined ? [] : [{ seq, no }];
+  });
+  const rows = await scene.pool.run(
+    `SELECT s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, array_agg(w.seq ORDER BY w.seq) AS seqs
+     FROM unnest($1::bigint[], $2::bigint[]) AS w (no, seq)
+     JOIN ${schema}.sessions s ON s.session_no = w.no AND s.last_seq >= w.seq OR s.base_nos @> ARRAY[w.no] AND EXISTS (
+       SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = w.no AND b.to_seq >= w.seq)
+     WHERE s.session_no <> $3 GROUP BY 1, 2, 3, 4, 5`,
+    [placed.map(({ no }) => no), placed.map(({ seq }) => seq), own["session_no"]],
+  );
+  return rows.map((row) => ({
+    ref: refOf(row),
+    sessionId: String(row["session_id"]),
+    seqs: ((row["seqs"] ?? []) as readonly unknown[]).map(Number),
+  }));
 }

@@ -7,7 +7,7 @@ import { addressOf, appendRecords, appendSql } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
-import { forkSession } from "./fork-session.ts";
+import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { openSchema } from "./open-schema.ts";
@@ -87,6 +87,7 @@ class PostgresSessionStore implements PostgresStore {
     this.leases = createJobLeases(this.#scene, begin);
     this.fork = {
       fork: (ref, target, each) => this.#write(() => forkSession(this.#scene, ref, target, each)),
+      sharers: (ref, seqs) => this.#write(() => sharersOf(this.#scene, ref, seqs)),
     };
     this.watch = { watch: (ref, each) => this.#watch(ref, each, pollMs) };
     if (this.capabilities.search) this.search = createSearch(this.#scene, begin);

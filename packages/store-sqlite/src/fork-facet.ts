@@ -1,9 +1,10 @@
-import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
+import type { ForkFacet, SessionRef, SessionState, SharedRecords } from "@throughline/core";
 import { forkBound } from "@throughline/core/store-plans";
 import type { Connection } from "./open-connection.ts";
-import { foundSession } from "./session-rows.ts";
+import { foundSession, refOf } from "./session-rows.ts";
+import { spansOf } from "./session-spans.ts";
 import { countSlice, forkSession, type CountedMessages } from "./fork-session.ts";
-import type { SessionRow } from "./statements.ts";
+import { purgedNamespace, type SessionRow, type Statements } from "./statements.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 interface ForkOptions {
@@ -13,7 +14,10 @@ interface ForkOptions {
 
 /** Forks share the records of their origin: nothing is copied, whatever the session holds. */
 export function createFork(handle: StoreHandle): ForkFacet {
-  return { fork: (ref, target, options) => fork(handle, ref, target, options) };
+  return {
+    fork: (ref, target, options) => fork(handle, ref, target, options),
+    sharers: (ref, seqs) => handle.read(({ statements }) => sharersOf(statements, foundSession(statements, ref), seqs)),
+  };
 }
 
 async function fork(
@@ -38,6 +42,23 @@ async function fork(
     );
     if (state !== null) return state;
   }
+}
+
+/** Who shows the rows of these records beside the session. An origin that was purged shows nothing any more. */
+function sharersOf(statements: Statements, session: SessionRow, seqs: readonly number[]): readonly SharedRecords[] {
+  const found = new Map<number, { readonly ref: SessionRef; readonly sessionId: string; readonly seqs: number[] }>();
+  const spans = spansOf(statements, session);
+  for (const seq of seqs) {
+    const owner = spans.find(({ afterSeq, toSeq }) => seq > afterSeq && seq <= toSeq)?.owner;
+    if (owner === undefined || seq > session.last_seq) continue;
+    for (const row of statements.sharersOf.all(owner.session, seq)) {
+      if (row.session === session.session || row.namespace === purgedNamespace) continue;
+      const known = found.get(row.session) ?? { ref: refOf(row), sessionId: row.session_id, seqs: [] };
+      found.set(row.session, known);
+      known.seqs.push(seq);
+    }
+  }
+  return [...found.values()];
 }
 
 interface Counted {

@@ -15,6 +15,7 @@ export type WorkerMethod =
   | "search.lag"
   | "search.rebuild"
   | "fork.fork"
+  | "fork.sharers"
   | "watch.watch"
   | "maintenance.verify"
   | "maintenance.repair"

@@ -37,7 +37,10 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
       rebuild: async (asked = {}) => begun().call<void>("search.rebuild", [asked]),
     },
     watch: { watch: (ref, asked) => begun().stream<core.RecordPage>("watch.watch", [ref, asked]) },
-    fork: { fork: async (ref, target, asked) => begun().call<core.SessionState>("fork.fork", [ref, target, asked]) },
+    fork: {
+      fork: async (ref, target, asked) => begun().call<core.SessionState>("fork.fork", [ref, target, asked]),
+      sharers: async (ref, seqs) => begun().call<readonly core.SharedRecords[]>("fork.sharers", [ref, seqs]),
+    },
     maintenance: {
       verify: (asked = {}) => begun().stream<core.Finding>("maintenance.verify", [asked]),
       repair: (asked = {}) => begun().stream<core.Finding>("maintenance.repair", [asked]),

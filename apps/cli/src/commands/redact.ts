@@ -1,4 +1,5 @@
 import { redactRecords } from "@throughline/core";
+import type { SessionRef, SessionStore, SharedRecords } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -6,8 +7,10 @@ import { findRecord } from "../find-record.ts";
 import { resolveSession } from "../resolve-session.ts";
 
 const defaultReason = "redacted on the command line";
+/** More names than this nobody reads in a question. */
+const namedAtMost = 5;
 
-/** Takes the content of records away for good; a tombstone with the reason stays in each place. */
+/** Erases the content of records; a tombstone with the reason stays in each place. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const [text = "", ...names] = input.arguments;
   const reason = (input.options["reason"] as string | undefined) ?? defaultReason;
@@ -15,14 +18,63 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { output, scope, signal } = context;
   const store = await context.openStore("write");
   const { ref, sessionId } = await resolveSession(store, text, scope, { isExact: true, signal });
-  const ids: string[] = [];
-  for (const name of names) ids.push((await findRecord(store, ref, name, signal)).id);
-  await context.confirm(`Take away the content of ${counted(ids.length, "record")} of ${ref.key} for good?`);
+  const records: { readonly id: string; readonly seq: number }[] = [];
+  for (const name of names) records.push(await findRecord(store, ref, name, signal));
+  const before = await sharersOf(
+    store,
+    ref,
+    records.map(({ seq }) => seq),
+  );
+  const others = before === null || before.length === 0 ? "" : ` ${sharedText(before)} erased there too.`;
+  const erased = `Permanently erase ${counted(records.length, "record")} of ${JSON.stringify(ref.key)}?`;
+  await context.confirm(`${erased}${others} This cannot be undone.`);
+  const ids = records.map(({ id }) => id);
   const { seqs } = await redactRecords(store, ref, ids, { reason });
-  if (output.isJson) await output.object({ kind: "redaction", key: ref.key, sessionId, ids, seqs, reason });
-  else
-    await output.line(
-      `${ref.key}\t${counted(seqs.length, "record")} redacted\t${seqs.map((seq) => `#${seq}`).join(" ")}`,
+  const shared = await sharersOf(store, ref, seqs);
+  if (output.isJson) {
+    await output.object({
+      kind: "redaction",
+      key: ref.key,
+      sessionId,
+      ids,
+      seqs,
+      reason,
+      shared: shared?.map(sharedRow) ?? null,
+    });
+    return 0;
+  }
+  const line = (key: string, erasedSeqs: readonly number[], what: string): Promise<void> =>
+    output.line(
+      `${key}\t${counted(erasedSeqs.length, "record")} ${what}\t${erasedSeqs.map((seq) => `#${seq}`).join(" ")}`,
     );
+  await line(ref.key, seqs, "redacted");
+  for (const { ref: other, seqs: theirs } of shared ?? []) await line(nameOf(other), theirs, "redacted there too");
   return 0;
+}
+
+/** Null: the store does not say. Without forks that share nothing is reached. */
+async function sharersOf(
+  store: SessionStore,
+  ref: SessionRef,
+  seqs: readonly number[],
+): Promise<readonly SharedRecords[] | null> {
+  if (store.fork === undefined) return [];
+  return store.fork.sharers === undefined ? null : await store.fork.sharers(ref, seqs);
+}
+
+function sharedText(shared: readonly SharedRecords[]): string {
+  const names = shared.slice(0, namedAtMost).map(({ ref }) => JSON.stringify(nameOf(ref)));
+  const more = shared.length > names.length ? ` and ${shared.length - names.length} more` : "";
+  const count = new Set(shared.flatMap(({ seqs }) => seqs)).size;
+  const sessions = counted(shared.length, "other session");
+  return `${counted(count, "record")} shared with ${sessions} (${names.join(", ")}${more}) ${count === 1 ? "is" : "are"}`;
+}
+
+/** An archived session goes by its id. */
+function nameOf({ key, archiveId }: SessionRef): string {
+  return archiveId ?? key;
+}
+
+function sharedRow({ ref, sessionId, seqs }: SharedRecords): Readonly<Record<string, unknown>> {
+  return { agentId: ref.agentId, key: ref.key, sessionId, archived: ref.archiveId !== undefined, seqs };
 }

@@ -7,6 +7,7 @@ import { findRecord } from "../find-record.ts";
 import { readRecords } from "../read-records.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { showSession } from "../show-session.ts";
+import { waitForTurn } from "../wait-for-turn.ts";
 
 /** Moves the head to an earlier record, or to one of another branch. What is left behind stays readable. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -14,7 +15,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (to === undefined) throw usageError("rewind needs --to RECORD: an id, a number, or start.");
   const { output, scope, signal } = context;
   const store = await context.openStore("write");
-  const { ref, head } = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
+  const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
+  await waitForTurn(store, ref, context);
+  const { head } = await loadExisting(store, ref);
   const targetId = to === "start" ? null : (await findRecord(store, ref, to, signal)).id;
   const { drafts, options, leftIds } = planRewind(await readRecords(store, ref, signal), head.headId, targetId);
   await store.append(ref, drafts, { ...options, signal });

@@ -208,6 +208,7 @@ export const forkCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       const ref = await saying(store, "a", ["one", "secret-a", "secret-b", "own"]);
       const fork = await forked(store, ref, "b", 3);
+      await assertSharers(store, ref, fork);
       await store.redact(ref, ["id-secret-a"], { reason: "test" });
       await store.redact(fork, ["id-secret-b"], { reason: "test" });
       assert.deepEqual(await readTexts(store, ref), ["one", "(custom)", "(custom)", "own"]);
@@ -233,3 +234,22 @@ export const forkCases: readonly ConformanceCase[] = [
     },
   },
 ];
+
+/** Of a store that says who shares what: before a redaction it says what the redaction then does. */
+async function assertSharers(store: SessionStore, ref: SessionRef, fork: SessionRef): Promise<void> {
+  const { fork: facet } = store;
+  if (facet?.sharers === undefined) return;
+  const third = await forked(store, fork, "c", 2);
+  const { ref: archived } = await store.move(third, { kind: "archive" });
+  const found = async (from: SessionRef, seqs: readonly number[]): Promise<unknown> =>
+    (await facet.sharers?.(from, seqs))
+      ?.map(({ ref: { key, archiveId }, seqs: shared }) => [key, archiveId !== undefined, shared])
+      .toSorted();
+  assert.deepEqual(await found(ref, [2, 3, 4]), [
+    [fork.key, false, [2, 3]],
+    [archived.key, true, [2]],
+  ]);
+  assert.deepEqual(await found(fork, [3]), [[ref.key, false, [3]]]);
+  assert.deepEqual(await found(ref, [4]), []);
+  await store.remove(archived, { purge: true });
+}

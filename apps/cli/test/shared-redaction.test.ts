@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import { sessionRef, throughlineDraft } from "@throughline/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openStore } from "../src/open-store.ts";
+import { objects, runChild, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+
+const origin = "agent:main:cli:direct:origin";
+const fork = "agent:main:cli:direct:fork";
+let directory = temporaryDirectory();
+beforeEach(() => (directory = temporaryDirectory()));
+afterEach(() => directory.remove());
+
+for (const scheme of ["sqlite", "jsonl"] as const) {
+  describe(`redact in a ${scheme} store with forks`, () => {
+    it("names the sessions that lose the record before it is erased, and lists them afterwards", async () => {
+      const url = `${scheme}:${join(directory.path, "store")}`;
+      await seed(directory.path, [{ key: origin, drafts: [user("one"), user("my password"), user("three")] }], url);
+      const run = (...args: readonly string[]): ReturnType<typeof runHere> =>
+        runHere(directory.path, [...args, "--store", url]);
+      await run("fork", origin, "--key", fork, "--at", "2");
+
+      const asked = await runChild(directory.path, ["redact", fork, "2", "--store", url]);
+      expect(asked.code).toBe(2);
+      expect(asked.stderr).toContain(`1 record shared with 1 other session ("${origin}") is erased there too.`);
+      expect((await run("show", origin)).stdout).toContain("my password");
+
+      const { stdout } = await run("redact", fork, "2", "--yes", "--json");
+      expect(objects(stdout)[0]).toMatchObject({
+        key: fork,
+        seqs: [2],
+        shared: [{ agentId: "main", key: origin, archived: false, seqs: [2] }],
+      });
+      expect((await run("show", origin, "--raw", "--all-branches")).stdout).not.toContain("my password");
+
+      const alone = await run("redact", origin, "3");
+      expect(alone.stderr).not.toContain("other session");
+      const text = await run("redact", origin, "1", "--yes");
+      expect(text.stdout).toBe(`${origin}\t1 record redacted\t#1\n${fork}\t1 record redacted there too\t#1\n`);
+    });
+  });
+}
+
+describe("rewind while another process has a turn open", () => {
+  it("waits, and leaves the head where it is when it waited in vain", async () => {
+    await seed(directory.path, [{ key: origin, drafts: [user("one"), user("two")] }]);
+    const ref = sessionRef({ key: origin });
+    {
+      await using store = await openStore(`sqlite:${join(directory.path, "sessions.db")}`, {
+        workingDirectory: directory.path,
+        create: false,
+      });
+      const leaseUntilMs = Date.now() + 60_000;
+      const turn = { action: "open", turnId: "t1", owner: "elsewhere", fence: 1, leaseUntilMs } as const;
+      await store.append(ref, [throughlineDraft("turn", { turnId: "t1" })], { turn });
+    }
+    const { code, stderr } = await runHere(directory.path, ["rewind", origin, "--to", "1", "--timeout", "300"]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("300 ms")]);
+    const { stdout } = await runHere(directory.path, ["show", origin, "--json"]);
+    expect(objects(stdout).filter(({ kind, type }) => kind === "record" && type === "message")).toHaveLength(2);
+  });
+});
