@@ -1,4 +1,4 @@
-import { ThroughlineError } from "@throughline/core";
+import { ThroughlineError, type ErrorCode } from "@throughline/core";
 import { maskDeep, maskSecrets } from "./store-url.ts";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 
@@ -40,9 +40,41 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
 function toThroughlineError(error: unknown): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
+  const refusal = error instanceof Error ? systemRefusal(error) : null;
+  if (refusal !== null) return refusal;
   return new ThroughlineError("INTERNAL", message, {
     cause: error,
     details: { name: error instanceof Error ? error.name : typeof error },
+  });
+}
+
+/** What the operating system refused, by its code, and what helps. */
+const systemRefusals: ReadonlyMap<unknown, readonly [ErrorCode, string | null]> = new Map([
+  ["ENOENT", ["FILE_NOT_FOUND", null]],
+  ["EACCES", ["FILE_UNREADABLE", "Check the permissions of the path and of the folders above it."]],
+  ["EPERM", ["FILE_UNREADABLE", "Check the permissions of the path and of the folders above it."]],
+  ["ENOTDIR", ["FILE_UNREADABLE", "Check the path: something on its way is not a folder."]],
+  ["EISDIR", ["FILE_UNREADABLE", "Name a file: the path is a folder."]],
+  ["ELOOP", ["PATH_UNSAFE", null]],
+  ["ENAMETOOLONG", ["FILE_UNREADABLE", "Use a shorter name or a place with a shorter path."]],
+  ["EMFILE", ["STORE_IO", "Raise the limit of open files (`ulimit -n`) and try again."]],
+  ["ENFILE", ["STORE_IO", "Close other programs: the system has no more open files to give."]],
+  ["EROFS", ["STORE_READ_ONLY", null]],
+  ["ENOSPC", ["STORE_FULL", null]],
+  ["EDQUOT", ["STORE_FULL", null]],
+  ["EIO", ["STORE_IO", "Look at the disk: it reports an error."]],
+]);
+
+/** An error of the operating system that nobody has translated on the way: it is no defect of ours. */
+function systemRefusal(error: NodeJS.ErrnoException): ThroughlineError | null {
+  const known = systemRefusals.get(error.code);
+  if (known === undefined || error.syscall === undefined) return null;
+  const [code, remedy] = known;
+  const { path, syscall } = error;
+  return new ThroughlineError(code, error.message, {
+    cause: error,
+    details: { systemCode: error.code, syscall, ...(path === undefined ? {} : { path }) },
+    ...(remedy === null ? {} : { remedy }),
   });
 }
 

@@ -1,4 +1,5 @@
 import type { SessionEventListener, SessionStore } from "@throughline/core";
+import { assertReadable } from "./readable-place.ts";
 import { parseStoreUrl } from "./store-url.ts";
 
 export interface OpenStoreOptions {
@@ -22,6 +23,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     return createMemoryStore(events);
   }
   if (address.scheme === "sqlite") {
+    assertReadable(address.path);
     const { createSqliteStore } = await import("@throughline/store-sqlite");
     return createSqliteStore({
       path: address.path,
@@ -35,6 +37,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     // A person waits: a server that is not there is said sooner than a program would have it.
     return createPostgresStore({ url: address.url, migrate: options.create, connectTimeoutMs: 3000, ...events });
   }
+  assertReadable(address.root);
   const { createJsonlStore } = await import("@throughline/store-jsonl");
   return createJsonlStore({ root: address.root, create: options.create, ...events });
 }

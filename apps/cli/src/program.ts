@@ -24,6 +24,9 @@ export const globalOptions: readonly OptionDefinition[] = [
   { flags: "--timeout <ms>", description: "give up after so many milliseconds", parse: parseNumber },
 ];
 
+export const programDescription =
+  "The session layer for AI agents: every turn on disk, every history valid, nothing lost.";
+
 export interface ProgramOptions {
   readonly version: string;
   readonly commands: readonly CommandDefinition[];
@@ -41,7 +44,7 @@ export interface ProgramOptions {
 export function createProgram(options: ProgramOptions): Command {
   const program = new Command("throughline");
   program
-    .description("The session layer for AI agents: every turn on disk, every history valid, nothing lost.")
+    .description(programDescription)
     .version(options.version, "--version", "print the version")
     .helpOption("-h, --help", "print this help")
     .exitOverride()

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CommanderError } from "commander";
 import { resolveConfig } from "@throughline/config";
@@ -15,6 +15,9 @@ import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { parseStoreUrl, withHome } from "./store-url.ts";
+import { assertReadable, isThere } from "./readable-place.ts";
+import { helpDocument } from "./help-document.ts";
+import { jsonLine } from "./terminal-safe.ts";
 import { version } from "./version.ts";
 
 const interruptedExitCode = 130;
@@ -33,7 +36,7 @@ export async function runCli(host: Host): Promise<number> {
   const reporting = { isJson: words.includes("--json"), isDebug: false, command: null as string | null };
   let definition: CommandDefinition | null = null;
   try {
-    const request = parseArguments(host);
+    const request = parseArguments(host, reporting.isJson);
     if (request === null) return 0;
     definition = request.definition;
     reporting.command = definition.name;
@@ -59,22 +62,31 @@ function interrupted({ name, afterInterrupt }: CommandDefinition): ThroughlineEr
 }
 
 /** Null when help or the version was all that was asked for. */
-function parseArguments(host: Host): Request | null {
+function parseArguments(host: Host, isJson: boolean): Request | null {
   const requests: Request[] = [];
   const program = createProgram({
     version,
     commands: commandTable,
     onCommand: (definition, input, globals) => requests.push({ definition, input, globals }),
-    writeOut: (text) => host.stdout.write(text),
+    // With --json a document stands in its place.
+    writeOut: (text) => isJson || host.stdout.write(text),
     columns: host.stdout.columns ?? 100,
   });
+  let operands: readonly string[] = [];
   try {
     // Global options alone mean the default command; anything else must be a command that exists.
-    const { operands, unknown } = program.parseOptions([...host.arguments]);
-    const isDefault = operands.length === 0 && unknown.length === 0;
+    const parsed = program.parseOptions([...host.arguments]);
+    operands = parsed.operands;
+    const isDefault = operands.length === 0 && parsed.unknown.length === 0;
     program.parse(isDefault ? ["chat", ...host.arguments] : [...host.arguments], { from: "user" });
   } catch (error) {
-    if ((error as { exitCode?: unknown }).exitCode === 0) return null;
+    if ((error as { exitCode?: unknown }).exitCode === 0) {
+      const named = operands[0] === "help" ? operands[1] : operands[0];
+      const isVersion = (error as { code?: unknown }).code === "commander.version";
+      if (isJson)
+        host.stdout.write(`${jsonLine(isVersion ? { kind: "version", version } : helpDocument(named ?? null))}\n`);
+      return null;
+    }
     throw usageOf(error, host.arguments);
   }
   return requests[0] ?? null;
@@ -179,7 +191,7 @@ function lazyStore(
     const address = parseStoreUrl(url, host.workingDirectory);
     // Nobody named it, so its absence is a beginning and no mistake: there is just nothing in it yet.
     const place = address.scheme === "jsonl" ? address.root : address.scheme === "sqlite" ? address.path : null;
-    const isUnborn = !isWriter && isDefault && place !== null && !existsSync(place);
+    const isUnborn = !isWriter && isDefault && place !== null && !isThere(place);
     if (isUnborn) output.note(`There is no store yet at ${url}; the first import or append makes it.`);
     return openStore(isUnborn ? "memory:" : url, {
       workingDirectory: host.workingDirectory,
@@ -204,12 +216,13 @@ function readConfigFile(host: Host, home: string, named: string | undefined): Co
     named === undefined
       ? join(resolve(host.workingDirectory, home), "config.json")
       : resolve(host.workingDirectory, named);
-  if (!existsSync(path)) {
+  if (!isThere(path)) {
     if (named === undefined) return null;
     throw new ThroughlineError("FILE_NOT_FOUND", `The configuration file ${JSON.stringify(path)} does not exist.`, {
       details: { path },
     });
   }
+  assertReadable(path);
   try {
     return { path, text: readFileSync(path, "utf8") };
   } catch (cause) {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createFinding, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
@@ -7,6 +7,7 @@ import type { CommandContext } from "./command.ts";
 import { shellWord } from "./shell-word.ts";
 import { parseStoreUrl } from "./store-url.ts";
 import { findTranscriptFiles, readChunks } from "./transcript-files.ts";
+import { isThere } from "./readable-place.ts";
 
 /**
  * Transcripts among the files of a store of files that no store can read, as those whose lines end with carriage returns
@@ -39,11 +40,11 @@ function sessionFolders(tenant: string): readonly string[] {
   const agents = join(tenant, "agents");
   return foldersIn(agents)
     .map((agentId) => join(agents, agentId, "sessions"))
-    .filter((folder) => existsSync(folder));
+    .filter((folder) => isThere(folder));
 }
 
 function foldersIn(path: string): readonly string[] {
-  if (!existsSync(path)) return [];
+  if (!isThere(path)) return [];
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
 }
 

@@ -47,6 +47,10 @@ const table = {
     severity: "error",
     remedy: "The session is listed from its transcript; set its entry fields again.",
   },
+  FILE_NOT_FOUND: {
+    severity: "error",
+    remedy: "Check the path, and run the command again.",
+  },
   FILE_UNREADABLE: {
     severity: "error",
     remedy: "Check the permissions of the file and the room on its disk, and run the command again.",

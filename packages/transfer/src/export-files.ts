@@ -18,7 +18,7 @@ import {
   type SessionFileName,
 } from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
-import type { ExportOptions, ExportRemark } from "./export-types.ts";
+import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { assertNoFile, sizeIfSame, writeNewFile } from "./node/target-files.ts";
@@ -135,7 +135,7 @@ export async function* exportAll(
     if (options.to !== "pi") await assertNoFile(indexPath(directory, state.ref.agentId));
     let path = directory;
     try {
-      path = options.to === "pi" ? await piPath(store, state, directory) : openclawPath(state, directory);
+      path = options.to === "pi" ? await piPath(store, state, directory, options) : openclawPath(state, directory);
       const isIndexed = options.to !== "pi" && !state.archived;
       const entry = isIndexed ? await exportedEntry(store, state, path) : null;
       yield await exportOnce(store, state.ref, path, options);
@@ -264,8 +264,13 @@ async function exportedEntry(store: SessionStore, state: SessionState, path: str
 }
 
 /** `--<cwd>--/<time>_<id>.jsonl`, as pi names its files. */
-async function piPath(store: SessionStore, state: SessionState, directory: string): Promise<string> {
-  const { cwd, timestamp } = await headerOf(store, state);
+async function piPath(
+  store: SessionStore,
+  state: SessionState,
+  directory: string,
+  options: ExportOptions,
+): Promise<string> {
+  const { cwd, timestamp } = await headerOf(store, state, options);
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   if (folder.includes("\0") || Buffer.byteLength(folder) > 255) {
     throw new ThroughlineError(
@@ -280,6 +285,7 @@ async function piPath(store: SessionStore, state: SessionState, directory: strin
 async function headerOf(
   store: SessionStore,
   state: SessionState,
+  options: ExportOptions,
 ): Promise<{ readonly cwd: string; readonly timestamp: string }> {
   const created = new Date(state.createdAtMs).toISOString();
   for await (const page of store.read(state.ref, { limit: 1 })) {
@@ -288,9 +294,9 @@ async function headerOf(
     const { cwd, timestamp } = record;
     const atMs = Date.parse(timestamp);
     return {
-      cwd: typeof cwd === "string" ? cwd : "",
+      cwd: workingDirectoryOf(cwd, state.entry, options),
       timestamp: Number.isFinite(atMs) ? new Date(atMs).toISOString() : created,
     };
   }
-  return { cwd: "", timestamp: created };
+  return { cwd: workingDirectoryOf(null, state.entry, options), timestamp: created };
 }

@@ -10,7 +10,7 @@ import {
 import { isBlobNote } from "@throughline/core/entries";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
-import type { ExportOptions } from "./export-types.ts";
+import { workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
 import { importedRecords, noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
 
@@ -192,24 +192,29 @@ function headerLine(stored: SourcedRecord, state: SessionState, options: ExportO
     version: 3,
     id: typeof sessionId === "string" ? sessionId : state.sessionId,
     timestamp,
-    cwd: typeof cwd === "string" ? cwd : "",
+    cwd: workingDirectoryOf(cwd, state.entry, options),
     ...rest,
   });
 }
 
 function* addedHeader(state: SessionState, options: ExportOptions): Generator<Uint8Array> {
   if (options.to === "jsonl") return yield* withLineFeed(ownHeader(state));
-  options.onRemark?.({ seq: null, id: null, what: "added", reason: "a header" });
-  yield* withLineFeed(serializeRecord(headerFields(state)));
+  const cwd = workingDirectoryOf(null, state.entry, options);
+  const reason = cwd === "" ? "a header" : `a header, with the folder ${JSON.stringify(cwd)}`;
+  options.onRemark?.({ seq: null, id: null, what: "added", reason });
+  yield* withLineFeed(serializeRecord(headerFields(state, cwd)));
 }
 
-function headerFields({ sessionId, createdAtMs, ref }: SessionState): Readonly<Record<string, unknown>> {
+function headerFields(
+  { sessionId, createdAtMs, ref }: SessionState,
+  cwd: string = "",
+): Readonly<Record<string, unknown>> {
   return {
     type: "session",
     version: 3,
     id: sessionId,
     timestamp: new Date(createdAtMs).toISOString(),
-    cwd: "",
+    cwd,
     key: ref.key,
   };
 }

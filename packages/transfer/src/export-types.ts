@@ -15,5 +15,20 @@ export interface ExportOptions {
   readonly to: ExportFormat;
   /** Called for every record left out and every line added. */
   readonly onRemark?: (remark: ExportRemark) => void;
+  /**
+   * The folder a header of `openclaw` or `pi` names when neither the session's own header nor its entry (`cwd`) names one: pi
+   * resumes a session in that folder. @default none
+   */
+  readonly workingDirectory?: string;
   readonly signal?: AbortSignal;
+}
+
+/** The folder that a session's header is to name: the one it states itself, else its entry's, else the caller's. */
+export function workingDirectoryOf(
+  stated: unknown,
+  entry: Readonly<Record<string, unknown>>,
+  { workingDirectory = "" }: ExportOptions,
+): string {
+  const known = [stated, entry["cwd"]].find((cwd) => typeof cwd === "string" && cwd !== "");
+  return typeof known === "string" ? known : workingDirectory;
 }

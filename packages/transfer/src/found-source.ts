@@ -1,4 +1,4 @@
-import { createFinding, hasErrorCode, ThroughlineError, type Finding } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError, type Finding, type FindingCode } from "@throughline/core";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** A path that is no session, or none that can be read. */
@@ -28,7 +28,11 @@ export function skipped(path: string, findings: readonly Finding[] = []): OtherS
 export function refused(path: string, error: ThroughlineError): OtherSource {
   // What is no transcript, or one of the store's own, can be read well enough: nothing is wrong with it.
   const isOdd = !hasErrorCode(error, "FORMAT_UNKNOWN", "INPUT_INVALID");
-  const finding = { ...createFinding("FILE_UNREADABLE", error.message, { path }), remedy: error.remedy };
+  const finding = { ...createFinding(findingCodeOf(error), error.message, { path }), remedy: error.remedy };
   const findings = isOdd ? [finding] : [];
   return { kind: "refused", path, findings, error };
+}
+
+function findingCodeOf({ code }: ThroughlineError): FindingCode {
+  return code === "FILE_NOT_FOUND" ? code : "FILE_UNREADABLE";
 }

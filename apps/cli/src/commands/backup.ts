@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { namedPath } from "../named-path.ts";
+import { isThere } from "../readable-place.ts";
 
 /**
  * Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. What could not be
@@ -21,7 +21,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       details: { store: name },
       remedy: "Copy it instead: `throughline copy --all --all-agents --to-store sqlite:FILE`.",
     });
-  if (existsSync(path))
+  if (isThere(path))
     throw new ThroughlineError("EXPORT_EXISTS", `${JSON.stringify(path)} exists already.`, { details: { path } });
   output.progress(`writing ${path}`);
   const { sizeBytes } = await store.maintenance.backup(path, { signal });

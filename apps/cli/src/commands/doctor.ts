@@ -125,7 +125,9 @@ async function checkFile({ path, kind }: TranscriptFile, signal: AbortSignal): P
   } catch (error) {
     // One file that cannot be read must not hide what is wrong with the others.
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
-    return mergeFindings([[createFinding("FILE_UNREADABLE", error.message, { path })]]);
+    return mergeFindings([
+      [createFinding(error.code === "FILE_NOT_FOUND" ? error.code : "FILE_UNREADABLE", error.message, { path })],
+    ]);
   }
 }
 

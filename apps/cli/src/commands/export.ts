@@ -7,6 +7,7 @@ import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
+import { isThere } from "../readable-place.ts";
 import { resolveSession } from "../resolve-session.ts";
 
 interface ExportOptions {
@@ -27,23 +28,31 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if ((key === undefined) === (options.all !== true)) throw usageError("export takes either a KEY or --all.");
   if (options.all === true && options.output === undefined) throw usageError("--all needs a directory: -o DIR.");
   const to = options.to ?? "jsonl";
+  const { workingDirectory } = host;
   const store = await context.openStore("read");
   const target = options.output === undefined ? null : namedPath(host, options.output);
   if (key === undefined) {
     const query = { namespace: scope.namespace, ...(options.allAgents === true ? {} : { agentId: scope.agentId }) };
-    const files = exportAll(store, target ?? "", { to, signal, archived: options.archived === true, ...query });
+    const files = exportAll(store, target ?? "", {
+      to,
+      signal,
+      workingDirectory,
+      archived: options.archived === true,
+      ...query,
+    });
     return printFiles(context, files, to);
   }
   const state = await resolveSession(store, key, scope, { signal });
   if (target !== null) {
     const path = isDirectory(target) ? join(target, `${state.sessionId}.jsonl`) : target;
-    return printFiles(context, [await exportToFile(store, state.ref, path, { to, signal })], to);
+    return printFiles(context, [await exportToFile(store, state.ref, path, { to, signal, workingDirectory })], to);
   }
   // A transcript holds whatever somebody wrote into it, and an export may change none of it.
   if (output.isTerminal)
     throw usageError("An export is not written to a terminal; name a file with -o or redirect it.");
   const onRemark = (remark: ExportRemark): void => output.note(remarkText(remark));
-  for await (const chunk of exportSession(store, state.ref, { to, signal, onRemark })) await output.bytes(chunk);
+  for await (const chunk of exportSession(store, state.ref, { to, signal, workingDirectory, onRemark }))
+    await output.bytes(chunk);
   return 0;
 }
 
@@ -77,5 +86,5 @@ function remarkText({ seq, id, what, reason }: ExportRemark): string {
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isThere(path) && statSync(path).isDirectory();
 }

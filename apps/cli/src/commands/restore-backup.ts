@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
+import { isThere } from "../readable-place.ts";
 import { listSessions } from "../resolve-session.ts";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
 
@@ -21,11 +21,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
           : "Copy the sessions instead: `throughline copy --all --all-agents --store sqlite:FILE --to-store URL`.",
     });
   const { path } = address;
-  if (!existsSync(backupPath))
+  if (!isThere(backupPath))
     throw new ThroughlineError("FILE_NOT_FOUND", `${JSON.stringify(backupPath)} does not exist.`, {
       details: { path: backupPath },
     });
-  if (existsSync(path)) await context.confirm(`Put the backup in the place of ${path}, which is kept beside it?`);
+  if (isThere(path)) await context.confirm(`Put the backup in the place of ${path}, which is kept beside it?`);
   const { restoreSqliteBackup } = await import("@throughline/store-sqlite");
   const keptAs = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
   const { keptPath } = restoreSqliteBackup({ backupPath, path, keptAs });

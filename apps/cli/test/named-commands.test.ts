@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { errorCodes, findingCodes } from "@throughline/core";
+import { describe, expect, it } from "vitest";
+import { commandTable } from "../src/command-table.ts";
+import { globalOptions } from "../src/program.ts";
+
+const root = join(import.meta.dirname, "../../..");
+
+function sourcesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return ["node_modules", "dist", "test"].includes(entry.name) ? [] : sourcesBelow(path);
+    return entry.name.endsWith(".ts") ? [path] : [];
+  });
+}
+
+/** Every command line that a text prints for people: between backticks, or after a colon. */
+function namedCommands(text: string): readonly string[] {
+  return [...text.matchAll(/(?:\\?`|: )throughline ((?:__)?[a-z][a-z-]*(?: [^`"\n\\]*)?)/g)].map(
+    ([, line = ""]) => line,
+  );
+}
+
+/** What is wrong with a command line, placeholders aside; null: it is one. */
+function problemOf(line: string): string | null {
+  const [name = ""] = line.split(" ");
+  const definition = commandTable.find((one) => one.name === name);
+  if (name === "help") return null;
+  if (definition === undefined) return `no command ${name}`;
+  const flags = [...globalOptions, ...definition.options].flatMap(({ flags: text }) => text.split(/[ ,]+/));
+  const unknown = [...line.matchAll(/(?<=\s)--[a-z][a-z-]*/g)].find(([flag]) => !flags.includes(flag));
+  return unknown === undefined ? null : `${name} has no ${unknown[0]}`;
+}
+
+describe("commands that messages name", () => {
+  it("exist, with the options they are named with, in every table and source", () => {
+    const texts = ["apps", "packages"]
+      .flatMap((folder) => sourcesBelow(join(root, folder)))
+      .map((path) => [path.slice(root.length), readFileSync(path, "utf8")] as const);
+    const named = texts.flatMap(([path, text]) => namedCommands(text).map((line) => ({ path, line })));
+    const wrong = named.map(({ path, line }) => ({ path, line, problem: problemOf(line) }));
+    expect(wrong.filter(({ problem }) => problem !== null)).toEqual([]);
+    expect(named.length).toBeGreaterThan(20);
+  });
+
+  it("stand in the remedy of each error and finding, which is never empty", () => {
+    for (const [code, { remedy }] of [...Object.entries(errorCodes), ...Object.entries(findingCodes)]) {
+      expect(remedy.trim(), code).not.toBe("");
+      expect(remedy, code).toMatch(/[.]$/);
+      for (const line of namedCommands(remedy)) expect(problemOf(line), code).toBeNull();
+    }
+  });
+});
