@@ -5,7 +5,7 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { openStore } from "./open-store.ts";
 import { listSessions } from "./resolve-session.ts";
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "@throughline/core/store";
 import { sqliteFileOf } from "./sqlite-file.ts";
 import { isMisreading, strangeStoreFiles } from "./strange-store-files.ts";
 

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "@throughline/core/store";
 
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
 

@@ -212,7 +212,7 @@ describe("a remedy", () => {
     expect(stderr).not.toContain("throughline config");
     for (const { name } of commandTable)
       for (const { remedy } of Object.values(errorCodes))
-        expect(withoutSelfAdvice(remedy, name)).not.toMatch(new RegExp(`\`throughline ${name}(?! --)\\b`));
+        expect(withoutSelfAdvice(remedy, name)).not.toContain(`\`throughline ${name}\``);
     expect(withoutSelfAdvice(errorCodes.STORE_CORRUPT.remedy, "show")).toBe(errorCodes.STORE_CORRUPT.remedy);
     expect(withoutSelfAdvice(errorCodes.STORE_CORRUPT.remedy, "doctor")).toBe("Nothing was overwritten.");
   });

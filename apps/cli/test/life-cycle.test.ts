@@ -241,6 +241,36 @@ describe("entry", () => {
   });
 });
 
+describe("entry set", () => {
+  it.each([
+    [["sendpolicy", "deny"], `throughline entry ${key} set sendPolicy deny`],
+    [["send_policy", "deny"], `throughline entry ${key} set sendPolicy deny`],
+    [["lable", "Mine"], `throughline entry ${key} set label Mine`],
+    [["label", "12"], `throughline entry ${key} set label 12 --text`],
+  ])("refuses %j and names the command that is meant, which works", async ([field = "", value = ""], meant) => {
+    const { code, stderr } = await run(["entry", key, "set", field, value, "--json"]);
+    const [error] = objects(stderr);
+    expect([code, error?.["code"]]).toEqual([2, "USAGE"]);
+    expect(error?.["remedy"]).toContain(`\`${meant}\``);
+    expect((await json("entry", key, "get"))["entry"]).not.toHaveProperty(field === "label" ? "none" : field);
+    expect((await run(meant.split(" ").slice(1))).code).toBe(0);
+  });
+
+  it("refuses values that a field does not take", async () => {
+    const { stderr } = await run(["entry", key, "set", "sendPolicy", "Deny", "--json"]);
+    expect(objects(stderr)[0]).toMatchObject({ code: "USAGE", details: { values: ["allow", "deny"] } });
+    expect((await json("entry", key, "get", "sendPolicy"))["entry"]).toEqual({ sendPolicy: "deny" });
+  });
+
+  it("changes a field that another program wrote, and policy names it", async () => {
+    await seed(directory.path, [{ key: "agent:main:odd", entry: { sendpolicy: "deny" }, drafts: [user("x")] }]);
+    expect((await run(["policy", "agent:main:odd"])).stderr).toContain('The field is "sendPolicy".');
+    expect((await run(["entry", "agent:main:odd", "set", "sendpolicy", "allow"])).code).toBe(0);
+    expect((await run(["entry", "agent:main:odd", "unset", "sendpolicy"])).code).toBe(0);
+    expect((await run(["policy", "agent:main:odd"])).stderr).toBe("");
+  });
+});
+
 describe("watch", () => {
   it("prints what is appended, once and in order, until the limit", async () => {
     const watching = run(["watch", key, "--json", "--limit", "2", "--role", "user"]);

@@ -1,9 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorCodes, findingCodes } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { globalOptions } from "../src/program.ts";
+import { objects, runHere } from "./harness.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
@@ -50,5 +53,23 @@ describe("commands that messages name", () => {
       expect(remedy, code).toMatch(/[.]$/);
       for (const line of namedCommands(remedy)) expect(problemOf(line), code).toBeNull();
     }
+  });
+});
+
+describe("a command that the command itself advises", () => {
+  it("stays in the remedy when it has arguments, and its words are quoted for a shell", async () => {
+    const home = mkdtempSync(join(tmpdir(), "throughline-named-"));
+    const path = join(home, "it's a talk.jsonl");
+    const line = (content: string): string => `${JSON.stringify({ type: "user", content, ts: 1 })}\n`;
+    writeFileSync(path, line("one"));
+    expect((await runHere(home, ["import", path, "--key", "talk"])).code).toBe(0);
+    writeFileSync(path, line("another"));
+    const { stderr } = await runHere(home, ["import", path, "--key", "talk", "--json"]);
+    const { code, remedy } = objects(stderr).at(-1) ?? {};
+    expect(code).toBe("SOURCE_CHANGED");
+    const [, command = ""] = /`throughline ([^`]+)`/.exec(String(remedy)) ?? [];
+    const words = spawnSync("sh", ["-c", `printf '%s\\n' ${command.replace("KEY", "second")}`], { encoding: "utf8" });
+    expect((await runHere(home, words.stdout.trimEnd().split("\n"))).code).toBe(0);
+    rmSync(home, { recursive: true });
   });
 });

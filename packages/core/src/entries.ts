@@ -17,3 +17,5 @@ export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs 
 export type { SplitEntry } from "./entry-blobs.ts";
 export { archivedAtMs, assertMayEnd, endSession, noteArchiving, waitForTurnEnd } from "./end-session.ts";
 export type { EndSessionOptions, WaitForTurnOptions } from "./end-session.ts";
+export { findEntryFieldProblem, misspeltEntryField } from "./entry-fields.ts";
+export type { EntryFieldProblem } from "./entry-fields.ts";

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { quote, shellWord } from "@throughline/core/store";
 
 interface ImportPlace {
   readonly path: string;
@@ -36,7 +36,7 @@ export function isPutAside({ path, key }: ImportPlace): ThroughlineError {
 }
 
 function anotherKey(path: string): string {
-  return `Import the source under another key to have all of it in a session beside this one: \`throughline import ${path} --key KEY\``;
+  return `Import the source under another key to have all of it in a session beside this one: \`throughline import ${shellWord(path)} --key KEY\``;
 }
 
 /** Another import of the file, under way at the same time, has gone on from where this one wanted to. */

@@ -11,7 +11,7 @@ import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
-import { shellWord } from "../shell-word.ts";
+import { shellWord } from "@throughline/core/store";
 import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
@@ -67,7 +67,7 @@ async function checkDatabase(
   if (database === "foreign")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is a database of another program.`, {
       details: { path },
-      remedy: `\`throughline import ${path} --dry-run\` says what is in it, where that program is known.`,
+      remedy: `\`throughline import ${shellWord(path)} --dry-run\` says what is in it, where that program is known.`,
     });
   if (database === "log")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is the log of a database, not a database.`, {

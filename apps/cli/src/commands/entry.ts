@@ -1,8 +1,10 @@
 import { updateEntry } from "@throughline/core";
 import type { SessionEntry, SessionState } from "@throughline/core";
+import { findEntryFieldProblem } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "../resolve-session.ts";
+import { shellWord } from "@throughline/core/store";
 import { jsonLine } from "../terminal-safe.ts";
 
 /** Fields that are no settings: another id would begin another session. */
@@ -18,6 +20,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore(isChange ? "write" : "read");
   const found = await resolveSession(store, text, scope, { isExact: isChange, signal });
   const value = rest.length === 0 ? undefined : readValue(rest[0] ?? "", input.options["text"] === true);
+  if (action === "set" && field !== undefined) assertMeant(found.entry, text, field, value);
   const state = isChange ? await updateEntry(store, found.ref, (entry) => changed(entry, field ?? "", value)) : found;
   await print(context, state, action === "get" ? field : undefined);
   if (isChange) output.note(`Revision ${state.revision}.`);
@@ -30,6 +33,26 @@ function checkArguments(action: string, field: string | undefined, rest: readonl
   if (action !== "set" && rest.length > 0) throw usageError(`entry ${action} takes no value.`);
   if (action !== "get" && field !== undefined && fixed.has(field))
     throw usageError(`${field} cannot be changed; \`reset\` begins a new session under the key.`);
+}
+
+/**
+ * A misspelt field would be kept, and nothing would read it: `sendpolicy` denies nobody. A field that is there already was
+ * written by some program and may be changed.
+ */
+function assertMeant(entry: SessionEntry, key: string, field: string, value: unknown): void {
+  const problem = findEntryFieldProblem(field, value);
+  if (problem === null || (problem.meant !== null && Object.hasOwn(entry, field))) return;
+  const command = (name: string, given: string): string =>
+    `\`throughline entry ${shellWord(key)} set ${name} ${given}\``;
+  const typed = typeof value === "string" ? value : jsonLine(value);
+  const isText = findEntryFieldProblem(field, typed) === null;
+  const remedy =
+    problem.meant !== null
+      ? `Set it: ${command(problem.meant, shellWord(typed))}.`
+      : isText
+        ? `If the text is meant: ${command(field, `${shellWord(typed)} --text`)}.`
+        : "Use one of the values that the message names.";
+  throw usageError(problem.message, { field, value, meant: problem.meant, values: problem.values }, remedy);
 }
 
 /** JSON where it is JSON, else the text itself: `true`, `3` and `{"a":1}` are what they look like, `Notes` is text. */

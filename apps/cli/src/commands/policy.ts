@@ -10,6 +10,8 @@ import {
 } from "@throughline/policy";
 import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
 import { systemClock } from "@throughline/core/node";
+import type { SessionEntry } from "@throughline/core";
+import { misspeltEntryField } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { timeText } from "../time-text.ts";
@@ -21,6 +23,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("read");
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const { ref, sessionId, entry } = found;
+  noteMisspelt(context, entry);
   const { sendPolicy, sendPolicyMode } = sessionSettings(config);
   const policy = sendPolicy === null ? null : readSendPolicy(sendPolicy, sendPolicyMode);
   const question = {
@@ -103,3 +106,16 @@ function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string 
     : `due at ${timeText(dueAtMs)} UTC if nothing is said`;
   return `${rule.mode}, by the ${source} rule: ${when}`;
 }
+
+/** Fields that decide here, written otherwise: nothing reads them, and whoever wrote them believes otherwise. */
+function noteMisspelt({ output }: CommandContext, entry: SessionEntry): void {
+  for (const field of Object.keys(entry)) {
+    const meant = misspeltEntryField(field);
+    if (meant !== null && decisive.has(meant))
+      output.note(
+        `The entry has a field ${JSON.stringify(field)}, which nothing reads. The field is ${JSON.stringify(meant)}.`,
+      );
+  }
+}
+
+const decisive: ReadonlySet<string> = new Set(["sendPolicy", "chatType", "channel"]);
