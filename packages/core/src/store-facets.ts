@@ -55,6 +55,13 @@ export interface SearchFacet {
   lag(): Promise<number>;
   /** Makes the index anew from the records. Absent where there is nothing to make. */
   rebuild?(options?: { readonly signal?: AbortSignal }): Promise<void>;
+  /**
+   * Adds the records that the index lacks when it is called, as the next search would. Yields how many are left, from the
+   * first step to the last, which yields 0 unless others write. Leaving the loop ends it; what is added stays. Absent where
+   * nothing has to be added.
+   * @throws {ThroughlineError} ABORTED, and what a write of the store throws
+   */
+  fill?(options?: { readonly signal?: AbortSignal }): AsyncIterable<number>;
 }
 
 /**

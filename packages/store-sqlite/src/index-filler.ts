@@ -20,6 +20,9 @@ const betweenBatchesMs = 250;
 /** After each batch the full-text index is merged in at most so many steps. */
 const mostMerges = 16;
 
+/** Whoever fills the index is told after so many batches how much is left. */
+const batchesBetweenCounts = 16;
+
 /** A search waits so long for the lock before it reads what is not indexed, and for a while after that it does not wait again. */
 const searchPatienceMs = 1000;
 const impatientForMs = 10_000;
@@ -81,6 +84,20 @@ export class IndexFiller {
       toRecord = await this.#fillBatch(signal);
       filled();
     }
+  }
+
+  /** The same with children, in the open: yields how many records are left, so that whoever waits can be told. */
+  async *fill(signal: AbortSignal | undefined): AsyncGenerator<number> {
+    const words = this.#words;
+    const left = (): Promise<number> => this.#handle.read((connection) => words?.lag(connection) ?? 0, signal);
+    const newest = await this.#handle.read(({ statements }) => statements.newestRecord.get() ?? 0, signal);
+    yield await left();
+    for (let batches = 1, toRecord: number | null = 0; toRecord !== null && toRecord < newest; batches++) {
+      toRecord = await this.#fillBatch(signal);
+      // Counting what is left takes as long as a batch.
+      if (batches % batchesBetweenCounts === 0) yield await left();
+    }
+    yield await left();
   }
 
   /**

@@ -199,6 +199,11 @@ export class StoreSearch implements SearchFacet {
     return this.#handle.read((connection) => this.#index.lag(connection));
   }
 
+  /** Adds what the index lacks, a few milliseconds at a time. */
+  fill({ signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<number> {
+    return this.#filler.fill(signal);
+  }
+
   /** Makes the index anew from the records, and that of children with it. */
   rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     return this.#filler.rebuild(options);

@@ -14,6 +14,7 @@ export type WorkerMethod =
   | "search.search"
   | "search.lag"
   | "search.rebuild"
+  | "search.fill"
   | "fork.fork"
   | "fork.sharers"
   | "watch.watch"

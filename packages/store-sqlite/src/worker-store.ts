@@ -34,6 +34,7 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
     search: {
       search: (query) => begun().stream<core.SearchHit>("search.search", [query]),
       lag: async () => begun().call<number>("search.lag", []),
+      fill: (asked = {}) => begun().stream<number>("search.fill", [asked]),
       rebuild: async (asked = {}) => begun().call<void>("search.rebuild", [asked]),
     },
     watch: { watch: (ref, asked) => begun().stream<core.RecordPage>("watch.watch", [ref, asked]) },
