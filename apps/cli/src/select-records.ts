@@ -33,42 +33,13 @@ export function selectRecords(
   return selection.tail === null ? chosen : chosen.slice(-selection.tail);
 }
 
-/**
- * What `selectRecords` gives of a whole log, from its end alone; null when the end does not say: it holds too few, the
- * branch is not in order there, or what was left behind begins in it.
- */
-export function selectTail(
-  end: readonly StoredRecord[],
-  headId: string | null,
-  selection: TailSelection,
-  roleOf: RoleOf,
-): readonly StoredRecord[] | null {
-  const { tail: wanted } = selection;
-  const branch = selection.isAllBranches ? end : plainBranch(end, headId, selection.isAll);
-  const chosen = branch?.filter((record) => isChosen(record, selection, roleOf)) ?? [];
-  // Everything before what is after the place was left out, too.
-  const isComplete = branch !== null && (end[0]?.seq ?? 0) <= selection.afterSeq + 1;
-  return isComplete || chosen.length >= wanted ? chosen.slice(-wanted) : null;
-}
-
-function isChosen(record: StoredRecord, { afterSeq, role }: RecordSelection, roleOf: RoleOf): boolean {
+/** Whether a record of the branch is one of those asked for. */
+export function isChosen(record: StoredRecord, { afterSeq, role }: RecordSelection, roleOf: RoleOf): boolean {
   return record.seq > afterSeq && (role === null || roleOf(record) === role);
 }
 
-/** The end of a branch; null where records before it could change it. */
-function plainBranch(
-  end: readonly StoredRecord[],
-  headId: string | null,
-  isAll: boolean,
-): readonly StoredRecord[] | null {
-  const { path, findings } = walkBranch(end, headId);
-  const isInOrder = path.every(({ seq }, index) => index === 0 || seq > (path[index - 1]?.seq ?? 0));
-  if (findings.length > 0 || !isInOrder) return null;
-  return isAll || !path.some(isBoundary) ? path : null;
-}
-
 /** Whether a context may leave out what is before it. */
-function isBoundary({ type }: StoredRecord): boolean {
+export function isBoundary({ type }: StoredRecord): boolean {
   return type === "compaction" || type === "reset";
 }
 

@@ -1,5 +1,5 @@
 import { assertSignal } from "./assert-arguments.ts";
-import { refused } from "./refused.ts";
+import { abortedBefore, refused } from "./refused.ts";
 import type { SessionEvent, SessionEventListener } from "./session-event.ts";
 import { tellListener } from "./tell-listener.ts";
 
@@ -20,8 +20,7 @@ export function createHandleLife(listener: SessionEventListener | undefined): Ha
     begin(signal) {
       if (isEnded) throw refused("STORE_CLOSED", "The store handle was closed.");
       assertSignal(signal);
-      if (signal?.aborted === true)
-        throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
+      if (signal?.aborted === true) throw abortedBefore("the operation began", signal);
     },
     announce(...events) {
       for (const event of events) tellListener(listener, event);

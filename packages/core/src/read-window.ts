@@ -1,3 +1,4 @@
+import { readContextRecords } from "./branch-walk.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionState, SessionStore, StoredRecord } from "./session-store.ts";
@@ -9,8 +10,9 @@ export interface RecordWindow {
 }
 
 /**
- * The records a context needs: from the boundary the last writer stated, or all of them. Memory grows with the window,
- * not with the session.
+ * The records a context needs: from the boundary the last writer stated, or, where none did, from what the newest
+ * compaction or reset on the branch keeps. All of them where the session has neither. Memory grows with the window, not
+ * with the session.
  */
 export async function readWindow(
   store: SessionStore,
@@ -20,8 +22,9 @@ export async function readWindow(
   // A store that a network lies in front of brings both at once.
   if (store.readWindow !== undefined) return store.readWindow(ref, options);
   const state = await loadExisting(store, ref);
+  const { windowSeq } = state.head;
+  if (windowSeq === null) return { state, records: await readContextRecords(store, ref, state.head, options) };
   const records: StoredRecord[] = [];
-  const afterSeq = (state.head.windowSeq ?? 1) - 1;
-  for await (const page of store.read(ref, { ...options, afterSeq })) records.push(...page.records);
+  for await (const page of store.read(ref, { ...options, afterSeq: windowSeq - 1 })) records.push(...page.records);
   return { state, records };
 }

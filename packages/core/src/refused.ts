@@ -10,3 +10,8 @@ export function refused(
 ): ThroughlineError {
   return new ThroughlineError(code, message, { outcome: "not-applied", details, cause });
 }
+
+/** The error of an operation whose signal was aborted before something: "The signal was aborted before the write began." */
+export function abortedBefore(what: string, signal: AbortSignal | undefined): ThroughlineError {
+  return refused("ABORTED", `The signal was aborted before ${what}.`, {}, signal?.reason);
+}

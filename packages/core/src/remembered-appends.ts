@@ -21,8 +21,7 @@ export class RememberedAppends {
    * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, INPUT_INVALID
    */
   find(key: string, digest: string): AppendResult | null {
-    if (!isColumnText(key, 256))
-      throw refused("INPUT_INVALID", "An idempotency key is text of 1 to 256 characters", key);
+    assertIdempotencyKey(key);
     const earlier = this.#results.get(key);
     if (earlier !== undefined) {
       if (earlier.digest !== digest)
@@ -42,6 +41,11 @@ export class RememberedAppends {
       this.#horizonMs = Math.max(this.#horizonMs, atMs);
     }
   }
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for what is no idempotency key */
+export function assertIdempotencyKey(key: string): void {
+  if (!isColumnText(key, 256)) throw refused("INPUT_INVALID", "An idempotency key is text of 1 to 256 characters", key);
 }
 
 /**

@@ -10,7 +10,7 @@ export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
 export type { RecentBranch } from "./recent-branch.ts";
 export { redactionTombstone } from "./redact-records.ts";
 export { isNestedDeeper, maxArgumentsNesting, maxNesting } from "./nesting.ts";
-export { refused } from "./refused.ts";
+export { abortedBefore, refused } from "./refused.ts";
 export { givenEntry, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 export { sessionNotFound } from "./open-session.ts";
@@ -23,4 +23,9 @@ export type { ListSource } from "./list-states.ts";
 export type { ListedSession, ListPlan, ListPosition } from "./list-page.ts";
 export { createPayloadCoder } from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";
-export { assertNotForgotten, defaultIdempotency, RememberedAppends } from "./remembered-appends.ts";
+export {
+  assertIdempotencyKey,
+  assertNotForgotten,
+  defaultIdempotency,
+  RememberedAppends,
+} from "./remembered-appends.ts";

@@ -1,6 +1,13 @@
 import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
-import { quote, refused, RememberedAppends, sessionNotFound, type PreparedRecord } from "@throughline/core/store";
+import {
+  assertIdempotencyKey,
+  isColumnText,
+  quote,
+  refused,
+  sessionNotFound,
+  type PreparedRecord,
+} from "@throughline/core/store";
 import { assertRef, planAppend, type AppendRequest } from "@throughline/core/store-plans";
 import {
   batchOrder,
@@ -26,9 +33,6 @@ interface Facts {
   readonly entry: SessionEntry | null;
 }
 
-/** Holds nothing: it knows what a key has to look like. */
-const noAppends = new RememberedAppends();
-
 /** One statement, one round trip; under a codec one more where the session's id or entry has to be known first. */
 export async function appendRecords(
   scene: StoreScene,
@@ -37,7 +41,7 @@ export async function appendRecords(
   lease: JobLease | undefined,
 ): Promise<AppendResult> {
   const { keyed, options } = request;
-  if (keyed !== null) noAppends.find(keyed.key, "");
+  if (keyed !== null) assertIdempotencyKey(keyed.key);
   const sizes = batchColumns(scene.plainRows, { ref, sessionId: "" }, request.prepared);
   assertSizes(request, sizes.totalBytes);
   const address = addressOf(ref);
@@ -309,15 +313,11 @@ function isOdd({ options }: AppendRequest): boolean {
   const isOddTurn =
     turn !== undefined &&
     (("leaseUntilMs" in turn && !Number.isFinite(turn.leaseUntilMs)) ||
-      (turn.action === "open" && ![turn.turnId, turn.owner].every((text) => isColumnText(text))));
+      (turn.action === "open" && ![turn.turnId, turn.owner].every((text) => isColumnText(text, 256))));
   // A session id in the patch is compared by the statement; what is no text cannot be one.
   return (
     isOddTurn || (entry !== undefined && Object.hasOwn(entry, "sessionId") && typeof entry["sessionId"] !== "string")
   );
-}
-
-function isColumnText(text: unknown): boolean {
-  return typeof text === "string" && text !== "" && text.length <= 256 && !/\p{Cc}|\p{Cs}/u.test(text);
 }
 
 /** A claimed time as the database takes it; null for what claims none. */

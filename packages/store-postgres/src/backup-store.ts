@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { abortedBefore, refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { rowSecurity, rowSecurityName } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
@@ -34,8 +34,7 @@ export async function backupStore(
       // A role that sees some of the sessions is refused: what it took for a backup would be a part of one.
       await run("SET LOCAL row_security = off");
       const write = (text: string): void => {
-        if (signal?.aborted === true)
-          throw refused("ABORTED", "The signal was aborted before the backup was done.", {}, signal.reason);
+        if (signal?.aborted === true) throw abortedBefore("the backup was done", signal);
         part.write(text);
       };
       const isSecured = await writeSchema(scene, run, write);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { abortedBefore, refused } from "@throughline/core/store";
 import pg from "pg";
 import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
@@ -185,7 +185,7 @@ export class ConnectionPool {
     const delayMs = most / 2 + (random.uint32() % 1000) * (most / 2000);
     if (clock.nowMs() + delayMs >= deadlineMs) return false;
     await clock.sleep(delayMs, signal).catch(() => {
-      throw aborted(signal);
+      throw abortedBefore("the operation was done", signal);
     });
     return true;
   }
@@ -243,7 +243,7 @@ export class ConnectionPool {
         ending.removeEventListener("abort", onEnd);
         finish();
       };
-      const onAbort = (): void => end(() => reject(aborted(signal)));
+      const onAbort = (): void => end(() => reject(abortedBefore("the operation was done", signal)));
       const onEnd = (): void => end(() => reject(refused("STORE_CLOSED", "The store handle was closed.")));
       const onLate = (): void =>
         end(() =>
@@ -286,7 +286,7 @@ export class ConnectionPool {
     let onAbort: (() => void) | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       if (signal !== undefined) {
-        onAbort = () => reject(aborted(signal));
+        onAbort = () => reject(abortedBefore("the operation was done", signal));
         signal.addEventListener("abort", onAbort);
       }
       timer = setTimeout(
@@ -335,10 +335,6 @@ function giveBack(connection: PostgresConnection, error?: Error): void {
 /** No statement of this name, or one already: names do not stay with connections here. */
 function isLostName(error: unknown): boolean {
   return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
-}
-
-function aborted(signal: AbortSignal | undefined): ThroughlineError {
-  return refused("ABORTED", "The signal was aborted before the operation was done.", {}, signal?.reason);
 }
 
 /** The driver's pool says so of who has waited in its queue, and of nobody else. */

@@ -8,6 +8,7 @@ import {
   type PayloadOwner,
   type PreparedRecord,
 } from "@throughline/core/store";
+import { noPromotedColumns, promotedColumns } from "@throughline/core/store-rows";
 import { headMarker, separator, type BatchField } from "./append-request.ts";
 
 /** Payloads to what is kept, and back. */
@@ -128,7 +129,7 @@ export function batchColumns(rows: RowCoder, place: PayloadPlace, prepared: read
     if (item.type === "message") messages += 1;
     const content = contentColumns(rows, place, item, parentId);
     const isShown = !rows.isCoded && item.type === "message";
-    const { role, toolName } = isShown ? promoted(item.fields["message"]) : noPromotion;
+    const { role, toolName } = isShown ? promotedColumns(item.fields["message"]) : noPromotedColumns;
     return { item, parent: isOnHead ? headMarker : columnText(parentId), content, messages, role, toolName };
   });
   const column = <Value>(pick: (each: (typeof items)[number]) => Value): Value[] => items.map(pick);
@@ -185,18 +186,4 @@ export function fromColumnText(kept: string | null): string | null {
 /** Times of other programs may be anything that a Date takes; a column holds whole milliseconds. */
 function wholeNumber(value: number | null): number | null {
   return value === null ? null : Math.trunc(value);
-}
-
-const noPromotion: { readonly role: string | null; readonly toolName: string | null } = { role: null, toolName: null };
-
-/** Columns for filters and views. What does not fit a column is left out: it is only a copy of what the text says. */
-function promoted(message: unknown): typeof noPromotion {
-  if (typeof message !== "object" || message === null) return noPromotion;
-  const { role, toolName } = message as { readonly role?: unknown; readonly toolName?: unknown };
-  return { role: shortText(role), toolName: shortText(toolName) };
-}
-
-function shortText(value: unknown): string | null {
-  const isShort = typeof value === "string" && value.length <= 256 && value.isWellFormed() && !value.includes("\0");
-  return isShort ? value : null;
 }

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace, type SessionRef } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { abortedBefore } from "@throughline/core/store";
 import { readRows } from "./read-pages.ts";
 import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreScene } from "./store-scene.ts";
@@ -30,8 +30,7 @@ export async function* verifyStore(
 ): AsyncGenerator<Finding> {
   yield* await tableFindings(scene, signal);
   for (let after = "0"; ;) {
-    if (signal?.aborted === true)
-      throw refused("ABORTED", "The signal was aborted before all was verified.", {}, signal.reason);
+    if (signal?.aborted === true) throw abortedBefore("all was verified", signal);
     const sessions = await sessionsAfter(scene, after, signal);
     for (const row of sessions) {
       yield* countFindings(scene, row);

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { abortedBefore, refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import {
@@ -75,7 +75,7 @@ export async function backupStore(
     return { sizeBytes: sizeOf(to) };
   } catch (error) {
     removeDatabase(part);
-    if (signal?.aborted === true) throw refused("ABORTED", "The backup was aborted.", {}, error);
+    if (signal?.aborted === true) throw abortedBefore("the backup was done", signal);
     throw storeError(error, to);
   } finally {
     if (database !== null) closeDatabase(database);

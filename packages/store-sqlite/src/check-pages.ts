@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
 import { Worker } from "node:worker_threads";
-import { refused } from "@throughline/core/store";
+import { abortedBefore } from "@throughline/core/store";
 import { closeDatabase, defaultDriver, type SqliteDriver } from "./open-connection.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
@@ -83,7 +83,7 @@ function answersOf(database: Database.Database, sql: string, what: string): stri
 /** Whoever loses patience is told at once; the thread ends by itself, for stopping it inside the database's code would end the process. */
 function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
-    const aborted = (): void => reject(refused("ABORTED", "The check was aborted.", {}, signal?.reason));
+    const aborted = (): void => reject(abortedBefore("the check was done", signal));
     if (signal?.aborted === true) return aborted();
     signal?.addEventListener("abort", aborted, { once: true });
     const thread = new Worker(checkUrl, { workerData: order });

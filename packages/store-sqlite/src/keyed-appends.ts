@@ -1,5 +1,5 @@
 import type { AppendedRecord, AppendResult, SessionHead } from "@throughline/core";
-import { assertNotForgotten, defaultIdempotency, quote, refused, RememberedAppends } from "@throughline/core/store";
+import { assertIdempotencyKey, assertNotForgotten, defaultIdempotency, quote, refused } from "@throughline/core/store";
 import type { KeyedAppendRow, RecordHeadRow, SessionRow, Statements } from "./statements.ts";
 
 /** An idempotency key with the hash of the drafts it came with, in hex. */
@@ -15,9 +15,6 @@ interface KeptResult {
   readonly durability: AppendResult["durability"];
 }
 
-/** Holds nothing: it knows what a key has to look like. */
-const noAppends = new RememberedAppends();
-
 /**
  * The first result of a key, or null when the key is new. A row that is due to be forgotten counts as forgotten,
  * whether or not it has been deleted yet.
@@ -29,7 +26,7 @@ export function earlierResult(
   { key, digest }: AppendKey,
   nowMs: number,
 ): AppendResult | null {
-  noAppends.find(key, "");
+  assertIdempotencyKey(key);
   const found = statements.findKeyed.get(row.session, key);
   const isForgotten = found !== undefined && isDue(row, found, nowMs);
   if (found === undefined || isForgotten) {

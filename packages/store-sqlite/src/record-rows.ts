@@ -8,7 +8,8 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { lineBytes, quote, refused, type LinkedRecord } from "@throughline/core/store";
-import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store-rows";
+import { noPromotedColumns, promotedColumns } from "@throughline/core/store-rows";
+import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/core/store-rows";
 import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
 
 /** What is larger lies beside the record, once for all that hold the same. In bytes. */
@@ -31,7 +32,7 @@ export function codedRecord(
   at: { readonly seq: number; readonly storedAtMs: number },
 ): CodedRecord {
   const row = coder.encodeRecord(place, item, at);
-  const { role, toolName } = typeof row.text === "string" ? promoted(item.record) : noPromotion;
+  const { role, toolName } = typeof row.text === "string" ? promoted(item.record) : noPromotedColumns;
   return { row, role, toolName };
 }
 
@@ -182,16 +183,6 @@ export function dropPayloads(
   }
 }
 
-const noPromotion: { readonly role: string | null; readonly toolName: string | null } = { role: null, toolName: null };
-
-/** Columns for filters and views. What does not fit a column is left out: it is only a copy of what the text says. */
-function promoted(record: SessionRecord): typeof noPromotion {
-  const message = record["message"];
-  if (record.type !== "message" || typeof message !== "object" || message === null) return noPromotion;
-  const { role, toolName } = message as { readonly role?: unknown; readonly toolName?: unknown };
-  return { role: columnText(role), toolName: columnText(toolName) };
-}
-
-function columnText(value: unknown): string | null {
-  return typeof value === "string" && value.length <= 256 && value.isWellFormed() ? value : null;
+function promoted(record: SessionRecord): PromotedColumns {
+  return record.type === "message" ? promotedColumns(record["message"]) : noPromotedColumns;
 }

@@ -1,5 +1,5 @@
 import { ThroughlineError, type SessionEvent } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { abortedBefore, refused } from "@throughline/core/store";
 import { Worker } from "node:worker_threads";
 import { threadUrl } from "./thread-url.ts";
 import { receivedError, type WorkerMethod, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";
@@ -154,7 +154,7 @@ function sendable(port: WorkerPort, id: number, args: readonly unknown[]): Senda
   const signalAt = args.findIndex((each) => signalOf(each) !== undefined);
   const signal = signalOf(args[signalAt]);
   if (signal === undefined) return { args, signalAt: null, unwatch: () => undefined };
-  if (signal.aborted) throw refused("ABORTED", "The signal was aborted before the operation began.", {}, signal.reason);
+  if (signal.aborted) throw abortedBefore("the operation began", signal);
   const abort = (): void => port.abort(id);
   signal.addEventListener("abort", abort, { once: true });
   const plain = args.map((each, at) => (at === signalAt ? { ...(each as object), signal: undefined } : each));

@@ -1,4 +1,4 @@
-import { refused } from "@throughline/core/store";
+import { abortedBefore, refused } from "@throughline/core/store";
 import { ThroughlineError, type Durability, type SessionEvent } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
@@ -218,7 +218,7 @@ export class WriteQueue {
     this.#jobs = this.#jobs.filter((job) => {
       const { signal } = job.options;
       if (signal?.aborted !== true) return true;
-      job.reject(refused("ABORTED", "The signal was aborted before the write began.", {}, signal.reason));
+      job.reject(abortedBefore("the write began", signal));
       return false;
     });
   }

@@ -59,7 +59,7 @@ async function readChosen(
   const { lastSeq } = head;
   const isWindow = !selection.isAll && !selection.isAllBranches;
   const { tail } = selection;
-  if (tail !== null && (!isWindow || head.windowSeq === null)) {
+  if (tail !== null) {
     const query = { head, selection: { ...selection, tail }, roleOf };
     return { chosen: await readTail(store, ref, query, signal), lastSeq };
   }
