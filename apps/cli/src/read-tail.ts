@@ -1,5 +1,6 @@
-import { BranchWalk, isFromNewerVersion, readContextRecords } from "@throughline/core";
+import { isFromNewerVersion } from "@throughline/core";
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { BranchWalk, readContextRecords } from "@throughline/core/store-rows";
 import { isBoundary, isChosen, selectRecords, type RoleOf, type TailSelection } from "./select-records.ts";
 
 /** Where a session's branch ends, and what of it is wanted. */

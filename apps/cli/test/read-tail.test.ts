@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import {
-  readContextRecords,
   sessionRef,
   type ReadOptions,
   type RecordDraft,
@@ -8,7 +7,7 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
-import { readBounds } from "@throughline/core/store-rows";
+import { readBounds, readContextRecords } from "@throughline/core/store-rows";
 import { buildContext, walkBranch } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import { readTail } from "../src/read-tail.ts";

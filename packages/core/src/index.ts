@@ -29,7 +29,6 @@ export type {
   SummaryRequest,
   ToolDefinition,
 } from "./ports.ts";
-export { BranchWalk, readContextRecords } from "./branch-walk.ts";
 export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft, RecordSource, SourcedDraft } from "./record-draft.ts";

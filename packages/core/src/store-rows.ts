@@ -1,5 +1,6 @@
-// Records as rows, and rows as pages. For implementers, not for users.
+// Records as rows, rows as pages, and pages as the end of a branch. For implementers, not for users.
 export { pageRows, readBounds, readPages, seqsIn, watchBounds } from "./read-pages.ts";
+export { BranchWalk, readContextRecords } from "./branch-walk.ts";
 export type { PageRange } from "./read-pages.ts";
 export { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
 export type { PromotedColumns } from "./promoted-columns.ts";
