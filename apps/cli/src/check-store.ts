@@ -6,7 +6,6 @@ import { counted } from "./counted.ts";
 import { openStore } from "./open-store.ts";
 import { listSessions } from "./resolve-session.ts";
 import { shellWord } from "@throughline/core/store";
-import { sqliteFileOf } from "./sqlite-file.ts";
 import { isMisreading, strangeStoreFiles } from "./strange-store-files.ts";
 
 export interface StoreToCheck {
@@ -21,8 +20,11 @@ export interface StoreToCheck {
 
 type Report = (findings: readonly Finding[]) => Promise<void>;
 
-/** Says what is wrong with a store, each thing once; damage is what is looked for, and ends nothing but the step that met it. */
-export async function checkStore(context: CommandContext, checked: StoreToCheck, report: Report): Promise<void> {
+/**
+ * Says what is wrong with a store, each thing once; damage is what is looked for, and ends nothing but the step that met it.
+ * @returns false where a repair was asked for and nothing of a damaged store could be saved
+ */
+export async function checkStore(context: CommandContext, checked: StoreToCheck, report: Report): Promise<boolean> {
   const { output, scope, signal } = context;
   const seen = new Set<string>();
   const strangePaths = new Set<string | null>();
@@ -50,6 +52,7 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
     }
   };
   const onFinding = (finding: Finding): number => noticed.push(finding);
+  const repair = { isFailed: false };
   const store = await checked.open(onFinding);
   if (checked.named === "")
     for await (const finding of strangeStoreFiles(context)) {
@@ -58,17 +61,21 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
     }
   if (checked.isRepair && store.maintenance === undefined)
     output.note(`The ${store.capabilities.name} store keeps nothing that could be repaired.`);
-  else if (checked.isRepair) await step(() => repairs(context, store, checked));
+  else if (checked.isRepair) await step(() => repairs(context, store, checked, repair));
   const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
   await step(() => inspectStore(store, { query, signal }));
   await take([]);
   if (isDamaged && checked.path !== null) noteWays(context, checked, checked.path);
+  return !repair.isFailed;
 }
 
-/** What can be done about a damaged file. Without its first page nobody can tell what is where in it. */
-function noteWays({ output }: CommandContext, { isRepair, named }: StoreToCheck, path: string): void {
-  if (!isRepair && sqliteFileOf(path) === "store")
-    output.note(`\`throughline doctor --repair${named}\` writes what can be read of it to a new file.`);
+/** What can be done about a damaged file. */
+export function noteWays(
+  { output }: CommandContext,
+  { isRepair, named }: Pick<StoreToCheck, "isRepair" | "named">,
+  path: string,
+): void {
+  if (!isRepair) output.note(`\`throughline doctor --repair${named}\` writes what can be read of it to a new file.`);
   output.note(`\`${restoring("FILE", path)}\` puts a backup in its place and keeps it.`);
 }
 
@@ -81,38 +88,37 @@ async function* repairs(
   { host, output, signal }: CommandContext,
   store: SessionStore,
   { path }: StoreToCheck,
+  repair: { isFailed: boolean },
 ): AsyncGenerator<Finding> {
-  let lost = 0;
   for await (const finding of store.maintenance?.repair({ signal }) ?? []) {
+    // Whatever is damaged is followed by what became of it.
+    repair.isFailed = path !== null && finding.code === "STORE_DAMAGED" && !finding.repaired;
     // What a note stands for is in the copy no more than in the damaged file.
     const isLost = finding.repaired && finding.code === "RECORD_MISSING";
-    if (isLost) lost += 1;
+    yield isLost ? { ...finding, repaired: false } : finding;
     const copy = finding.repaired && finding.code === "STORE_DAMAGED" && path !== null ? finding.path : null;
-    if (copy === null || copy === path) {
-      yield isLost ? { ...finding, repaired: false } : finding;
-      continue;
-    }
-    const { sessions, records } = await contentOf(copy, host.workingDirectory);
-    if (records <= lost) {
-      yield createFinding("STORE_DAMAGED", `No record of ${path} could be read; ${copy} holds none.`, { path: copy });
-      continue;
-    }
-    yield finding;
-    const missing = lost === 0 ? "" : `, and notes in the place of ${counted(lost, "record")}`;
-    output.note(`Wrote ${copy}: ${counted(sessions, "session")}, ${counted(records - lost, "record")}${missing}.`);
+    if (copy === null || copy === path) continue;
+    const { sessions, records, notes } = await contentOf(copy, host.workingDirectory);
+    const missing = notes === 0 ? "" : `, and notes in the place of ${counted(notes, "record")}`;
+    output.note(`Wrote ${copy}: ${counted(sessions, "session")}, ${counted(records, "record")}${missing}.`);
     output.note(`\`${restoring(shellWord(copy), path ?? "")}\` puts it in the place of the store, which is kept.`);
   }
 }
 
+/** What a repaired copy holds; what a fork shares counts in each session that shows it. */
 async function contentOf(
   path: string,
   workingDirectory: string,
-): Promise<{ readonly sessions: number; readonly records: number }> {
-  let [sessions, records] = [0, 0];
+): Promise<{ readonly sessions: number; readonly records: number; readonly notes: number }> {
+  let [sessions, records, notes] = [0, 0, 0];
   await using copy = await openStore(`sqlite:${path}`, { workingDirectory, create: false, recover: false });
-  for await (const { head } of listSessions(copy, { state: "any", sort: "key", limit: 1000 })) {
+  for await (const { ref } of listSessions(copy, { state: "any", sort: "key", limit: 1000 })) {
     sessions += 1;
-    records += head.lastSeq;
+    for await (const page of copy.read(ref, { payload: "head" })) {
+      const lost = page.records.filter(({ id, side }) => side && id.startsWith("damaged:")).length;
+      notes += lost;
+      records += page.records.length - lost;
+    }
   }
-  return { sessions, records };
+  return { sessions, records, notes };
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   closeSync,
   copyFileSync,
+  existsSync,
   openSync,
   readFileSync,
   readdirSync,
@@ -12,9 +13,10 @@ import {
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { errorCodes } from "@throughline/core";
+import { errorCodes, sessionRef } from "@throughline/core";
 import { commandTable } from "../src/command-table.ts";
 import { withoutSelfAdvice } from "../src/error-report.ts";
+import { openStore } from "../src/open-store.ts";
 import { sqliteFileOf } from "../src/sqlite-file.ts";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
@@ -131,19 +133,61 @@ describe("doctor and a damaged database", () => {
 
   it("--repair calls nothing repaired when no record could be read", async () => {
     spoil("UPDATE store_records SET text = '{oops'");
-    const { code, findings, notes } = await run("doctor", "--repair");
-    expect(code).toBe(3);
+    const { code, findings, notes, errors } = await run("doctor", "--repair");
+    expect(code).toBe(1);
+    expect(errors).toMatchObject([
+      { code: "STORE_CORRUPT", message: expect.stringContaining("Nothing could be recovered") },
+    ]);
     expect(findings.filter(({ repaired }) => repaired === true)).toEqual([]);
     expect(findings.some(({ message }) => /No record of .* could be read/.test(String(message)))).toBe(true);
     expect(notes).not.toContain("Wrote");
+    expect(names()).toEqual(["sessions.db"]);
   });
+
+  it.each([
+    ["cut by 5 %", (bytes: Buffer) => bytes.subarray(0, Math.floor(bytes.length * 0.95))],
+    ["without its first page", (bytes: Buffer) => Buffer.concat([Buffer.alloc(8192, 7), bytes.subarray(8192)])],
+  ])(
+    "--repair of a file SQLite refuses, %s, says how many records are in the copy it has written",
+    async (_how, change) => {
+      const store = await openStore(`sqlite:${path}`, { workingDirectory: directory.path, create: false });
+      const ref = sessionRef({ key: "agent:main:long" });
+      await store.save(ref, { sessionId: "long" }, { ifRevision: null });
+      for (let from = 0; from < 1020; from += 20)
+        await store.append(
+          ref,
+          Array.from({ length: 20 }, (_, index) => user(`${from + index} ${"x".repeat(300)}`)),
+        );
+      await store.close();
+      writeFileSync(path, change(readFileSync(path)));
+      const before = hash(path);
+      for (const args of [
+        ["doctor", "--repair"],
+        ["doctor", path, "--repair"],
+      ]) {
+        const { code, findings, notes, errors } = await run(...args);
+        expect([code, errors]).toEqual([3, []]);
+        expect(hash(path)).toBe(before);
+        const copied = findings.find(({ repaired }) => repaired === true) ?? expect.fail();
+        const [, saved = ""] = /^([\d,]+) of 1,024 records recovered into /.exec(String(copied["message"])) ?? [];
+        const records = Number(saved.replace(",", ""));
+        expect(records).toBeGreaterThan(900);
+        expect(existsSync(String(copied["path"]))).toBe(true);
+        expect(notes).toContain(`Wrote ${String(copied["path"])}: 3 sessions, ${records} records`);
+        const url = `sqlite:${String(copied["path"])}`;
+        const asked = ["show", "agent:main:long", "--all-branches", "--role", "user", "--json", "--store", url];
+        const shown = await runHere(directory.path, asked);
+        expect(objects(shown.stdout).filter(({ kind }) => kind === "record").length).toBe(records - 4);
+      }
+    },
+  );
 
   it("leaves a damaged file where it is though a backup lies beside it", async () => {
     copyFileSync(path, `${path}.old.backup`);
     writeFileSync(path, Buffer.concat([readFileSync(path).subarray(0, 8192), Buffer.alloc(8192 * 20)]));
     const before = hash(path);
     const { code, findings } = await run("doctor", path, "--repair");
-    expect(code).toBe(3);
+    expect(code).toBe(1);
     expect(findings.map((finding) => finding["code"])).not.toContain("STORE_RESTORED");
     expect(hash(path)).toBe(before);
   });
@@ -179,10 +223,11 @@ describe("doctor and a database given as PATH", () => {
 
   it("says that a first page is lost, and takes a transcript for one whatever its name", async () => {
     writeFileSync(path, Buffer.concat([Buffer.alloc(8192, 7), readFileSync(path).subarray(8192)]));
-    const { code, findings, notes } = await seen(path);
+    const { code, findings, notes } = await run("doctor", path);
     expect(code).toBe(3);
     expect(findings).toMatchObject([{ code: "STORE_DAMAGED", repaired: false }]);
-    expect(notes).not.toContain("Wrote");
+    expect(notes).toContain(`\`throughline doctor --repair ${path}\` writes what can be read of it`);
+    expect((await seen(path)).notes).toContain("Wrote");
     const odd = join(directory.path, "talk.db");
     writeFileSync(odd, '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":""}\n');
     expect([sqliteFileOf(odd), sqliteFileOf(path), sqliteFileOf(join(directory.path, "none.db"))]).toEqual([

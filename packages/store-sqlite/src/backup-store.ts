@@ -156,7 +156,7 @@ export function copyBackup(backup: string, to: string, driver: SqliteDriver): vo
 }
 
 /** A finished copy is one file: as long as it says it has a log, whoever opens it puts one beside it, and an index. */
-function leaveLog(path: string, driver: SqliteDriver): void {
+export function leaveLog(path: string, driver: SqliteDriver): void {
   const database = driver(path, { fileMustExist: true, timeout: 50 });
   try {
     const mode: unknown = database.pragma("journal_mode = DELETE", { simple: true });

@@ -12,12 +12,12 @@ export interface LogDamage {
   readonly salts: string;
 }
 
-const headerBytes = 32;
-const frameHeaderBytes = 24;
+export const headerBytes = 32;
+export const frameHeaderBytes = 24;
 const framesAtOnce = 64;
 const isBigEndianHost = new Uint8Array(Uint32Array.of(1).buffer)[0] === 0;
 
-interface LogHeader {
+export interface LogHeader {
   readonly isValid: boolean;
   readonly pageBytes: number;
   readonly isBigEndian: boolean;
@@ -25,7 +25,7 @@ interface LogHeader {
   readonly sums: Sums;
 }
 
-type Sums = readonly [number, number];
+export type Sums = readonly [number, number];
 
 /**
  * Looks for commits behind the place where SQLite stops reading a log. It reads frame by frame, each with a checksum over
@@ -36,7 +36,7 @@ type Sums = readonly [number, number];
  */
 export function findLogDamage(read: ReadAt, sizeBytes: number, pageBytes: number): LogDamage | null {
   if (sizeBytes < headerBytes + 2 * frameHeaderBytes) return null;
-  const header = readHeader(read, pageBytes);
+  const header = readLogHeader(read, pageBytes);
   if (header.pageBytes < 512) return null;
   const frameBytes = frameHeaderBytes + header.pageBytes;
   // A frame that does not fit, and one behind it.
@@ -52,7 +52,7 @@ export function findLogDamage(read: ReadAt, sizeBytes: number, pageBytes: number
   return look.damage(frameBytes);
 }
 
-function readHeader(read: ReadAt, knownPageBytes: number): LogHeader {
+export function readLogHeader(read: ReadAt, knownPageBytes: number): LogHeader {
   const buffer = new ArrayBuffer(headerBytes);
   read(new Uint8Array(buffer), 0);
   const view = new DataView(buffer);
@@ -66,7 +66,7 @@ function readHeader(read: ReadAt, knownPageBytes: number): LogHeader {
   return { isValid, pageBytes: view.getUint32(8), isBigEndian, salts, sums };
 }
 
-function firstSalts(read: ReadAt): readonly [number, number] {
+export function firstSalts(read: ReadAt): readonly [number, number] {
   const view = new DataView(new ArrayBuffer(frameHeaderBytes));
   read(new Uint8Array(view.buffer), headerBytes);
   return [view.getUint32(8), view.getUint32(12)];
@@ -134,7 +134,7 @@ class FrameLook {
 }
 
 /** SQLite's running checksum over pairs of 32-bit words. */
-function sumsOf(view: DataView, from: number, to: number, [first, second]: Sums, isBigEndian: boolean): Sums {
+export function sumsOf(view: DataView, from: number, to: number, [first, second]: Sums, isBigEndian: boolean): Sums {
   let [one, other] = [first | 0, second | 0];
   if (isBigEndian === isBigEndianHost) {
     const words = new Int32Array(view.buffer, view.byteOffset + from, (to - from) / 4);

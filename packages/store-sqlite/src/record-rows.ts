@@ -15,7 +15,7 @@ import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./sta
 /** What is larger lies beside the record, once for all that hold the same. In bytes. */
 const payloadBytes = 256 * 1024;
 
-const textForm = 1;
+export const textForm = 1;
 const bytesForm = 2;
 
 /** A record that is ready to be written: nothing about it can be refused any more. */

@@ -1,10 +1,16 @@
-import { createFinding, throughlineDraft, type Finding } from "@throughline/core";
-import { serializeRecord } from "@throughline/core/store";
+import { createFinding, hasErrorCode, throughlineDraft, type Finding } from "@throughline/core";
+import { refused, serializeRecord } from "@throughline/core/store";
+import { leaveLog } from "./backup-store.ts";
+import { checkDatabase } from "./check-pages.ts";
+import { databasePath } from "./database-path.ts";
 import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { insertRecord, type CodedRecord } from "./record-rows.ts";
-import { readable, RecordReader } from "./record-reader.ts";
+import { recreatedRow, renamedRow } from "./recovered-session.ts";
+import { isReadable, RepairSource } from "./repair-source.ts";
+import { believedLastSeq } from "./salvage.ts";
 import { placeOf } from "./session-rows.ts";
-import { sessionNumbers } from "./session-numbers.ts";
+import { nativeCode } from "./sqlite-errors.ts";
+import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { SessionRow } from "./statements.ts";
 import { verifyStore } from "./verify-store.ts";
@@ -12,87 +18,212 @@ import { verifyStore } from "./verify-store.ts";
 /** Records copied in one transaction. */
 const sliceRows = 200;
 
+/** What is counted while a store is repaired. */
+interface Recovery {
+  sessions: number;
+  recovered: number;
+  lost: number;
+  /** False when the rows of sessions are lost, which say how many records there were. */
+  isTotalKnown: boolean;
+}
+
 /**
- * Writes what can be read of a damaged store to a new file beside it, and leaves the store as it is. A record that cannot
- * be read becomes a note in its place, so that seq stays dense. Without damage there is no copy.
+ * Writes what can be read of a damaged store to a new file beside it, and leaves the store as it is. Where SQLite does not
+ * read the file, or a page of it, its pages are read one by one. A record that cannot be read becomes a note in its place, so
+ * that seq stays dense. Without damage there is no copy, and none where nothing can be read. The copy is checked before it
+ * gets its name.
  */
 export async function* repairStore(
   handle: StoreHandle,
   options: OpenOptions,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
-  let isDamaged = false;
-  const asked = { full: true, ...(signal === undefined ? {} : { signal }) };
-  for await (const finding of verifyStore(handle, options.driver, asked)) {
-    // What a damaged log held is in no record, and a copy has no more of it.
-    isDamaged ||= finding.severity === "error" && finding.code !== "LOG_DAMAGED";
-    yield finding;
-  }
-  if (!isDamaged) return;
+  if (!(yield* damageOf(handle, options, signal))) return;
   const { path, clock } = handle.scene;
-  const target = `${path}.repaired-${new Date(clock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`;
-  const copy = openConnection({ ...options, path: target, create: true, recover: false });
-  const records = new RecordReader(handle, signal);
+  const source = await RepairSource.of(handle, await isReadable(handle, signal), signal);
+  const target = freeName(`${path}.repaired-${new Date(clock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`);
+  const part = `${target}.part`;
+  const recovery: Recovery = { sessions: 0, recovered: 0, lost: 0, isTotalKnown: true };
   try {
-    for await (const { sessions } of sessionNumbers(handle, signal))
-      for (const number of sessions) {
-        const session = await readable(() =>
-          handle.read(({ statements }) => statements.findSession.get(number), signal),
-        );
-        if (session !== undefined) yield* copySession(handle, copy, session, records, { target, signal });
-      }
-    copy.database.pragma("wal_checkpoint(TRUNCATE)");
+    removeDatabase(part);
+    yield* writeCopy(
+      handle,
+      { ...options, path: part, create: true, recover: false },
+      { source, target, signal },
+      recovery,
+    );
+    const isAnything = recovery.recovered > 0 || (recovery.lost === 0 && recovery.sessions > 0);
+    if (!isAnything) {
+      yield createFinding("STORE_DAMAGED", `No record of ${path} could be read; nothing was written.`, { path });
+      return;
+    }
+    leaveLog(part, options.driver);
+    putInPlace(part, target);
   } finally {
-    copy.database.close();
+    removeDatabase(part);
   }
-  yield createFinding("STORE_DAMAGED", `What could be read of ${path} is in ${target}.`, {
+  yield createFinding("STORE_DAMAGED", `${recoveredText(recovery)} recovered into ${target}.`, {
     path: target,
     repaired: true,
   });
 }
 
+/** What is wrong with the store; gives whether any of it is damage that a copy mends. */
+async function* damageOf(
+  handle: StoreHandle,
+  { driver }: OpenOptions,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding, boolean> {
+  let isDamaged = false;
+  try {
+    for await (const finding of verifyStore(handle, driver, {
+      full: true,
+      ...(signal === undefined ? {} : { signal }),
+    })) {
+      // What a damaged or deleted log held is in no record, and a copy has no more of it.
+      isDamaged ||= finding.severity === "error" && !logCodes.has(finding.code);
+      yield finding;
+    }
+    return isDamaged;
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
+    yield createFinding("STORE_DAMAGED", error.message, { path: handle.scene.path });
+    return true;
+  }
+}
+
+const logCodes: ReadonlySet<string> = new Set(["LOG_DAMAGED", "LOG_MISSING"]);
+
+interface CopyContext {
+  readonly source: RepairSource;
+  /** The name the copy will have. */
+  readonly target: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function* writeCopy(
+  handle: StoreHandle,
+  options: OpenOptions,
+  context: CopyContext,
+  recovery: Recovery,
+): AsyncGenerator<Finding> {
+  const copy = openConnection(options);
+  try {
+    for await (const { session, row } of context.source.sessions()) {
+      recovery.sessions += 1;
+      recovery.isTotalKnown &&= row !== null;
+      const known = row ?? recreatedRow(session, context.source.salvage, handle.scene);
+      yield* copySession(handle, copy, known, { ...context, isRecreated: row === null }, recovery);
+    }
+    copy.database.pragma("wal_checkpoint(TRUNCATE)");
+    const [wrong] = checkDatabase(copy.database, { mostAnswers: 1, references: true });
+    if (wrong !== undefined)
+      throw refused("INTERNAL", `The repaired copy is not whole: ${wrong}`, { path: options.path });
+  } finally {
+    copy.database.close();
+  }
+}
+
 async function* copySession(
   handle: StoreHandle,
   copy: Connection,
-  session: SessionRow,
-  records: RecordReader,
-  { target, signal }: { readonly target: string; readonly signal: AbortSignal | undefined },
+  found: SessionRow,
+  { source, target, signal, isRecreated }: CopyContext & { readonly isRecreated: boolean },
+  recovery: Recovery,
 ): AsyncGenerator<Finding> {
   const { scene } = handle;
-  const place = { path: target, key: session.key, repaired: true };
-  const entry = await readable(() =>
-    handle.read(({ statements }) => statements.findEntry.get(session.session), signal),
-  );
+  const firstSeq = (found.origin_seq ?? 0) + 1;
+  const lastSeq = believedLastSeq(found, source.salvage.lastSeq(found.session));
+  const entry = isRecreated ? undefined : await source.entry(found);
   copy.statements.begin.run();
-  const columns = Object.keys(session);
-  const values = columns.map((name) => session[name as keyof SessionRow]);
-  copy.database
-    .prepare(`INSERT INTO store_sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`)
-    .run(...values);
-  // The ids are entered again when somebody asks for one.
-  copy.database
-    .prepare("UPDATE store_sessions SET ids_to_seq = ? WHERE session = ?")
-    .run(session.origin_seq ?? 0, session.session);
-  const kept = entry?.entry ?? scene.rows.encodeEntry(placeOf(session), { sessionId: session.session_id });
-  copy.statements.writeEntry.run(session.session, kept);
+  const session = insertSession(copy, { ...found, last_seq: lastSeq });
+  const place = { path: target, key: session.key, repaired: true };
+  copy.statements.writeEntry.run(
+    session.session,
+    entry !== undefined && session.key === found.key
+      ? entry
+      : scene.rows.encodeEntry(placeOf(session), { sessionId: session.session_id }),
+  );
   copy.statements.commit.run();
-  if (entry === undefined) yield createFinding("ENTRY_UNREADABLE", `The entry of ${session.key} was lost.`, place);
-  for (let seq = (session.origin_seq ?? 0) + 1; seq <= session.last_seq; seq += sliceRows) {
+  if (isRecreated) {
+    const message = `The row of session ${session.session} was lost; its records are in ${session.key}.`;
+    yield createFinding("ENTRY_UNREADABLE", message, place);
+  } else if (entry === undefined)
+    yield createFinding("ENTRY_UNREADABLE", `The entry of ${session.key} was lost.`, place);
+  const lost = new LostRanges();
+  let lastMainId: string | null = null;
+  let isHeadFound = session.head_id === null;
+  for (let seq = firstSeq; seq <= lastSeq; seq += sliceRows) {
     handle.life.begin(signal);
     copy.statements.begin.run();
-    const lost: number[] = [];
-    for (let each = seq; each < seq + sliceRows && each <= session.last_seq; each++) {
-      const coded = await records.read(session, each);
-      if (coded === undefined) lost.push(each);
+    for (let each = seq; each < seq + sliceRows && each <= lastSeq; each++) {
+      // What it was bound to under a codec is the row as it was found.
+      const coded = await source.record(found, each);
       insertRecord(copy.statements, session.session, coded ?? lostRecord(handle, session, each));
+      if (coded === undefined) lost.add(each);
+      else {
+        recovery.recovered += 1;
+        isHeadFound ||= coded.row.id === session.head_id;
+        if (!coded.row.side) lastMainId = coded.row.id;
+      }
     }
     copy.statements.commit.run();
-    for (const each of lost)
-      yield createFinding(
-        "RECORD_MISSING",
-        `Record ${each} of ${session.key} could not be read; a note stands in its place.`,
-        place,
-      );
+  }
+  recovery.lost += lost.count;
+  // The head of a fork may lie in what it shares.
+  if (!isHeadFound && (session.origin === null || lastMainId !== null))
+    copy.database.prepare("UPDATE store_sessions SET head_id = ? WHERE session = ?").run(lastMainId, session.session);
+  for (const range of lost.ranges) yield lostFinding(session, range, place);
+}
+
+/** Seqs in a row of which there is no record. */
+class LostRanges {
+  readonly ranges: { readonly from: number; to: number }[] = [];
+  count = 0;
+
+  add(seq: number): void {
+    this.count += 1;
+    const last = this.ranges.at(-1);
+    if (last !== undefined && last.to === seq - 1) last.to = seq;
+    else this.ranges.push({ from: seq, to: seq });
+  }
+}
+
+function lostFinding(
+  { key }: SessionRow,
+  { from, to }: { readonly from: number; readonly to: number },
+  place: { readonly path: string; readonly key: string; readonly repaired: boolean },
+): Finding {
+  const message =
+    from === to
+      ? `Record ${from} of ${key} could not be read; a note stands in its place.`
+      : `Records ${from} to ${to} of ${key} could not be read; notes stand in their place.`;
+  return createFinding("RECORD_MISSING", message, place);
+}
+
+/** The row in the copy. Its key is changed where a row that was found twice has taken it. */
+function insertSession(copy: Connection, found: SessionRow): SessionRow {
+  const row: SessionRow = {
+    ...found,
+    // The ids are entered again when somebody asks for one.
+    ids_to_seq: found.origin_seq ?? 0,
+    // Keyed appends are not copied: one that is repeated is told to be too old, and is not appended twice.
+    keyed_rows: 0,
+    keyed_horizon_ms: Math.max(found.keyed_horizon_ms, found.updated_at_ms),
+  };
+  const columns = Object.keys(row);
+  const insert = copy.database.prepare(
+    `INSERT INTO store_sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  );
+  const put = (each: SessionRow): SessionRow => {
+    insert.run(...columns.map((name) => each[name as keyof SessionRow]));
+    return each;
+  };
+  try {
+    return put(row);
+  } catch (error) {
+    if (!nativeCode(error).startsWith("SQLITE_CONSTRAINT")) throw error;
+    return put(renamedRow(row));
   }
 }
 
@@ -111,4 +242,18 @@ function lostRecord({ scene }: StoreHandle, session: SessionRow, seq: number): C
   };
   const row = scene.rows.encodeRecord(placeOf(session), item, { seq, storedAtMs: atMs });
   return { row, role: null, toolName: null };
+}
+
+/** A name nothing has. */
+function freeName(wanted: string): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? wanted : `${wanted}-${number}`;
+    if (!isThere(databasePath(name))) return name;
+  }
+}
+
+function recoveredText({ recovered, lost, isTotalKnown }: Recovery): string {
+  const number = (count: number): string => count.toLocaleString("en-US");
+  const total = recovered + lost;
+  return `${isTotalKnown ? `${number(recovered)} of ${number(total)}` : number(recovered)} ${total === 1 ? "record" : "records"}`;
 }

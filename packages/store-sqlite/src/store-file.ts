@@ -213,6 +213,25 @@ export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): 
 /** Reads into the buffer from a position; gives how many bytes there were. */
 export type ReadAt = (buffer: Uint8Array, position: number) => number;
 
+/** A database and its log as bytes, where SQLite does not read them; what is not there has none. */
+export function openRaw(path: string): {
+  readonly file: { readonly read: ReadAt; readonly sizeBytes: number };
+  readonly log: { readonly read: ReadAt; readonly sizeBytes: number };
+  /** Not before the last connection of this process to the database is closed: it would lose its locks. */
+  readonly close: () => void;
+} {
+  const opened: number[] = [];
+  const raw = (name: string): { readonly read: ReadAt; readonly sizeBytes: number } => {
+    if (!isThere(name)) return { read: () => 0, sizeBytes: 0 };
+    const descriptor = openSync(name, "r");
+    opened.push(descriptor);
+    const read: ReadAt = (buffer, position) => readSync(descriptor, buffer, 0, buffer.byteLength, position);
+    return { read, sizeBytes: sizeOf(name) };
+  };
+  const [file, log] = [raw(path), raw(`${path}-wal`)];
+  return { file, log, close: () => opened.splice(0).forEach((descriptor) => closeSync(descriptor)) };
+}
+
 /** A private copy of a file, durably under its name at once or not at all. One that is there already stays. */
 export function keepCopy(from: string, to: string): void {
   if (isThere(to)) return;

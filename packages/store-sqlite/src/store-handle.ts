@@ -27,6 +27,8 @@ export class StoreHandle {
   readonly #options: OpenOptions;
   readonly #followers = new Set<Follower>();
   readonly #removing = new Set<Promise<unknown>>();
+  /** What is let go of when the database is closed. */
+  readonly #held: (() => void)[] = [];
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
   #closing: Promise<void> | null = null;
@@ -124,9 +126,14 @@ export class StoreHandle {
     }
   }
 
+  /** Called once the database is closed, or the handle is without having opened it. */
+  whenClosed(release: () => void): void {
+    this.#held.push(release);
+  }
+
   /** `stop` ends what still works on the handle. */
   close(stop: () => Promise<void>): Promise<void> {
-    this.#closing ??= this.#close(stop);
+    this.#closing ??= this.#close(stop).finally(() => this.#held.splice(0).forEach((release) => release()));
     return this.#closing;
   }
 

@@ -5,7 +5,7 @@ import { systemRandom } from "@throughline/core/node";
 import { inspectIndex, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
 import { classifySessionFile } from "@throughline/openclaw-format";
 import { nameSessionId, writeNewFile } from "@throughline/transfer";
-import { checkStore } from "../check-store.ts";
+import { checkStore, noteWays } from "../check-store.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
@@ -31,15 +31,30 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const report = createFindingReport(context.output, isRepair ? "doctor --repair" : "doctor");
   const full = path === undefined ? null : namedPath(context.host, path);
   const database = full === null ? null : sqliteFileOf(full);
-  if (full === null) await report.close(await checkOwnStore(context, isRepair, report.add));
-  else if (database === null) await report.close(await checkFiles(context, full, isRepair, report.add));
-  else await report.close(await checkDatabase(context, { path: full, database, isRepair }, report.add));
+  let unsaved: string | null = null;
+  if (full === null) {
+    unsaved = await checkOwnStore(context, isRepair, report.add);
+    await report.close("store");
+  } else if (database === null) await report.close(await checkFiles(context, full, isRepair, report.add));
+  else {
+    unsaved = await checkDatabase(context, { path: full, database, isRepair }, report.add);
+    await report.close(database === "headless" && !isRepair ? "file" : "store");
+  }
+  if (unsaved !== null) throw nothingSaved(unsaved);
   return needsAttention(report.findings) ? findingsExitCode : 0;
+}
+
+function nothingSaved(path: string): ThroughlineError {
+  return new ThroughlineError("STORE_CORRUPT", `Nothing could be recovered from ${JSON.stringify(path)}.`, {
+    details: { path },
+    remedy: "No copy was written, and the file is as it was. Put a backup in its place, as the line above says.",
+  });
 }
 
 type Report = (findings: readonly Finding[]) => Promise<void>;
 
-async function checkOwnStore(context: CommandContext, isRepair: boolean, report: Report): Promise<string> {
+/** The path of the store where a repair saved nothing of it; else null. */
+async function checkOwnStore(context: CommandContext, isRepair: boolean, report: Report): Promise<string | null> {
   const address = parseStoreUrl(context.storeUrl, context.host.workingDirectory);
   const checked = {
     open: (onFinding: (finding: Finding) => void) => context.openStore("read", onFinding),
@@ -47,8 +62,7 @@ async function checkOwnStore(context: CommandContext, isRepair: boolean, report:
     isRepair,
     named: "",
   };
-  await checkStore(context, checked, report);
-  return "store";
+  return (await checkStore(context, checked, report)) ? null : checked.path;
 }
 
 interface DatabaseToCheck {
@@ -57,12 +71,15 @@ interface DatabaseToCheck {
   readonly isRepair: boolean;
 }
 
-/** A database holds no lines: whoever reads it as a transcript finds nothing but what is wrong with that. */
+/**
+ * A database holds no lines: whoever reads it as a transcript finds nothing but what is wrong with that. Gives its path where
+ * a repair saved nothing of it; else null.
+ */
 async function checkDatabase(
   context: CommandContext,
   { path, database, isRepair }: DatabaseToCheck,
   report: Report,
-): Promise<string> {
+): Promise<string | null> {
   const quoted = JSON.stringify(path);
   if (database === "foreign")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is a database of another program.`, {
@@ -74,10 +91,12 @@ async function checkDatabase(
       details: { path },
       remedy: `Name the database itself, ${path.replace(/-(wal|journal)$/, "")}.`,
     });
-  if (database === "headless") {
+  const named = ` ${shellWord(path)}`;
+  if (database === "headless" && !isRepair) {
     const message = `${quoted} does not begin like a database: its first page is lost, and with it what is where.`;
     await report([createFinding("STORE_DAMAGED", message, { path })]);
-    return "file";
+    noteWays(context, { isRepair, named }, path);
+    return null;
   }
   const stores: SessionStore[] = [];
   const open = async (onFinding: (finding: Finding) => void): Promise<SessionStore> => {
@@ -94,11 +113,10 @@ async function checkDatabase(
     return store;
   };
   try {
-    await checkStore(context, { open, path, isRepair, named: ` ${shellWord(path)}` }, report);
+    return (await checkStore(context, { open, path, isRepair, named }, report)) ? null : path;
   } finally {
     for (const store of stores) await store.close();
   }
-  return "store";
 }
 
 async function checkFiles(context: CommandContext, path: string, isRepair: boolean, report: Report): Promise<string> {

@@ -1,0 +1,183 @@
+import { setImmediate as pause } from "node:timers/promises";
+import { crc32 } from "node:zlib";
+import { hasErrorCode, throughlineKind } from "@throughline/core";
+import type { KeptPayload, RecordRow } from "@throughline/core/store-rows";
+import type { PageFile } from "./page-file.ts";
+import { recordOf, textForm, type CodedRecord } from "./record-rows.ts";
+import { salvagedRow, type SalvagedRecord, type SalvagedRow } from "./salvage-rows.ts";
+import { placeOf } from "./session-rows.ts";
+import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
+import type { StoreScene } from "./store-scene.ts";
+import { rowAt, rowCount } from "./table-cells.ts";
+
+/** Where a row stands: its page and its place there, in one number. */
+type Place = number;
+
+/** More than a page has rows. */
+const placesInPage = 65_536;
+/** So many pages are looked at before others get their turn. */
+const pagesAtOnce = 64;
+
+/** The highest seq that is believed of a session's row, beyond the last record that was found. */
+const mostLostAtEnd = 1_000_000;
+
+/**
+ * What is left of a store, found page by page and without SQLite: rows of our tables, wherever a page of them is whole. It
+ * holds two numbers for each record.
+ */
+export class Salvage {
+  readonly #file: PageFile;
+  readonly #scene: StoreScene;
+  readonly #sessions = new Map<Session, SessionRow>();
+  readonly #entries = new Map<Session, Place[]>();
+  readonly #records = new Map<Session, Map<number, Place>>();
+  readonly #payloads = new Map<number, Place>();
+  /** Sessions that are being purged: what is left of them is not to come back. */
+  readonly #purged = new Set<Session>();
+
+  private constructor(file: PageFile, scene: StoreScene) {
+    this.#file = file;
+    this.#scene = scene;
+  }
+
+  /** Looks through every page. */
+  static async of(file: PageFile, scene: StoreScene, begin: () => void): Promise<Salvage> {
+    const salvage = new Salvage(file, scene);
+    for (let number = 1; number <= file.pages; number++) {
+      if (number % pagesAtOnce === 0) {
+        await pause();
+        begin();
+      }
+      const page = file.page(number);
+      const rows = page === null ? 0 : rowCount(page, number, file.pageBytes);
+      for (let index = 0; index < rows; index++) salvage.#enter(number * placesInPage + index);
+    }
+    return salvage;
+  }
+
+  /** Sessions with a row, and those of which there are only records, by their number. */
+  sessions(): readonly { readonly session: Session; readonly row: SessionRow | null }[] {
+    const numbers = new Set([...this.#sessions.keys(), ...this.#records.keys()]);
+    return [...numbers]
+      .filter((session) => !this.#purged.has(session))
+      .toSorted((one, other) => one - other)
+      .map((session) => ({ session, row: this.#sessions.get(session) ?? null }));
+  }
+
+  /** The last seq of which a session has a record; 0 where it has none. */
+  lastSeq(session: Session): number {
+    let last = 0;
+    for (const seq of this.#records.get(session)?.keys() ?? []) last = Math.max(last, seq);
+    return last;
+  }
+
+  /** The seqs of which there are records, in order. */
+  seqs(session: Session): readonly number[] {
+    return [...(this.#records.get(session)?.keys() ?? [])].toSorted((one, other) => one - other);
+  }
+
+  /** The entry of a session, or undefined where it is lost. */
+  entry(row: SessionRow): KeptPayload | undefined {
+    for (const place of this.#entries.get(row.session) ?? []) {
+      const found = this.#rowAt(place);
+      if (found?.kind === "entry" && this.#isEntry(row, found.entry)) return found.entry;
+    }
+    return undefined;
+  }
+
+  /** A record, or undefined where it is lost, or is not what was written. */
+  record(session: SessionRow, seq: number): CodedRecord | undefined {
+    const place = this.#records.get(session.session)?.get(seq);
+    const found = place === undefined ? null : this.#rowAt(place);
+    if (found?.kind !== "record") return undefined;
+    const row = this.#wholeRow(found.row);
+    if (row === null) return undefined;
+    try {
+      const { record } = recordOf(this.#scene.rows, placeOf(session), row, "source");
+      if (record.id !== row.id || record.type !== row.type) return undefined;
+    } catch (error) {
+      if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
+      throw error;
+    }
+    return { row, role: found.row.role, toolName: found.row.toolName };
+  }
+
+  #rowAt(place: Place): SalvagedRow | null {
+    const row = rowAt(this.#file, Math.floor(place / placesInPage), place % placesInPage);
+    return row === null ? null : salvagedRow(row);
+  }
+
+  #enter(place: Place): void {
+    const found = this.#rowAt(place);
+    if (found?.kind === "session") this.#enterSession(found.row);
+    else if (found?.kind === "entry")
+      this.#entries.set(found.session, [...(this.#entries.get(found.session) ?? []), place]);
+    else if (found?.kind === "payload") this.#payloads.set(found.payload, place);
+    else if (found?.kind === "record") this.#enterRecord(found.row, place);
+  }
+
+  #enterSession(row: SessionRow): void {
+    if (row.namespace === purgedNamespace) this.#purged.add(row.session);
+    // A page that was given up may still hold what a session was before.
+    const before = this.#sessions.get(row.session);
+    if (before === undefined || before.revision + before.last_seq <= row.revision + row.last_seq)
+      this.#sessions.set(row.session, row);
+  }
+
+  #enterRecord(row: SalvagedRecord, place: Place): void {
+    const ofSession = this.#records.get(row.session) ?? new Map<number, Place>();
+    this.#records.set(row.session, ofSession);
+    const before = ofSession.get(row.seq);
+    const other = before === undefined ? null : this.#rowAt(before);
+    if (other?.kind === "record" && worth(other.row) > worth(row)) return;
+    ofSession.set(row.seq, place);
+  }
+
+  /** Null where a part of it is lost, or its checksum does not fit. */
+  #wholeRow(found: SalvagedRecord): RecordRow | null {
+    const text = found.textPayload === null ? found.text : this.#payload(found.textPayload);
+    const source = found.sourcePayload === null ? found.source : this.#payload(found.sourcePayload);
+    if (text === null || (source === null && found.sourcePayload !== null)) return null;
+    const crc = source === null ? crc32(text) : crc32(source, crc32(text));
+    if (found.crc !== null && found.crc !== crc) return null;
+    const { seq, id, parentId, type, tsMs, storedAtMs, bytes } = found;
+    const head = { seq, id, parentId, type, side: found.side === 1, tsMs, storedAtMs, bytes, crc: found.crc };
+    return { ...head, text, source, isSourceText: found.sourceForm === textForm };
+  }
+
+  #payload(number: number): KeptPayload | null {
+    const place = this.#payloads.get(number);
+    const found = place === undefined ? null : this.#rowAt(place);
+    return found?.kind === "payload" ? found.content : null;
+  }
+
+  #isEntry(row: SessionRow, kept: KeptPayload): boolean {
+    try {
+      this.#scene.rows.decodeEntry(placeOf(row), kept);
+      return true;
+    } catch (error) {
+      if (hasErrorCode(error, "CODEC_FAILED")) return false;
+      throw error;
+    }
+  }
+}
+
+/** The last seq a session is taken to have had. */
+export function believedLastSeq(row: SessionRow, lastFound: number): number {
+  return row.last_seq > lastFound + mostLostAtEnd ? lastFound : Math.max(row.last_seq, lastFound);
+}
+
+/** Of two rows in one place: what was taken out stays out, then the one that is whole. */
+function worth({ text, crc, textPayload, type }: SalvagedRecord): number {
+  const isWhole = textPayload !== null || crc === null || crc32(text) === crc;
+  const isTombstone = type === "custom" && typeof text === "string" && isRedaction(text);
+  return (isTombstone ? 2 : 0) + (isWhole ? 1 : 0);
+}
+
+function isRedaction(text: string): boolean {
+  try {
+    return throughlineKind(JSON.parse(text)) === "redaction";
+  } catch {
+    return false;
+  }
+}
