@@ -1,17 +1,9 @@
 import { createHash } from "node:crypto";
 import { refused } from "@throughline/core/store";
-import type { ConnectionPool, RunStatement } from "./connection-pool.ts";
+import type { RunStatement } from "./connection-pool.ts";
+import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
+import { rowSecurityName, secureTables } from "./row-security.ts";
 import type { SchemaOptions, SchemaStep } from "./schema.ts";
-
-/** The number of the advisory lock that migrations take turns by: "tlne". Held for a transaction, so it fits any pooler. */
-const lockNumber = 0x746c6e65;
-
-export interface MigrationPlace {
-  readonly pool: ConnectionPool;
-  /** The schema's name, and the same quoted. */
-  readonly schemaName: string;
-  readonly schema: string;
-}
 
 /**
  * Brings the schema to the newest step, each step in a transaction of its own and one node at a time: whoever comes second
@@ -49,14 +41,11 @@ async function applyStep(
     await run(`CREATE TABLE ${place.schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
   }
   await run(step.sql(place.schema, options));
+  // A table that the step made is closed before anybody can see it. Its policies come after the last step.
+  if (found?.isSecured === true) await run(secureTables(place.schema));
   await setInfo(place, run, "version", String(step.version));
   await setInfo(place, run, "oldest_program", String(step.oldestProgram));
   await setInfo(place, run, `checksum_${step.version}`, checksum(step));
-}
-
-/** Until the transaction ends, nobody else changes the schema. */
-export async function takeMigrationLock(run: RunStatement): Promise<void> {
-  await run("SELECT pg_advisory_xact_lock($1)", [lockNumber]);
 }
 
 /** What the schema says of itself; null when it is not there. */
@@ -66,6 +55,8 @@ export interface SchemaVersion {
   readonly oldestProgram: number;
   /** Of the steps that were applied, as they were then worded. */
   readonly checksums: ReadonlyMap<number, string>;
+  /** Whether it has row security. */
+  readonly isSecured: boolean;
 }
 
 export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
@@ -81,7 +72,8 @@ export async function readVersion(place: MigrationPlace, run: RunStatement): Pro
   const checksums = new Map<number, string>();
   for (const [name, value] of values)
     if (name.startsWith("checksum_")) checksums.set(Number(name.slice("checksum_".length)), value);
-  return { version, oldestProgram: Number(values.get("oldest_program") ?? version), checksums };
+  const oldestProgram = Number(values.get("oldest_program") ?? version);
+  return { version, oldestProgram, checksums, isSecured: values.has(rowSecurityName) };
 }
 
 /**

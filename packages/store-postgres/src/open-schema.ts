@@ -1,7 +1,8 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused, quote } from "@throughline/core/store";
-import { assertKnown, migrateSchema, readVersion, type MigrationPlace } from "./migrate-schema.ts";
-import { applyRowSecurity } from "./row-security.ts";
+import { assertKnown, migrateSchema, readVersion } from "./migrate-schema.ts";
+import type { MigrationPlace } from "./migration-place.ts";
+import { applyRowSecurity, readSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
 
 export interface OpenOptions {
@@ -26,7 +27,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
         `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
         [options.codecName ?? ""],
       );
-    if (options.rowSecurity) await applyRowSecurity(place);
+    await applyRowSecurity(place, options.rowSecurity);
   } else {
     const found = await place.pool.transaction((run) => readVersion(place, run));
     if (found === null || found.version < newest)
@@ -36,6 +37,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
         newest,
       });
     assertKnown(place, found, schemaSteps);
+    if (options.rowSecurity) await assertSecured(place);
   }
   await assertCodec(place, options.codecName);
 }
@@ -47,6 +49,7 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
   const [row] = await pool.run(
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
        current_setting('default_transaction_isolation') AS isolation, current_setting('fsync', true) AS fsync,
+       current_setting('array_nulls') AS array_nulls, current_schemas(true)::text[] AS search_path,
        ${largestExact}::double precision::text AS digits`,
     [],
     { isRead: true },
@@ -69,8 +72,32 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
   // A lease would end seconds early or late.
   if (Number(row["digits"]) !== largestExact)
     throw unsupported("The server rounds numbers it gives out.", "ALTER ROLE … SET extra_float_digits = 1.");
+  if (row["array_nulls"] === "off")
+    throw unsupported("The server takes NULL in an array for a word.", "ALTER ROLE … SET array_nulls = on.");
+  // Functions and operators of other schemas would run in place of the server's own.
+  const [first] = (row["search_path"] as readonly string[]).filter((name) => !name.startsWith("pg_temp"));
+  if (first !== "pg_catalog")
+    throw unsupported(
+      `The search_path names the schema ${quote(first)} before pg_catalog.`,
+      "ALTER ROLE … SET search_path, without pg_catalog in it: PostgreSQL then searches pg_catalog first.",
+    );
   if (row["fsync"] === "off")
     throw unsupported("The server runs with fsync off.", "Turn it on: no level of durability holds without.");
+}
+
+/** Whoever asks for row security and may not set it up gets it, or no store. */
+async function assertSecured(place: MigrationPlace): Promise<void> {
+  const { isSecured, isCurrent } = await readSecurity(place, (text) => place.pool.run(text, [], { isRead: true }));
+  if (isCurrent) return;
+  const { schemaName } = place;
+  const message = isSecured
+    ? `The row security of the schema ${schemaName} is that of another version.`
+    : `The schema ${schemaName} has no row security.`;
+  throw new ThroughlineError("STORE_UNSUPPORTED", message, {
+    outcome: "not-applied",
+    details: { schema: schemaName, isSecured },
+    remedy: "Open the store once as the owner of its tables, with rowSecurity: true and without migrate: false.",
+  });
 }
 
 /** The name of the codec the store was written under, empty for none; null when nobody has said yet. */

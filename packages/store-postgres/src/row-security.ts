@@ -1,24 +1,32 @@
 import { createHash } from "node:crypto";
-import { takeMigrationLock, type MigrationPlace } from "./migrate-schema.ts";
+import type { RunStatement } from "./connection-pool.ts";
+import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 
 /**
- * Row-level security by agent. A role sees the sessions of the agents that `agent_roles` gives it, and their records; the
- * owner of the tables, who migrates, sees everything. It hangs on the role and on nothing a session could set, so that it
- * holds behind a pooler in transaction mode, with a pool for each role. It also holds against a role that sends SQL of its
- * own: what decides who sees a record are columns that a role may write, so what it writes there is checked.
+ * Row-level security by agent. A role reads and writes the sessions of the agents that `agent_roles` gives it, and their
+ * records. The owner of the tables, who migrates, reads and writes everything. The policies look at `current_user` and at
+ * no session setting, so they hold behind a pooler in transaction mode, with a pool for each role. They also hold against
+ * a role that sends its own SQL: the columns that decide who sees a record are columns that a role may write, so what it
+ * writes there is checked.
+ *
+ * PostgreSQL applies the policies of the table that a statement names, and of no other. A statement that names a partition
+ * gets past the policies of its parent. So every table in the schema has row security, and a table without a policy of its
+ * own shows no row and takes none.
  */
 export function rowSecurity(schema: string): string {
   const isOwn = (table: string): string =>
     `EXISTS (SELECT FROM ${schema}.agent_roles a WHERE a.role_name = current_user AND a.agent_id = ${table}.agent_id)`;
-  // Sessions are hidden from this look-up by their own policy; shared records belong to the forks, too.
+  // The policy of `sessions` applies to this subquery, too. A record that a fork shares belongs to the fork as well.
   const hanging = ["records", "payloads", "keyed_appends", "search_documents", "search_positions"].map((table) =>
     policy(
       schema,
       table,
+      "ALL",
       `EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = ${table}.session_no)
        OR EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[${table}.session_no])`,
     ),
   );
+  const sharesOwn = `(base_nos IS NULL OR ${schema}.shares_own_1(base_nos, agent_id))`;
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.agent_roles (
   role_name name NOT NULL,
@@ -26,64 +34,155 @@ CREATE TABLE IF NOT EXISTS ${schema}.agent_roles (
   PRIMARY KEY (role_name, agent_id)
 );
 ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
-${mayHold(schema)}
-${policy(schema, "agents", isOwn("agents"), `folded_id = lower(agent_id) AND ${isOwn("agents")}`)}
+${secureTables(schema)}
+${dropPolicies(schema)}
+${ownSessions(schema)}
+${policy(schema, "agents", "ALL", isOwn("agents"), `folded_id = lower(agent_id) AND ${isOwn("agents")}`)}
+${policy(schema, "sessions", "SELECT", isOwn("sessions"))}
+${policy(schema, "sessions", "DELETE", isOwn("sessions"))}
 ${policy(
   schema,
   "sessions",
+  "INSERT",
+  null,
+  `${isOwn("sessions")} AND session_no = currval('${schema}.session_numbers') AND ${sharesOwn}`,
+)}
+${policy(
+  schema,
+  "sessions",
+  "UPDATE",
   isOwn("sessions"),
-  `${isOwn("sessions")} AND ${schema}.may_hold_1(session_no, base_nos, agent_id)`,
+  `${isOwn("sessions")} AND ${schema}.is_own_1(session_no) AND ${sharesOwn}`,
 )}
 ${hanging.join("\n")}
-${policy(schema, "leases", "role_name = current_user")}
-${policy(schema, "agent_roles", "role_name = current_user", "false")}
-${policy(schema, "store_info", "true", "false")}
-${policy(schema, "search_state", "true", "caught_up_slot = 0")}`;
+${policy(schema, "leases", "ALL", "role_name = current_user")}
+${policy(schema, "agent_roles", "SELECT", "role_name = current_user")}
+${policy(schema, "store_info", "SELECT", "true")}
+${policy(schema, "search_state", "SELECT", "true")}
+${policy(schema, "search_state", "UPDATE", "true", "caught_up_slot = 0")}
+DROP FUNCTION IF EXISTS ${schema}.may_hold_1(bigint, bigint[], text);`;
 }
 
 /**
- * Whether a session of the agent may have this number and share these: no records that were never its agent's come with
- * them, and no number is taken that the sequence has yet to give out. It looks at all sessions, whoever asks, and tells
- * nothing of them but this.
+ * Row security on every table of the store, partitions included. A table without a policy denies every row. Tables of
+ * other owners in the schema are not the store's and stay as they are.
  */
-function mayHold(schema: string): string {
-  return `
-CREATE OR REPLACE FUNCTION ${schema}.may_hold_1(p_number bigint, p_bases bigint[], p_agent_id text) RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $hold$
-  SELECT p_number <= (SELECT last_value FROM ${schema}.session_numbers)
-    AND NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[p_number] AND s.agent_id <> p_agent_id)
-    AND NOT EXISTS (SELECT FROM unnest(p_bases) AS b (no)
-      WHERE NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = b.no AND s.agent_id = p_agent_id)
-        AND NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[b.no] AND s.agent_id = p_agent_id))
-$hold$;`;
+export function secureTables(schema: string): string {
+  return `DO $secure$
+DECLARE
+  v_table regclass;
+BEGIN
+  FOR v_table IN ${unsecuredTables(schema)} LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', v_table);
+  END LOOP;
+END $secure$;`;
 }
 
-function policy(schema: string, table: string, visible: string, writable: string = visible): string {
-  return `
-ALTER TABLE ${schema}.${table} ENABLE ROW LEVEL SECURITY;
-DROP POLICY IF EXISTS throughline_agent ON ${schema}.${table};
-CREATE POLICY throughline_agent ON ${schema}.${table} USING (${visible}) WITH CHECK (${writable});`;
+/** The tables of the store that row security does not protect yet. */
+function unsecuredTables(schema: string): string {
+  return `SELECT c.oid::regclass AS name FROM pg_class c JOIN pg_class i ON i.relowner = c.relowner
+    WHERE i.oid = '${schema}.store_info'::regclass AND c.relnamespace = i.relnamespace
+      AND c.relkind IN ('r', 'p') AND NOT c.relrowsecurity`;
 }
 
-/** What `store_info` says under this name is the digest of the policies that are in force. */
+/** Policies of earlier versions. Policies that somebody else added have other names and stay. */
+function dropPolicies(schema: string): string {
+  return `DO $drop$
+DECLARE
+  v_policy record;
+BEGIN
+  FOR v_policy IN SELECT p.polname AS name, p.polrelid::regclass AS on_table FROM pg_policy p
+    JOIN pg_class c ON c.oid = p.polrelid JOIN pg_class i ON i.relnamespace = c.relnamespace
+    WHERE i.oid = '${schema}.store_info'::regclass AND p.polname LIKE 'throughline\\_%' LOOP
+    EXECUTE format('DROP POLICY %I ON %s', v_policy.name, v_policy.on_table);
+  END LOOP;
+END $drop$;`;
+}
+
+/**
+ * Whether a session number belongs to the role that asks, and whether a session of the agent may share these records: only
+ * those of sessions of the same agent, or those that a fork of the same agent shares already. Both run with the rights of
+ * the role that asks, so they answer nothing that it could not read itself. They are functions because a policy of
+ * `sessions` cannot read `sessions`. The statement's snapshot holds the rows as they were before it.
+ */
+function ownSessions(schema: string): string {
+  const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp";
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.is_own_1(p_number bigint) ${head} AS $own$
+  SELECT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = p_number)
+$own$;
+CREATE OR REPLACE FUNCTION ${schema}.shares_own_1(p_bases bigint[], p_agent_id text) ${head} AS $own$
+  SELECT NOT EXISTS (SELECT FROM unnest(p_bases) AS b (no)
+    WHERE NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = b.no AND s.agent_id = p_agent_id)
+      AND NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[b.no] AND s.agent_id = p_agent_id))
+$own$;`;
+}
+
+type Command = "ALL" | "SELECT" | "INSERT" | "UPDATE" | "DELETE";
+
+/** `visible` decides which rows a statement finds, `writable` which rows it may leave behind. */
+function policy(
+  schema: string,
+  table: string,
+  command: Command,
+  visible: string | null,
+  writable: string | null = command === "ALL" || command === "UPDATE" ? visible : null,
+): string {
+  const rules = [
+    ...(visible === null ? [] : [`USING (${visible})`]),
+    ...(writable === null ? [] : [`WITH CHECK (${writable})`]),
+  ];
+  return `CREATE POLICY throughline_${command.toLowerCase()} ON ${schema}.${table} FOR ${command} ${rules.join(" ")};`;
+}
+
+/** The row of `store_info` that holds the digest of the policies in force. */
 export const rowSecurityName = "row_security";
 
-/** Sets the policies up unless they are: each is a lock that waits for every statement on its table. */
-export async function applyRowSecurity({ pool, schema }: MigrationPlace): Promise<void> {
-  const sql = rowSecurity(schema);
-  const digest = createHash("sha256").update(sql).digest("hex");
-  const known = `SELECT FROM ${schema}.store_info WHERE name = '${rowSecurityName}' AND value = $1`;
-  const found = await pool.run(known, [digest], { isRead: true });
-  if (found.length > 0) return;
-  await pool.transaction(async (run) => {
+/** How the store stands towards the policies of this version. */
+export interface SecurityState {
+  /** Some version secured it. */
+  readonly isSecured: boolean;
+  /** This version's policies are in force, and every table has row security. */
+  readonly isCurrent: boolean;
+  /** The role that asks may change the tables. */
+  readonly isOwner: boolean;
+}
+
+export async function readSecurity({ schema }: MigrationPlace, run: RunStatement): Promise<SecurityState> {
+  const [row] = await run(
+    `SELECT (SELECT value FROM ${schema}.store_info WHERE name = '${rowSecurityName}') AS digest,
+       EXISTS (${unsecuredTables(schema)}) AS is_open,
+       (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = '${schema}.store_info'::regclass) AS is_owner`,
+  );
+  const known = row?.["digest"];
+  return {
+    isSecured: typeof known === "string",
+    isCurrent: known === digestOf(rowSecurity(schema)) && row?.["is_open"] === false,
+    isOwner: row?.["is_owner"] === true,
+  };
+}
+
+/**
+ * Sets the policies up unless they are in force: each is a lock that waits for every statement on its table. A store that
+ * an earlier version secured gets this version's policies from the next owner who opens it, asked for or not.
+ */
+export async function applyRowSecurity(place: MigrationPlace, isAsked: boolean): Promise<void> {
+  const isDue = ({ isSecured, isCurrent, isOwner }: SecurityState): boolean =>
+    !isCurrent && (isAsked || (isSecured && isOwner));
+  if (!isDue(await readSecurity(place, (text) => place.pool.run(text, [], { isRead: true })))) return;
+  await place.pool.transaction(async (run) => {
     await takeMigrationLock(run);
-    const [applied] = await run(known, [digest]);
-    if (applied !== undefined) return;
+    if (!isDue(await readSecurity(place, run))) return;
+    const sql = rowSecurity(place.schema);
     await run(sql);
     await run(
-      `INSERT INTO ${schema}.store_info (name, value) VALUES ('${rowSecurityName}', $1)
+      `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('${rowSecurityName}', $1)
        ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-      [digest],
+      [digestOf(sql)],
     );
   });
+}
+
+function digestOf(sql: string): string {
+  return createHash("sha256").update(sql).digest("hex");
 }

@@ -37,7 +37,10 @@ export interface PostgresStoreOptions {
   readonly notify?: boolean;
   /** How often a watcher looks by itself, in milliseconds. @default 1,000 */
   readonly pollMs?: number;
-  /** Row-level security by agent, set up by whoever migrates; see the README. @default false */
+  /**
+   * Row-level security by agent. The owner of the tables sets it up; with `migrate: false` a store that does not have it
+   * is refused with STORE_UNSUPPORTED. @default false
+   */
   readonly rowSecurity?: boolean;
   readonly onEvent?: core.SessionEventListener;
   /** @default core's `defaultStoreLimits` */

@@ -6,6 +6,7 @@ import { ThroughlineError, type SearchFacet, type SessionRef } from "@throughlin
 import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
+import { readmeGrants } from "./readme-grants.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -167,8 +168,27 @@ const attacks: readonly (readonly [string, string, string])[] = [
     "42501",
   ],
   ["gives itself their agent", "INSERT INTO agent_roles (role_name, agent_id) VALUES (current_user, 'other')", "42501"],
-  ["turns its agent into theirs", "UPDATE agent_roles SET agent_id = 'other'", "42501"],
+  ["turns its agent into theirs", "UPDATE agent_roles SET agent_id = 'other'", "0 rows"],
+  ["gives up everybody's agents", "DELETE FROM agent_roles", "0 rows"],
   ["turns the store into another one", "UPDATE store_info SET value = 'x'", "42501"],
+  ["takes the searches' state away from all", "DELETE FROM search_state", "0 rows"],
+  [
+    "takes the number of another session",
+    "INSERT INTO sessions (session_no, namespace, agent_id, key, session_id, revision, created_at_ms, updated_at_ms) SELECT $their, '', 'main', 'k', 'k', 1, 0, 0 FROM nextval('session_numbers')",
+    "42501",
+  ],
+  [
+    "takes the number of a purged session",
+    "INSERT INTO sessions (session_no, namespace, agent_id, key, session_id, revision, created_at_ms, updated_at_ms) SELECT $purged, '', 'main', 'k', 'k', 1, 0, 0 FROM nextval('session_numbers')",
+    "42501",
+  ],
+  ["changes what is not its own in a partition", "UPDATE records_$partition SET rest = ''", "0 rows"],
+  ["deletes what is not its own in a partition", "DELETE FROM records_$partition", "0 rows"],
+  [
+    "puts a record into their session through a partition",
+    "INSERT INTO records_$partition (session_no, seq, stored_at_ms, crc, bytes, message_number, side, id, type) VALUES ($their, 99, 0, 0, 0, 0, false, 'x', 'message')",
+    "42501",
+  ],
   ["says that everything is indexed", "UPDATE search_state SET caught_up_slot = 1000000000", "42501"],
   ["turns row security off", "SET row_security = off; SELECT * FROM records", "42501"],
   ["changes what is not its own", "UPDATE records SET rest = '' WHERE session_no = $their", "0 rows"],
@@ -195,7 +215,9 @@ describe.skipIf(url === "")(
         client.query<Record<string, string>>(`SELECT
           (SELECT session_no FROM "${schema}".sessions WHERE session_id = 'own') AS own,
           (SELECT session_no FROM "${schema}".sessions WHERE session_id = 'theirs') AS their,
-          (SELECT base_nos[1] FROM "${schema}".sessions WHERE session_id = 'their-heir') AS purged`),
+          (SELECT base_nos[1] FROM "${schema}".sessions WHERE session_id = 'their-heir') AS purged,
+          (SELECT substring(r.tableoid::regclass::text FROM 'records_(\\d+)') FROM "${schema}".sessions s
+             JOIN "${schema}".records r USING (session_no) WHERE s.session_id = 'theirs' LIMIT 1) AS partition`),
       );
       return rows[0] ?? expect.unreachable("no row");
     }
@@ -220,9 +242,7 @@ describe.skipIf(url === "")(
       await owner.remove(gone, { purge: true });
       const lease = await owner.leases.acquire("their job", { owner: "node", leaseMs: 60_000 });
       await withClient(url, (client) =>
-        client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA "${schema}" TO ${role};
-          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO ${role};
-          GRANT USAGE ON ALL SEQUENCES IN SCHEMA "${schema}" TO ${role};
+        client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)}
           INSERT INTO "${schema}".agent_roles (role_name, agent_id) VALUES ('${role}', 'main'), ('somebody', 'other')`),
       );
       const roleUrl = new URL(url);
@@ -294,7 +314,7 @@ describe.skipIf(url === "")(
         );
         expect(tables.rows.length).toBeGreaterThan(10);
         const rows: unknown[] = [];
-        for (const { name } of tables.rows.filter((table) => !table.name.startsWith("records_")))
+        for (const { name } of tables.rows)
           rows.push(...(await client.query(`SELECT t::text FROM "${scene.schema}"."${name}" t`)).rows);
         return inspect(rows, { depth: 5, maxArrayLength: null, maxStringLength: null });
       });

@@ -12,6 +12,7 @@ import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { ConnectionPool } from "../src/connection-pool.ts";
 import { systemClock, systemRandom } from "@throughline/core/node";
+import { readmeGrants } from "./readme-grants.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -237,7 +238,7 @@ describe.skipIf(url === "")(
       controller.abort();
       await watching;
       expect(seen).toEqual([1, 2, 3, 4, 5]);
-      expect(payloads.length).toBeGreaterThan(0);
+      await expect.poll(() => payloads.length).toBeGreaterThan(0);
       expect(payloads.every((payload) => /^\d+(,\d+)*$/.test(payload))).toBe(true);
       await client.end();
     });
@@ -265,8 +266,9 @@ describe.skipIf(url === "")(
       });
       const where = { pool, schemaName, schema: `"${schemaName}"` };
       const options = { partitions: 1 };
+      const newest = schemaSteps.at(-1)?.version ?? 0;
       const broken = {
-        version: 2,
+        version: newest + 1,
         oldestProgram: 1,
         sql: () => `CREATE TABLE "${schemaName}".half (x int); SELECT 1 / 0`,
       };
@@ -278,7 +280,7 @@ describe.skipIf(url === "")(
       await using old = createPostgresStore({ url, schema: schemaName });
       await old.save(ref, { sessionId: "one" }, { ifRevision: null });
       await old.append(ref, [draft]);
-      const third = { version: 3, oldestProgram: 2, sql: () => "SELECT 1" };
+      const third = { version: newest + 2, oldestProgram: newest + 1, sql: () => "SELECT 1" };
       await migrateSchema(where, [...schemaSteps, second, third], options);
       await using tooOld = createPostgresStore({ url, schema: schemaName });
       expect(await codeOf(tooOld.list())).toBe("STORE_VERSION_UNSUPPORTED");
@@ -299,10 +301,7 @@ describe.skipIf(url === "")(
       await owner.append(theirs, [draft]);
       const role = `role_${schema}`;
       await withClient(url, async (client) => {
-        await client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA "${schema}" TO ${role};
-          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO ${role};
-          REVOKE INSERT, UPDATE, DELETE ON "${schema}".store_info, "${schema}".agent_roles FROM ${role};
-          GRANT USAGE ON ALL SEQUENCES IN SCHEMA "${schema}" TO ${role};
+        await client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)}
           INSERT INTO "${schema}".agent_roles (role_name, agent_id) VALUES ('${role}', 'main')`);
       });
       const own = new URL(url);
