@@ -6,6 +6,13 @@ import {
   requestOrder,
   type RequestField,
 } from "./append-request.ts";
+import { setFlush, type FunctionForm } from "./function-form.ts";
+import { flush } from "./statement-settings.ts";
+
+const firstFlush = `  -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
+  IF ${asked("is_flushed")} = (current_setting('synchronous_commit') = 'off') THEN
+    v_set := set_config('synchronous_commit', CASE WHEN ${asked("is_flushed")} THEN 'on' ELSE 'off' END, true);
+  END IF;`;
 
 /** Columns of a row as one text; a null is nothing between two separators. */
 function joined(columns: readonly string[]): string {
@@ -29,11 +36,11 @@ const giveState = `RETURN ${joined(stateNames.map((name) => (name === "verdict" 
  * A twin that commits between the look at the key and the UPDATE is met by the INSERT of the key: everything is undone
  * with TL001, and the client asks again.
  */
-export function appendFunction(schema: string): string {
+export function appendFunction(schema: string, form: FunctionForm): string {
   const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
   return `
-CREATE FUNCTION ${schema}.append_1(p_path integer, p_request text[], ${parameters.join(", ")})
-RETURNS text LANGUAGE plpgsql VOLATILE AS $append$
+${form.create} ${schema}.append_1(p_path integer, p_request text[], ${parameters.join(", ")})
+RETURNS text LANGUAGE plpgsql VOLATILE${form.options} AS $append$
 #variable_conflict use_column
 DECLARE
   v_set text;
@@ -41,23 +48,20 @@ DECLARE
 BEGIN
   -- Assignments and not PERFORM, which would set up a query for each.
   v_set := set_config('lock_timeout', ${asked("lock_timeout")}, true);
-  -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
-  IF ${asked("is_flushed")} = (current_setting('synchronous_commit') = 'off') THEN
-    v_set := set_config('synchronous_commit', CASE WHEN ${asked("is_flushed")} THEN 'on' ELSE 'off' END, true);
-  END IF;
+${form.isFlushing ? setFlush(asked("is_flushed")) : firstFlush}
   IF p_path = 1 THEN
     ${directPart(schema, false)}
   ELSIF p_path = 2 THEN
     ${directPart(schema, true)}
   END IF;
   IF v_text IS NOT NULL THEN RETURN v_text; END IF;
-  ${otherwise(schema)}
+  ${otherwise(schema, form)}
 END $append$;
 `;
 }
 
 /** Everything else, and why the statement found nothing to change. A block of its own: its variables cost when it begins. */
-function otherwise(schema: string): string {
+function otherwise(schema: string, form: FunctionForm): string {
   const fields = Object.keys(requestFields).map(
     (name) => `p_${name} ${requestFields[name as RequestField]} := ${asked(name as RequestField)};`,
   );
@@ -74,7 +78,7 @@ BEGIN
   IF p_joined_rests IS NOT NULL THEN p_rests := string_to_array(p_joined_rests, E'\\x1f'); END IF;
   FOR attempt IN 1..16 LOOP
     IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
-      ${keyedPart(schema)}
+      ${keyedPart(schema, form)}
     END IF;
     IF p_lease_name IS NOT NULL THEN
       PERFORM FROM ${schema}.leases l WHERE l.name = p_lease_name AND l.fence = p_lease_fence FOR SHARE;
@@ -220,7 +224,7 @@ function conditions(row: string, now: string): string {
  * What the first append with this key was told, or that the key is too old to tell. The numbers are those of core's
  * \`defaultIdempotency\`.
  */
-function keyedPart(schema: string): string {
+function keyedPart(schema: string, { isFlushing }: FunctionForm): string {
   return `SELECT t.session_no, t.session_id, t.keyed_next, t.keyed_horizon_ms INTO s FROM ${schema}.sessions t
         WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = '';
       IF FOUND THEN
@@ -244,7 +248,7 @@ function keyedPart(schema: string): string {
             FROM ${schema}.records r
             WHERE r.session_no = s.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq;
           -- Its commit may have been cut off between its write and its flush; one of this call's own waits for both.
-          PERFORM pg_current_xact_id();
+${isFlushing ? `          IF k.durability = 'disk' THEN\n            ${flush}\n          END IF;\n` : ""}          PERFORM pg_current_xact_id();
           ${giveAnswer}
         END IF;
         IF p_made_at_ms <= greatest(s.keyed_horizon_ms, k.at_ms) THEN

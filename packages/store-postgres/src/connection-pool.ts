@@ -5,6 +5,7 @@ import { abortedBefore, refused } from "@throughline/core/store";
 import pg from "pg";
 import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
+import { flushed, ownNamesOnly } from "./statement-settings.ts";
 
 /** A connection that is lent out: as much of the driver's client as the store uses. */
 export interface PostgresConnection {
@@ -126,8 +127,10 @@ export class ConnectionPool {
     try {
       const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs });
       const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
-      // One message, and one round trip: without parameters the driver sends both statements together.
-      await run(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${lockMs}`);
+      // One message, and one round trip: without parameters the driver sends all statements together.
+      await run(
+        `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${lockMs}; ${ownNamesOnly}; SELECT ${flushed}`,
+      );
       const result = await work(run);
       step = "commit";
       await run("COMMIT");
@@ -156,7 +159,7 @@ export class ConnectionPool {
     try {
       const run: RunStatement = (text, values = []) =>
         this.#send(connection, text, values, { deadlineMs: deadline(), signal });
-      await run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+      await run(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${ownNamesOnly}`);
       const result = await work(run);
       await run("COMMIT");
       giveBack(connection);

@@ -1,4 +1,5 @@
 import { quote, refused } from "@throughline/core/store";
+import { flushed } from "./statement-settings.ts";
 import type { JobLease, StoreScene } from "./store-scene.ts";
 
 /**
@@ -18,7 +19,10 @@ export interface JobLeases {
   release(lease: JobLease): Promise<void>;
 }
 
-/** `begin` says whether the store can still be used, and readies it. */
+/**
+ * Every change of a lease waits for the disk: a fence that was given out must not be given out again after a power cut of
+ * the server. `begin` says whether the store can still be used, and readies it.
+ */
 export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): JobLeases {
   const table = `${scene.schema}.leases`;
   const now = `${scene.schema}.store_now_ms()`;
@@ -32,7 +36,7 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
         `INSERT INTO ${table} AS l (name, owner, fence, until_ms) VALUES ($1, $2, 1, ${now} + $3::bigint)
          ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = l.fence + 1, until_ms = ${now} + $3::bigint
          WHERE l.until_ms <= ${now} OR l.owner = excluded.owner
-         RETURNING l.fence, l.until_ms`,
+         RETURNING l.fence, l.until_ms, ${flushed}`,
         [name, owner, leaseMs],
       );
       return row === undefined ? null : { name, owner, fence: Number(row["fence"]), untilMs: Number(row["until_ms"]) };
@@ -41,7 +45,8 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
       assertDuration(leaseMs);
       await begin();
       const [row] = await scene.pool.run(
-        `UPDATE ${table} SET until_ms = ${now} + $3::bigint WHERE name = $1 AND fence = $2 AND until_ms > 0 RETURNING until_ms`,
+        `UPDATE ${table} SET until_ms = ${now} + $3::bigint WHERE name = $1 AND fence = $2 AND until_ms > 0
+         RETURNING until_ms, ${flushed}`,
         [lease.name, lease.fence, leaseMs],
       );
       if (row === undefined)
@@ -51,10 +56,10 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
     async release(lease) {
       await begin();
       // The row stays: a fence that was given out must not be given out again.
-      await scene.pool.run(`UPDATE ${table} SET until_ms = 0, fence = fence + 1 WHERE name = $1 AND fence = $2`, [
-        lease.name,
-        lease.fence,
-      ]);
+      await scene.pool.run(
+        `UPDATE ${table} SET until_ms = 0, fence = fence + 1 WHERE name = $1 AND fence = $2 RETURNING ${flushed}`,
+        [lease.name, lease.fence],
+      );
     },
   };
 }

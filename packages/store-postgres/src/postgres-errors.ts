@@ -1,4 +1,5 @@
 import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
+import { notFlushedCode } from "./statement-settings.ts";
 
 /** The five characters of an error of the server, or the code of one of the operating system; empty for others. */
 export function nativeCode(error: unknown): string {
@@ -49,6 +50,12 @@ const meanings: readonly Meaning[] = [
     pattern: /^(28|3D000|3F000|42P01|42883)/,
     code: "STORE_NOT_FOUND",
     says: "The database, its schema or its user is not there.",
+  },
+  {
+    pattern: new RegExp(`^${notFlushedCode}$`),
+    code: "STORE_UNSUPPORTED",
+    says: "The server runs with fsync off.",
+    remedy: "Turn fsync on in the server's configuration: without it no write is durable.",
   },
   { pattern: /^XX00[12]$/, code: "STORE_CORRUPT", says: "The database says that it is damaged." },
   { pattern: /^58/, code: "STORE_IO", says: "The operating system of the database server refused an operation." },

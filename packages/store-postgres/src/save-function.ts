@@ -1,4 +1,4 @@
-import { patchFunctions } from "./append-function.ts";
+import { setFlush, type FunctionForm } from "./function-form.ts";
 
 /** The columns of a session as `load`, `save` and `list` give them. */
 export const stateColumns: readonly string[] = [
@@ -29,13 +29,13 @@ export const stateColumns: readonly string[] = [
  * gives the old row its archive address and inserts a new one; whoever waited for the old row looks again.
  * `verdict` SAVED comes with the row as it is now, every other one with the row that spoke against it, if there is one.
  */
-export function saveFunction(schema: string): string {
-  return `${patchFunctions(schema)}
-CREATE FUNCTION ${schema}.save_1(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
+export function saveFunction(schema: string, form: FunctionForm): string {
+  return `
+${form.create} ${schema}.save_1(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
   p_lock_timeout text, p_revision bigint, p_session_id text, p_are_ids_valid boolean, p_names text[], p_vals text[],
   p_coded bytea, p_claimed_ms double precision)
 RETURNS TABLE (verdict text, now_ms bigint, holder text, is_new boolean, was_clamped boolean, archived_id text,
-  state ${schema}.sessions) LANGUAGE plpgsql VOLATILE AS $save$
+  state ${schema}.sessions) LANGUAGE plpgsql VOLATILE${form.options} AS $save$
 #variable_conflict use_column
 DECLARE
   s ${schema}.sessions;
@@ -44,11 +44,7 @@ DECLARE
   v_at integer := array_position(p_names, '"updatedAt"');
 BEGIN
   PERFORM set_config('lock_timeout', p_lock_timeout, true);
-  IF NOT p_is_flushed THEN
-    PERFORM set_config('synchronous_commit', 'off', true);
-  ELSIF current_setting('synchronous_commit') = 'off' THEN
-    PERFORM set_config('synchronous_commit', 'on', true);
-  END IF;
+${form.isFlushing ? setFlush("p_is_flushed") : firstFlush}
   FOR attempt IN 1..16 LOOP
     SELECT t.* INTO s FROM ${schema}.sessions t
       WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id
@@ -81,6 +77,12 @@ BEGIN
 END $save$;
 `;
 }
+
+const firstFlush = `  IF NOT p_is_flushed THEN
+    PERFORM set_config('synchronous_commit', 'off', true);
+  ELSIF current_setting('synchronous_commit') = 'off' THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;`;
 
 /** The time of activity: never back, and never far ahead of the database's clock. */
 const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false);

@@ -1,6 +1,8 @@
-import { appendFunction } from "./append-function.ts";
+import { appendFunction, patchFunctions } from "./append-function.ts";
+import { firstForm, type FunctionForm } from "./function-form.ts";
 import { readFunctions } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
+import { ownNamesInside } from "./statement-settings.ts";
 
 /** One step of the schema, from the version before it to `version`. */
 export interface SchemaStep {
@@ -188,6 +190,19 @@ CREATE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PA
 AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 `;
 
+/** The same, parsed once: what the caller's search_path holds changes nothing in it, and it is written into statements as before. */
+const fixedClock = (schema: string): string => `
+CREATE OR REPLACE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
+`;
+
+/** A body that names no schema names PostgreSQL's own, and the disk is waited for whatever the connection is set to. */
+const secondForm: FunctionForm = {
+  create: "CREATE OR REPLACE FUNCTION",
+  options: ` ${ownNamesInside}`,
+  isFlushing: true,
+};
+
 /** Every step, oldest first. A step that was released is never changed: what is to be different is a step of its own. */
 export const schemaSteps: readonly SchemaStep[] = [
   {
@@ -199,9 +214,20 @@ export const schemaSteps: readonly SchemaStep[] = [
         sessions(schema),
         records(schema, options),
         others(schema),
-        appendFunction(schema),
-        saveFunction(schema),
+        appendFunction(schema, firstForm),
+        `${patchFunctions(schema)}${saveFunction(schema, firstForm)}`,
         readFunctions(schema),
+      ].join("\n"),
+  },
+  {
+    version: 2,
+    oldestProgram: 1,
+    sql: (schema) =>
+      [
+        fixedClock(schema),
+        appendFunction(schema, secondForm),
+        saveFunction(schema, secondForm),
+        `ALTER FUNCTION ${schema}.read_page_1 ${ownNamesInside};`,
       ].join("\n"),
   },
 ];

@@ -1,0 +1,33 @@
+/**
+ * For a transaction: names without a schema are PostgreSQL's own, whatever functions and operators the schemas of the
+ * caller's search_path hold, and an index gives every row it has.
+ */
+export const ownNamesOnly = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL gin_fuzzy_search_limit = 0";
+
+/** For a function: the same for what its body names. */
+export const ownNamesInside = "SET search_path = pg_catalog, pg_temp";
+
+/** Settings of synchronous_commit that do not wait for everything the server's owner asks of a commit. */
+const weakCommits = "'off', 'local'";
+
+/**
+ * An expression: the commit of its transaction waits for the server's disk and for the standbys that its owner named,
+ * whatever a URL, a role, a database or a lent connection sets. A stronger setting stays.
+ */
+export const flushed: string = `pg_catalog.set_config('synchronous_commit',
+    CASE WHEN pg_catalog.current_setting('synchronous_commit') IN (${weakCommits}) THEN 'on'
+      ELSE pg_catalog.current_setting('synchronous_commit') END, true)`;
+
+/** The code of an append or a save that asks for the disk of a server that does not flush. */
+export const notFlushedCode = "TL003";
+
+/**
+ * PL/pgSQL: the same, decided when it runs. A server whose owner has turned fsync off since the store was opened keeps no
+ * promise of the disk, so that the write is refused.
+ */
+export const flush: string = `IF current_setting('fsync') = 'off' THEN
+      RAISE EXCEPTION 'the server runs with fsync off' USING ERRCODE = '${notFlushedCode}';
+    END IF;
+    IF current_setting('synchronous_commit') IN (${weakCommits}) THEN
+      PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;`;
