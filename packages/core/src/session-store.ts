@@ -107,6 +107,11 @@ export interface AppendOptions {
   readonly expect?: { readonly head: string | null };
   /** The same key with the same drafts gives the first result again; with others it is refused. At most 256 characters. */
   readonly idempotencyKey?: string;
+  /**
+   * The caller made the key for this append and never sent it before. A store may skip the search for an earlier append
+   * with this key. Left out when the append is repeated. @default false
+   */
+  readonly isNewKey?: boolean;
   /** Fields to set in the entry in the same commit; `undefined` removes a field. `sessionId` cannot change here. */
   readonly entry?: Readonly<Record<string, unknown>>;
   /** The oldest seq a context still needs, stated by the writer. Kept, not interpreted. */

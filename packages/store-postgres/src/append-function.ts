@@ -247,8 +247,7 @@ function keyedPart(schema: string, { isFlushing }: FunctionForm): string {
             INTO v_first_ids, v_first_parents, v_first_sides, v_first_ts, v_first_at
             FROM ${schema}.records r
             WHERE r.session_no = s.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq;
-          -- Its commit may have been cut off between its write and its flush; one of this call's own waits for both.
-${isFlushing ? `          IF k.durability = 'disk' THEN\n            ${flush}\n          END IF;\n` : ""}          PERFORM pg_current_xact_id();
+${isFlushing ? replayFlush(schema) : firstReplayFlush}
           ${giveAnswer}
         END IF;
         IF p_made_at_ms <= greatest(s.keyed_horizon_ms, k.at_ms) THEN
@@ -260,6 +259,22 @@ ${isFlushing ? `          IF k.durability = 'disk' THEN\n            ${flush}\n 
             WHERE a.session_no = s.session_no AND a.key = p_idem_key AND a.number = k.number;
         END IF;
       END IF;`;
+}
+
+const firstReplayFlush = `          -- Its commit may have been cut off between its write and its flush; one of this call's own waits for both.
+          PERFORM pg_current_xact_id();`;
+
+/**
+ * The first append's commit may have been cut off between its write and its flush, or its wait for a standby. This call's
+ * commit waits for both, and for that it has to write something itself: PostgreSQL flushes no commit that wrote nothing.
+ * A lock on the key's row is written to the log.
+ */
+function replayFlush(schema: string): string {
+  return `          IF p_is_flushed OR k.durability = 'disk' THEN
+            ${flush}
+            PERFORM FROM ${schema}.keyed_appends a
+              WHERE a.session_no = s.session_no AND a.key = p_idem_key FOR NO KEY UPDATE;
+          END IF;`;
 }
 
 /** What a turn that is opened, renewed or closed makes of the session's row. */

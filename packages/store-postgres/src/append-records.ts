@@ -1,5 +1,5 @@
 import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
-import { patchEntry } from "@throughline/core";
+import { hasErrorCode, patchEntry, ThroughlineError } from "@throughline/core";
 import {
   assertIdempotencyKey,
   isColumnText,
@@ -33,6 +33,23 @@ interface Facts {
   readonly entry: SessionEntry | null;
 }
 
+/** The append met an earlier one with its key, or was coded for another session: it is asked again. */
+const twin: DatabaseRow = { verdict: "TWIN" };
+
+/** What a server or a network does to an append, in contrast to what the store judges after it has looked for the key. */
+const unjudged = /^(STORE_(?!CLOSED)|INTERNAL)/;
+
+/**
+ * An append that failed before the store had looked for its key tells nothing of earlier attempts with that key: they may
+ * have been applied.
+ */
+export function keyedFailure(error: unknown, { idempotencyKey, isNewKey = false }: AppendOptions): unknown {
+  if (idempotencyKey === undefined || isNewKey || !ThroughlineError.isInstance(error)) return error;
+  if (error.outcome !== "not-applied" || !unjudged.test(error.code)) return error;
+  const { code, message, details, remedy } = error;
+  return new ThroughlineError(code, message, { outcome: "unknown", details, remedy, cause: error.cause });
+}
+
 /** One statement, one round trip; under a codec one more where the session's id or entry has to be known first. */
 export async function appendRecords(
   scene: StoreScene,
@@ -51,7 +68,11 @@ export async function appendRecords(
     const columns =
       facts === null ? sizes : batchColumns(scene.rows, { ref, sessionId: facts.sessionId }, request.prepared);
     const values = appendValues(scene, { ref, address, request, columns, facts, lease });
-    const row = await callAppend(scene, values, ref, options.signal);
+    const row = await callAppend(scene, values, ref, options.signal).catch((error: unknown) => {
+      // The ids of an earlier attempt with this key, committed after the key was looked for: the next look finds it.
+      if (keyed !== null && attempt === 0 && hasErrorCode(error, "RECORD_ID_TAKEN")) return twin;
+      throw error;
+    });
     if (row === undefined) throw sessionNotFound(ref);
     scene.sessionIds.set(address.join("\0"), String(row["session_id"]));
     if (row["verdict"] === "APPLIED") return applied(scene, ref, request, row);
@@ -101,7 +122,7 @@ async function callAppend(
   } catch (error) {
     const cause = (error as { readonly cause?: unknown }).cause;
     const native = nativeCode(cause);
-    if (native === "TL001") return { verdict: "TWIN" };
+    if (native === "TL001") return twin;
     if (native === "TL002" || (native === "23505" && constraintOf(cause).startsWith("records")))
       throw refused(
         "RECORD_ID_TAKEN",

@@ -3,7 +3,7 @@ import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/no
 import { createPayloadCoder, ListedStates, refused, untilAborted, writeDurability } from "@throughline/core/store";
 import { assertMoveAction, assertObjects, assertRedaction, prepareAppend } from "@throughline/core/store-plans";
 import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
-import { addressOf, appendRecords, appendSql } from "./append-records.ts";
+import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
@@ -145,9 +145,13 @@ class PostgresSessionStore implements PostgresStore {
       const { capabilities } = this;
       const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
       const kept = { ...request, durability: keptDurability(request.durability) };
-      await this.#ready(options.signal);
-      this.#life.begin(options.signal);
-      return appendRecords(this.#scene, ref, kept, options.lease);
+      try {
+        await this.#ready(options.signal);
+        this.#life.begin(options.signal);
+        return await appendRecords(this.#scene, ref, kept, options.lease);
+      } catch (error) {
+        throw keyedFailure(error, options);
+      }
     });
   }
 
