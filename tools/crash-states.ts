@@ -2,12 +2,13 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { exploreCrashes } from "../packages/store-jsonl/test/crash-explorer.ts";
 import { lifeOfHastySessions, lifeOfSessions } from "../packages/store-jsonl/test/crash-steps.ts";
+import { exploreForeignActs } from "../packages/store-jsonl/test/foreign-acts.ts";
 import { countFallible, liveWithFault } from "../packages/store-jsonl/test/fault-explorer.ts";
 
 /**
  * The full size of the JSONL store's crash suite: every state a power cut may leave at any moment of a life of sessions,
  * writes torn at every byte, with one store for the whole life and with one for each step, recoveries crashed again, and
- * every call of it failing once. `--part 2/3` does the second third of it: all parts together are the whole.
+ * every call of it failing once; and after every kill and power cut each act of another program on the transcript. `--part 2/3` does the second third of it: all parts together are the whole.
  * node --conditions=@throughline/source tools/crash-states.ts [--cut 1] [--recover 20] [--recovered 40] [--part 1/1]
  */
 if (import.meta.main) {
@@ -48,6 +49,19 @@ if (import.meta.main) {
     for (const code of ["EIO", "ENOSPC"] as const)
       for (let place = 1 + part.index; place <= calls; place += count, lives++)
         faults.push(...(await liveWithFault(life(), { place, code })));
+  }
+  for (const isOpenclaws of [true, false]) {
+    const result = await exploreForeignActs({
+      isOpenclaws,
+      statesPerMoment: Infinity,
+      cutEveryBytes: Number(values.cut),
+      part,
+    });
+    problems.push(...result.problems);
+    process.stdout.write(
+      `acts of another program ${isOpenclaws ? "beside OpenClaw" : "elsewhere"}: ${result.states} states, ` +
+        `${result.problems.length} problems, ${seconds()} s\n`,
+    );
   }
   process.stdout.write(`failed calls: ${lives} lives, ${faults.length} problems, ${seconds()} s\n`);
   for (const problem of [...problems, ...faults].slice(0, 10)) process.stdout.write(`${problem}\n`);

@@ -15,6 +15,7 @@ import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
 import { PutAside } from "./put-aside.ts";
+import { EntryRedo } from "./redo.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
 import { removeTranscripts } from "./session-copies.ts";
@@ -43,6 +44,7 @@ export class AgentSessions {
   readonly view: SessionsView;
   readonly index: SessionIndex;
   readonly foreign: ForeignChanges;
+  readonly redo: EntryRedo;
   /** Of the transcripts. */
   readonly names: FlushedNames;
   readonly #context: StoreContext;
@@ -59,7 +61,8 @@ export class AgentSessions {
   readonly #putAside: PutAside;
   #isPrepared = false;
 
-  constructor(context: StoreContext, { namespace, agentId }: AgentAddress) {
+  /** `onDebt`: the entries log lacks a patch of a transcript, and can be written. */
+  constructor(context: StoreContext, { namespace, agentId }: AgentAddress, onDebt: () => void) {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
@@ -84,12 +87,16 @@ export class AgentSessions {
     // SQLite's log is memory that processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
+    this.redo = new EntryRedo({
+      coder: codec.coder,
+      refOf: (row) => this.#ownerOf(row).ref,
+      onDebt: () => void (files.isWritable(this.folder.own) && onDebt()),
+    });
     this.#summaries = new TranscriptSummaries({
       files,
       folder: this.folder,
       index: this.index,
-      coder: codec.coder,
-      refOf: (row) => this.#ownerOf(row).ref,
+      redo: this.redo,
       hold: (row) => this.hold(row)?.transcript ?? null,
       isIndexed: (row) => this.log.isIndexed && !this.log.unindexed.has(row.sessionId),
     });
@@ -188,7 +195,7 @@ export class AgentSessions {
   #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
     const file = this.#fileOf(row.sessionId);
     const owner = this.#ownerOf(row);
-    for (const name of this.#namesOf(row)) {
+    for (const name of this.#putAside.allNamesOf(row)) {
       const path = this.folder.session(name);
       const transcript = file.catchUp(this.#lookAt(row, path, isWhole));
       if (transcript === null) continue;
@@ -324,18 +331,11 @@ export class AgentSessions {
   }
 
   #presentFile(row: SessionRow): { readonly name: string; readonly facts: FileFacts } | null {
-    for (const name of this.#namesOf(row)) {
+    for (const name of this.#putAside.allNamesOf(row)) {
       const facts = this.#context.files.facts(this.folder.session(name));
       if (facts !== null) return { name, facts };
     }
     return null;
-  }
-
-  /** The names its transcript may go by: OpenClaw puts the transcripts of sessions aside that it resets or deletes. */
-  *#namesOf({ fileName, formerFileName }: SessionRow): Generator<string> {
-    yield fileName;
-    if (formerFileName !== undefined) yield formerFileName;
-    yield* this.#putAside.namesOf(fileName);
   }
 
   forget(sessionId: string): void {

@@ -128,14 +128,16 @@ export class AppendQueue {
     const isWhole = this.#waiting.some((waiting) => needsWhole(waiting.request));
     this.#abandoned = request.options.signal === undefined ? null : new AbortController();
     const isToBeDurable = this.#waiting.some(isForDisk) && isUnflushed(this.#agent, row.sessionId);
+    // Another program may cut the transcript a moment later: its patches are in the entries log before that.
+    const paysDebts = this.#agent.place.isOpenclaws && this.#waiting.some(patchesEntry);
     const durability = isToBeDurable ? "disk" : request.durability;
     const scene = { context: this.#context, agent: this.#agent, durability };
-    const changesEntries = isEntryOnly || isToBeDurable;
+    const changesEntries = isEntryOnly || isToBeDurable || paysDebts;
     const reading = this.#agent.prepare(row, isWhole);
     if (reading !== null) await reading;
     const access = { row, changesEntries, isWhole, signal: this.#abandoned?.signal, sinceMs };
     await withSession(scene, this.#ref, access, (held) => {
-      if (!isEntryOnly) this.#writeTogether(held, isWhole);
+      if (!isEntryOnly) this.#writeTogether(held, isWhole, changesEntries);
       // Given up while this waited: whoever comes next may have records, and other locks to take.
       else if (this.#waiting.first === first) this.#writeEntry(held);
     });
@@ -157,12 +159,13 @@ export class AppendQueue {
     }
   }
 
-  /** Decides each append by what those before it leave, and writes them all. */
-  #writeTogether(first: HeldSession, isWhole: boolean): void {
+  /** Decides each append by what those before it leave, and writes them all. `changesEntries`: the entries lock is held too. */
+  #writeTogether(first: HeldSession, isWhole: boolean, changesEntries: boolean): void {
+    const take = (now: HeldSession): Waiting | null => this.#take(now, decided, isWhole, changesEntries);
     const temporary = this.#agent.folder.temporary(first.row.fileName);
     const decided: Decided[] = [];
     let held = first;
-    for (let next = this.#take(held, decided, isWhole); next !== null; next = this.#take(held, decided, isWhole)) {
+    for (let next = take(held); next !== null; next = take(held)) {
       const { request, reject } = next;
       try {
         const nowMs = this.#context.clock.nowMs();
@@ -184,10 +187,16 @@ export class AppendQueue {
   }
 
   /** The next append that goes into the same write; null when there is none. */
-  #take({ file, row }: HeldSession, decided: readonly Decided[], isWhole: boolean): Waiting | null {
+  #take(
+    { file, row }: HeldSession,
+    decided: readonly Decided[],
+    isWhole: boolean,
+    changesEntries: boolean,
+  ): Waiting | null {
     const next = this.#waiting.first;
     if (next === undefined || isWithoutRecords(next.request)) return null;
     if (needsWhole(next.request) && !isWhole) return null;
+    if (patchesEntry(next) && !changesEntries && this.#agent.place.isOpenclaws) return null;
     // What it hangs on must be on the disk before, and that takes another lock.
     if (isForDisk(next) && isUnflushed(this.#agent, row.sessionId)) return null;
     // The failure of a write that comes after it is not its own.
@@ -206,7 +215,14 @@ export class AppendQueue {
       this.#takeBack(fileError(error, path), decided);
       return;
     }
-    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held) : null;
+    let isPaid: boolean;
+    try {
+      isPaid = afterCommit(path, () => this.#payDebt(held, decided));
+    } catch (error) {
+      for (const { waiting } of decided) waiting.reject(error);
+      return;
+    }
+    const flushed = decided.some(({ waiting }) => isForDisk(waiting)) ? this.#flushed(held, isPaid) : null;
     // Whoever waits for it hears of its failure; should nobody, by another error, that is no reason to end the process.
     flushed?.catch(() => undefined);
     this.#agent.remember(held);
@@ -229,11 +245,18 @@ export class AppendQueue {
     return planHeld(this.#agent.holdStaged(held), this.#agent.log, waiting.request, this.#context.clock.nowMs());
   }
 
+  /** Beside OpenClaw: puts the patches of these appends into the entries log. */
+  #payDebt(held: HeldSession, decided: readonly Decided[]): boolean {
+    const { place, redo, log } = this.#agent;
+    if (!place.isOpenclaws || !decided.some(({ waiting }) => patchesEntry(waiting))) return false;
+    return redo.pay(log, this.#agent.holdStaged(held).row);
+  }
+
   /** Resolves when the records and what they hang on are on the disk. */
-  #flushed({ file, path, row }: HeldSession): Promise<unknown> {
+  #flushed({ file, path, row }: HeldSession, isPaid: boolean): Promise<unknown> {
     const { log } = this.#agent;
     const records = file.flushed(path);
-    return log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
+    return !isPaid && log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
   }
 
   /** A write that failed. Of several, one may be what does not fit: each is tried by itself, if nothing is left of it. */
@@ -265,6 +288,10 @@ function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRe
 
 function isForDisk({ request }: Waiting): boolean {
   return request.durability === "disk";
+}
+
+function patchesEntry({ request }: Waiting): boolean {
+  return request.options.entry !== undefined;
 }
 
 function isWithoutRecords({ prepared }: AppendRequest): boolean {

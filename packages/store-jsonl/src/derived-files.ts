@@ -1,7 +1,6 @@
 import { createFinding } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError } from "./file-work.ts";
-import { withoutSealedChange } from "./sealed-entry.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Another program may write sessions.json as often as it likes; then it is tried again later. */
@@ -15,8 +14,6 @@ interface Waiting {
   isPurged: boolean;
   /** Sessions whose transcript was written to. */
   readonly written: Set<string>;
-  /** Those whose entry was patched there. */
-  readonly patched: Set<string>;
 }
 
 /** So many sessions that only the log knows of are looked at here; the next list looks at the others. */
@@ -50,9 +47,8 @@ export class DerivedFiles {
   }
 
   /** Soon, and at the latest when the store is closed. */
-  schedule(agent: AgentSessions, patchedSessionId: string | null): void {
-    const { patched } = this.#waitingOf(agent);
-    if (patchedSessionId !== null) patched.add(patchedSessionId);
+  schedule(agent: AgentSessions): void {
+    this.#waitingOf(agent);
     const delayMs = Math.min(this.#context.derivedDelayMs, maxTimerMs);
     this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
   }
@@ -81,18 +77,16 @@ export class DerivedFiles {
     const waiting = [...this.#waiting];
     // What comes meanwhile is for the next time, also what could not be done now.
     this.#waiting.clear();
-    for (const [agent, { written, patched, isPurged }] of waiting) {
+    for (const [agent, { written, isPurged }] of waiting) {
       try {
-        for (const sessionId of patched) await this.#catchUp(agent, sessionId);
+        await this.#payDebts(agent);
         await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
         agent.foreign.hasFinishedPurge = false;
         // Before the index, which knows the log by its identity.
         if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
         this.#writeIndex(agent, written);
       } catch (error) {
-        const next = this.#waitingOf(agent);
-        for (const sessionId of patched) next.patched.add(sessionId);
-        next.isPurged ||= isPurged;
+        this.#waitingOf(agent).isPurged ||= isPurged;
         const path = agent.folder.own;
         const finding = createFinding(
           "FILE_UNREADABLE",
@@ -105,20 +99,25 @@ export class DerivedFiles {
   }
 
   #waitingOf(agent: AgentSessions): Waiting {
-    const waiting: Waiting = this.#waiting.get(agent) ?? { written: new Set(), patched: new Set(), isPurged: false };
+    const waiting: Waiting = this.#waiting.get(agent) ?? { written: new Set(), isPurged: false };
     this.#waiting.set(agent, waiting);
     return waiting;
   }
 
-  async #catchUp(agent: AgentSessions, sessionId: string): Promise<void> {
-    const { folder, log } = agent;
-    await this.#context.locks.hold([folder.sessionLock(sessionId), folder.entriesLock], () => {
-      log.refresh();
-      const row = log.row(sessionId);
-      const folded = row === null ? null : agent.look(row).folded;
-      if (folded !== null && folded.revision !== row?.revision)
-        log.write({ op: "catch-up", rows: [withoutSealedChange(folded)] });
-    });
+  /** The lines are flushed too: until then a power cut and another program together could lose an entry. */
+  async #payDebts(agent: AgentSessions): Promise<void> {
+    const { folder, log, redo } = agent;
+    let isWritten = false;
+    for (const sessionId of redo.debts) {
+      const pay = (): void => {
+        log.refreshHeld();
+        const row = log.row(sessionId);
+        if (row === null) redo.forget(sessionId);
+        else if (redo.pay(log, agent.look(row).folded)) isWritten = true;
+      };
+      await this.#context.locks.hold([folder.sessionLock(sessionId), folder.entriesLock], pay);
+    }
+    if (isWritten) await log.flushed();
   }
 
   async #writeView(agent: AgentSessions, isPurged: boolean): Promise<void> {
@@ -138,7 +137,7 @@ export class DerivedFiles {
       });
       if (written !== null) return agent.foreign.noteView(written.seenAs);
     }
-    this.schedule(agent, null);
+    this.schedule(agent);
   }
 
   #writeIndex(agent: AgentSessions, written: ReadonlySet<string>): void {

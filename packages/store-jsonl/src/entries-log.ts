@@ -1,20 +1,20 @@
 import type { ThroughlineError } from "@throughline/core";
-import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
-import { appendAll, fileError, readRange, withFileErrors } from "./file-work.ts";
+import type { SplitLine } from "@throughline/openclaw-format";
+import { appendAll, fileError, withFileErrors } from "./file-work.ts";
 import { closeAfterFlush, flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
 import { IndexedLog } from "./indexed-log.ts";
 import type { KeyedAppend } from "./keyed-appends.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
 import { lengthOf, openLog, replaceLog, setLogTailAside, writableLog, type OpenLog } from "./open-log.ts";
-import { readLogInSlices, type EntriesLogOptions } from "./read-log.ts";
+import { readLogInSlices, scanLog, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
 import { standingOf } from "./log-place.ts";
+import { LogTail } from "./log-tail.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { decodeRowChange, encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
+import { encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
 import { UnflushedRows } from "./unflushed-rows.ts";
 
-const scanChunkBytes = 1024 * 1024;
 const minCompactedBytes = 1024 * 1024;
 /** So much is written in about twenty milliseconds. */
 const maxCompactedBytes = 4 * 1024 * 1024;
@@ -38,8 +38,7 @@ export class EntriesLog {
   #open: OpenLog | null = null;
   #endBytes = 0;
   #lineCount = 0;
-  #tornAt: number | null = null;
-  #needsLineFeed = false;
+  readonly #tail: LogTail = new LogTail();
   /** A log of fewer bytes holds no more than four times what is still true. */
   #compactFromBytes = 0;
   #doubtful: DoubtfulBytes | null = null;
@@ -56,22 +55,24 @@ export class EntriesLog {
     const path = folder.entriesLog;
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts === null) return this.#isAhead && this.#open === null ? undefined : this.#reset();
-    const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#endBytes;
-    if (isOther || (!this.#isWhole && !this.#indexed.isSame)) {
+    const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#tail.endOf(this.#endBytes);
+    const isTakenBack = withFileErrors(path, () => this.#tail.isOther(files, this.#open));
+    if (isOther || isTakenBack || (!this.#isWhole && !this.#indexed.isSame)) {
       this.#reset();
       this.#open = openLog(files, folder, this.#sizeOf);
       if (this.#open !== null) this.#beginAtIndex(this.#open);
     }
-    if (this.#open !== null && facts.sizeBytes > this.#endBytes) this.#scan(this.#open, facts.sizeBytes);
+    if (this.#open !== null && facts.sizeBytes > this.#tail.endOf(this.#endBytes))
+      this.#scan(this.#open, facts.sizeBytes);
   }
 
   /** As `refresh`, under the entries lock: an end that was cut off is put right, and so is what a flush left out. */
   refreshHeld(): void {
     this.refresh();
     this.#doubtful = flushAgain(this.#options.files, this.#options.folder.entriesLog, this.#doubtful);
-    const open = this.#open;
-    if (open !== null && this.#tornAt !== null)
-      withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open));
+    const [open, tornAt] = [this.#open, this.#tail.at];
+    if (open !== null && tornAt !== null)
+      withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open, tornAt));
   }
 
   /** The active session of a key, or the archived one with the id. */
@@ -145,6 +146,7 @@ export class EntriesLog {
     const read = this.#isWhole ? null : await readLogInSlices(this.#options);
     this.refresh();
     if (read === null || this.#isWhole || read.identity !== this.#open?.identity) return this.all();
+    this.#tail.clear();
     ({ image: this.#image, damage: this.damage, endBytes: this.#endBytes, lineCount: this.#lineCount } = read);
     this.#isWhole = true;
     this.refresh();
@@ -183,7 +185,8 @@ export class EntriesLog {
   updateIndex(seen: readonly SeenSession[], notes: Readonly<Record<string, string>>): boolean {
     const { index, files, folder } = this.#options;
     const open = this.#open;
-    if (open === null || this.#isAhead) return false;
+    // A last line without its end may still be taken back: the index is told of it once it is ended.
+    if (open === null || this.#isAhead || this.#tail.isWhole) return false;
     const sinceBytes = this.isIndexed ? this.#indexed.endBytes : null;
     if (sinceBytes === null) this.all();
     const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
@@ -204,7 +207,7 @@ export class EntriesLog {
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
       this.#endBytes += bytes.length;
-      this.#apply(change, this.#endBytes - bytes.length);
+      this.#apply(change, this.#endBytes - bytes.length, this.#endBytes);
       this.#lineCount++;
     });
   }
@@ -276,12 +279,12 @@ export class EntriesLog {
     this.#reset();
   }
 
-  /** `at`: where the line begins. */
-  #apply(change: RowChange, at: number): void {
+  /** `at`, `endBytes`: where the line begins and ends. */
+  #apply(change: RowChange, at: number, endBytes: number): void {
     this.changes++;
     this.#image.apply(change);
     this.damage.mend(change);
-    this.#unflushed.note(change, this.#endBytes, this.#open?.flushedBytes ?? 0);
+    this.#unflushed.note(change, endBytes, this.#open?.flushedBytes ?? 0);
     this.#indexed.note(change, at);
   }
 
@@ -319,8 +322,7 @@ export class EntriesLog {
     this.changes++;
     this.#endBytes = 0;
     this.#lineCount = 0;
-    this.#tornAt = null;
-    this.#needsLineFeed = false;
+    this.#tail.clear();
     this.#isWhole = true;
     this.#isAhead = false;
     this.#indexed.forgetChanges();
@@ -352,26 +354,11 @@ export class EntriesLog {
   }
 
   #scan(open: OpenLog, sizeBytes: number): void {
-    const { files, folder, codec, agent } = this.#options;
-    withFileErrors(folder.entriesLog, () => {
-      const splitter = createLineSplitter({ byteOffset: this.#endBytes, maxLineBytes: Number.MAX_SAFE_INTEGER });
-      let position = this.#endBytes;
-      this.#tornAt = null;
-      this.#needsLineFeed = false;
-      while (position < sizeBytes) {
-        const bytes = readRange(files, open.handle, position, Math.min(position + scanChunkBytes, sizeBytes));
-        if (bytes.length === 0) break;
-        for (const line of splitter.push(bytes)) this.#takeLine(line);
-        position += bytes.length;
-      }
-      const last = splitter.end();
-      // Its writer may be in the middle of it, or dead: whoever writes next, under the lock, finds out.
-      if (last !== null) {
-        this.#tornAt = last.byteOffset;
-        const read = decodeRowChange(Buffer.from(last.bytes).toString(), codec, agent);
-        this.#needsLineFeed = read?.isChecksumRight === true;
-      }
-    });
+    this.#tail.clear();
+    const span = { from: this.#endBytes, to: sizeBytes };
+    const last = scanLog(this.#options, open.handle, span, (line) => this.#takeLine(line));
+    const change = last === null ? null : this.#tail.take(last, this.#options);
+    if (change !== null) this.#apply(change, this.#endBytes, this.#tail.endOf(this.#endBytes) + 1);
   }
 
   #takeLine(line: SplitLine): void {
@@ -381,19 +368,18 @@ export class EntriesLog {
     this.#lineCount++;
     this.#endBytes = line.byteOffset + line.sizeBytes + 1;
     this.damage.note(read, place, onFinding);
-    for (const { change } of read.decoded) this.#apply(change, line.byteOffset);
+    for (const { change } of read.decoded) this.#apply(change, line.byteOffset, this.#endBytes);
   }
 
-  #repairTail(open: OpenLog): void {
-    if (this.#tornAt === null) return;
+  #repairTail(open: OpenLog, tornAt: number): void {
     const { files, folder, nowMs, onFinding } = this.#options;
-    if (this.#needsLineFeed) {
+    if (this.#tail.isWhole) {
       const { sizeBytes } = files.factsOf(open.handle);
       appendAll(files, open.handle, Buffer.from("\n"), sizeBytes, folder.entriesLog);
       this.#scan(open, sizeBytes + 1);
       return;
     }
-    onFinding(setLogTailAside(files, folder, open, this.#tornAt, nowMs()));
-    this.#tornAt = null;
+    onFinding(setLogTailAside(files, folder, open, tornAt, nowMs()));
+    this.#tail.clear();
   }
 }

@@ -108,13 +108,13 @@ class JsonlStore implements core.SessionStore {
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities, ids, clock });
       const hasRecords = request.prepared.length > 0;
-      const { result, events, flushed, held } = await this.#queues.append(agent, ref, request, (row) => {
+      const { result, events, flushed } = await this.#queues.append(agent, ref, request, (row) => {
         if (hasRecords) this.#derived.announce(agent, row.sessionId);
       });
       if (flushed !== null) await flushed;
       if (result.replayed) return { ...result, durability: request.durability };
       for (const event of events) this.#context.emit(event);
-      this.#derived.schedule(agent, options.entry !== undefined && hasRecords ? held.row.sessionId : null);
+      this.#derived.schedule(agent);
       for (const notify of this.#followers) notify();
       // Without a flush there is no wait in which timers and signals have their turn.
       if (flushed === null) await this.#slices.next();
@@ -199,7 +199,7 @@ class JsonlStore implements core.SessionStore {
       const terms = { ifRevision: options.ifRevision, beganAtMs };
       const state = await saveSession(this.#scene(agent, durability), ref, entry, terms);
       if (durability === "disk") await agent.log.flushed();
-      this.#derived.schedule(agent, null);
+      this.#derived.schedule(agent);
       return state;
     });
   }
@@ -212,7 +212,7 @@ class JsonlStore implements core.SessionStore {
       const agents = this.#agentsOf(query);
       const prepare = async (agent: AgentSessions): Promise<void> => {
         await agent.foreign.take();
-        if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent, null);
+        if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent);
       };
       const goOn = (): void => this.#begin(query.signal);
       return this.#listed.page(plan, listSource({ context: this.#context, agents, query, prepare, goOn }, plan));
@@ -307,7 +307,9 @@ class JsonlStore implements core.SessionStore {
     rules.assertAgentId(address.agentId);
     this.#assertRoot();
     const key = `${address.namespace}/${address.agentId}`;
-    const agent = this.#agents.get(key) ?? new AgentSessions(this.#context, address);
+    const known = this.#agents.get(key);
+    if (known !== undefined) return known;
+    const agent: AgentSessions = new AgentSessions(this.#context, address, () => this.#derived.schedule(agent));
     this.#agents.set(key, agent);
     return agent;
   }
@@ -375,7 +377,7 @@ class JsonlStore implements core.SessionStore {
       const held = (row: SessionRow): T => work(scene, agent.hold(row)?.row ?? row);
       const result = await withRow(scene, ref, { changesEntries: true, isArchivedToo }, held);
       await agent.log.flushed();
-      this.#derived.schedule(agent, null);
+      this.#derived.schedule(agent);
       return { agent, result };
     });
   }
@@ -392,7 +394,7 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scene(agent, "disk"), ref, { ref: target, sessionId, atSeq });
       await agent.log.flushed();
-      this.#derived.schedule(agent, null);
+      this.#derived.schedule(agent);
       return afterCommit(agent.folder.agent, () => agent.state(row));
     });
   }

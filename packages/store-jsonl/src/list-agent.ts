@@ -78,7 +78,7 @@ function listOnce(
   wanted: WantedSessions,
   looked: Map<string, SeenSession | null>,
 ): readonly SeenSession[] | undefined {
-  const { index, log, folder } = agent;
+  const { index, log, folder, redo } = agent;
   const { files, random } = context;
   const look = (sessionId: string): void => {
     const row = log.row(sessionId);
@@ -105,7 +105,10 @@ function listOnce(
       checked.add(row.sessionId);
       return seenAs(files.facts(folder.session(row.fileName)), row) !== seen;
     });
-    if (changed.length === 0) return [...believed, ...[...looked.values()].filter((one) => one !== null)];
+    if (changed.length === 0) {
+      for (const { row, folded } of believed) redo.note(row, folded);
+      return [...believed, ...[...looked.values()].filter((one) => one !== null)];
+    }
     for (const { row } of changed) look(row.sessionId);
   }
 }

@@ -1,6 +1,7 @@
 import { ageMsOf, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { archivedFrom } from "./recover-entries.ts";
+import type { SessionRow } from "./session-row.ts";
 
 /** A folder that changed so lately may change again without showing it. */
 const settledMs = 1000;
@@ -16,6 +17,13 @@ export class PutAside {
   constructor(files: Files, folder: string) {
     this.#files = files;
     this.#folder = folder;
+  }
+
+  /** The names a transcript may go by: OpenClaw puts the transcripts of sessions aside that it resets or deletes. */
+  *allNamesOf({ fileName, formerFileName }: Pick<SessionRow, "fileName" | "formerFileName">): Generator<string> {
+    yield fileName;
+    if (formerFileName !== undefined) yield formerFileName;
+    yield* this.namesOf(fileName);
   }
 
   /** The names that a transcript may go by now, the newest first. Reads the folder when it is not what it was. */

@@ -1,5 +1,5 @@
 import type { Finding, SessionRef } from "@throughline/core";
-import { createLineSplitter } from "@throughline/openclaw-format";
+import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
@@ -29,6 +29,7 @@ export interface ReadLog {
 }
 
 const chunkBytes = 256 * 1024;
+const scanChunkBytes = 1024 * 1024;
 
 /** Reads the log from its beginning, with others running in between; null when there is none. Reports nothing. */
 export async function readLogInSlices({ files, folder, codec, agent }: EntriesLogOptions): Promise<ReadLog | null> {
@@ -60,4 +61,23 @@ export async function readLogInSlices({ files, folder, codec, agent }: EntriesLo
   } finally {
     files.close(handle);
   }
+}
+
+/** Gives the lines of an open log from one place to another. Returns the last line where it lacks its line feed, else null. */
+export function scanLog(
+  { files, folder }: Pick<EntriesLogOptions, "files" | "folder">,
+  handle: number,
+  span: { readonly from: number; readonly to: number },
+  take: (line: SplitLine) => void,
+): SplitLine | null {
+  return withFileErrors(folder.entriesLog, () => {
+    const splitter = createLineSplitter({ byteOffset: span.from, maxLineBytes: Number.MAX_SAFE_INTEGER });
+    for (let position = span.from; position < span.to;) {
+      const bytes = readRange(files, handle, position, Math.min(position + scanChunkBytes, span.to));
+      if (bytes.length === 0) break;
+      for (const line of splitter.push(bytes)) take(line);
+      position += bytes.length;
+    }
+    return splitter.end();
+  });
 }

@@ -1,10 +1,9 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
-import { patchEntry, refused, type PayloadCoder } from "@throughline/core/store";
+import { refused, type PayloadCoder } from "@throughline/core/store";
 import type { KeyedAppend, SessionKeys } from "./keyed-appends.ts";
-import { entryOf, SealedChange, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
+import { entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
 import { parseDecoded, parseObject, type LineCodec, type StoreEnvelope } from "./stored-line.ts";
-import type { EntryPatch } from "./transcript.ts";
 
 /** What is known of a session beside its records. */
 export interface SessionRow {
@@ -109,31 +108,6 @@ export function decodeRowChange(
 function keyedFrom(value: unknown): readonly SessionKeys[] {
   const { sessionId, keyed } = value as Readonly<Record<string, unknown>>;
   return Array.isArray(keyed) ? [{ sessionId: String(sessionId), appends: keyed as readonly KeyedAppend[] }] : [];
-}
-
-/** The session as its transcript has changed it since the row was written; all of that, or none where some cannot be decoded. */
-export function foldPatches(
-  row: SessionRow,
-  patches: readonly EntryPatch[],
-  transcriptUpdatedAtMs: number,
-  decode: (patch: EntryPatch) => Readonly<Record<string, unknown>>,
-): SessionRow {
-  let { entry, revision } = row;
-  const fold = (): void => {
-    for (const patch of patches) {
-      if (patch.revision <= revision) continue;
-      entry = patchEntry(entryOf({ entry }), decode(patch));
-      revision = patch.revision;
-    }
-  };
-  unlessSealed(fold, (error) => {
-    ({ revision } = row);
-    entry = new SealedChange(row.entry, error);
-  });
-  const updatedAtMs = Math.max(row.updatedAtMs, transcriptUpdatedAtMs);
-  return entry === row.entry && revision === row.revision && updatedAtMs === row.updatedAtMs
-    ? row
-    : { ...row, entry, revision, updatedAtMs };
 }
 
 /** The patch as it travels: fields set, and fields removed by name. */

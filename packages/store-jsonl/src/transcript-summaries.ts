@@ -1,34 +1,25 @@
-import type { SessionHead, SessionRef } from "@throughline/core";
-import type { PayloadCoder } from "@throughline/core/store";
+import type { SessionHead } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
+import type { EntryRedo, PatchSource } from "./redo.ts";
 import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { SealedChange } from "./sealed-entry.ts";
-import { decodePatch, foldPatches, type SessionRow } from "./session-row.ts";
+import type { SessionRow } from "./session-row.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
-import type { EntryPatch, Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 
 /** What listing needs of a transcript, kept when the image itself is let go. */
-interface TranscriptSummary extends TranscriptDigest {
-  readonly patches: readonly EntryPatch[];
+interface TranscriptSummary extends TranscriptDigest, PatchSource {
   /** From the index: the patches of this row are folded in already. */
   readonly indexed?: { readonly row: SessionRow; readonly folded: SessionRow };
-}
-
-interface KeptFold {
-  readonly row: SessionRow;
-  readonly patches: readonly EntryPatch[];
-  readonly count: number;
-  readonly folded: SessionRow;
 }
 
 export interface TranscriptSummariesOptions {
   readonly files: Files;
   readonly folder: AgentFolder;
   readonly index: SessionIndex;
-  readonly coder: PayloadCoder;
-  readonly refOf: (row: SessionRow) => SessionRef;
+  readonly redo: EntryRedo;
   /** Reads the transcript; null when it is gone. */
   readonly hold: (row: SessionRow) => Transcript | null;
   /** Whether the index has the row as it is. */
@@ -39,7 +30,6 @@ export interface TranscriptSummariesOptions {
 export class TranscriptSummaries {
   readonly #options: TranscriptSummariesOptions;
   readonly #kept: Map<string, { readonly seen: string; readonly summary: TranscriptSummary }> = new Map();
-  readonly #folds: Map<string, KeptFold> = new Map();
 
   constructor(options: TranscriptSummariesOptions) {
     this.#options = options;
@@ -87,7 +77,7 @@ export class TranscriptSummaries {
 
   forget(sessionId: string): void {
     this.#kept.delete(sessionId);
-    this.#folds.delete(sessionId);
+    this.#options.redo.forget(sessionId);
   }
 
   /** Whether `look` reads nothing of the transcript. */
@@ -129,19 +119,11 @@ export class TranscriptSummaries {
     return { ...found.digest, patches: [], indexed: { row, folded: found.folded } };
   }
 
-  /** The row with the patches that lie in the transcript. Patches folded in before are not folded in again. */
-  #fold(row: SessionRow, { patches, updatedAtMs, indexed }: TranscriptSummary): SessionRow {
-    if (indexed?.row === row) return indexed.folded;
-    const ref = this.#options.refOf(row);
-    const kept = this.#folds.get(row.sessionId);
-    const isGoingOn = kept?.row === row && kept.patches === patches;
-    const fresh = isGoingOn ? patches.slice(kept.count) : patches;
-    const folded = foldPatches(isGoingOn ? kept.folded : row, fresh, updatedAtMs, ({ envelope }) =>
-      decodePatch(this.#options.coder, envelope, ref, row.sessionId),
-    );
-    if (!(folded.entry instanceof SealedChange))
-      this.#folds.set(row.sessionId, { row, patches, count: patches.length, folded });
-    return folded;
+  /** The row with the patches that lie in the transcript, or as the index has folded it. */
+  #fold(row: SessionRow, summary: TranscriptSummary): SessionRow {
+    const { redo } = this.#options;
+    const { indexed } = summary;
+    return indexed?.row === row ? redo.note(row, indexed.folded) : redo.fold(row, summary);
   }
 }
 
