@@ -2,13 +2,14 @@ import {
   hasErrorCode,
   loadExisting,
   throughlineDraft,
+  type AppendOptions,
   type Clock,
   type RandomSource,
   type RecordDraft,
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
-import { renewTurn } from "@throughline/core/entries";
+import { appendOnce, renewTurn } from "@throughline/core/entries";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 
 /** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */
@@ -36,7 +37,10 @@ export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly Reco
   const fence = (await loadExisting(store, ref)).head.fence + 1;
   const mark = (state: string): RecordDraft => throughlineDraft("turn", { turnId, owner, fence, state });
   const leaseUntilMs = clock.nowMs() + leaseMs;
-  await store.append(ref, [...drafts, mark("open")], {
+  const write = async (more: readonly RecordDraft[], appendOptions: AppendOptions): Promise<void> => {
+    await appendOnce(store, ref, more, { ...appendOptions, idempotencyKey: random.uuid(), isNewKey: true });
+  };
+  await write([...drafts, mark("open")], {
     entry: { updatedAt: clock.nowMs() },
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
   });
@@ -44,12 +48,12 @@ export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly Reco
   const within = { action: "within", fence } as const;
   const append = async (more: readonly RecordDraft[], entry: Readonly<Record<string, unknown>> = {}): Promise<void> => {
     if (renewed.failure !== null) throw renewed.failure;
-    await store.append(ref, more, { entry, turn: within });
+    await write(more, { entry, turn: within });
   };
   const end = async (state: string): Promise<void> => {
     await renewed.stop();
     const entry = { updatedAt: clock.nowMs() };
-    await store.append(ref, [mark(state)], { entry, turn: { action: "close", fence } });
+    await write([mark(state)], { entry, turn: { action: "close", fence } });
   };
   return {
     append: (more) => append(more),

@@ -9,6 +9,7 @@ import {
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import { checkpointPatch, isClaimed, readCheckpointState, type CheckpointState } from "./checkpoint-state.ts";
 
 /** Where claims are kept. */
@@ -101,20 +102,4 @@ export async function appendClaimed(
     }
   }
   throw new ThroughlineError("APPEND_CONFLICT", "Turns came between all the time.", { outcome: "not-applied" });
-}
-
-/** An answer that got lost is asked for again under the same key. */
-async function appendOnce(
-  store: SessionStore,
-  ref: SessionRef,
-  drafts: readonly RecordDraft[],
-  options: NonNullable<Parameters<SessionStore["append"]>[2]>,
-): Promise<void> {
-  try {
-    await store.append(ref, drafts, options);
-  } catch (error) {
-    const isUnknown = ThroughlineError.isInstance(error) && error.outcome === "unknown" && error.retryable;
-    if (!isUnknown) throw error;
-    await store.append(ref, drafts, options);
-  }
 }

@@ -12,6 +12,7 @@ import {
   type StoredRecord,
   type TurnRequest,
 } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";
@@ -59,8 +60,7 @@ export async function applyCompaction(
       return { kind: "applied", result };
     } catch (error) {
       if (hasErrorCode(error, "SESSION_BUSY")) return { kind: "busy" };
-      const isUnknown = ThroughlineError.isInstance(error) && error.outcome === "unknown" && error.retryable;
-      if (!hasErrorCode(error, "APPEND_CONFLICT") && !isUnknown) throw error;
+      if (!hasErrorCode(error, "APPEND_CONFLICT")) throw error;
       options.onMoved?.();
     }
   }
@@ -77,7 +77,7 @@ function append(
   state: SessionState,
   { turn, signal }: ApplyOptions,
 ): Promise<AppendResult> {
-  return store.append(ref, drafts, {
+  return appendOnce(store, ref, drafts, {
     expect: { head: state.head.headId },
     // A retry after an unknown outcome finds the first attempt by it.
     idempotencyKey: `compaction:${recordId}`,
@@ -167,5 +167,7 @@ async function noteRedactedMeanwhile(
   const redactedSeqs = await changedSeqs(store, ref, prepared.sizes);
   if (redactedSeqs.length === 0) return;
   const note = { kind: "summary-outdated", summaryIds: [prepared.recordId], redactedSeqs };
-  await store.append(ref, [throughlineDraft("note", note)]);
+  // More is redacted with time, never less: the count names this note among those of the compaction.
+  const idempotencyKey = `compaction-outdated:${prepared.recordId}:${redactedSeqs.length}`;
+  await appendOnce(store, ref, [throughlineDraft("note", note)], { idempotencyKey });
 }

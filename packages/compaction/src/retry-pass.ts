@@ -11,6 +11,7 @@ import {
   type SessionState,
   type StoredRecord,
 } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import { tellListener } from "@throughline/core/events";
 import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
 import type { ExtractedDetails } from "./compaction-details.ts";
@@ -274,14 +275,12 @@ export class RetryPass {
   ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
     const { text, details } = this.whole(summary, prose, before);
     const better: BetterSummary = { text, details, isRedacted: mayRepeatRedacted(summary, before) };
-    const written = await this.whileItStands(summary, async (now) => {
+    return this.whileItStands(summary, async (now) => {
       const isNewest = newestBoundaryId(now.records, now.state.head.headId) === summary.stored.id;
       const appended = isNewest && !this.options.stopgap ? await this.writeCompaction(summary, better, now) : null;
       if (appended !== null) return { as: "compaction", appended } as const;
       return { as: "note", appended: await this.writeNote(summary, better, now, isNewest) } as const;
     });
-    // The other one wrote the very same.
-    return written?.appended.replayed === true ? null : written;
   }
 
   /** A new compaction, while it replaces the newest on the branch. Null when a turn is open. */
@@ -302,7 +301,7 @@ export class RetryPass {
       details: improved,
     };
     try {
-      const appended = await store.append(this.ref, [draft], {
+      const appended = await appendOnce(store, this.ref, [draft], {
         idempotencyKey,
         expect: { head: state.head.headId },
         entry: { ...retryPatch(state.entry, stored.id, null), totalTokensFresh: false },
@@ -345,7 +344,9 @@ export class RetryPass {
       ...(stopgap ? { needsRetry: true } : {}),
     };
     const options = { idempotencyKey, entry, expect: { head: state.head.headId } };
-    return this.options.store.append(this.ref, [throughlineDraft("note", note)], options);
+    const { store, ids } = this.options;
+    // The id tells this note from the very same one of another process, whose key is the same.
+    return appendOnce(store, this.ref, [{ ...throughlineDraft("note", note), id: ids.next() }], options);
   }
 }
 

@@ -1,3 +1,4 @@
+export { appendOnce, isUnknown, type AppendOnceOptions } from "./append-once.ts";
 export { createAgentScope } from "./agent-scope.ts";
 export type { AgentScopeOptions } from "./agent-scope.ts";
 export { inboundFields, recordInbound, updateRoute } from "./inbound-message.ts";

@@ -208,6 +208,12 @@ const table = {
     retryable: false,
     remedy: "Reset it instead: that archives what it holds and begins a new one.",
   },
+  SESSION_REPLACED: {
+    summary: "Another program reset the session that is open here. Its key has a new session now.",
+    retryable: false,
+    remedy:
+      "Call `acceptReset()` to continue in the new session. The earlier one is archived: `throughline sessions --archived` lists it.",
+  },
   SOURCE_CHANGED: {
     summary: "A file that was imported before has changed in the part already imported.",
     retryable: false,

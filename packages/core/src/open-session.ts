@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import { isUnknown } from "./append-once.ts";
 import type { RandomSource } from "./ports.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
@@ -29,7 +31,7 @@ export async function openSession(
     if (loaded !== null) return { state: loaded, isNew: false };
     const entry: SessionEntry = patchEntry({ sessionId: options.random.uuid() }, options.entry ?? {});
     try {
-      return { state: await store.save(ref, entry, { ifRevision: null }), isNew: true };
+      return { state: await saveOnce(store, ref, entry, null), isNew: true };
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
     }
@@ -52,12 +54,43 @@ export async function updateEntry(
     const entry = change(loaded.entry);
     if (entry === loaded.entry) return loaded;
     try {
-      return await store.save(ref, entry, { ifRevision: loaded.revision });
+      return await saveOnce(store, ref, entry, loaded.revision);
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
     }
   }
   throw contended(ref);
+}
+
+/** A save whose outcome is unknown is tried this many times in all. */
+const maxSaves = 4;
+
+/**
+ * Saves the entry once. When the outcome is unknown, the store is asked again: with the same revision, which it takes
+ * when the first attempt did not reach it, and else with the revision that the first attempt led to. Only a save that
+ * the store acknowledges counts: the entry that a read returns may be in the page cache only.
+ */
+async function saveOnce(
+  store: SessionStore,
+  ref: SessionRef,
+  entry: SessionEntry,
+  ifRevision: number | null,
+): Promise<SessionState> {
+  let unknown: ThroughlineError | null = null;
+  let revision = ifRevision;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await store.save(ref, entry, { ifRevision: revision });
+    } catch (error) {
+      if (unknown === null && !isUnknown(error)) throw error;
+      unknown ??= error as ThroughlineError;
+      if (attempt >= maxSaves) throw unknown;
+      if (!hasErrorCode(error, "REVISION_CONFLICT")) continue;
+      const now = await store.load(ref);
+      if (now === null || !isDeepStrictEqual(now.entry, entry)) throw unknown;
+      revision = now.revision;
+    }
+  }
 }
 
 export interface ResetSessionOptions {

@@ -1,4 +1,7 @@
+import { createHash } from "node:crypto";
+import { appendOnce } from "./append-once.ts";
 import { findCopies } from "./find-copies.ts";
+import { draftsFingerprint } from "./prepare-drafts.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineDraft } from "./throughline-record.ts";
 import type { SessionRecord } from "./record.ts";
@@ -70,7 +73,7 @@ function noteSummary({ id, type }: { readonly id: string; readonly type: string 
 }
 
 async function withhold(store: SessionStore, ref: SessionRef, found: Found): Promise<void> {
-  const { seqs: redactedSeqs, summaryIds, compactionIds } = found;
+  const { seqs: redactedSeqs, summaryIds, compactionIds, lastSeq } = found;
   const drafts = [
     ...compactionIds.map((summaryId) => ({ kind: "summary-superseded", summaryId, summary: withheldSummary })),
     { kind: "summary-outdated", summaryIds, redactedSeqs },
@@ -78,7 +81,11 @@ async function withhold(store: SessionStore, ref: SessionRef, found: Found): Pro
   const { batchRecords } = store.capabilities.limits;
   // The last note says what was redacted: a batch is as large as the store takes.
   for (let at = 0; at < drafts.length; at += batchRecords) {
-    await store.append(ref, drafts.slice(at, at + batchRecords));
+    const batch = drafts.slice(at, at + batchRecords);
+    const digest = createHash("sha256")
+      .update(`${lastSeq} ${draftsFingerprint(batch)}`)
+      .digest("hex");
+    await appendOnce(store, ref, batch, { idempotencyKey: `redaction:${digest}` });
   }
 }
 

@@ -1,4 +1,5 @@
 import { hasErrorCode, type Clock, type SessionRef, type SessionStore } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import type { SessionMessage } from "./session-message.ts";
 import { quote, ToolRefusal } from "./tool-refusal.ts";
 
@@ -30,7 +31,7 @@ export function appendDelivery(
     const untilMs = clock.nowMs() + patienceMs;
     for (;;) {
       try {
-        await store.append(ref, [{ type: "message", message }], {
+        await appendOnce(store, ref, [{ type: "message", message }], {
           idempotencyKey,
           entry: { updatedAt: clock.nowMs() },
           signal,

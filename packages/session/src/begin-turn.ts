@@ -63,7 +63,19 @@ async function open(scene: BeginScene): Promise<Beginning> {
     expect: { head: log.head.headId },
     ...(idempotencyKey === null ? {} : { idempotencyKey: storeKey(idempotencyKey) }),
   });
-  return result.replayed ? { kind: "replayed", result } : { kind: "begun", fence, result };
+  if (result.replayed && !isOpenedBy(result, { turnId, owner, leaseUntilMs, fence }))
+    return { kind: "replayed", result };
+  return { kind: "begun", fence, result };
+}
+
+/** A repeat of this very append, whose first attempt reached the log, is no replay of an earlier turn. */
+function isOpenedBy({ head: { turn } }: AppendResult, wanted: OpenTurn): boolean {
+  return (
+    turn?.turnId === wanted.turnId &&
+    turn.owner === wanted.owner &&
+    turn.leaseUntilMs === wanted.leaseUntilMs &&
+    turn.fence === wanted.fence
+  );
 }
 
 function endMark({ turnId }: OpenTurn): RecordDraft {

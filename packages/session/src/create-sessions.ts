@@ -35,7 +35,7 @@ class OpenSessions implements Sessions {
   }
 
   async open(address: string | SessionRef, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
-    if (this.#isClosed) throw new ThroughlineError("INPUT_INVALID", "These sessions were closed.");
+    this.#assertOpen();
     const ref = typeof address === "string" ? this.#refOf(address) : sessionRef(address);
     if (ref.archiveId !== undefined)
       throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
@@ -48,7 +48,14 @@ class OpenSessions implements Sessions {
     };
     const handle = await SessionHandle.open(ref, parts, signal);
     this.#open.add(handle);
+    // Closed while the session was read: nobody would close this one.
+    if (this.#isClosed) await handle.close();
+    this.#assertOpen();
     return handle;
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new ThroughlineError("INPUT_INVALID", "These sessions were closed.");
   }
 
   #refOf(key: string): SessionRef {

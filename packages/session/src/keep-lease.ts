@@ -26,13 +26,8 @@ async function renewAgain(scene: LeaseScene, signal: AbortSignal): Promise<void>
   const { log, clock, fence, leaseMs, emit } = scene;
   while (await slept(clock, leaseMs / 3, signal)) {
     const leaseUntilMs = clock.nowMs() + leaseMs;
-    // A lease that a power cut takes is a lease of a process that is gone.
-    const durability = log.store.capabilities.durabilities[0];
     try {
-      await log.append([], {
-        turn: { action: "renew", fence, leaseUntilMs },
-        ...(durability === undefined ? {} : { durability }),
-      });
+      await log.renew({ action: "renew", fence, leaseUntilMs });
       emit?.({ name: "lease.renewed", leaseUntilMs });
     } catch (cause) {
       if (signal.aborted) return;

@@ -35,6 +35,8 @@ type Happening =
   | { readonly name: "lease.delayed"; readonly cause: unknown }
   /** Another turn took over: this one stops and writes nothing more. */
   | { readonly name: "lease.lost"; readonly cause: unknown }
+  /** Another handle or process began a new session under the key. This handle writes nothing until `acceptReset`. */
+  | { readonly name: "session.replaced"; readonly sessionId: string; readonly newSessionId: string }
   | { readonly name: "window.unread"; readonly cause: unknown }
   | GuardEvent;
 

@@ -26,7 +26,7 @@ import type {
 } from "./session.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
-import { historyTarget, SessionLog, targetOf } from "./session-log.ts";
+import { historyTarget, SessionLog, targetOf, type Replacement } from "./session-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
 import { messageDraft } from "./turn-run.ts";
@@ -73,6 +73,8 @@ export class SessionHandle implements Session, TurnHost {
         ref,
         target: targetOf(model),
         redact: redactBeforeAppend ?? null,
+        random: parts.shared.random,
+        onReplaced: (replacement) => handle?.onReplaced(replacement),
         onRecord: (stored) => handle?.onRecord(stored),
       },
       signal,
@@ -192,7 +194,16 @@ export class SessionHandle implements Session, TurnHost {
     this.assertOpen();
     const { store } = this.log;
     await resetSession(store, this.ref, { random: this.shared.random, keep: resetEntry });
-    await this.log.reload();
+    await this.log.acceptReplacement();
+  }
+
+  get replacement(): Replacement | null {
+    return this.log.replacement;
+  }
+
+  async acceptReset(): Promise<void> {
+    this.assertOpen();
+    await this.log.acceptReplacement();
   }
 
   async close(): Promise<void> {
@@ -252,6 +263,10 @@ export class SessionHandle implements Session, TurnHost {
     if (changes === 0) return null;
     if (this.#summary?.changes !== changes) this.#summary = { changes, id: this.log.history.context().summaryId };
     return this.#summary.id;
+  }
+
+  onReplaced({ sessionId, newSessionId }: Replacement): void {
+    (this.#current?.emit ?? this.#emit)?.({ name: "session.replaced", sessionId, newSessionId });
   }
 
   onRecord(record: StoredRecord): void {

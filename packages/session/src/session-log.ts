@@ -1,8 +1,10 @@
 import {
+  hasErrorCode,
   loadExisting,
   readWindow,
   type AppendOptions,
   type AppendResult,
+  type RandomSource,
   type RecordDraft,
   type SessionEntry,
   type SessionHead,
@@ -12,7 +14,9 @@ import {
   type StoredRecord,
   throughlineKind,
   ThroughlineError,
+  type TurnRequest,
 } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import { createHistory, type History } from "@throughline/history/incremental";
 import { historyTargets, type HistoryTarget, type TargetName } from "@throughline/history/targets";
 import { storedRecord } from "./stored-record.ts";
@@ -31,9 +35,24 @@ export interface SessionLogOptions {
   readonly ref: SessionRef;
   readonly target: LogTarget;
   readonly redact: RedactDraft | null;
+  /** Makes the idempotency keys. */
+  readonly random: RandomSource;
+  /** Told once when another handle or process began a new session under the key. */
+  readonly onReplaced: (replacement: Replacement) => void;
   /** Told of each record in order of seq, whoever wrote it. */
   readonly onRecord: (stored: StoredRecord) => void;
 }
+
+/** Another handle or process began a new session under the key. */
+export interface Replacement {
+  /** The session this handle was opened with. It is archived. */
+  readonly sessionId: string;
+  /** The session that has the key now. */
+  readonly newSessionId: string;
+}
+
+/** An append is tried this many times when others move the head under it. */
+const maxMoves = 64;
 
 /**
  * A session as this handle knows it: the end of its log, the messages made of it, and where it stands. What is appended
@@ -54,10 +73,12 @@ export class SessionLog {
   #head: SessionHead;
   #lastMainId: string | null = null;
   readonly #redact: RedactDraft | null;
+  readonly #random: RandomSource;
+  readonly #onReplaced: (replacement: Replacement) => void;
   readonly #onRecord: (stored: StoredRecord) => void;
   #tail: Promise<unknown> = Promise.resolve();
-  /** Collects what is taken in, while somebody looks for something. */
-  #newest: StoredRecord[] | null = null;
+  /** The session that has the key now, when it is not the one of this log. */
+  #replacement: Replacement | null = null;
   /** Somebody redacted records that are known here as they were. */
   #isStale = false;
   /** The newest record that was told of. */
@@ -67,6 +88,8 @@ export class SessionLog {
     this.store = options.store;
     this.ref = options.ref;
     this.#redact = options.redact;
+    this.#random = options.random;
+    this.#onReplaced = options.onReplaced;
     this.#onRecord = options.onRecord;
     this.#target = options.target;
     this.#state = state;
@@ -78,7 +101,7 @@ export class SessionLog {
   /** Reads the window. @throws {ThroughlineError} SESSION_NOT_FOUND */
   static async load(options: SessionLogOptions, signal?: AbortSignal): Promise<SessionLog> {
     const log = new SessionLog(options, await loadExisting(options.store, options.ref));
-    await log.#reload(signal);
+    await log.#reload({ acceptsNew: true, signal });
     return log;
   }
 
@@ -116,46 +139,64 @@ export class SessionLog {
     await this.reload();
   }
 
-  /** Appends, one at a time, and takes in what was written. */
-  append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
-    return this.#exclusively(async () => {
-      const redact = this.#redact;
-      const written = redact === null ? drafts : drafts.map((draft) => redact(draft));
-      try {
-        const result = await this.store.append(this.ref, written, options);
-        await this.#takeAppended(written, result, options);
-        return result;
-      } catch (error) {
-        const found = isUnsure(error) ? await this.#findAppended(written) : null;
-        if (found === null) throw error;
-        return found;
-      }
+  /** Null while the key still has the session of this log. */
+  get replacement(): Replacement | null {
+    return this.#replacement;
+  }
+
+  /** From now on this log is of the session that has the key. */
+  acceptReplacement(): Promise<void> {
+    return this.#exclusively(() => {
+      this.#replacement = null;
+      return this.#reload({ acceptsNew: true });
     });
   }
 
-  /** A connection broke while the store was writing: the log itself says whether the records are in it. */
-  async #findAppended(drafts: readonly RecordDraft[]): Promise<AppendResult | null> {
-    const newest: StoredRecord[] = [];
-    this.#newest = newest;
-    try {
-      await this.#catchUp();
-    } finally {
-      this.#newest = null;
+  /**
+   * Appends, one at a time, and takes in what was written. Each append has an idempotency key: when its outcome is
+   * unknown, it is repeated with the key until the store acknowledges it.
+   * @throws {ThroughlineError} SESSION_REPLACED, and what the store throws
+   */
+  append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
+    return this.#exclusively(async () => {
+      this.#assertCurrent();
+      const redact = this.#redact;
+      const written = redact === null ? drafts : drafts.map((draft) => redact(draft));
+      const isKeyed = options.idempotencyKey !== undefined;
+      const idempotencyKey = options.idempotencyKey ?? this.#random.uuid();
+      const result = await this.#appendHere(written, { ...options, idempotencyKey, isNewKey: !isKeyed });
+      await this.#takeAppended(written, result, options);
+      // Only one call ever had a key that was made here: a repeat of its own is no news to the caller.
+      return isKeyed ? result : { ...result, replayed: false };
+    });
+  }
+
+  /** Renews the lease. The next renewal takes the place of one that failed, so it needs no key. */
+  renew(turn: TurnRequest): Promise<void> {
+    return this.#exclusively(async () => {
+      // A lease that a power cut takes is a lease of a process that is gone.
+      const durability = this.store.capabilities.durabilities[0];
+      const options = { turn, ...(durability === undefined ? {} : { durability }) };
+      await this.#takeAppended([], await this.store.append(this.ref, [], options), options);
+    });
+  }
+
+  /** Appends to the session of this log, and to no other that has its key by now. */
+  async #appendHere(
+    drafts: readonly RecordDraft[],
+    options: AppendOptions & { readonly idempotencyKey: string },
+  ): Promise<AppendResult> {
+    // A fence, and the head, are of one session only.
+    const isPinned = options.turn !== undefined || options.expect !== undefined;
+    for (let moves = 0; ; moves++) {
+      const expect = isPinned ? {} : { expect: { head: this.#head.headId } };
+      try {
+        return await appendOnce(this.store, this.ref, drafts, { ...options, ...expect });
+      } catch (error) {
+        if (isPinned || !hasErrorCode(error, "APPEND_CONFLICT") || moves >= maxMoves) throw error;
+        await this.#catchUp();
+      }
     }
-    const wanted = drafts.map(contentOf);
-    const at = newest.findIndex((_, index) => wanted.every((text, offset) => isContent(newest[index + offset], text)));
-    if (drafts.length === 0 || at < 0) return null;
-    const records = newest.slice(at, at + drafts.length).map(({ seq, id, parentId, side, tsMs, storedAtMs }) => ({
-      seq,
-      id,
-      parentId,
-      side,
-      tsMs,
-      storedAtMs: storedAtMs ?? 0,
-    }));
-    const { durabilities } = this.store.capabilities;
-    const durability = durabilities[0] ?? "none";
-    return { records, head: this.#head, revision: this.#state.revision, durability, replayed: false };
   }
 
   /** Takes in what others appended. */
@@ -168,15 +209,30 @@ export class SessionLog {
     return this.#exclusively(() => this.#reload());
   }
 
+  #assertCurrent(): void {
+    if (this.#replacement !== null) throw replaced(this.ref, this.#replacement);
+  }
+
+  /** @throws {ThroughlineError} SESSION_REPLACED when the key has another session by now, and this one held anything */
+  #noteSession(newSessionId: string): void {
+    const { sessionId } = this;
+    if (newSessionId === sessionId || this.#head.lastSeq === 0) return;
+    const isNews = this.#replacement?.newSessionId !== newSessionId;
+    this.#replacement = { sessionId, newSessionId };
+    if (isNews) this.#onReplaced(this.#replacement);
+    throw replaced(this.ref, this.#replacement);
+  }
+
   #exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
     const done = this.#tail.then(work);
     this.#tail = done.catch(() => null);
     return done;
   }
 
-  async #reload(signal?: AbortSignal): Promise<void> {
+  async #reload({ acceptsNew = false, signal }: ReloadOptions = {}): Promise<void> {
     this.work.reads += 1;
     const { state, records } = await readWindow(this.store, this.ref, signal === undefined ? {} : { signal });
+    if (!acceptsNew) this.#noteSession(state.sessionId);
     this.facts = new WindowFacts();
     this.#history = createHistory(historyTarget(this.#target.api), { target: this.#target });
     this.fromSeq = records[0]?.seq ?? state.head.lastSeq + 1;
@@ -192,7 +248,8 @@ export class SessionLog {
 
   async #catchUp(): Promise<void> {
     const state = await loadExisting(this.store, this.ref);
-    if (state.sessionId !== this.sessionId) return this.#reload();
+    this.#noteSession(state.sessionId);
+    if (state.sessionId !== this.sessionId) return this.#reload({ acceptsNew: true });
     await this.#readFrom(this.#head.lastSeq, state.head.lastSeq);
     this.#accept(state);
     if (this.#isStale) await this.#reload();
@@ -224,7 +281,7 @@ export class SessionLog {
 
   async #takeAppended(drafts: readonly RecordDraft[], result: AppendResult, { entry }: AppendOptions): Promise<void> {
     const { head, records } = result;
-    // Somebody began the session anew, or this was written before.
+    // An empty session was replaced by another, or this was written before.
     if (head.sessionId !== this.sessionId || result.replayed) return this.#catchUp();
     const first = records[0]?.seq ?? head.lastSeq + 1;
     await this.#readFrom(this.#head.lastSeq, first - 1);
@@ -237,7 +294,6 @@ export class SessionLog {
 
   #take(stored: StoredRecord): void {
     this.work.recordsTaken += 1;
-    this.#newest?.push(stored);
     this.#history.append([stored]);
     if (!stored.side) this.#lastMainId = stored.id;
     this.facts.take(stored);
@@ -266,17 +322,18 @@ export function historyTarget(api: string): HistoryTarget {
   );
 }
 
-function isUnsure(error: unknown): boolean {
-  return ThroughlineError.isInstance(error) && error.outcome === "unknown";
+interface ReloadOptions {
+  /** The key may have another session by now. @default SESSION_REPLACED */
+  readonly acceptsNew?: boolean;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** A record without what the store adds to it. */
-function contentOf({ id: _id, parentId: _parentId, timestamp: _timestamp, ...content }: RecordDraft): string {
-  return JSON.stringify(content);
-}
-
-function isContent(stored: StoredRecord | undefined, text: string): boolean {
-  return stored !== undefined && contentOf(stored.record) === text;
+function replaced(ref: SessionRef, { sessionId, newSessionId }: Replacement): ThroughlineError {
+  return new ThroughlineError(
+    "SESSION_REPLACED",
+    `Session ${sessionId} was reset by another program: the key ${ref.key} has the new session ${newSessionId}.`,
+    { outcome: "not-applied", details: { ...ref, sessionId, newSessionId } },
+  );
 }
 
 /** Records lose their words without the log getting longer; whoever redacts leaves this note. */

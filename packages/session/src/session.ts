@@ -116,6 +116,11 @@ export interface Session extends AsyncDisposable {
   readonly interrupted: InterruptedTurn | null;
   /** A turn that another handle or process runs, as far as is known; null when there is none. */
   readonly running: RunningTurn | null;
+  /**
+   * Set when another handle or process began a new session under the key, as far as is known; null otherwise. Until
+   * `acceptReset` is called, turns, appends and reads of this handle throw SESSION_REPLACED.
+   */
+  readonly replacement: { readonly sessionId: string; readonly newSessionId: string } | null;
   /** As it was last seen. */
   readonly entry: SessionEntry;
   readonly head: SessionHead;
@@ -123,8 +128,8 @@ export interface Session extends AsyncDisposable {
   /**
    * One turn: the user's words are kept, the model asked, tools run, and every record kept as it happens. Resolves when
    * the turn is closed; an aborted one resolves too.
-   * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, CONTEXT_OVERFLOW, MODEL_FAILED, ABORTED (before it began), and
-   *   what the store says
+   * @throws {ThroughlineError} SESSION_BUSY, SESSION_REPLACED, TURN_FENCED, CONTEXT_OVERFLOW, MODEL_FAILED, ABORTED
+   *   (before it began), and what the store says
    */
   runTurn(input: SessionContent, options?: RunTurnOptions): Promise<Turn>;
   /**
@@ -143,6 +148,8 @@ export interface Session extends AsyncDisposable {
   refresh(): Promise<void>;
   /** Begins a new session under the key; the old one is archived. */
   reset(): Promise<void>;
+  /** Continues in the session that another handle or process began under the key. The earlier one stays archived. */
+  acceptReset(): Promise<void>;
   /** Aborts a turn of this handle that runs, waits for it and for work in the background. May be called again. */
   close(): Promise<void>;
 }

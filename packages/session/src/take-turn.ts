@@ -1,4 +1,5 @@
 import { ThroughlineError, type OpenTurn, type RecordDraft, type SessionRef } from "@throughline/core";
+import { isUnknown } from "@throughline/core/entries";
 import { beginTurn, interruptedTurn, isGone, keyedTurnId, type Beginning, type BeginScene } from "./begin-turn.ts";
 import { branchSession } from "./branch-session.ts";
 import { findKeyedTurn } from "./finished-turn.ts";
@@ -96,32 +97,57 @@ async function begun(
 ): Promise<Exclude<Beginning, { kind: "busy" }>> {
   let isTold = false;
   for (;;) {
-    const beginning = await beginTurn(scene);
+    const beginning = await beginOrAbandon(handle, scene);
     if (beginning.kind !== "busy") return beginning;
     const { turn, error } = beginning;
-    const isOwn = turn !== null && handle.shared.owners.stateOf(turn.owner) === "self";
     if (options.whenBusy === "branch") throw new BranchOff();
-    if (options.whenBusy === "reject" || (options.whenBusy === undefined && !isOwn)) throw error;
+    if (!waitsFor(turn, handle, options)) throw error;
     if (!isTold) emit?.({ name: "turn.queued", owner: turn?.owner ?? null, leaseUntilMs: turn?.leaseUntilMs ?? null });
     isTold = true;
     await wait.pause(turn, error);
   }
 }
 
-/** A turn with this key was begun before: what came of it is given, or it is gone on with. */
-async function goOn({ handle, input, options, turnId, emit }: OpenScene, beginning: Beginning): Promise<Turn> {
-  const { log } = handle;
+/** Whether the caller wants to wait for a turn that runs somewhere else. */
+function waitsFor(turn: OpenTurn | null, { shared }: TurnHost, { whenBusy }: RunTurnOptions): boolean {
+  const isOwn = turn !== null && shared.owners.stateOf(turn.owner) === "self";
+  return whenBusy === "queue" || (whenBusy === undefined && isOwn);
+}
+
+/** A turn whose opening may have reached the log, and that nobody runs, must hold up no later one. */
+async function beginOrAbandon({ shared }: TurnHost, scene: BeginScene): Promise<Beginning> {
+  try {
+    const beginning = await beginTurn(scene);
+    if (beginning.kind === "begun") shared.abandoned.delete(scene.turnId);
+    return beginning;
+  } catch (error) {
+    if (isUnknown(error)) shared.abandoned.add(scene.turnId);
+    throw error;
+  }
+}
+
+/** A turn with this key was begun before: its result is returned, or it is resumed once nobody else runs it. */
+async function goOn({ handle, input, options, turnId, emit, wait }: OpenScene, beginning: Beginning): Promise<Turn> {
+  const { log, shared } = handle;
   const firstSeq = beginning.kind === "replayed" ? (beginning.result.records[0]?.seq ?? 1) : 1;
-  const known = await findKeyedTurn(log, turnId, firstSeq);
-  if (known.turn !== null) return known.turn;
-  const running = log.head.turn;
-  if (running !== null && known.turnIds.has(running.turnId) && !isGone(running, handle.shared)) {
-    const isOver = running.leaseUntilMs <= handle.shared.clock.nowMs();
-    if (!isOver) throw busyElsewhere(running);
+  let isTold = false;
+  for (;;) {
+    const known = await findKeyedTurn(log, turnId, firstSeq);
+    if (known.turn !== null) return known.turn;
+    const running = log.head.turn;
+    if (running === null || !known.turnIds.has(running.turnId) || isGone(running, shared)) break;
+    if (running.leaseUntilMs <= shared.clock.nowMs()) break;
+    const busy = busyElsewhere(running);
+    if (!waitsFor(running, handle, options)) throw busy;
+    const { owner, leaseUntilMs } = running;
+    if (!isTold) emit?.({ name: "turn.queued", owner, leaseUntilMs });
+    isTold = true;
+    await wait.pause(running, busy);
+    await log.catchUp();
   }
   const next = handle.shared.random.uuid();
   const again: TurnInput = { ...input, drafts: null, resumes: turnId, idempotencyKey: null };
-  return openTurn({ handle, input: again, options, turnId: next, emit, wait: new TurnWait(handle, options) });
+  return openTurn({ handle, input: again, options, turnId: next, emit, wait });
 }
 
 async function branchOff(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ThroughlineError, type Clock } from "@throughline/core";
+import { ThroughlineError, type AppendOptions, type Clock, type SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
 import type { TurnOwners } from "@throughline/session";
@@ -261,32 +261,24 @@ describe("a session that is busy", () => {
     );
   });
 
-  it("a store that does not know whether it wrote is asked what it holds: no record is lost, none is there twice", async () => {
+  it("an append whose outcome is unknown is repeated with its key: the store decides, and nothing is there twice", async () => {
     const data = createMemoryData();
-    const script = createScriptedModel(
-      { calls: [{ id: "1", name: "echo", arguments: { text: "x" } }] },
-      "done",
-      "lost",
-      "done once more",
-    );
-    const store = createMemoryStore({ data });
-    let appends = 0;
-    const unsure = new Proxy(store, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name, target);
-        if (name !== "append") return typeof member === "function" ? member.bind(target) : member;
-        return async (...given: Parameters<typeof store.append>) => {
-          appends += 1;
-          if (appends !== 6) await store.append(...given);
-          throw new ThroughlineError("STORE_IO", "The connection broke.", { outcome: "unknown" });
-        };
-      },
+    const script = createScriptedModel({ calls: [{ id: "1", name: "echo", arguments: { text: "x" } }] }, "done");
+    const seen = new Map<string, number>();
+    const unsure = unsureStore(createMemoryStore({ data }), ({ idempotencyKey = "none" }) => {
+      const times = (seen.get(idempotencyKey) ?? 0) + 1;
+      seen.set(idempotencyKey, times);
+      // Every other first attempt reaches the log, and no first attempt is acknowledged.
+      if (times === 1) return seen.size % 2 === 0 ? "written" : "lost";
+      return "acknowledged";
     });
     const { sessions, records } = createFixture({ script, store: unsure });
     await using session = await sessions.open(key);
     expect((await session.runTurn("1")).text).toBe("done");
-    const whole = outline(await records());
-    expect(whole).toEqual([
+    expect((await session.runTurn("2", { idempotencyKey: "two" })).text).toBe("ok");
+    expect([...seen.values()]).toEqual(Array.from(seen, () => 2));
+    expect(seen.has("none")).toBe(false);
+    expect(outline(await records())).toEqual([
       "turn:open",
       "user",
       "assistant:toolUse",
@@ -295,11 +287,37 @@ describe("a session that is busy", () => {
       "assistant:stop",
       "call:answered",
       "turn:done",
+      "turn:open",
+      "user",
+      "assistant:stop",
+      "call:answered",
+      "turn:done",
     ]);
-    // The sixth append was not written: the turn cannot go on and is closed as failed.
-    await expect(session.runTurn("2")).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
-    expect(outline((await records()).slice(whole.length))).toEqual(["turn:open", "user", "turn:failed"]);
-    expect((await session.resume()).text).toBe("done once more");
+  });
+
+  it("an append that is in the log and never acknowledged fails the turn, and no model is asked for it", async () => {
+    const data = createMemoryData();
+    const script = createScriptedModel("later");
+    let isBroken = true;
+    const unsure = unsureStore(createMemoryStore({ data }), () => (isBroken ? "written" : "acknowledged"));
+    const { sessions, records } = createFixture({ script, store: unsure });
+    await using session = await sessions.open(key);
+    await expect(session.runTurn("1")).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    expect(outline(await records())).toEqual(["turn:open", "user"]);
+    expect(script.requests).toHaveLength(0);
+    isBroken = false;
+    // Nobody runs what that left open: it holds up no later turn.
+    expect((await session.runTurn("2")).text).toBe("later");
+    expect(outline(await records())).toEqual([
+      "turn:open",
+      "user",
+      "turn:interrupted",
+      "turn:open",
+      "user",
+      "assistant:stop",
+      "call:answered",
+      "turn:done",
+    ]);
   });
 
   it("two Sessions of one process wait for each other like handles of one", async () => {
@@ -318,3 +336,22 @@ describe("a session that is busy", () => {
     expect([(await running).text, (await waiting).text]).toEqual(["one", "two"]);
   });
 });
+
+/** A store whose appends are written and acknowledged, written and not acknowledged, or lost. */
+function unsureStore(
+  store: SessionStore,
+  fateOf: (options: AppendOptions) => "acknowledged" | "written" | "lost",
+): SessionStore {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name, target);
+      if (name !== "append") return typeof member === "function" ? member.bind(target) : member;
+      return async (...given: Parameters<SessionStore["append"]>) => {
+        const fate = fateOf(given[2] ?? {});
+        const result = fate === "lost" ? null : await target.append(...given);
+        if (result !== null && fate === "acknowledged") return result;
+        throw new ThroughlineError("STORE_IO", "The connection broke.", { outcome: "unknown" });
+      };
+    },
+  });
+}

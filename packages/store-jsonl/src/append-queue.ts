@@ -298,7 +298,7 @@ function isWithoutRecords({ prepared }: AppendRequest): boolean {
   return prepared.length === 0;
 }
 
-/** Whether an id or a key must be looked for among all records. */
-function needsWhole({ prepared, keyed }: AppendRequest): boolean {
-  return keyed !== null || prepared.some(({ isIdGiven }) => isIdGiven);
+/** Whether an id or a key must be looked for among all records. A new key is in none of them. */
+function needsWhole({ prepared, keyed, options }: AppendRequest): boolean {
+  return (keyed !== null && options.isNewKey !== true) || prepared.some(({ isIdGiven }) => isIdGiven);
 }

@@ -1,6 +1,6 @@
 import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from "@throughline/checkpoint";
 import { createCompactor, type CompactionPlan, type NothingToCompact } from "@throughline/compaction";
-import type { SessionRef } from "@throughline/core";
+import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { tellListener } from "@throughline/core/events";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
@@ -148,7 +148,17 @@ class OpenAgentSessions implements AgentSessions {
 
   async #refresh(ref: SessionRef): Promise<void> {
     const key = keyOf(ref);
-    await Promise.all(this.#live().map(async (session) => (keyOf(session.ref) === key ? session.refresh() : null)));
+    await Promise.all(
+      this.#live().map(async (session) => {
+        if (keyOf(session.ref) !== key) return;
+        try {
+          await session.refresh();
+        } catch (error) {
+          // Its owner hears of it with the next turn; it is no failure of what is shown to the others.
+          if (!hasErrorCode(error, "SESSION_REPLACED")) throw error;
+        }
+      }),
+    );
   }
 }
 
