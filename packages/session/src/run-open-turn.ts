@@ -63,8 +63,9 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
     const end = await run.run();
     return ended(scene, end, ledger, counter);
   } catch (error) {
+    const cause = lost ?? error;
     if (lost === null) await settle(scene, run, error);
-    throw lost ?? error;
+    throw cause;
   } finally {
     stopLease();
     endForwarding();
@@ -91,7 +92,7 @@ function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger, counter: Token
 /** A turn that failed is closed as such; when even that fails, whoever comes next knows that nobody is at it. */
 async function settle({ handle, turnId, emit }: RunScene, run: TurnRun | null, error: unknown): Promise<void> {
   try {
-    if (run?.isClosed !== true) await run?.closeFailed(error);
+    if (run !== null && !run.isClosed && !run.isCloseUnknown) await run.closeFailed(error);
   } catch (cause) {
     emit?.({ name: "step.failed", step: "close", cause });
   }

@@ -9,6 +9,7 @@ import {
   type RecordDraft,
   type ToolCallBlock,
 } from "@throughline/core";
+import { isUnknown } from "@throughline/core/entries";
 import { classifyOverflow, createGuardTurn, type CompactionRequest } from "@throughline/guard";
 import type { Actual, TokenCounter } from "@throughline/tokens";
 import { callModel, type CallResult, type CallScene } from "./call-model.ts";
@@ -58,6 +59,8 @@ export class TurnRun {
   #step = 0;
   /** True once the log says how the turn ended. */
   isClosed = false;
+  /** True when the log may say it, and nobody knows: another end must not be written behind it. */
+  isCloseUnknown = false;
 
   constructor(options: TurnRunOptions) {
     this.#options = options;
@@ -260,11 +263,16 @@ export class TurnRun {
     entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const { turnId, fence } = this.#options;
-    await this.#append([...drafts, turnMarkDraft({ turnId, ...mark })], {
-      entry: { ...entry, ...this.#patch(result) },
-      turn: { action: "close", fence },
-    });
-    this.isClosed = true;
+    try {
+      await this.#append([...drafts, turnMarkDraft({ turnId, ...mark })], {
+        entry: { ...entry, ...this.#patch(result) },
+        turn: { action: "close", fence },
+      });
+      this.isClosed = true;
+    } catch (error) {
+      this.isCloseUnknown = isUnknown(error);
+      throw error;
+    }
   }
 
   #closing(outcome: TurnEnd["outcome"], reply: AssistantMessage | null): ClosingDecision {

@@ -1,0 +1,107 @@
+import { appendFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { SessionRef, StoredRecord } from "@throughline/core";
+import { createProviderSimulator } from "@throughline/provider-simulator";
+import { afterAll, describe, expect, it } from "vitest";
+import {
+  afterPowerCut,
+  buildFlushShim,
+  countAsFlushed,
+  flushesOf,
+  flushPlace,
+  isOnDisk,
+  type FailingFlushes,
+} from "../../../tools/flush-shim.ts";
+import { openStore } from "../src/open-store.ts";
+import { runChild, temporaryDirectory } from "./harness.ts";
+
+const key = "agent:main:cli:direct:flushes";
+const ref: SessionRef = { namespace: "", agentId: "main", key };
+const question = "question on the disk";
+const answer = "answer on the disk";
+const directory = temporaryDirectory();
+afterAll(() => directory.remove());
+const shim = buildFlushShim(directory.path);
+let runs = 0;
+const isFullSize = process.env["THROUGHLINE_FLUSHES"] === "all";
+
+/** `chat --once` while flushes fail, and what is on the disk when the model is asked and at the end. */
+async function chatOnce(scheme: string, failing: FailingFlushes | null) {
+  const own = join(directory.path, String(runs++));
+  const [home, after] = [join(own, "home"), join(own, "after")];
+  for (const folder of [own, home, after]) mkdirSync(folder);
+  const place = flushPlace(own);
+  const url = (folder: string): string => `${scheme}:${join(folder, scheme === "sqlite" ? "s.db" : "s")}`;
+  {
+    await using store = await openStore(url(place.folder), { workingDirectory: home, create: true });
+    await store.save(ref, { sessionId: "flushes" }, { ifRevision: null });
+  }
+  countAsFlushed(place);
+  const asked: boolean[] = [];
+  await using provider = createProviderSimulator({
+    fallback: () => {
+      asked.push(isOnDisk(place.disk, question));
+      return answer;
+    },
+  });
+  await provider.start();
+  const environment = {
+    ANTHROPIC_API_KEY: "sk-test",
+    ANTHROPIC_BASE_URL: provider.url,
+    ...shim.environment(place, failing),
+  };
+  const args = ["chat", "--once", question, "--key", key, "--model", "anthropic/claude-opus-5"];
+  const run = await runChild(home, [...args, "--store", url(place.folder)], { environment });
+  afterPowerCut(place, after);
+  const [onDisk, readable] = [await wordsIn(url(after), home), await wordsIn(url(place.folder), home)];
+  return { run, asked, onDisk, readable, flushes: flushesOf(place) };
+}
+
+async function wordsIn(url: string, home: string): Promise<string> {
+  await using store = await openStore(url, { workingDirectory: home, create: true });
+  const records: StoredRecord[] = [];
+  for await (const page of store.read(ref)) records.push(...page.records);
+  return JSON.stringify(records.map(({ record }) => record));
+}
+
+const count = (text: string, part: string): number => text.split(part).length - 1;
+
+describe.skipIf(shim.library === null)(
+  `chat --once while flushes fail${shim.library === null ? ": needs a C compiler and Linux" : ""}`,
+  () => {
+    it.each(["jsonl", "sqlite"])(
+      "ends with 0 only when the whole turn is on the disk, and asks nobody before the question is: %s",
+      async (scheme) => {
+        const clean = await chatOnce(scheme, null);
+        expect(clean).toMatchObject({ run: { code: 0, stdout: `${answer}\n` }, asked: [true] });
+        expect(clean.onDisk).toBe(clean.readable);
+        const check = async (failing: FailingFlushes): Promise<void> => {
+          const { run, asked, onDisk, readable } = await chatOnce(scheme, failing);
+          const file = clean.flushes[failing.from - 1]?.file ?? "";
+          const label = JSON.stringify({ scheme, ...failing, file, run, asked });
+          note([scheme, failing.from, failing.until === undefined ? "all" : "one", file, run.code, asked.length]);
+          expect(asked, label).not.toContain(false);
+          expect(count(readable, question), label).toBeLessThanOrEqual(1);
+          expect(count(readable, answer), label).toBeLessThanOrEqual(1);
+          if (run.code !== 0) {
+            expect(run.code, label).toBe(1);
+            expect(run.stderr, label).toMatch(/^error: /m);
+            return;
+          }
+          for (const part of [question, answer, '"state":"done"']) expect(count(onDisk, part), label).toBe(1);
+        };
+        const positions = clean.flushes.map((_, index) => index + 1);
+        const all = positions.flatMap((from) => [{ from, until: from }, { from }]);
+        // The facade's own test tries both at every position.
+        const cases = isFullSize ? all : all.filter((_, index) => index % 4 === 0 || index % 4 === 3);
+        for (let at = 0; at < cases.length; at += 2) await Promise.all(cases.slice(at, at + 2).map(check));
+      },
+    );
+  },
+);
+
+/** Lists what came of each position, for people; only when asked for. */
+function note(facts: readonly unknown[]): void {
+  const path = process.env["THROUGHLINE_FLUSH_MATRIX"];
+  if (path !== undefined) appendFileSync(path, `chat --once\t${facts.join("\t")}\n`);
+}

@@ -1,0 +1,136 @@
+import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  afterPowerCut,
+  countAsFlushed,
+  buildFlushShim,
+  flushesOf,
+  flushPlace,
+  type FailingFlushes,
+} from "../../../tools/flush-shim.ts";
+import { openStore } from "./process-store.ts";
+import { allRecords, key, outline } from "./session-fixture.ts";
+
+interface Line {
+  readonly is: string;
+  readonly isOnDisk?: boolean;
+  readonly outcome?: string | null;
+  readonly code?: string;
+}
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "flushes-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const built = await mkdtemp(join(tmpdir(), "flush-shim-"));
+const shim = buildFlushShim(built);
+afterAll(() => rm(built, { recursive: true, force: true }));
+const worker = fileURLToPath(new URL("./flush-worker.ts", import.meta.url));
+
+/** Two turns while flushes fail, and what is on the disk then. */
+async function run(kind: string, failing: FailingFlushes | null) {
+  const own = await mkdtemp(join(folder, `${kind}-`));
+  const place = flushPlace(own);
+  if (!isFullSize) await seed(kind, place.folder);
+  countAsFlushed(place);
+  const child = spawn(process.execPath, [worker, kind, place.folder], {
+    env: { ...process.env, ...shim.environment(place, failing) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await new Promise((resolve) => child.once("close", resolve));
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+  const disk = join(own, "after");
+  await mkdir(disk);
+  afterPowerCut(place, disk);
+  return {
+    lines,
+    onDisk: await wordsIn(kind, disk),
+    readable: await wordsIn(kind, place.folder),
+    flushes: flushesOf(place),
+  };
+}
+
+/** A session without a record: the positions of the test begin with the first turn. */
+async function seed(kind: string, path: string): Promise<void> {
+  await using store = openStore(kind, path);
+  await store.save({ namespace: "", agentId: "main", key }, { sessionId: "flushes" }, { ifRevision: null });
+}
+
+/** What a store holds: its records in short, and the texts in them. Empty where a session never got to be. */
+async function wordsIn(kind: string, path: string): Promise<{ readonly outline: string[]; readonly texts: string }> {
+  try {
+    await using store = openStore(kind, path);
+    const records = await allRecords(store);
+    return { outline: outline(records), texts: JSON.stringify(records.map(({ record }) => record)) };
+  } catch (error) {
+    if ((error as { readonly code?: string }).code === "SESSION_NOT_FOUND") return { outline: [], texts: "" };
+    throw error;
+  }
+}
+
+/** Also those that make the store and the session. */
+const isFullSize = process.env["THROUGHLINE_FLUSHES"] === "all";
+const count = (text: string, part: string): number => text.split(part).length - 1;
+
+describe.skipIf(shim.library === null)(
+  `flushes that fail${shim.library === null ? ": needs a C compiler and Linux" : ""}`,
+  () => {
+    describe.each(["jsonl", "sqlite"])("of store-%s", (kind) => {
+      it("at any position: a turn is done only when all of it is on the disk, and no model is asked before its question is", async () => {
+        const clean = await run(kind, null);
+        expect(clean.lines.map(({ is }) => is)).toEqual(["asked", "asked", "done", "asked", "done", "end"]);
+        expect(clean.onDisk).toEqual(clean.readable);
+        const positions = Array.from({ length: clean.flushes.length }, (_, index) => index + 1);
+        const cases = positions.flatMap((from) => [{ from, until: from }, { from }]);
+        const check = async (failing: FailingFlushes): Promise<void> => {
+          const result = await run(kind, failing);
+          const { lines, onDisk, readable } = result;
+          const label = JSON.stringify({ kind, ...failing, lines, file: clean.flushes[failing.from - 1]?.file });
+          note(kind, failing, lines, clean.flushes[failing.from - 1]?.file ?? "");
+          expect(
+            lines.filter((line) => line.isOnDisk === false),
+            label,
+          ).toEqual([]);
+          for (const { is, code } of lines)
+            if (is === "thrown" || is === "stopped") expect(code, label).toMatch(/^STORE_/);
+          const done = lines.filter(({ is }) => is === "done").length;
+          expect(onDisk.outline.filter((word) => word === "turn:done").length, label).toBeGreaterThanOrEqual(done);
+          const turns = lines.filter(({ is }) => is === "done" || is === "thrown");
+          for (const [index, turn] of turns.entries()) {
+            const number = ["one", "two"][index] ?? "";
+            expect(count(readable.texts, `"question ${number}"`), label).toBeLessThanOrEqual(1);
+            if (turn.is === "done") expect(count(onDisk.texts, `"question ${number}"`), label).toBe(1);
+          }
+          expect(lines.at(-1)?.is, label).toMatch(/^(end|stopped)$/);
+        };
+        for (let at = 0; at < cases.length; at += 2) await Promise.all(cases.slice(at, at + 2).map(check));
+      });
+    });
+  },
+);
+
+/** Lists what came of each position, for people; only when asked for. */
+function note(kind: string, { from, until }: FailingFlushes, lines: readonly Line[], file: string): void {
+  const path = process.env["THROUGHLINE_FLUSH_MATRIX"];
+  if (path === undefined) return;
+  const said = lines.flatMap(({ is, code }) =>
+    is === "asked" || is === "end" ? [] : [code === undefined ? is : code],
+  );
+  appendFileSync(
+    path,
+    `facade\t${kind}\t${from}\t${until === undefined ? "all" : "one"}\t${file}\t${said.join(", ")}\n`,
+  );
+}
