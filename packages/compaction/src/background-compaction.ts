@@ -62,8 +62,12 @@ export class CompactionRun implements BackgroundCompaction {
   private result: CompactionResult | null = null;
   private nothing: NothingToCompact = { kind: "nothing", reason: "no-gain", messages: 0, tokens: 0 };
   private plans = 0;
+  private isApplying = false;
+  private readonly onOver: (run: CompactionRun) => void;
 
-  constructor(work: CompactionWork) {
+  /** `onOver`: called once it can be applied no more, or is applied. */
+  constructor(work: CompactionWork, onOver: (run: CompactionRun) => void) {
+    this.onOver = onOver;
     const { signal } = this.stopping;
     this.work = { ...work, signal: work.signal === null ? signal : AbortSignal.any([work.signal, signal]) };
     this.ready = this.prepare();
@@ -73,17 +77,27 @@ export class CompactionRun implements BackgroundCompaction {
 
   stop(): void {
     this.stopping.abort();
-    if (this.state === "ready") this.step("aborted");
+    // What is being written cannot be called back.
+    if (this.state === "ready" && !this.isApplying) this.step("aborted");
   }
 
   apply(options: ApplyOptions = {}): Promise<CompactionResult> {
-    const work = this.applying.then(() => this.applyNow(options));
+    const work = this.applying.then(() => this.applyAlone(options));
     this.applying = work.catch(() => {});
     return work;
   }
 
-  private async applyNow(options: ApplyOptions): Promise<CompactionResult> {
+  private async applyAlone(options: ApplyOptions): Promise<CompactionResult> {
     await this.ready;
+    this.isApplying = true;
+    try {
+      return await this.applyNow(options);
+    } finally {
+      this.isApplying = false;
+    }
+  }
+
+  private async applyNow(options: ApplyOptions): Promise<CompactionResult> {
     if (this.result !== null) return this.result;
     while (this.state === "ready" && this.prepared !== null) {
       const onMoved = (): void => this.step("moved");
@@ -139,7 +153,13 @@ export class CompactionRun implements BackgroundCompaction {
 
   private step(step: CompactionStep): void {
     this.state = stepFrom(compactionSteps, this.state, step);
+    if (!isUnderWay(this)) this.onOver(this);
   }
+}
+
+/** Whether a summary is being made, or waits to be put in place. */
+export function isUnderWay({ state }: { readonly state: CompactionState }): boolean {
+  return state === "planning" || state === "summarizing" || state === "ready";
 }
 
 /** A compaction that was asked for twice at once runs once. */

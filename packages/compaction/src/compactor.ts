@@ -1,4 +1,11 @@
-import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
+import {
+  hasErrorCode,
+  type Clock,
+  type RecordIds,
+  type SessionRef,
+  type SessionStore,
+  type Summarizer,
+} from "@throughline/core";
 import { calibratedFactor, estimateContext, type Calibration, type TokenCounter } from "@throughline/tokens";
 import type { ApplyOptions } from "./apply-compaction.ts";
 import {
@@ -60,7 +67,8 @@ export interface Compactor {
   /** What `compact` would replace now. Asks no summariser and writes nothing. */
   plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact>;
   /**
-   * Compacts now. A second call for the same session waits for the first and shares its result.
+   * Compacts now. A second call for the same session waits for the first and shares its result. The signal of a call ends
+   * that call alone; the compaction stops when no call waits for it.
    * @throws {ThroughlineError} ABORTED, TURN_FENCED and what the store throws; never because a summariser failed
    */
   compact(ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult>;
@@ -68,51 +76,92 @@ export interface Compactor {
   begin(ref: SessionRef, request: CompactionRequest): BackgroundCompaction;
 }
 
+/** A compaction under way for one caller or several. */
+interface SharedCompaction {
+  readonly work: Promise<CompactionResult>;
+  callers: number;
+  /** Called when the last caller gave up. */
+  stop(): void;
+}
+
 export function createCompactor(options: CompactorOptions): Compactor {
-  const running = new Map<string, Promise<CompactionResult>>();
+  const running = new Map<string, SharedCompaction>();
   const begun = new Map<string, CompactionRun>();
   const begin = (ref: SessionRef, request: CompactionRequest): CompactionRun => {
     const key = keyOf(ref);
     const known = begun.get(key);
-    if (known !== undefined && isUnderWay(known)) return known;
-    const run = new CompactionRun(workOf(options, ref, request));
+    if (known !== undefined) return known;
+    const run = new CompactionRun(workOf(options, ref, request), (over) => {
+      if (begun.get(key) === over) begun.delete(key);
+    });
     begun.set(key, run);
     return run;
   };
-  const compact = async (ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult> => {
-    const { turn, signal } = request;
-    const options = { ...(turn === undefined ? {} : { turn }), ...(signal === undefined ? {} : { signal }) };
-    const wasBegun = isUnderWay(begun.get(keyOf(ref)));
-    const run = begin(ref, request);
-    await untilAborted(run.ready, signal ?? null);
-    const result = await run.apply(options);
+  const compact = async (
+    ref: SessionRef,
+    request: CompactionRequest & ApplyOptions,
+    signal: AbortSignal,
+  ): Promise<CompactionResult> => {
+    const { turn } = request;
+    const applied = { signal, ...(turn === undefined ? {} : { turn }) };
+    const key = keyOf(ref);
+    const own = async (): Promise<CompactionResult> => {
+      const run = begin(ref, { ...request, signal });
+      try {
+        await untilAborted(run.ready, signal);
+        return await run.apply(applied);
+      } finally {
+        // One that found a turn open waits for nobody: whoever asks next has other sizes.
+        if (begun.get(key) === run) begun.delete(key);
+      }
+    };
+    const beside = begun.get(key);
+    if (beside === undefined) return own();
+    await untilAborted(beside.ready, signal);
+    const result = await beside.apply(applied);
     // What was begun beside the turns fits no more; what is wanted now was not planned yet.
-    if (!wasBegun || result.kind !== "superseded") return result;
-    const again = begin(ref, request);
-    await untilAborted(again.ready, signal ?? null);
-    return again.apply(options);
+    return result.kind === "superseded" ? own() : result;
+  };
+  const share = (ref: SessionRef, request: CompactionRequest & ApplyOptions): SharedCompaction => {
+    const key = keyOf(ref);
+    const stopping = new AbortController();
+    const forget = (): void => {
+      if (running.get(key) === shared) running.delete(key);
+    };
+    const shared: SharedCompaction = {
+      work: compact(ref, request, stopping.signal).finally(forget),
+      callers: 0,
+      stop: () => {
+        forget();
+        stopping.abort();
+      },
+    };
+    running.set(key, shared);
+    return shared;
   };
   return {
     need: (size) => compactionNeed(size, options.settings),
     plan: (ref, request) => planOnce(workOf(options, ref, request)),
     begin,
     async compact(ref, request) {
-      abortedBefore(request.signal);
-      const key = keyOf(ref);
-      const known = running.get(key);
-      if (known !== undefined) return known;
-      const work = compact(ref, request).finally(() => {
-        running.delete(key);
-        begun.delete(key);
-      });
-      running.set(key, work);
-      return work;
+      const { signal = null } = request;
+      for (;;) {
+        abortedBefore(request.signal);
+        const known = running.get(keyOf(ref));
+        const shared = known ?? share(ref, request);
+        shared.callers += 1;
+        try {
+          return await untilAborted(shared.work, signal);
+        } catch (error) {
+          // The turn of the caller that began it was taken over; this caller's own turn was not tried.
+          if (known === undefined || !hasErrorCode(error, "TURN_FENCED")) throw error;
+        } finally {
+          shared.callers -= 1;
+          if (shared.callers === 0) shared.stop();
+        }
+      }
     },
   };
-}
-
-function isUnderWay(run: CompactionRun | undefined): boolean {
-  return run?.state === "planning" || run?.state === "summarizing" || run?.state === "ready";
 }
 
 function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {

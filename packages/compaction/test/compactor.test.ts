@@ -128,6 +128,42 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect((await allRecords(store)).filter(({ type }) => type === "compaction")).toHaveLength(1);
   });
 
+  it("goes on for one caller when the other aborts, whoever began it, and stops when nobody waits for it", async () => {
+    for (const aborted of [0, 1]) {
+      await begin(store, turns(20, 20 * aborted));
+      const asked = Promise.withResolvers<void>();
+      const answer = Promise.withResolvers<string>();
+      const model = summarizer(() => (asked.resolve(), answer.promise));
+      const two = compactor({ summarizers: [model] });
+      const controllers = [new AbortController(), new AbortController()];
+      const results = controllers.map(({ signal }) =>
+        two.compact(ref, request(4000, { signal })).then(
+          ({ kind }) => kind,
+          (error: { readonly code?: string }) => error.code,
+        ),
+      );
+      await asked.promise;
+      controllers[aborted]?.abort();
+      expect(await results[aborted]).toBe("ABORTED");
+      expect(model.requests[0]?.signal?.aborted).toBe(false);
+      answer.resolve(good);
+      expect(await results[1 - aborted]).toBe("compacted");
+    }
+    await begin(store, turns(20, 40));
+    const asked = Promise.withResolvers<void>();
+    const model = summarizer(() => (asked.resolve(), new Promise<string>(() => {})));
+    const alone = compactor({ summarizers: [model] });
+    const controllers = [new AbortController(), new AbortController()];
+    const both = controllers.map(({ signal }) => alone.compact(ref, request(4000, { signal })));
+    const ended = Promise.all(both.map((each) => expect(each).rejects.toMatchObject({ code: "ABORTED" })));
+    await asked.promise;
+    for (const controller of controllers) controller.abort();
+    await ended;
+    expect(model.requests[0]?.signal?.aborted).toBe(true);
+    // And whoever asks next does not get the one that was stopped.
+    expect(await compactor().compact(ref, request(4000))).toMatchObject({ kind: "compacted" });
+  });
+
   it("gives way to a compaction, a reset or a rewind that came first [CMP-18]", async () => {
     for (const arrives of ["compaction", "reset", "rewind"]) {
       await begin(store, turns(40));

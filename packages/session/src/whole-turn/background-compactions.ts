@@ -16,7 +16,8 @@ export interface BackgroundCompactionsOptions {
 
 interface Run {
   readonly cycle: number;
-  readonly work: BackgroundCompaction;
+  /** Null when it is over: it holds the messages it was made of. */
+  work: BackgroundCompaction | null;
 }
 
 const field = "compactionBegun";
@@ -52,22 +53,27 @@ export class BackgroundCompactions {
   /** Puts in place what is ready. True when the window is another one now. */
   async swap({ ref, turn, signal, refresh }: StepScene): Promise<boolean> {
     const run = this.#runs.get(keyOf(ref));
-    if (run === undefined || !isBetter(run.work) || turn === null) return false;
+    const work = run?.work ?? null;
+    if (work === null) return false;
+    // A compaction that was due took it.
+    if (work.state !== "ready" && work.prepared !== null) this.#letGo(ref, work);
+    if (!isBetter(work) || turn === null) return false;
     try {
-      const { kind } = await run.work.apply({ turn, signal });
+      const { kind } = await work.apply({ turn, signal });
+      this.#letGo(ref, work);
       if (kind === "compacted") await refresh();
       return kind === "compacted";
     } catch (cause) {
       if (hasErrorCode(cause, "TURN_FENCED") || signal.aborted) throw cause;
       // Nothing is due yet: the turn goes on without it.
-      this.#leave(ref, run.work, cause);
+      this.#leave(ref, work, cause);
       return false;
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const works = [...this.#runs.values()].map(({ work }) => work);
+    const works = [...this.#runs.values()].flatMap(({ work }) => (work === null ? [] : [work]));
     for (const work of works) work.stop();
     await Promise.allSettled(works.map(({ ready }) => ready));
     this.#runs.clear();
@@ -75,26 +81,36 @@ export class BackgroundCompactions {
 
   #hasBegun(ref: SessionRef, entry: SessionEntry, cycle: number): boolean {
     const run = this.#runs.get(keyOf(ref));
-    if (run !== undefined && run.cycle === cycle) return true;
     // By another process, or before a restart: a summary that nobody lived to use is not paid for twice.
-    return entry[field] === cycle;
+    if (entry[field] !== cycle) return run !== undefined && run.cycle === cycle;
+    if (run?.work === null) this.#runs.delete(keyOf(ref));
+    return true;
   }
 
   async #betweenTurns(ref: SessionRef, work: BackgroundCompaction): Promise<void> {
     const { refresh } = this.#options;
     try {
       await work.ready;
+      if (work.state !== "ready") this.#letGo(ref, work);
       if (this.#isClosed || !isBetter(work)) return;
       // A turn that is open takes it before its next call.
       const { kind } = await work.apply();
+      if (kind !== "busy") this.#letGo(ref, work);
       if (kind === "compacted") await refresh(ref);
     } catch (cause) {
       this.#leave(ref, work, cause);
     }
   }
 
+  /** That there was one in this cycle is still known, and nothing of what it was made of. */
+  #letGo(ref: SessionRef, work: BackgroundCompaction): void {
+    const run = this.#runs.get(keyOf(ref));
+    if (run?.work === work) run.work = null;
+  }
+
   #leave(ref: SessionRef, work: BackgroundCompaction, cause: unknown): void {
     work.stop();
+    this.#letGo(ref, work);
     if (!this.#isClosed) tellListener(this.#options.listener, { name: "compaction.left", ref, cause });
   }
 }
