@@ -87,6 +87,14 @@ export function usageError(
   return new ThroughlineError("USAGE", message, { details, ...(remedy === undefined ? {} : { remedy }) });
 }
 
+/** The same error with the remedy that holds where it is printed. */
+export function withRemedy(
+  { code, message, details, outcome, cause }: ThroughlineError,
+  remedy: string,
+): ThroughlineError {
+  return new ThroughlineError(code, message, { details, remedy, cause, ...(outcome === null ? {} : { outcome }) });
+}
+
 /**
  * A remedy without the clauses that name what is being run: who has just been told by `doctor` that something is wrong is
  * not helped by "run doctor". What stays is said as it stands. With arguments or options it is another command.

@@ -218,6 +218,37 @@ describe("a conversation on a terminal", () => {
     expect(objects(stdout).filter(({ state }) => state === "active")).toMatchObject([{ key: "k", label: "Kept" }]);
   });
 
+  it("says that another program reset the session, sends nothing, and goes where it is told to", async () => {
+    await using terminal = chat(["--key", "k"]);
+    await terminal.waitFor("> ");
+    await say(terminal, "the first word");
+    const resetElsewhere = async (): Promise<void> => {
+      expect(await runHere(directory.path, ["reset", "k", "--yes"])).toMatchObject({ code: 0 });
+    };
+    await resetElsewhere();
+    await say(terminal, "the second word");
+    const text = terminal.text();
+    expect(text).toMatch(/error: Session \S+ was reset by another program: the key k has the new session/);
+    expect(text).toMatch(/Nothing was sent\. \/accept continues in the new session; \/recover continues in a copy/);
+    expect(await userTexts("k")).toEqual([]);
+    for (const command of ["/history", "/model offline/offline-rules", "/compact"]) {
+      await say(terminal, command);
+      expect(terminal.text().match(/was reset by another program/g)?.length).toBeGreaterThanOrEqual(2);
+    }
+    await say(terminal, "/accept");
+    expect(terminal.text()).toContain("Continuing in the new session k");
+    await say(terminal, "the third word");
+    expect(await userTexts("k")).toEqual(["the third word"]);
+    await resetElsewhere();
+    await say(terminal, "/recover");
+    expect(terminal.text()).toContain("Continuing in a copy of the earlier session: k-recovered");
+    await say(terminal, "the fourth word");
+    expect(await userTexts("k")).toEqual([]);
+    expect(await userTexts("k-recovered")).toEqual(["the third word", "the fourth word"]);
+    await say(terminal, "/accept");
+    expect(terminal.text()).toContain("No other program has reset this session.");
+  });
+
   it("says what it cannot do instead of doing something else [CLI-13]", async () => {
     await using terminal = chat();
     await terminal.waitFor("> ");

@@ -1,4 +1,5 @@
 import type { SessionSettings } from "@throughline/config";
+import { hasErrorCode } from "@throughline/core";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { Session, SessionModel, SessionTool, Turn } from "@throughline/session";
 import type { AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
@@ -25,6 +26,8 @@ export interface Conversation extends AsyncDisposable {
   /** Opens the session if it is not, and gives it. */
   open(): Promise<Session>;
   runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
+  /** What another program put in the place of this session; null when none did. Asks the store. */
+  replacement(): Promise<Session["replacement"]>;
   /** The session, and what can be done with it by hand. Opens the session if it is not. */
   agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }>;
   /** How those fare who write summaries, by name. */
@@ -105,6 +108,8 @@ class OpenConversation implements Conversation {
   }
 
   async useModel(name: string): Promise<ChosenModel> {
+    // It is opened again below: a session that was reset by another program must not be left without a word.
+    await this.session?.refresh();
     const wanted = { name, source: "/model" };
     this.chosen = chooseModel({ ...this.#options.choice, wanted, own: null });
     this.#wanted = wanted;
@@ -158,6 +163,16 @@ class OpenConversation implements Conversation {
     // A branch is a session of its own: what is said next belongs there.
     if (turn.ref.key !== this.ref.key) await this.switchTo(turn.ref);
     return turn;
+  }
+
+  async replacement(): Promise<Session["replacement"]> {
+    try {
+      await this.session?.refresh();
+      return null;
+    } catch (error) {
+      if (!hasErrorCode(error, "SESSION_REPLACED")) throw error;
+      return this.session?.replacement ?? null;
+    }
   }
 
   async agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }> {

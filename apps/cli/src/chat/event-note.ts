@@ -8,6 +8,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `waiting for ${event.owner ?? "the turn before"} to end`;
     case "turn.branched":
       return `${event.from.key} is busy: this goes on in a copy, ${event.ref.key}`;
+    case "session.replaced":
+      return `another program reset this session; its key has the new session ${event.newSessionId}`;
     case "lease.lost":
       return "another process took the session over; this turn stops";
     case "threshold.crossed":

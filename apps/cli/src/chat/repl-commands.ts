@@ -3,6 +3,7 @@ import type { Conversation } from "./conversation.ts";
 import { showContext, showHistory } from "./repl-reports.ts";
 import { showStatus } from "./repl-status.ts";
 import { checkpointCurrent, compactCurrent, listTheCheckpoints } from "./repl-summaries.ts";
+import { acceptReset, recoverEarlier } from "./repl-replaced.ts";
 import { deleteSession, listTheSessions, newSession, resetCurrent, switchSession } from "./repl-sessions.ts";
 
 /** What a command of the conversation works with. */
@@ -110,6 +111,20 @@ export const replCommands: readonly ReplCommand[] = [
     usage: "/reset",
     help: "begin anew under this key; what was said is archived",
     run: resetCurrent,
+  },
+  {
+    name: "accept",
+    aliases: [],
+    usage: "/accept",
+    help: "after another program reset this session: continue in the new one",
+    run: acceptReset,
+  },
+  {
+    name: "recover",
+    aliases: [],
+    usage: "/recover",
+    help: "after another program reset this session: continue in a copy of it",
+    run: recoverEarlier,
   },
   {
     name: "delete",

@@ -17,6 +17,7 @@ export async function showHistory({ context, conversation }: ReplScene, argument
     await output.line("Nothing was said yet.");
     return;
   }
+  await session.refresh();
   const wanted = /^\d{1,6}$/.test(argument) ? Number(argument) : usualMessages;
   const { records } = await readWindow(conversation.store, session.ref, { signal });
   const messages = records.filter(({ type, side }) => type === "message" && !side);

@@ -1,6 +1,7 @@
-import { ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Turn } from "@throughline/session";
 import type { CommandContext } from "../command.ts";
+import { withRemedy } from "../error-report.ts";
 import { percentOf } from "../session-row.ts";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation } from "./conversation.ts";
@@ -9,6 +10,7 @@ import { createTurnPrinter } from "./turn-printer.ts";
 import type { TurnPrinter } from "./turn-printer.ts";
 
 const interruptedExitCode = 130;
+const replacedRemedy = "Nothing was sent. Run the command again to continue in the new session.";
 
 /** One turn: the answer on stdout, everything else on stderr. */
 export async function runOnce(
@@ -24,6 +26,9 @@ export async function runOnce(
   conversation.listen(printer);
   const turn = await conversation
     .runTurn(text, { signal, whenBusy, onDelta: printer.onDelta })
+    .catch((error: unknown) => {
+      throw hasErrorCode(error, "SESSION_REPLACED") ? withRemedy(error, replacedRemedy) : error;
+    })
     .finally(() => printer.finish());
   if (output.isJson) await output.object(turnObject(turn, conversation, printer));
   else if (turn.outcome === "step-limit") output.note("The turn stopped at its limit of model calls.");

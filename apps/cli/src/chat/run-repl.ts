@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { hasErrorCode } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
-import { reportError } from "../error-report.ts";
+import { reportError, withRemedy } from "../error-report.ts";
 import { nearestKey } from "@throughline/config";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointPatienceMs } from "./chat-patience.ts";
@@ -126,6 +126,9 @@ function besideTurns(editor: LineEditor): ConversationListener {
   };
 }
 
+const replacedRemedy =
+  "Nothing was sent. /accept continues in the new session; /recover continues in a copy of the earlier one.";
+
 /** A failure ends a command or a turn, not the conversation. */
 async function answered(
   { host, output }: CommandContext,
@@ -136,7 +139,8 @@ async function answered(
     await work();
   } catch (error) {
     await output.flush();
-    host.stderr.write(reportError(error, { isJson: false, isDebug: false, command: "chat" }).text);
+    const shown = hasErrorCode(error, "SESSION_REPLACED") ? withRemedy(error, replacedRemedy) : error;
+    host.stderr.write(reportError(shown, { isJson: false, isDebug: false, command: "chat" }).text);
     const isKept = conversation.session !== null && hasErrorCode(error, "MODEL_FAILED", "CONTEXT_OVERFLOW");
     if (isKept) output.note("What you said is kept; /continue asks again.");
   }

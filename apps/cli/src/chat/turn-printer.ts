@@ -68,6 +68,8 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
         if (output.isTerminal) line(`● ${toolLineText(tool)}`);
         else write(async () => output.note(toolLineText(tool)));
       }
+      // The turn ends with an error that says so.
+      if (event.name === "session.replaced") return;
       const note = eventNote(event);
       if (note === null) return;
       const told = eventObject(event, note);

@@ -92,8 +92,10 @@ export class HandWork {
     return this.#compact(session, await this.#readyRequest(session, options));
   }
 
-  checkpoint(session: Session): Promise<CheckpointResult> {
-    return session.messages().then(({ gauge }) => this.#options.parts.checkpointer.make(session.ref, gauge.tokens));
+  async checkpoint(session: Session): Promise<CheckpointResult> {
+    await session.refresh();
+    const { gauge } = await session.messages();
+    return this.#options.parts.checkpointer.make(session.ref, gauge.tokens);
   }
 
   async checkpoints(session: Session, signal?: AbortSignal): Promise<SessionCheckpoints> {
