@@ -134,6 +134,8 @@ describe("/status", () => {
     expect(terminal.text()).toContain("No model wrote it; a better one is tried later.");
     await say(terminal, "/status");
     expect(terminal.text()).toMatch(/compactions +1\n/);
+    // One report, of what was done.
+    expect(terminal.text().match(/compact(ing|ed):/gi)).toHaveLength(1);
     expect(terminal.text()).toMatch(/pending +1 retry of a summary, (due|next in \d+ min)\n/);
     expect(provider.requests).toEqual([]);
   });

@@ -14,6 +14,8 @@ export interface ReplScene {
   runTurn(text: string | null): Promise<void>;
   /** Work that Ctrl-C ends. */
   interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Work that reports its own end: events of these names are not reported beside it. */
+  reportedAlone(names: ReadonlySet<string>, work: () => Promise<void>): Promise<void>;
 }
 
 export interface ReplCommand {

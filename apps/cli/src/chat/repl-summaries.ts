@@ -7,23 +7,28 @@ import type { ReplScene } from "./repl-commands.ts";
 const shownCheckpoints = 10;
 
 /** `/compact`: replaces the older part by a summary, or says why not. */
-export async function compactCurrent({ context, conversation, interruptible }: ReplScene): Promise<void> {
-  const { output } = context;
-  if (conversation.session === null) return nothingYet(output);
-  await interruptible(async (signal) => {
-    const { session, sessions } = await conversation.agent();
-    const result = await sessions.compact(session, { signal });
-    if (result.kind === "busy") {
-      const owner = result.turn?.owner ?? "another conversation";
-      throw new ThroughlineError("SESSION_BUSY", `A turn of ${owner} is open in ${session.key}.`);
-    }
-    const { key, sessionId, ref } = session;
-    const row = await compactionRow(conversation.store, ref, { key, sessionId }, result);
-    const messages = result.kind === "nothing" ? result.messages : null;
-    await output.line({
-      text: compactionText(row, messages),
-      style: row.state === "compacted" ? "green" : "yellow",
-    });
+export async function compactCurrent(scene: ReplScene): Promise<void> {
+  const { output } = scene.context;
+  if (scene.conversation.session === null) return nothingYet(output);
+  await scene.reportedAlone(compactionReports, () => scene.interruptible((signal) => compactNow(scene, signal)));
+}
+
+/** The line at the end says the same, of the plan that was carried out. */
+const compactionReports = new Set(["compaction.planned", "compaction.applied", "compaction.superseded"]);
+
+async function compactNow({ context: { output }, conversation }: ReplScene, signal: AbortSignal): Promise<void> {
+  const { session, sessions } = await conversation.agent();
+  const result = await sessions.compact(session, { signal });
+  if (result.kind === "busy") {
+    const owner = result.turn?.owner ?? "another conversation";
+    throw new ThroughlineError("SESSION_BUSY", `A turn of ${owner} is open in ${session.key}.`);
+  }
+  const { key, sessionId, ref } = session;
+  const row = await compactionRow(conversation.store, ref, { key, sessionId }, result);
+  const messages = result.kind === "nothing" ? result.messages : null;
+  await output.line({
+    text: compactionText(row, messages),
+    style: row.state === "compacted" ? "green" : "yellow",
   });
 }
 

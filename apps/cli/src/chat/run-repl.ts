@@ -43,7 +43,15 @@ export async function runRepl(
       editor.onInterrupt(null);
     }
   };
-  const scene: ReplScene = { context, conversation, runTurn, interruptible };
+  const reportedAlone: ReplScene["reportedAlone"] = async (names, work) => {
+    conversation.listen(besideTurns(editor, names));
+    try {
+      await work();
+    } finally {
+      conversation.listen(besideTurns(editor));
+    }
+  };
+  const scene: ReplScene = { context, conversation, runTurn, interruptible, reportedAlone };
   conversation.listen(besideTurns(editor));
   try {
     for (;;) {
@@ -116,10 +124,10 @@ async function takeTurn(
 }
 
 /** Between turns what happens in the background is told above what is being typed. */
-function besideTurns(editor: LineEditor): ConversationListener {
+function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()): ConversationListener {
   return {
     onEvent: (event) => {
-      const note = eventNote(event);
+      const note = silent.has(event.name) ? null : eventNote(event);
       if (note !== null) editor.say(terminalSafeLine(`(${note})`));
     },
     onNote: (message) => editor.say(terminalSafeLine(`(${message})`)),
