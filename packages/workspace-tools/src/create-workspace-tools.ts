@@ -12,8 +12,21 @@ export interface WorkspaceToolsOptions {
   readonly root: string;
   /** Leave out `write` and `edit`. @default false */
   readonly readOnly?: boolean;
-  /** Paths inside that no tool may touch, such as the store's own files. @default [] */
+  /**
+   * Files and folders that no tool may touch, with all they hold, wherever they lie and by whatever path or link they are
+   * reached. Relative to `root`; they need not exist. A workspace that lies in one can do nothing. @default []
+   */
   readonly deny?: readonly string[];
+  /**
+   * Files that no tool may touch, with everything beside them whose name is theirs and more, such as a database with its
+   * journals and backups. @default []
+   */
+  readonly denyFiles?: readonly string[];
+  /**
+   * Names that begin with a dot and may be used all the same, with what is below: `.github`, `.git/hooks`. What is denied
+   * stays denied. @default []
+   */
+  readonly allow?: readonly string[];
   /** Most bytes of a file in one answer. @default 65536 */
   readonly maxReadBytes?: number;
   /** Largest file that is written or edited. @default 1048576 */
@@ -28,14 +41,15 @@ export interface WorkspaceToolsOptions {
 
 /**
  * `read`, `list`, `write` and `edit` for an agent that must not leave its folder. Whatever path it gives, and whatever
- * links lie in the folder, nothing outside is read, listed or changed. What is refused is an answer to the model
+ * links lie in the folder, nothing outside is read, listed or changed, and nothing that is denied or hidden. What is
+ * refused is an answer to the model
  * (`isError`, and `details.reason` for programs), never an exception.
  * @throws {ThroughlineError} from `run`: ABORTED
  */
 export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly AgentTool[] {
-  const { root, readOnly = false, deny = [], random = systemRandom } = options;
+  const { readOnly = false, random = systemRandom } = options;
   const workspace: Workspace = {
-    folder: createWorkspaceFolder({ root, deny, random }),
+    folder: createWorkspaceFolder({ ...options, random }),
     limits: {
       readBytes: options.maxReadBytes ?? 65_536,
       writeBytes: options.maxWriteBytes ?? 1_048_576,

@@ -6,6 +6,7 @@ import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-too
 
 /** Named but not opened: nobody who asks for the files of a project means these. */
 const closedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
+const denied = "  [not for tools]";
 
 /** `list`: what is in a folder. */
 export function createListTool(workspace: Workspace): AgentTool {
@@ -57,7 +58,7 @@ class Listing {
     for (const entry of entries) {
       if (this.lines.length === limits.listEntries) return this.#cut();
       this.lines.push(lineOf(prefix, entry));
-      const isOpened = depth > 1 && entry.kind === "folder" && !closedFolders.has(entry.name);
+      const isOpened = depth > 1 && entry.kind === "folder" && !entry.isDenied && !closedFolders.has(entry.name);
       if (isOpened) await this.#addBelow(place, `${prefix}${entry.name}`, entry.name, depth - 1);
     }
     if (!isWhole) this.#cut();
@@ -80,9 +81,10 @@ class Listing {
   }
 }
 
-function lineOf(prefix: string, { name, kind, sizeBytes, target }: FolderEntry): string {
+function lineOf(prefix: string, { name, kind, sizeBytes, target, isDenied }: FolderEntry): string {
   const path = shown(`${prefix}${name}`);
-  if (kind === "folder") return `${path}/`;
+  if (kind === "folder") return `${path}/${isDenied ? denied : ""}`;
+  if (isDenied) return `${path}${denied}`;
   if (kind === "link") return `${path} -> ${shown(target ?? "?")}`;
   return kind === "file" ? `${path}  ${sizeBytes ?? "?"}` : `${path}  [no regular file]`;
 }

@@ -77,8 +77,9 @@ class MemoryReading {
       const { entries, isWhole } = await this.#folder.list(await this.#folder.locate(path), mostEntries);
       if (!isWhole) this.notes.add(`of a folder with more than ${mostEntries} entries only those were searched`);
       // The newest notes have the last names where they are dated: a limit must not cut those off.
-      for (const { name, kind } of entries.toReversed()) {
-        if (kind !== "file" && kind !== "folder") continue;
+      for (const { name, kind, isDenied } of entries.toReversed()) {
+        if (isDenied) this.notes.add("what is hidden or not for tools was not searched");
+        if (isDenied || (kind !== "file" && kind !== "folder")) continue;
         if (kind === "folder") await this.#addFolder(`${path}/${name}`, levels - 1);
         else await this.add(`${path}/${name}`, levels - 1);
       }

@@ -1,4 +1,4 @@
-import type { AgentTool, AgentToolResult, RandomSource, SessionRef, SessionStore } from "@throughline/core";
+import type { AgentTool, AgentToolResult, SessionRef, SessionStore } from "@throughline/core";
 import { createAgentScope } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
 import type { Episode } from "./episodes.ts";
@@ -19,8 +19,12 @@ export interface MemorySearchOptions {
   readonly root: string;
   /** Files and folders in it that are searched. @default ["MEMORY.md", "memory"] */
   readonly places?: readonly string[];
-  /** Paths inside that are never read. @default [] */
+  /** Files and folders that are never read, by whatever path they are reached. @default [] */
   readonly deny?: readonly string[];
+  /** Files that are never read, nor what stands beside them under their name and more. @default [] */
+  readonly denyFiles?: readonly string[];
+  /** Names that begin with a dot and are searched all the same, beside those of `places`. @default [] */
+  readonly allow?: readonly string[];
   /** Where the transcripts are. Without one, or in a call that names no session, only files are searched. @default none */
   readonly store?: SessionStore;
   /**
@@ -64,6 +68,7 @@ export type MemoryHit =
     };
 
 const toolName = "memory_search";
+const usualPlaces = ["MEMORY.md", "memory"];
 const usualHits = 5;
 const mostHits = 20;
 const mostQueryLength = 2000;
@@ -77,8 +82,14 @@ const mostScored = 400;
  * @throws {ThroughlineError} from `run`: ABORTED, and what the store says
  */
 export function createMemorySearchTool(options: MemorySearchOptions): AgentTool {
-  const random: RandomSource = systemRandom;
-  const folder = createWorkspaceFolder({ root: options.root, deny: options.deny ?? [], random });
+  const { root, deny, denyFiles, allow = [], places = usualPlaces } = options;
+  const folder = createWorkspaceFolder({
+    root,
+    ...(deny === undefined ? {} : { deny }),
+    ...(denyFiles === undefined ? {} : { denyFiles }),
+    allow: [...allow, ...places],
+    random: systemRandom,
+  });
   const definition = {
     name: toolName,
     description:
@@ -136,7 +147,7 @@ const outputRoles: ReadonlySet<string | null> = new Set(["toolResult", "bashExec
 async function search(asked: Search): Promise<AgentToolResult> {
   const { folder, options, query, limit, signal } = asked;
   const limits = { files: 500, fileBytes: 1_048_576, totalBytes: 16_777_216, ...options.fileLimits };
-  const files = await readMemoryFiles(folder, options.places ?? ["MEMORY.md", "memory"], limits, signal);
+  const files = await readMemoryFiles(folder, options.places ?? usualPlaces, limits, signal);
   const transcripts = await transcriptsFor(asked);
   // The newest first, which is what decides between two that answer equally well.
   const episodes = transcripts.episodes.toSorted(

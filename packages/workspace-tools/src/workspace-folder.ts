@@ -1,8 +1,11 @@
-import { constants, existsSync, type Dirent } from "node:fs";
-import { lstat, mkdir, open, opendir, readlink, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { constants, lstatSync, type BigIntStats, type Dirent } from "node:fs";
+import { lstat, open, opendir, readlink, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
+import { join, relative, resolve, sep } from "node:path";
 import type { RandomSource } from "@throughline/core";
 import { isBelow, namesBelow } from "./contained-path.ts";
+import { identityOf, lookUpDenied, type DeniedPlaces, type Identity } from "./denied-places.ts";
+import { holdFolder, orNull, systemDescriptors, type HeldFolder } from "./held-folder.ts";
+import { hasHiddenName, repositoryMarks, type PlaceUse } from "./hidden-names.ts";
 import { quoted, refusalOf, ToolRefusal } from "./tool-refusal.ts";
 
 /**
@@ -20,7 +23,7 @@ export interface Place {
 export interface FileState {
   readonly mode: number;
   readonly sizeBytes: number;
-  readonly identity: string;
+  readonly version: string;
 }
 
 export interface OpenedFile extends FileState {
@@ -34,11 +37,13 @@ export interface FolderEntry {
   readonly sizeBytes: number | null;
   /** Where a link points, as it is written there. */
   readonly target: string | null;
+  /** True for what no tool opens. */
+  readonly isDenied: boolean;
 }
 
-/** The only way to the files of a workspace. */
+/** The only way to the files of a workspace. Every method throws ToolRefusal for what is denied. */
 export interface WorkspaceFolder {
-  /** @throws {ToolRefusal} for what is outside, denied, or no path */
+  /** @throws {ToolRefusal} for what is outside, or no path */
   locate(path: string): Promise<Place>;
   /** Opens a regular file to read. */
   openFile(place: Place): Promise<OpenedFile>;
@@ -55,54 +60,78 @@ export interface WorkspaceFolder {
 
 export interface WorkspaceFolderOptions {
   readonly root: string;
-  readonly deny: readonly string[];
+  /** Files and folders that no tool touches, wherever they lie, with all they hold. @default [] */
+  readonly deny?: readonly string[];
+  /** Files that no tool touches, and everything beside them whose name is theirs and more. @default [] */
+  readonly denyFiles?: readonly string[];
+  /** Names that begin with a dot and may be used all the same. @default [] */
+  readonly allow?: readonly string[];
   readonly random: RandomSource;
   /** Where open folders have paths of their own; null where the system gives them none. @default this system's */
   readonly descriptors?: string | null;
 }
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
-/**
- * Linux gives an open folder a path of its own, below which no name can be exchanged for a link on the way. Elsewhere a
- * folder is looked at again after it was opened, which leaves a moment in which somebody else could exchange it.
- */
-const systemDescriptors: string | null = existsSync("/proc/self/fd") ? "/proc/self/fd" : null;
+/** No files at all: what stands there is a process's memory, its environment, or a switch of the kernel. */
+const kernelFolders = ["/proc", "/sys"];
+
+/** What one call may touch. */
+interface Rules {
+  readonly denied: DeniedPlaces;
+  /** Names of places that may be used although they begin with a dot. */
+  readonly allowed: readonly (readonly string[])[];
+}
+
+/** A place that is opened. */
+interface Opening {
+  readonly place: Place;
+  readonly use: PlaceUse;
+  readonly rules: Rules;
+  /** How many of the names are folders to be gone through. */
+  readonly depth: number;
+}
 
 export function createWorkspaceFolder(options: WorkspaceFolderOptions): WorkspaceFolder {
-  const { root, deny, random, descriptors = systemDescriptors } = options;
-  const hold = async (names: readonly string[], create: boolean): Promise<HeldFolder> =>
-    holdFolder(await realRoot(root), names, { create, descriptors });
+  const { deny = [], denyFiles = [], allow = [], random, descriptors = systemDescriptors } = options;
+  const root = resolve(options.root);
+  const trees = [...deny.map((path) => resolve(root, path)), ...kernelFolders];
+  const files = denyFiles.map((path) => resolve(root, path));
+  const seen = new Set<Identity>();
+  const rulesNow = (): Rules => ({ denied: lookUpDenied({ trees, files }, seen), allowed: allowedNames(root, allow) });
   const walk = async <Result>(
     place: Place,
-    run: (folder: HeldFolder, name: string) => Promise<Result>,
-    create = false,
+    use: PlaceUse,
+    run: (folder: HeldFolder, name: string, opening: Opening) => Promise<Result>,
   ): Promise<Result> => {
     try {
       const name = place.names.at(-1);
       if (name === undefined)
         throw new ToolRefusal("not-a-file", "The path is the workspace itself, which is a folder.");
-      await using folder = await hold(place.names.slice(0, -1), create);
-      return await run(folder, name);
+      const opening = { place, use, rules: rulesNow(), depth: place.names.length - 1 };
+      await using folder = await holdPlace(root, opening, descriptors);
+      return await run(folder, name, opening);
     } catch (error) {
       throw refusalOf(error, place.path);
     }
   };
   return {
-    locate: (path) => locate(path, root, deny),
-    openFile: (place) => walk(place, (folder, name) => openFile(folder, name, place.path)),
-    stateOf: (place) => walk(place, (folder, name) => stateAt(folder.at(name), place.path)),
+    locate: (path) => locate(path, root),
+    openFile: (place) => walk(place, "read", openFile),
+    stateOf: (place) => walk(place, "read", (folder, name, opening) => stateAt(folder.at(name), opening)),
     async list(place, most) {
       try {
-        await assertAllowed(place, root, deny);
-        await using folder = await hold(place.names, false);
-        return await listEntries(folder, most);
+        const opening: Opening = { place, use: "read", rules: rulesNow(), depth: place.names.length };
+        await using folder = await holdPlace(root, opening, descriptors);
+        const listed = await listEntries(folder, most, opening);
+        assertStillInside(folder, opening);
+        return listed;
       } catch (error) {
         throw refusalOf(error, place.path);
       }
     },
     replace: (place, content, before) =>
-      walk(place, (folder, name) => replaceFile(folder, name, { place, content, before, random }), true),
+      walk(place, "write", (folder, name, opening) => replaceFile(folder, name, { opening, content, before, random })),
   };
 }
 
@@ -114,36 +143,88 @@ async function realRoot(root: string): Promise<string> {
   }
 }
 
-async function locate(path: string, root: string, deny: readonly string[]): Promise<Place> {
+async function locate(path: string, root: string): Promise<Place> {
   try {
     const real = await realRoot(root);
-    const place = { path, names: await realNames(real, namesBelow(path, [root, real]), path) };
-    await assertAllowed(place, root, deny);
-    return place;
+    return { path, names: await realNames(real, namesBelow(path, [root, real]), path) };
   } catch (error) {
     throw refusalOf(error, path);
   }
 }
 
-async function assertAllowed({ path, names }: Place, root: string, deny: readonly string[]): Promise<void> {
-  if (deny.length === 0) return;
-  const real = await realRoot(root);
-  for (const one of deny) {
-    const denied = await namesOrNull(real, [root, real], one);
-    if (denied?.every((name, index) => names[index] === name) === true) {
-      throw new ToolRefusal("denied", `${quoted(path)} is not for tools.`);
+/** As they are written: a link must not make what it leads to allowed. */
+function allowedNames(root: string, allow: readonly string[]): Rules["allowed"] {
+  return allow.flatMap((path) => {
+    try {
+      return [namesBelow(path, [root])];
+    } catch (error) {
+      // Outside nothing is allowed, whoever says so.
+      if (error instanceof ToolRefusal && error.reason === "outside") return [];
+      throw error;
     }
+  });
+}
+
+/** The folder a place lies in, or the folder it is, held after every rule was asked on the way. */
+async function holdPlace(root: string, opening: Opening, descriptors: string | null): Promise<HeldFolder> {
+  const { place, use, depth, rules } = opening;
+  const { path, names } = place;
+  if (isHidden(names, use, rules)) {
+    const what = use === "read" ? "is not for tools" : "may not be written by tools";
+    throw new ToolRefusal("denied", `${quoted(path)} ${what}: it is hidden, and nobody allowed it by name.`);
+  }
+  const isWritten = use === "write" && allowedDepth(names, rules) === 0;
+  if (isWritten && names.at(-1)?.toUpperCase() === repositoryMarks.head) throw obeyedByGit(path);
+  const folder = await holdFolder(await realRoot(root), names.slice(0, depth), {
+    create: use === "write",
+    descriptors,
+    admit(held, level) {
+      const { denied } = rules;
+      if (level === 0 && held.ancestry().some((identity) => denied.holds(identity)))
+        throw new ToolRefusal("denied", "The workspace lies in a folder that is not for tools.");
+      if (denied.holds(held.identity) || denied.leadsInto(held.identity, names.slice(level))) throw notForTools(path);
+      if (isWritten && isRepository(held)) throw obeyedByGit(path);
+    },
+  });
+  try {
+    assertStillInside(folder, opening);
+    return folder;
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
   }
 }
 
-/** Null for a path outside, which no tool can reach anyway. */
-async function namesOrNull(root: string, roots: readonly string[], path: string): Promise<readonly string[] | null> {
-  try {
-    return await realNames(root, namesBelow(path, roots), path);
-  } catch (error) {
-    if (error instanceof ToolRefusal && error.reason === "outside") return null;
-    throw error;
-  }
+/** A folder that somebody moves away while it is open leads out, or into what is denied, although no link does. */
+function assertStillInside(folder: HeldFolder, { place, depth, rules }: Opening): void {
+  const above = folder.ancestry();
+  if (above.some((identity) => rules.denied.holds(identity))) throw notForTools(place.path);
+  if (above[depth] !== folder.rootIdentity)
+    throw new ToolRefusal("changed", `A folder of ${quoted(place.path)} was moved while it was used.`);
+}
+
+function isRepository(folder: HeldFolder): boolean {
+  const isThere = (name: string): boolean => lstatSync(folder.at(name), { throwIfNoEntry: false }) !== undefined;
+  return isThere(repositoryMarks.head) && repositoryMarks.others.some(isThere);
+}
+
+/** What lies below an allowed name is asked anew: `.github/.env` is not allowed with `.github`. */
+function isHidden(names: readonly string[], use: PlaceUse, rules: Rules): boolean {
+  return hasHiddenName(names.slice(allowedDepth(names, rules)), use);
+}
+
+/** How many of the names were allowed. */
+function allowedDepth(names: readonly string[], { allowed }: Rules): number {
+  const found = allowed.filter((each) => each.every((name, index) => names[index] === name));
+  return Math.max(0, ...found.map(({ length }) => length));
+}
+
+function notForTools(path: string): ToolRefusal {
+  return new ToolRefusal("denied", `${quoted(path)} is not for tools.`);
+}
+
+function obeyedByGit(path: string): ToolRefusal {
+  return new ToolRefusal("denied", `${quoted(path)} may not be written: git obeys what stands there.`);
 }
 
 /** Follows every link of the part that exists; the rest is taken as it is written. */
@@ -168,67 +249,17 @@ async function realNames(root: string, names: readonly string[], path: string): 
   throw new ToolRefusal("missing", "The workspace folder does not exist.");
 }
 
-/** A folder that stays the same one while it is used, whatever happens to its path. */
-interface HeldFolder extends AsyncDisposable {
-  /** The path of one of its entries. */
-  at(name: string): string;
-}
-
-interface Holding {
-  /** Make folders that are missing. */
-  readonly create: boolean;
-  readonly descriptors: string | null;
-}
-
-/** Goes down name by name, never through a link. */
-async function holdFolder(
-  root: string,
-  names: readonly string[],
-  { create, descriptors }: Holding,
-): Promise<HeldFolder> {
-  let path = root;
-  let handle = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  try {
-    for (const name of names) {
-      const next = descriptors !== null ? `${descriptors}/${handle.fd}/${name}` : join(path, name);
-      const inner = await openFolder(next, create);
-      await handle.close();
-      handle = inner;
-      path = join(path, name);
-    }
-    if (descriptors === null) await assertUnmoved(handle, path);
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
-  const base = descriptors !== null ? `${descriptors}/${handle.fd}` : path;
-  return { at: (name) => `${base}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
-}
-
-async function openFolder(path: string, create: boolean): Promise<FileHandle> {
-  const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-  const found = create ? await orNull(open(path, flags), "ENOENT") : await open(path, flags);
-  if (found !== null) return found;
-  // Another call may make it first.
-  await orNull(mkdir(path), "EEXIST");
-  return open(path, flags);
-}
-
-/** Elsewhere the path is all there is: it must still lead to the folder that was opened, through no link. */
-async function assertUnmoved(handle: FileHandle, path: string): Promise<void> {
-  const [held, named, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);
-  if (held.ino === named.ino && held.dev === named.dev && real === path) return;
-  throw new ToolRefusal("changed", "A folder of the path was exchanged while it was opened.");
-}
-
-async function openFile(folder: HeldFolder, name: string, path: string): Promise<OpenedFile> {
+async function openFile(folder: HeldFolder, name: string, opening: Opening): Promise<OpenedFile> {
+  const { path } = opening.place;
   // A pipe would wait for its other end, and a device may do something on being opened: both are seen before.
-  const state = await stateAt(folder.at(name), path);
+  const state = await stateAt(folder.at(name), opening);
   if (state === null) throw new ToolRefusal("missing", `${quoted(path)} does not exist.`);
   const handle = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
-    const stats = await handle.stat();
-    if (!stats.isFile()) throw new ToolRefusal("not-a-file", `${quoted(path)} is no regular file.`);
+    // What was opened decides, not what stood there before.
+    const stats = await handle.stat({ bigint: true });
+    await assertUsableFile(stats, opening);
+    assertStillInside(folder, opening);
     return { handle, ...stateFrom(stats) };
   } catch (error) {
     await handle.close();
@@ -236,30 +267,34 @@ async function openFile(folder: HeldFolder, name: string, path: string): Promise
   }
 }
 
-async function stateAt(entry: string, path: string): Promise<FileState | null> {
-  const stats = await orNull(lstat(entry), "ENOENT");
+async function stateAt(entry: string, opening: Opening): Promise<FileState | null> {
+  const { path } = opening.place;
+  const stats = await orNull(lstat(entry, { bigint: true }), "ENOENT");
   if (stats === null) return null;
+  if (opening.rules.denied.holds(identityOf(stats))) throw notForTools(path);
   if (stats.isDirectory()) throw new ToolRefusal("not-a-file", `${quoted(path)} is a folder.`);
   if (stats.isSymbolicLink()) throw new ToolRefusal("changed", `${quoted(path)} became a symbolic link meanwhile.`);
-  if (!stats.isFile()) throw new ToolRefusal("not-a-file", `${quoted(path)} is no regular file.`);
+  await assertUsableFile(stats, opening);
   return stateFrom(stats);
 }
 
-interface Stats {
-  readonly mode: number;
-  readonly size: number;
-  readonly dev: number;
-  readonly ino: number;
-  readonly mtimeMs: number;
-  readonly ctimeMs: number;
+async function assertUsableFile(stats: BigIntStats, { place, rules }: Opening): Promise<void> {
+  if (!stats.isFile()) throw new ToolRefusal("not-a-file", `${quoted(place.path)} is no regular file.`);
+  const isDenied = rules.denied.holds(identityOf(stats)) || (await rules.denied.isSecondName(stats));
+  if (isDenied) throw notForTools(place.path);
 }
 
-function stateFrom({ mode, size, dev, ino, mtimeMs, ctimeMs }: Stats): FileState {
-  return { mode: mode & 0o777, sizeBytes: size, identity: [dev, ino, size, mtimeMs, ctimeMs].join(" ") };
+function stateFrom(stats: BigIntStats): FileState {
+  const { mode, size, mtimeNs, ctimeNs } = stats;
+  return {
+    mode: Number(mode & 0o777n),
+    sizeBytes: Number(size),
+    version: [identityOf(stats), size, mtimeNs, ctimeNs].join(" "),
+  };
 }
 
 interface Replacement {
-  readonly place: Place;
+  readonly opening: Opening;
   readonly content: Uint8Array;
   readonly before: FileState | null;
   readonly random: RandomSource;
@@ -268,11 +303,10 @@ interface Replacement {
 async function replaceFile(
   folder: HeldFolder,
   name: string,
-  { place, content, before, random }: Replacement,
+  { opening, content, before, random }: Replacement,
 ): Promise<void> {
-  if (before !== null && (before.mode & 0o222) === 0) {
-    throw new ToolRefusal("permission", `${quoted(place.path)} is read-only.`);
-  }
+  const path = quoted(opening.place.path);
+  if (before !== null && (before.mode & 0o222) === 0) throw new ToolRefusal("permission", `${path} is read-only.`);
   const temporary = folder.at(`.throughline-${random.uuid()}.tmp`);
   const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, before?.mode ?? 0o666);
   try {
@@ -284,11 +318,12 @@ async function replaceFile(
     } finally {
       await handle.close();
     }
-    const now = await stateAt(folder.at(name), place.path);
-    if (now?.identity !== before?.identity) {
+    const now = await stateAt(folder.at(name), opening);
+    if (now?.version !== before?.version) {
       const how = now === null ? "went away" : before === null ? "came to be" : "changed";
-      throw new ToolRefusal("changed", `${quoted(place.path)} ${how} meanwhile; nothing was written. Read it again.`);
+      throw new ToolRefusal("changed", `${path} ${how} meanwhile; nothing was written. Read it again.`);
     }
+    assertStillInside(folder, opening);
     await rename(temporary, folder.at(name));
   } catch (error) {
     await orNull(unlink(temporary), "ENOENT");
@@ -302,6 +337,7 @@ const mostLookedAt = 20_000;
 async function listEntries(
   folder: HeldFolder,
   most: number,
+  opening: Opening,
 ): Promise<{ readonly entries: readonly FolderEntry[]; readonly isWhole: boolean }> {
   const found: Dirent[] = [];
   let isWhole = true;
@@ -311,28 +347,22 @@ async function listEntries(
     found.push(entry);
   }
   const sorted = found.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  const entries = await Promise.all(sorted.slice(0, most).map((entry) => describe(folder, entry)));
+  const entries = await Promise.all(sorted.slice(0, most).map((entry) => describe(folder, entry, opening)));
   return { entries, isWhole: isWhole && sorted.length <= most };
 }
 
-async function describe(folder: HeldFolder, entry: Dirent): Promise<FolderEntry> {
+async function describe(folder: HeldFolder, entry: Dirent, { place, rules }: Opening): Promise<FolderEntry> {
   const { name } = entry;
   const path = folder.at(name);
-  if (entry.isDirectory()) return { name, kind: "folder", sizeBytes: null, target: null };
-  if (entry.isSymbolicLink()) {
-    return { name, kind: "link", sizeBytes: null, target: await orNull(readlink(path), "ENOENT", "EINVAL") };
-  }
-  if (!entry.isFile()) return { name, kind: "other", sizeBytes: null, target: null };
-  return { name, kind: "file", sizeBytes: (await orNull(lstat(path), "ENOENT"))?.size ?? null, target: null };
-}
-
-/** Null for the one failure that is an answer. */
-async function orNull<Value>(promise: Promise<Value>, ...codes: readonly string[]): Promise<Value | null> {
-  try {
-    return await promise;
-  } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    if (typeof code === "string" && codes.includes(code)) return null;
-    throw error;
-  }
+  const stats = await orNull(lstat(path, { bigint: true }), "ENOENT");
+  const isDenied =
+    isHidden([...place.names, name], "read", rules) ||
+    rules.denied.leadsInto(folder.identity, [name]) ||
+    (stats !== null && rules.denied.holds(identityOf(stats)));
+  const described = { name, sizeBytes: null, target: null, isDenied };
+  if (entry.isDirectory()) return { ...described, kind: "folder" };
+  if (entry.isSymbolicLink())
+    return { ...described, kind: "link", target: await orNull(readlink(path), "ENOENT", "EINVAL") };
+  if (!entry.isFile()) return { ...described, kind: "other" };
+  return { ...described, kind: "file", sizeBytes: stats === null ? null : Number(stats.size) };
 }

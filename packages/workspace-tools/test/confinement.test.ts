@@ -48,7 +48,7 @@ describe("a tool stays inside its folder", () => {
     await assertUntouched(workspace);
   });
 
-  it.each(["~/x", "$HOME/x", "%2e%2e/secret.txt", "..\\outside\\secret.txt", "file:///etc/passwd", "....//x"])(
+  it.each(["~/x", "$HOME/x", "%2e%2e/secret.txt", "x..\\outside\\secret.txt", "file:///etc/passwd", "x....//x"])(
     "and takes %j for a name, not for a way out",
     async (path) => {
       await using workspace = await openWorkspace();
@@ -141,17 +141,17 @@ describe("a tool stays inside its folder", () => {
 
   it("refuses what is denied, by every name of it, and lists nothing of it", async () => {
     await using workspace = await openWorkspace(
-      { ".state/sessions.db": "s", "sub/.state": "other", "a.txt": "a" },
-      { deny: [".state", "/somewhere/else", "../outside"] },
+      { "state/sessions.db": "s", "sub/state": "other", "a.txt": "a" },
+      { deny: ["state", "/somewhere/else", "../outside"] },
     );
-    await symlink(".state", join(workspace.root, "alias"));
-    for (const path of [".state/sessions.db", ".state/new", "alias/sessions.db", "sub/../.state/sessions.db"]) {
+    await symlink("state", join(workspace.root, "alias"));
+    for (const path of ["state/sessions.db", "state/new", "alias/sessions.db", "sub/../state/sessions.db"]) {
       for (const [name, args] of uses(path)) expect(await workspace.refusal(name, args)).toBe("denied");
     }
     const listed = String((await workspace.run("list", { depth: 3 })).content);
-    expect(listed).toContain(".state/\n");
+    expect(listed).toContain("state/  [not for tools]\n");
     expect(listed).not.toContain("sessions.db");
-    expect((await workspace.run("read", { path: "sub/.state" })).content).toBe("other");
+    expect((await workspace.run("read", { path: "sub/state" })).content).toBe("other");
   });
 
   it("says so when its folder is gone", async () => {

@@ -103,19 +103,19 @@ describe("list", () => {
   it("names what is there in order, with sizes, folders and where links point", async () => {
     await using workspace = await openWorkspace({ "b.txt": "12345", "a/x.txt": "x", "a/b/y.txt": "yy", ".hidden": "" });
     await symlink("a/x.txt", join(workspace.root, "link"));
-    expect((await workspace.run("list", {})).content).toBe(".hidden  0\na/\nb.txt  5\nlink -> a/x.txt");
+    expect((await workspace.run("list", {})).content).toBe(".hidden  [not for tools]\na/\nb.txt  5\nlink -> a/x.txt");
     expect((await workspace.run("list", { path: "a" })).content).toBe("b/\nx.txt  1");
     expect((await workspace.run("list", { depth: 2 })).content).toBe(
-      ".hidden  0\na/\na/b/\na/x.txt  1\nb.txt  5\nlink -> a/x.txt",
+      ".hidden  [not for tools]\na/\na/b/\na/x.txt  1\nb.txt  5\nlink -> a/x.txt",
     );
     expect((await workspace.run("list", { depth: 99 })).content).toContain("a/b/y.txt  2");
     expect(await workspace.refusal("list", { path: "b.txt" })).toBe("not-a-folder");
     expect(await workspace.refusal("list", { path: "none" })).toBe("missing");
   });
 
-  it("opens .git and node_modules only when they are named", async () => {
+  it("opens node_modules only when it is named, and .git never", async () => {
     await using workspace = await openWorkspace({ "node_modules/p/index.js": "1", ".git/HEAD": "ref" });
-    expect((await workspace.run("list", { depth: 3 })).content).toBe(".git/\nnode_modules/");
+    expect((await workspace.run("list", { depth: 3 })).content).toBe(".git/  [not for tools]\nnode_modules/");
     expect((await workspace.run("list", { path: "node_modules", depth: 2 })).content).toBe("p/\np/index.js  1");
   });
 
@@ -150,6 +150,6 @@ describe("list", () => {
     await using workspace = await openWorkspace({ "a/x": "", "z/x": "" }, { deny: ["a"] });
     await writeFile(join(workspace.root, "b"), "");
     const { content } = await workspace.run("list", { depth: 2 });
-    expect(content).toBe('a/\nb  0\nz/\nz/x  0\n["a" is not for tools.]');
+    expect(content).toBe("a/  [not for tools]\nb  0\nz/\nz/x  0");
   });
 });
