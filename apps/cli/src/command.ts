@@ -61,6 +61,8 @@ export interface CommandContext {
   readonly config: Config;
   readonly settings: readonly Setting[];
   readonly storeUrl: string;
+  /** Of the configuration file, which need not be there. */
+  readonly configPath: string;
   readonly scope: SessionScope;
   /** Aborted by an interrupt and by the command's time limit. */
   readonly signal: AbortSignal;

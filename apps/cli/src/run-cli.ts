@@ -153,6 +153,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     config,
     settings,
     storeUrl,
+    configPath: configPath(host, String(valueOf("home")), textOf(globals["config"])),
     scope,
     signal,
     openStore: store.open,
@@ -210,12 +211,13 @@ function lazyStore(
   };
 }
 
+function configPath({ workingDirectory }: Host, home: string, named: string | undefined): string {
+  return named === undefined ? join(resolve(workingDirectory, home), "config.json") : resolve(workingDirectory, named);
+}
+
 /** The file that was named must be there; the one in the home may be missing. */
 function readConfigFile(host: Host, home: string, named: string | undefined): ConfigFile | null {
-  const path =
-    named === undefined
-      ? join(resolve(host.workingDirectory, home), "config.json")
-      : resolve(host.workingDirectory, named);
+  const path = configPath(host, home, named);
   if (!isThere(path)) {
     if (named === undefined) return null;
     throw new ThroughlineError("FILE_NOT_FOUND", `The configuration file ${JSON.stringify(path)} does not exist.`, {

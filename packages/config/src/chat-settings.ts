@@ -78,6 +78,15 @@ export const chatSettings: SettingTable = {
       default: "read",
     },
     {
+      key: "toolsAllow",
+      description: "Names in the workspace that begin with a dot and may be used all the same, as .github.",
+      kind: { type: "list", of: { type: "text", minLength: 1 }, minItems: 0, maxItems: 50 },
+      environment: [{ name: "THROUGHLINE_TOOLS_ALLOW" }],
+      flag: null,
+      isFileAllowed: true,
+      default: [],
+    },
+    {
       key: "newResets",
       description: "Whether /new resets the current session, as OpenClaw does, in place of making a further one.",
       kind: { type: "boolean" },

@@ -1,4 +1,5 @@
-import { resolve } from "node:path";
+import { realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { AgentTool, SessionStore } from "@throughline/core";
 import type { SessionTool } from "@throughline/session";
 import type { CommandContext } from "../command.ts";
@@ -15,14 +16,21 @@ export interface WorkspaceOfTools {
  * read may also search memory files and what the session no longer has in its context.
  */
 export async function workspaceTools(context: CommandContext, store: SessionStore): Promise<WorkspaceOfTools> {
-  const { host, settings } = context;
+  const { host, settings, output } = context;
   const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value;
   const which = valueOf("tools");
   if (which === "none") return { tools: [], root: null };
-  const { createWorkspaceTools } = await import("@throughline/workspace-tools");
   const root = resolve(host.workingDirectory, String(valueOf("workspace") ?? "."));
-  const files = createWorkspaceTools({ root, deny: deniedPaths(context, root), readOnly: which !== "all" });
-  return { tools: [...files, await memorySearchTool(context, store, { root, reach: "self" })], root };
+  const rules = fileRules(context, root);
+  const search = await memorySearchTool(context, store, { root, reach: "self" });
+  if (rules.deny.some((folder) => isAround(folder, root))) {
+    output.note(
+      `The workspace ${JSON.stringify(root)} lies in the store, so the model gets no file tools. Choose another folder with --workspace.`,
+    );
+    return { tools: [search], root };
+  }
+  const { createWorkspaceTools } = await import("@throughline/workspace-tools");
+  return { tools: [...createWorkspaceTools({ root, ...rules, readOnly: which !== "all" }), search], root };
 }
 
 /** The tool `memory_search` over a workspace and the sessions of the store. */
@@ -32,19 +40,61 @@ export async function memorySearchTool(
   { root, reach }: { readonly root: string; readonly reach: "self" | "agent" },
 ): Promise<AgentTool> {
   const { createMemorySearchTool } = await import("@throughline/workspace-tools");
-  return createMemorySearchTool({ root, deny: deniedPaths(context, root), store, sessions: reach });
+  return createMemorySearchTool({ root, ...fileRules(context, root), store, sessions: reach });
 }
 
-/** The log must not be read back by the one it is of, nor changed; nor the keys that lie in the configuration. */
-function deniedPaths({ host, settings, storeUrl }: CommandContext, root: string): readonly string[] {
-  const { workingDirectory } = host;
-  const address = parseStoreUrl(storeUrl, workingDirectory);
-  const store =
-    address.scheme === "sqlite"
-      ? [address.path, `${address.path}-wal`, `${address.path}-shm`]
-      : address.scheme === "jsonl"
-        ? [address.root]
-        : [];
-  const home = String(settings.find(({ key }) => key === "home")?.value);
-  return [...store, resolve(workingDirectory, home)].filter((path) => path !== root);
+interface FileRules {
+  readonly deny: readonly string[];
+  readonly denyFiles: readonly string[];
+  readonly allow: readonly string[];
+}
+
+/** What Throughline keeps below the root of a `jsonl:` store. */
+const storeFolders = ["agents", "namespaces"];
+
+/** What Throughline keeps in the home, beside such a store. Others of these begin with a name that stands here. */
+export const homeFiles: readonly string[] = [
+  "config.json",
+  "sessions.db",
+  "inherited.json",
+  "summarizer-breakers.json",
+  "chat-history",
+];
+
+/**
+ * The log must not be read back by the one it is of, nor changed; nor the keys that lie in the configuration. Of a home or
+ * a store's root that is the workspace, or holds it, only what Throughline keeps there is denied.
+ */
+function fileRules({ host, settings, storeUrl, configPath }: CommandContext, root: string): FileRules {
+  const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value;
+  const home = resolve(host.workingDirectory, String(valueOf("home")));
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  const deny: string[] = [];
+  const denyFiles = [configPath];
+  for (const folder of address.scheme === "jsonl" ? [home, address.root] : [home]) {
+    if (isAround(folder, root)) deny.push(...storeFolders.map((name) => join(folder, name)));
+    else deny.push(folder);
+  }
+  if (isAround(home, root)) denyFiles.push(...homeFiles.map((name) => join(home, name)));
+  if (address.scheme === "sqlite") denyFiles.push(address.path);
+  return { deny, denyFiles, allow: (valueOf("toolsAllow") ?? []) as readonly string[] };
+}
+
+/** Whether a folder is another one, or one it lies in, by what they are. False where one of them is not there. */
+function isAround(folder: string, inner: string): boolean {
+  const outer = statOrNull(folder);
+  if (outer === null || statOrNull(inner) === null) return false;
+  for (let path = realpathSync(inner); ; path = dirname(path)) {
+    const stats = statOrNull(path);
+    if (stats !== null && stats.dev === outer.dev && stats.ino === outer.ino) return true;
+    if (path === dirname(path)) return false;
+  }
+}
+
+function statOrNull(path: string): { readonly dev: bigint; readonly ino: bigint } | null {
+  try {
+    return statSync(path, { bigint: true });
+  } catch {
+    return null;
+  }
 }
