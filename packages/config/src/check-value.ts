@@ -1,7 +1,6 @@
-import { readSendPolicy } from "@throughline/policy";
+import { readSendPolicy, type PolicyProblem } from "@throughline/policy";
 import type { SettingField, SettingKind, SettingValue } from "@throughline/core/settings";
 import { z } from "zod";
-import { nearestKey } from "./nearest-key.ts";
 import { describeKind } from "./setting-definition.ts";
 
 /** What is wrong with a value, and where in it. */
@@ -10,6 +9,8 @@ export interface ValueProblem {
   readonly path: string;
   readonly value: unknown;
   readonly allowed: string;
+  /** The fields there are, where the path names one that is not among them. */
+  readonly known?: readonly string[];
 }
 
 /**
@@ -27,9 +28,7 @@ export function checkValue(kind: SettingKind, value: SettingValue): ValueProblem
   const path = [...steps, ...(unknown === null ? [] : [unknown])].map((step) => `.${String(step)}`).join("");
   if (unknown !== null && at.type === "object") {
     const known = at.fields.map(({ key }) => key);
-    const nearest = nearestKey(unknown, known);
-    const allowed = nearest === null ? `only ${known.join(", ")}` : `no key of that name; did you mean ${nearest}?`;
-    return { path, value: valueAt(value, [...steps, unknown]), allowed };
+    return { path, value: valueAt(value, [...steps, unknown]), allowed: describeKind(at), known };
   }
   return { path, value: valueAt(value, steps), allowed: describeKind(at) };
 }
@@ -79,12 +78,12 @@ function checkBlock(value: SettingValue): ValueProblem | null {
     readSendPolicy(value);
     return null;
   } catch (error) {
-    const { problems } = (error as { readonly details?: { readonly problems?: readonly unknown[] } }).details ?? {};
-    const problem = problems?.[0] as
-      | { readonly path: string; readonly value: unknown; readonly expected: string }
-      | undefined;
+    const { problems } =
+      (error as { readonly details?: { readonly problems?: readonly PolicyProblem[] } }).details ?? {};
+    const problem = problems?.[0];
     if (problem === undefined) throw error;
     const path = problem.path.replaceAll(/\[(\d+)\]/g, ".$1");
-    return { path: path === "" ? "" : `.${path}`, value: problem.value, allowed: problem.expected };
+    const { value: found, expected: allowed, known } = problem;
+    return { path: path === "" ? "" : `.${path}`, value: found, allowed, ...(known === undefined ? {} : { known }) };
   }
 }

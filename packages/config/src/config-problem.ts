@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import { nearestKey } from "./nearest-key.ts";
 
 /** A place in a configuration file, or the name of a variable or flag. */
 export interface ConfigPlace {
@@ -21,6 +22,19 @@ export function configProblem(place: ConfigPlace | null, message: string, detail
 
 export function placeText({ path, line }: ConfigPlace): string {
   return line === null ? path : `${path}:${line}`;
+}
+
+/** A field that no block of this kind has. */
+export function unknownField(
+  place: ConfigPlace | null,
+  name: string | null,
+  { key, known }: { readonly key: string; readonly known: readonly string[] },
+): ThroughlineError {
+  const nearest = nearestKey(key.slice(key.lastIndexOf(".") + 1), known);
+  const hint = nearest === null ? `the keys there are ${known.join(", ")}.` : `did you mean ${nearest}?`;
+  const of = name === null ? "" : `${name}: `;
+  const named = name === null ? {} : { name };
+  return configProblem(place, `${of}${JSON.stringify(key)} is not a setting; ${hint}`, { key, nearest, ...named });
 }
 
 /** A value for a message, on one line and no longer than is good to read. */

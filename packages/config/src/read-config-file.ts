@@ -1,7 +1,7 @@
 import type { SettingValue } from "@throughline/core/settings";
 import { checkValue } from "./check-value.ts";
 import type { ConfigNote } from "./config-note.ts";
-import { configProblem, shown } from "./config-problem.ts";
+import { configProblem, shown, unknownField } from "./config-problem.ts";
 import { nearestKey } from "./nearest-key.ts";
 import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from "./parse-config-text.ts";
 import { settingAliases } from "./setting-aliases.ts";
@@ -89,6 +89,10 @@ class FileReader {
     if (value === null) return;
     const problem = checkValue(definition.kind, value);
     if (problem !== null) {
+      if (problem.known !== undefined) {
+        const at = { path: this.#path, line: lineAt(node, problem.path) ?? line };
+        throw unknownField(at, null, { key: `${definition.key}${problem.path}`, known: problem.known });
+      }
       const hidden = definition.isSecret === true ? "***" : problem.value;
       throw this.#wrong(
         `${definition.key}${problem.path}`,
@@ -106,7 +110,7 @@ class FileReader {
   }
 
   #wrong(key: string, value: unknown, allowed: string, line: number): Error {
-    const message = `${key} is ${shown(value)}; it must be ${allowed}.`.replace("?.", "?");
+    const message = `${key} is ${shown(value)}; it must be ${allowed}.`;
     return configProblem({ path: this.#path, line }, message, { key, value: value ?? null, allowed });
   }
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { SettingValue } from "@throughline/core/settings";
 import type { ConfigNote } from "./config-note.ts";
-import { configProblem, shown } from "./config-problem.ts";
+import { configProblem, shown, unknownField } from "./config-problem.ts";
 import { presets } from "./presets.ts";
 import type { ConfigFile, FileValues } from "./read-config-file.ts";
 import { describeKind, parseSettingText, type SettingDefinition } from "./setting-definition.ts";
@@ -45,6 +45,7 @@ export async function resolveConfig(options: ResolveConfigOptions): Promise<Conf
   const preset = oneSetting(definitionOf(definitions, "preset"), scene);
   scene.preset = preset.value === null ? null : String(preset.value);
   const settings: SettingSet = new SettingSet(definitions.map((definition) => oneSetting(definition, scene)));
+  await checkStructures(settings, definitions);
   settings.fill("home", homePath);
   settings.setDefault("home", join(options.userHome, ".throughline"));
   settings.setDefault("store", `sqlite:${join(homePath, "sessions.db")}`);
@@ -110,6 +111,25 @@ function fromEnvironment(
     return { name, value: read ?? checkText(definition, name, content) };
   }
   return null;
+}
+
+/** A variable may hold a list or an object: it is held to the same rules as one in the file. */
+async function checkStructures(settings: SettingSet, definitions: readonly SettingDefinition[]): Promise<void> {
+  for (const { key, kind } of definitions) {
+    const { source, sourceName, value } = settings.get(key);
+    const isPlain = !["list", "object", "block"].includes(kind.type);
+    if (isPlain || value === null || (source !== "environment" && source !== "flag")) continue;
+    const problem = (await import("./check-value.ts")).checkValue(kind, value);
+    if (problem === null) continue;
+    const { path, allowed, known } = problem;
+    if (known !== undefined) throw unknownField(null, sourceName, { key: `${key}${path}`, known });
+    throw configProblem(null, `${sourceName}: ${key}${path} is ${shown(problem.value)}; it must be ${allowed}.`, {
+      key: `${key}${path}`,
+      name: sourceName,
+      value: problem.value ?? null,
+      allowed,
+    });
+  }
 }
 
 /** Flags and variables arrive as text; a flag that the parser has turned into a value already is taken as it is. */

@@ -146,12 +146,12 @@ describe("resolveConfig", () => {
     [
       { session: { memoryFlush: { thresholds: [{ percent: 50, prompt: "x", injectas: "user" }] } } },
       8,
-      /session\.memoryFlush\.thresholds\.0\.injectas is "user"; it must be no key of that name; did you mean injectAs\?$/,
+      /"session\.memoryFlush\.thresholds\.0\.injectas" is not a setting; did you mean injectAs\?$/,
     ],
     [
       { session: { sendPolicy: { rules: [{ match: { chanel: "x" } }] } } },
       7,
-      /session\.sendPolicy\.rules\.0\.match\.chanel is "x"; it must be no such field; known are channel/,
+      /"session\.sendPolicy\.rules\.0\.match\.chanel" is not a setting; did you mean channel\?$/,
     ],
     [[], 1, /not a JSON object/],
     ["{", 1, /not JSON: it ends before its end/],
@@ -234,6 +234,40 @@ describe("the store", () => {
   });
 });
 
+describe("a list or an object in a variable", () => {
+  it.each([
+    [
+      "SESSION_SEND_POLICY",
+      '{"defalt": "deny"}',
+      /"session\.sendPolicy\.defalt" is not a setting; did you mean default\?$/,
+    ],
+    [
+      "SESSION_SEND_POLICY",
+      '{"rules": [{"acton": "deny"}]}',
+      /"session\.sendPolicy\.rules\.0\.acton" .* did you mean action\?$/,
+    ],
+    ["SESSION_SEND_POLICY", '"deny"', /session\.sendPolicy is "deny"; it must be an object\.$/],
+    ["SESSION_MEMORY_FLUSH_THRESHOLDS", '[{"percent": 50, "promt": "x"}]', /thresholds\.0\.prompt is undefined/],
+    ["SESSION_MEMORY_FLUSH_THRESHOLDS", '["a"]', /thresholds\.0 is "a"; it must be an object/],
+    [
+      "SESSION_CHECKPOINT_TOKEN_THRESHOLD_PERCENTS",
+      "[25, 100]",
+      /tokenThresholdPercents\.1 is 100; it must be a number above 0/,
+    ],
+    ["TOOLS_ALLOW", '[".git", 1]', /toolsAllow\.1 is 1; it must be text/],
+    ["TOOLS_ALLOW", '["__proto__", {"length": 1}]', /toolsAllow\.1 is \{"length":1\}; it must be text/],
+  ])("is held to the rules of the file: %s %s [CFG-08]", async (name, text, message) => {
+    const variable = `THROUGHLINE_${name}`;
+    const failure = await resolve({ environment: { [variable]: text } }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(failure).toMatchObject({ code: "CONFIG_INVALID", details: { name: variable } });
+    expect(String(failure)).toMatch(message);
+    expect(String(failure)).toContain(variable);
+  });
+});
+
 describe("the tables of settings", () => {
   it("have unique keys, flags and variables", () => {
     const names = definitions.flatMap(({ key, flag, environment }) => [
@@ -264,20 +298,27 @@ describe("the tables of settings", () => {
       "[25,50]",
       "25,50",
     ];
-    for (const { key, kind, isFileAllowed } of definitions) {
+    for (const { key, kind, isFileAllowed, environment } of definitions) {
       if (kind.type === "block" || kind.type === "object" || !isFileAllowed || /^(store|session\.)/.test(key)) continue;
       for (const text of texts) {
         const fromFile = await resolve({ file: { [key]: fileValueOf(kind, text) } }).then(
           ({ settings }) => settings.find((setting) => setting.key === key)?.value,
           () => undefined,
         );
-        expect([key, text, parseSettingText(kind, text)]).toEqual([key, text, fromFile]);
+        const variable = environment[0]?.name ?? "";
+        const fromVariable = await resolve({ environment: { [variable]: text } }).then(
+          ({ settings }) => settings.find((setting) => setting.key === key)?.value,
+          () => undefined,
+        );
+        const given = environment[0]?.meaning === undefined ? fromVariable : parseSettingText(kind, text);
+        expect([key, text, given]).toEqual([key, text, fromFile]);
       }
     }
   });
 });
 
 function fileValueOf(kind: SettingKind, text: string): SettingValue {
+  if (kind.type === "list") return text.startsWith("[") ? (JSON.parse(text) as SettingValue) : text.split(",");
   if (kind.type === "integer" || kind.type === "number") return Number.isNaN(Number(text)) ? text : Number(text);
   return kind.type === "boolean" ? ({ true: true, false: false, "1": true, "0": false }[text] ?? text) : text;
 }

@@ -7,6 +7,8 @@ export interface PolicyProblem {
   readonly value: unknown;
   /** What may stand there. */
   readonly expected: string;
+  /** The fields there are, where the path names one that is not among them. */
+  readonly known?: readonly string[];
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -26,7 +28,7 @@ export class PolicyReader {
     }
     for (const name of Object.keys(value)) {
       if (!known.includes(name))
-        this.say(join(path, name), value[name], `no such field; known are ${known.join(", ")}`);
+        this.say(join(path, name), value[name], `no such field; known are ${known.join(", ")}`, known);
     }
     return value;
   }
@@ -55,8 +57,8 @@ export class PolicyReader {
     return null;
   }
 
-  say(path: string, value: unknown, expected: string): void {
-    this.problems.push({ path, value, expected });
+  say(path: string, value: unknown, expected: string, known?: readonly string[]): void {
+    this.problems.push({ path, value, expected, ...(known === undefined ? {} : { known }) });
   }
 
   /** @throws {ThroughlineError} CONFIG_INVALID with every problem, when there is one */
