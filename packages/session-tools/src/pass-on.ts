@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { AgentToolCall, SessionRef } from "@throughline/core";
 import { hopsOf, provenanceFrom, sessionMessage } from "./session-message.ts";
 import type { SessionToolScene } from "./session-tool-scene.ts";
@@ -24,7 +25,17 @@ export async function readyToPassOn(
   const hops = 1 + (await hopsOf(store, own, signal));
   if (hops > limits.hops)
     throw new ToolRefusal("too-many-hops", `Sessions passed this on ${limits.hops} times; a person has to go on.`);
-  const idempotencyKey = `${by.keyPrefix}:${state.sessionId}:${callId}`.slice(0, 256);
-  return (ref, text) =>
-    deliver({ ref, message: sessionMessage(text, provenanceFrom(state, by.tool, hops)), idempotencyKey, signal });
+  return (ref, text) => {
+    // Some providers give every reply the same call ids: the same id with another text is another call.
+    const call = createHash("sha256")
+      .update(JSON.stringify([callId, text]))
+      .digest("hex");
+    const idempotencyKey = `${by.keyPrefix}:${state.sessionId}:${call}`;
+    return deliver({
+      ref,
+      message: sessionMessage(text, provenanceFrom(state, by.tool, hops)),
+      idempotencyKey,
+      signal,
+    });
+  };
 }

@@ -176,6 +176,22 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
     expect((await scene.run("sessions_send", main, args)).reason).toBe("unknown-session");
   });
 
+  it("sends each text, also where every call has the same id or ids differ at their end only", async () => {
+    await using scene = await openScene(open, { visibility: "agent" });
+    await scene.open(main);
+    const other = await scene.open("agent:main:other");
+    const long = "x".repeat(300);
+    for (const [callId, message] of [
+      ["call_0", "one"],
+      ["call_0", "two"],
+      [`${long}1`, "three"],
+      [`${long}2`, "three"],
+      ["call_0", "one"],
+    ] as const)
+      expect((await scene.run("sessions_send", main, { session: other.key, message }, callId)).isError).toBe(false);
+    expect(await recordsOf(scene.store, other)).toHaveLength(4);
+  });
+
   it("two sessions that answer each other come to an end", async () => {
     await using scene = await openScene(open, { visibility: "agent", maxHops: 3 });
     await scene.open(main);
