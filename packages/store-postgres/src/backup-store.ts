@@ -4,6 +4,7 @@ import { abortedBefore, refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { rowSecurity, rowSecurityName } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
+import { ownNamesOnly } from "./statement-settings.ts";
 import type { StoreScene } from "./store-scene.ts";
 
 /** The tables that hold what cannot be made anew, in the order they are filled, and how many rows are fetched at a time. */
@@ -113,7 +114,7 @@ async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (te
   const version = Number(values.get("'version'")?.replaceAll("'", ""));
   write(
     `-- A store of Throughline. psql -v ON_ERROR_STOP=1 -f this file, in an empty database.\n` +
-      `SET client_encoding = 'UTF8';\nSET standard_conforming_strings = on;\nSET check_function_bodies = off;\nBEGIN;\n` +
+      `SET client_encoding = 'UTF8';\nSET standard_conforming_strings = on;\nSET check_function_bodies = off;\nBEGIN;\n${ownNamesOnly};\n` +
       `CREATE SCHEMA IF NOT EXISTS ${schema};\nCREATE TABLE ${schema}.store_info (name text PRIMARY KEY, value text NOT NULL);\n`,
   );
   for (const step of schemaSteps.filter((each) => each.version <= version))

@@ -45,11 +45,15 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
 const oldestServer = 140_000;
 const largestExact = Number.MAX_SAFE_INTEGER;
 
+function setting(name: string): string {
+  return `pg_catalog.current_setting('${name}')`;
+}
+
 async function assertServer({ pool }: MigrationPlace): Promise<void> {
   const [row] = await pool.run(
-    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
-       current_setting('default_transaction_isolation') AS isolation, current_setting('fsync', true) AS fsync,
-       current_setting('array_nulls') AS array_nulls, current_schemas(true)::text[] AS search_path,
+    `SELECT ${setting("server_version_num")}::int AS version, ${setting("server_encoding")} AS encoding,
+       ${setting("default_transaction_isolation")} AS isolation, ${setting("fsync")} AS fsync,
+       ${setting("array_nulls")} AS array_nulls, pg_catalog.current_schemas(true)::text[] AS search_path,
        ${largestExact}::double precision::text AS digits`,
     [],
     { isRead: true },
@@ -57,7 +61,10 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
   const unsupported = (what: string, remedy: string): Error =>
     new ThroughlineError("STORE_UNSUPPORTED", what, { outcome: "not-applied", details: { ...row }, remedy });
   if (Number(row?.["version"]) < oldestServer)
-    throw unsupported("The server is older than PostgreSQL 14.", "Upgrade the server; 14 to 18 will do.");
+    throw unsupported(
+      "The server is older than PostgreSQL 14.",
+      "Upgrade the server. The store is tested on PostgreSQL 15 and 18.",
+    );
   if (row?.["encoding"] !== "UTF8")
     throw unsupported(
       `The database is in ${String(row?.["encoding"])}.`,
@@ -87,7 +94,7 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
 
 /** Whoever asks for row security and may not set it up gets it, or no store. */
 async function assertSecured(place: MigrationPlace): Promise<void> {
-  const { isSecured, isCurrent } = await readSecurity(place, (text) => place.pool.run(text, [], { isRead: true }));
+  const { isSecured, isCurrent } = await place.pool.transaction((run) => readSecurity(place, run));
   if (isCurrent) return;
   const { schemaName } = place;
   const message = isSecured

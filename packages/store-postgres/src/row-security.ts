@@ -169,7 +169,7 @@ export async function readSecurity({ schema }: MigrationPlace, run: RunStatement
 export async function applyRowSecurity(place: MigrationPlace, isAsked: boolean): Promise<void> {
   const isDue = ({ isSecured, isCurrent, isOwner }: SecurityState): boolean =>
     !isCurrent && (isAsked || (isSecured && isOwner));
-  if (!isDue(await readSecurity(place, (text) => place.pool.run(text, [], { isRead: true })))) return;
+  if (!isDue(await place.pool.transaction((run) => readSecurity(place, run)))) return;
   await place.pool.transaction(async (run) => {
     await takeMigrationLock(run);
     if (!isDue(await readSecurity(place, run))) return;

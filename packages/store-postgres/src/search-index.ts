@@ -59,7 +59,7 @@ function behind({ schema }: StoreScene): string {
   return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
     FROM ${schema}.sessions s CROSS JOIN LATERAL (SELECT coalesce(
       (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no),
-      s.base_to_seqs[cardinality(s.base_to_seqs)], 0) AS indexed_seq) p
+      s.base_to_seqs[pg_catalog.cardinality(s.base_to_seqs)], 0) AS indexed_seq) p
     WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > p.indexed_seq`;
 }
 

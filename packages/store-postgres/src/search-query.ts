@@ -71,8 +71,9 @@ function candidateStatement(
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const words = bind(queryText(scope.plan));
-  const found = [`d.words @@ ${words}::tsquery`];
-  if (scope.toolWord !== null) found.push(`d.words @@ ${bind(lexeme(`tool/${scope.toolWord}`))}::tsquery`);
+  const found = [`d.words OPERATOR(pg_catalog.@@) ${words}::tsquery`];
+  if (scope.toolWord !== null)
+    found.push(`d.words OPERATOR(pg_catalog.@@) ${bind(lexeme(`tool/${scope.toolWord}`))}::tsquery`);
   if (role !== undefined) found.push(`d.role = ${bind(role)}`);
   if (sinceMs !== undefined) found.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
   if (untilMs !== undefined) found.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
@@ -120,7 +121,7 @@ function anySharer(schema: string, passes: (row: string) => string): string {
   return `SELECT ${sessionColumns} FROM ${schema}.sessions s WHERE s.session_no = d.session_no AND ${passes("s")}
   UNION ALL (
     SELECT ${sessionColumns} FROM ${schema}.sessions s
-    WHERE s.base_nos @> ARRAY[d.session_no] AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
+    WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[d.session_no] AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
       AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = d.session_no AND ${passes("o")})
     ORDER BY s.session_no + 0 LIMIT 1
   )`;
@@ -129,7 +130,7 @@ function anySharer(schema: string, passes: (row: string) => string): string {
 /** The oldest session of the key that holds the record, its own or shared. */
 function sharerOfKey(schema: string, passes: (row: string) => string): string {
   return `SELECT ${sessionColumns} FROM ${schema}.sessions s
-  WHERE ${passes("s")} AND ${shows("s.base_nos || s.session_no, s.base_to_seqs || s.last_seq")}
+  WHERE ${passes("s")} AND ${shows("s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq")}
   ORDER BY s.session_no + 0 LIMIT 1`;
 }
 

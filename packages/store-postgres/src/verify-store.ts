@@ -56,7 +56,7 @@ function sessionsAfter(
            AND r.seq > coalesce(s.base_to_seqs[b.place - 1], 0)) r
          WHERE r.held < b.to_seq - coalesce(s.base_to_seqs[b.place - 1], 0)) AS broken_bases
      FROM (SELECT t.session_no, t.namespace, t.agent_id, t.key, t.archive_id, t.last_seq, t.base_nos, t.base_to_seqs,
-         coalesce(t.base_to_seqs[cardinality(t.base_to_seqs)], 0) AS from_seq
+         coalesce(t.base_to_seqs[pg_catalog.cardinality(t.base_to_seqs)], 0) AS from_seq
        FROM ${schema}.sessions t WHERE t.session_no > $1 ORDER BY t.session_no LIMIT ${sliceSessions}) s
      ORDER BY s.session_no`,
     [after],
