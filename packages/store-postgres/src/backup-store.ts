@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync, rmSy
 import { ThroughlineError } from "@throughline/core";
 import { abortedBefore, refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
-import { rowSecurity, rowSecurityName } from "./row-security.ts";
+import { readSecurity, rowSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
 import { ownNamesOnly } from "./statement-settings.ts";
 import type { StoreScene } from "./store-scene.ts";
@@ -119,7 +119,7 @@ async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (te
   );
   for (const step of schemaSteps.filter((each) => each.version <= version))
     write(`${step.sql(schema, { partitions: Number(counted?.["partitions"]) })}\n`);
-  const isSecured = values.has(`'${rowSecurityName}'`);
+  const { isSecured } = await readSecurity({ schema }, run);
   if (isSecured) write(`${rowSecurity(schema)}\n`);
   for (const [name, value] of values) write(`INSERT INTO ${schema}.store_info VALUES (${name}, ${value});\n`);
   return isSecured;

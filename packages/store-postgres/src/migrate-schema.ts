@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
-import { rowSecurityName, secureTables } from "./row-security.ts";
+import { secureNewTables } from "./row-security.ts";
 import type { SchemaOptions, SchemaStep } from "./schema.ts";
 
 /**
@@ -42,7 +42,7 @@ async function applyStep(
   }
   await run(step.sql(place.schema, options));
   // A table that the step made is closed before anybody can see it. Its policies come after the last step.
-  if (found?.isSecured === true) await run(secureTables(place.schema));
+  await run(secureNewTables(place.schema));
   await setInfo(place, run, "version", String(step.version));
   await setInfo(place, run, "oldest_program", String(step.oldestProgram));
   await setInfo(place, run, `checksum_${step.version}`, checksum(step));
@@ -55,8 +55,6 @@ export interface SchemaVersion {
   readonly oldestProgram: number;
   /** Of the steps that were applied, as they were then worded. */
   readonly checksums: ReadonlyMap<number, string>;
-  /** Whether it has row security. */
-  readonly isSecured: boolean;
 }
 
 export async function readVersion(place: MigrationPlace, run: RunStatement): Promise<SchemaVersion | null> {
@@ -72,8 +70,7 @@ export async function readVersion(place: MigrationPlace, run: RunStatement): Pro
   const checksums = new Map<number, string>();
   for (const [name, value] of values)
     if (name.startsWith("checksum_")) checksums.set(Number(name.slice("checksum_".length)), value);
-  const oldestProgram = Number(values.get("oldest_program") ?? version);
-  return { version, oldestProgram, checksums, isSecured: values.has(rowSecurityName) };
+  return { version, oldestProgram: Number(values.get("oldest_program") ?? version), checksums };
 }
 
 /**

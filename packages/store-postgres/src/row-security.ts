@@ -63,19 +63,30 @@ ${policy(schema, "search_state", "UPDATE", "true", "caught_up_slot = 0")}
 DROP FUNCTION IF EXISTS ${schema}.may_hold_1(bigint, bigint[], text);`;
 }
 
+/** Where the store has row security already: on every table, also on those that a step of the schema has just made. */
+export function secureNewTables(schema: string): string {
+  return secureTables(schema, `IF NOT (${isSecured(schema)}) THEN RETURN; END IF;`);
+}
+
 /**
  * Row security on every table of the store, partitions included. A table without a policy denies every row. Tables of
  * other owners in the schema are not the store's and stay as they are.
  */
-export function secureTables(schema: string): string {
+function secureTables(schema: string, unless = ""): string {
   return `DO $secure$
 DECLARE
   v_table regclass;
 BEGIN
+  ${unless}
   FOR v_table IN ${unsecuredTables(schema)} LOOP
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', v_table);
   END LOOP;
 END $secure$;`;
+}
+
+/** Whether some version secured the store: the first ones left no digest. */
+function isSecured(schema: string): string {
+  return `SELECT relrowsecurity FROM pg_class WHERE oid = '${schema}.sessions'::regclass`;
 }
 
 /** The tables of the store that row security does not protect yet. */
@@ -136,7 +147,7 @@ function policy(
 }
 
 /** The row of `store_info` that holds the digest of the policies in force. */
-export const rowSecurityName = "row_security";
+const rowSecurityName = "row_security";
 
 /** How the store stands towards the policies of this version. */
 export interface SecurityState {
@@ -148,16 +159,18 @@ export interface SecurityState {
   readonly isOwner: boolean;
 }
 
-export async function readSecurity({ schema }: MigrationPlace, run: RunStatement): Promise<SecurityState> {
+export async function readSecurity(
+  { schema }: Pick<MigrationPlace, "schema">,
+  run: RunStatement,
+): Promise<SecurityState> {
   const [row] = await run(
     `SELECT (SELECT value FROM ${schema}.store_info WHERE name = '${rowSecurityName}') AS digest,
-       EXISTS (${unsecuredTables(schema)}) AS is_open,
+       (${isSecured(schema)}) AS is_secured, EXISTS (${unsecuredTables(schema)}) AS is_open,
        (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = '${schema}.store_info'::regclass) AS is_owner`,
   );
-  const known = row?.["digest"];
   return {
-    isSecured: typeof known === "string",
-    isCurrent: known === digestOf(rowSecurity(schema)) && row?.["is_open"] === false,
+    isSecured: row?.["is_secured"] === true,
+    isCurrent: row?.["digest"] === digestOf(rowSecurity(schema)) && row?.["is_open"] === false,
     isOwner: row?.["is_owner"] === true,
   };
 }

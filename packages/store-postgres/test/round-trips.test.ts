@@ -117,7 +117,7 @@ const rows: readonly Row[] = [
   // A slice of sessions each, whatever they hold.
   ["maintenance.verify", 4, ({ store }) => through(store.maintenance.verify())],
   ["maintenance.repair", 20, ({ store }) => through(store.maintenance.repair())],
-  ["maintenance.backup", 37, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
+  ["maintenance.backup", 38, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["search.rebuild", 14, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
 ];

@@ -6,14 +6,10 @@ import { join } from "node:path";
 import process from "node:process";
 import { ThroughlineError, type Clock, type SessionRef } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import {
-  createPostgresStore,
-  type PostgresConnection,
-  type PostgresPool,
-  type PostgresStore,
-} from "@throughline/store-postgres";
+import { createPostgresStore, type PostgresPool, type PostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { endingPool } from "./ending-pool.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 import { startProxy } from "./tcp-proxy.ts";
 
@@ -67,41 +63,6 @@ function smallDisk(megabytes: number): { readonly folder: string; grow(to: numbe
   };
 }
 
-/** A pool whose n-th statement finds its connection ended by the server: before it is sent, or while it runs. */
-function endingPool(
-  inner: pg.Pool,
-  phase: "before" | "during",
-): { readonly pool: PostgresPool; at: number; sent: number } {
-  const counted = { at: 0, sent: 0 };
-  const terminate = (client: pg.PoolClient): Promise<unknown> =>
-    withClient(url, (other) =>
-      other.query("SELECT pg_terminate_backend($1, 5000)", [Reflect.get(client, "processID")]),
-    );
-  return Object.assign(counted, {
-    pool: {
-      get waitingCount() {
-        return inner.waitingCount;
-      },
-      async connect(): Promise<PostgresConnection> {
-        const client = await inner.connect();
-        return {
-          on: client.on.bind(client),
-          off: client.off.bind(client),
-          async query(query) {
-            counted.sent += 1;
-            if (counted.sent !== counted.at) return client.query(query);
-            if (phase === "before") await terminate(client);
-            const answer = client.query(query);
-            if (phase === "during") await Promise.all([terminate(client), answer.catch(() => undefined)]);
-            return answer;
-          },
-          release: (error) => client.release(error),
-        };
-      },
-    } satisfies PostgresPool,
-  });
-}
-
 const other: SessionRef = { ...ref, key: "agent:main:other" };
 
 /** What is done while connections end, and the ways it may stand afterwards. */
@@ -149,7 +110,7 @@ describe.skipIf(url === "")(
         };
         const seen = new Set<string>();
         for (const phase of ["before", "during"] as const) {
-          const connections = endingPool(inner, phase);
+          const connections = endingPool(url, inner, phase);
           const options = { pool: connections.pool, schema, migrate: false, notify: false, timeoutMs: 3000 };
           const opened = createPostgresStore(options);
           await opened.load(other);
