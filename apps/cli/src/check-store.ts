@@ -18,6 +18,9 @@ export interface StoreToCheck {
   readonly named: string;
 }
 
+/** What a log held that was lost is in no file that could be repaired. */
+const logCodes: ReadonlySet<string> = new Set(["LOG_DAMAGED", "LOG_MISSING"]);
+
 type Report = (findings: readonly Finding[]) => Promise<void>;
 
 /**
@@ -31,6 +34,7 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   // What the store notices by itself while it is read comes as an event; its own check may say the same again.
   let noticed: Finding[] = [];
   let isDamaged = false;
+  let isRepairable = false;
   const take = async (found: readonly Finding[]): Promise<void> => {
     const fresh = [...noticed, ...found].filter((finding) => {
       if (isMisreading(finding, strangePaths)) return false;
@@ -39,7 +43,9 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
       return !seen.has(identity) && seen.add(identity);
     });
     noticed = [];
-    isDamaged ||= fresh.some(({ severity, repaired }) => severity === "error" && !repaired);
+    const damage = fresh.filter(({ severity, repaired }) => severity === "error" && !repaired);
+    isDamaged ||= damage.length > 0;
+    isRepairable ||= damage.some(({ code }) => !logCodes.has(code));
     await report(fresh);
   };
   const step = async (findings: () => AsyncIterable<Finding>): Promise<void> => {
@@ -65,7 +71,8 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
   await step(() => inspectStore(store, { query, signal }));
   await take([]);
-  if (isDamaged && checked.path !== null) noteWays(context, checked, checked.path);
+  if (isDamaged && checked.path !== null)
+    noteWays(context, { ...checked, isRepair: checked.isRepair || !isRepairable }, checked.path);
   return !repair.isFailed;
 }
 

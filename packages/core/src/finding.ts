@@ -85,6 +85,11 @@ const table = {
     remedy:
       "What was written behind the damage is only in the log that is kept: ask the writers what is missing at the end of the sessions, then remove that file.",
   },
+  LOG_MISSING: {
+    severity: "error",
+    remedy:
+      "Ask the writers what is missing at the end of the sessions, or restore a newer backup; then remove the file that is named.",
+  },
   LOG_OVERSIZED: {
     severity: "warning",
     remedy: "End the reader that is named: it keeps the log from being written back.",

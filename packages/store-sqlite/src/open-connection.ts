@@ -1,4 +1,4 @@
-import type { Finding } from "@throughline/core";
+import { ThroughlineError, type Finding } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
@@ -7,6 +7,7 @@ import { KnownSessions } from "./known-sessions.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
+import { keepLostLog, lostLogOf } from "./lost-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
 import { inOneThread } from "@throughline/core/store-handle";
@@ -86,10 +87,14 @@ export function openConnection(options: OpenOptions): Connection {
   let database: Database.Database | null = null;
   try {
     prepareFile(path, options.create, () => assertNoRestore(path, options.driver));
-    // Both before SQLite sees the file: the first connection takes for the end of the log what does not fit.
+    // All before SQLite sees the file: the first connection takes for the end of the log what does not fit.
     const damage = damageOfLog(path, pageBytes);
+    const lost = lostLogOf(path);
     assertOurs(path, options.driver);
-    const findings = damage === null ? [] : [keepDamagedLog(path, damage)];
+    const findings = [
+      ...(damage === null ? [] : [keepDamagedLog(path, damage)]),
+      ...(lost === null ? [] : [keepLostLog(path, lost)]),
+    ];
     const opened = options.driver(path, { fileMustExist: true, timeout: openingBusyTimeoutMs });
     database = opened;
     inOneThread(() => beginLog(opened, path, options.driver));
@@ -220,10 +225,21 @@ function leaveDamageBehind(connection: Connection): void {
 }
 
 function placeCheck(path: string): () => void {
-  const opened = fileNumber(path);
+  const numbers = (): readonly [string | null, string | null] => [fileNumber(path), fileNumber(`${path}-wal`)];
+  const [opened, log] = numbers();
   return () => {
-    if (fileNumber(path) === opened) return;
-    throw refused("STORE_IO", `The database file ${path} was moved, replaced or deleted while it was open.`, { path });
+    const [now, logNow] = numbers();
+    if (now !== opened)
+      throw refused("STORE_IO", `The database file ${path} was moved, replaced or deleted while it was open.`, {
+        path,
+      });
+    if (logNow === log) return;
+    // SQLite would go on writing to the log that has lost its name, and nobody would find it after a crash.
+    throw new ThroughlineError("STORE_IO", `The log ${path}-wal was moved, replaced or deleted while it was open.`, {
+      outcome: "not-applied",
+      details: { path },
+      remedy: "Close the store, which saves what the log held, and open it again; nothing of this write was applied.",
+    });
   };
 }
 

@@ -1,5 +1,5 @@
 import { committedFrames, type Frame } from "./log-frames.ts";
-import type { ReadAt } from "./store-file.ts";
+import type { RawFile } from "./store-file.ts";
 
 /** One page as it is read: newer ones of the log stand for those of the file. */
 export interface PageFile {
@@ -8,12 +8,6 @@ export interface PageFile {
   readonly pages: number;
   /** The bytes of a page, or null where neither the file nor the log has all of them. */
   page(number: number): DataView | null;
-}
-
-/** Where the bytes of a database come from; a file that is not there has none. */
-export interface RawFile {
-  readonly read: ReadAt;
-  readonly sizeBytes: number;
 }
 
 /** So many pages are kept: a chain of overflow pages is read once, and the page of a record for each of its records. */

@@ -78,6 +78,7 @@ async function* damageOf(
   try {
     for await (const finding of verifyStore(handle, driver, {
       full: true,
+      withBackup: false,
       ...(signal === undefined ? {} : { signal }),
     })) {
       // What a damaged or deleted log held is in no record, and a copy has no more of it.

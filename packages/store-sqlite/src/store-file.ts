@@ -20,6 +20,7 @@ import {
   rmSync,
   statfsSync,
   truncateSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -213,15 +214,21 @@ export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): 
 /** Reads into the buffer from a position; gives how many bytes there were. */
 export type ReadAt = (buffer: Uint8Array, position: number) => number;
 
-/** A database and its log as bytes, where SQLite does not read them; what is not there has none. */
+/** A file as bytes; one that is not there has none. */
+export interface RawFile {
+  readonly read: ReadAt;
+  readonly sizeBytes: number;
+}
+
+/** A database and its log as bytes, where SQLite does not read them. */
 export function openRaw(path: string): {
-  readonly file: { readonly read: ReadAt; readonly sizeBytes: number };
-  readonly log: { readonly read: ReadAt; readonly sizeBytes: number };
+  readonly file: RawFile;
+  readonly log: RawFile;
   /** Not before the last connection of this process to the database is closed: it would lose its locks. */
   readonly close: () => void;
 } {
   const opened: number[] = [];
-  const raw = (name: string): { readonly read: ReadAt; readonly sizeBytes: number } => {
+  const raw = (name: string): RawFile => {
     if (!isThere(name)) return { read: () => 0, sizeBytes: 0 };
     const descriptor = openSync(name, "r");
     opened.push(descriptor);
@@ -232,14 +239,15 @@ export function openRaw(path: string): {
   return { file, log, close: () => opened.splice(0).forEach((descriptor) => closeSync(descriptor)) };
 }
 
-/** A private copy of a file, durably under its name at once or not at all. One that is there already stays. */
-export function keepCopy(from: string, to: string): void {
+/** A private copy of a file, or of bytes, durably under its name at once or not at all. One that is there already stays. */
+export function keepCopy(from: string | Uint8Array, to: string): void {
   if (isThere(to)) return;
   const part = `${to}.part`;
   removeFile(part);
   try {
     createPrivateFile(part);
-    copyFileSync(from, part);
+    if (typeof from === "string") copyFileSync(from, part);
+    else writeFileSync(part, from);
     chmodSync(part, 0o600);
     putInPlace(part, to);
   } catch (error) {
@@ -248,9 +256,9 @@ export function keepCopy(from: string, to: string): void {
   }
 }
 
-/** The logs of a store that were kept because they are damaged. */
-export function damagedLogs(path: string): readonly string[] {
-  const start = `${basename(path)}${damagedLogEnding}`;
+/** What is kept beside a store under its name with this ending: its damaged logs, or what proves that logs were deleted. */
+export function keptBeside(path: string, ending: string): readonly string[] {
+  const start = `${basename(path)}${ending}`;
   return readdirSync(dirname(path))
     .filter((name) => name.startsWith(start) && !name.endsWith(".part"))
     .map((name) => join(dirname(path), name))
@@ -259,6 +267,7 @@ export function damagedLogs(path: string): readonly string[] {
 
 /** Between the name of a store and what tells its damaged logs apart. */
 export const damagedLogEnding = ".damaged-log-";
+export const lostLogEnding = ".lost-log-";
 
 /**
  * Whether a process has the database open in WAL mode, as far as can be told from outside: every connection keeps a lock

@@ -2,11 +2,13 @@ import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace } from "@throughline/core";
 import { placeOf, stateOf, storedEntry } from "./session-rows.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
+import { behindBackup } from "./compare-backup.ts";
 import { checkDatabase, checkPages } from "./check-pages.ts";
 import type { Connection, SqliteDriver } from "./open-connection.ts";
+import { lostLogFinding } from "./lost-log.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { isDamage } from "./sqlite-errors.ts";
-import { damagedLogs, fileSystemOf } from "./store-file.ts";
+import { damagedLogEnding, fileSystemOf, keptBeside, lostLogEnding } from "./store-file.ts";
 import { sessionNumbers } from "./session-numbers.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { Session, SessionRow } from "./statements.ts";
@@ -15,6 +17,8 @@ import type { StoreScene } from "./store-scene.ts";
 export interface VerifyOptions {
   readonly full?: boolean;
   readonly signal?: AbortSignal;
+  /** Whether a full check also looks what the newest backup has more: nothing of that is in the store. @default true */
+  readonly withBackup?: boolean;
 }
 
 /** So many rows are checked at a time. */
@@ -27,16 +31,18 @@ const sliceRows = 200;
 export async function* verifyStore(
   handle: StoreHandle,
   driver: SqliteDriver,
-  { full = false, signal }: VerifyOptions,
+  { full = false, signal, withBackup = true }: VerifyOptions,
 ): AsyncGenerator<Finding> {
   const { scene } = handle;
   const remote = fileSystemOf(scene.path);
   if (remote !== null) yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: scene.path });
-  for (const log of damagedLogs(scene.path)) {
+  for (const log of keptBeside(scene.path, damagedLogEnding)) {
     const message = `What lay behind the damage in a log of ${scene.path} was lost; it is kept as ${log}.`;
     yield createFinding("LOG_DAMAGED", message, { path: log });
   }
+  for (const kept of keptBeside(scene.path, lostLogEnding)) yield lostLogFinding(scene.path, kept);
   if (full) yield* await pageFindings(handle, driver, signal);
+  if (full && withBackup) yield* behindBackup(handle, driver, signal);
   for await (const { sessions, damage } of sessionNumbers(handle, signal)) {
     for (const session of sessions) yield* verifySession(handle, session, { full, signal });
     if (damage === null) continue;

@@ -1,0 +1,61 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { databasePath } from "./database-path.ts";
+import type { SqliteDriver } from "./open-connection.ts";
+import { storeError } from "./sqlite-errors.ts";
+import { backupsBeside, lookInto } from "./store-file.ts";
+import type { Session, SessionRow } from "./statements.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+/** So many sessions are compared at a time. */
+const sliceRows = 200;
+
+type KnownSession = Pick<SessionRow, "session" | "session_id" | "last_seq">;
+
+/**
+ * Sessions of which the newest backup beside the store has more records than the store. A log never gets shorter: where it
+ * did, what lay between was lost, as when the log of the database and its index were deleted.
+ */
+export async function* behindBackup(
+  handle: StoreHandle,
+  driver: SqliteDriver,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  const { path } = handle.scene;
+  const [backup] = backupsBeside(databasePath(path));
+  if (backup === undefined || !isOneFile(backup)) return;
+  for (let after = 0; ;) {
+    const known = sessionsOf(backup, driver, after);
+    for (const { session, session_id: id, last_seq: lastSeq } of known) {
+      const row = await handle.read(({ statements }) => statements.findSession.get(session), signal);
+      if (row === undefined || row.session_id !== id || row.last_seq >= lastSeq) continue;
+      const message = `${row.key} has ${row.last_seq} records; the backup ${backup} has ${lastSeq} of it.`;
+      yield createFinding("RECORD_MISSING", message, { path, key: row.key });
+    }
+    const last = known.at(-1);
+    if (last === undefined) return;
+    after = last.session;
+  }
+}
+
+/** One that says it has a log would get one beside it by being opened. */
+function isOneFile(path: string): boolean {
+  const header = Buffer.alloc(20);
+  const length = lookInto(path, (read) => read(header, 0));
+  return length === 20 && header[18] === 1;
+}
+
+/** Nothing of a file that cannot be read: whoever restores it is told. */
+function sessionsOf(backup: string, driver: SqliteDriver, after: Session): readonly KnownSession[] {
+  const sql = `SELECT session, session_id, last_seq FROM store_sessions WHERE session > ? ORDER BY session LIMIT ${sliceRows}`;
+  try {
+    const database = driver(backup, { readonly: true, fileMustExist: true, timeout: 50 });
+    try {
+      return database.prepare<[Session], KnownSession>(sql).all(after);
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    if (storeError(error, backup).code === "INTERNAL") throw error;
+    return [];
+  }
+}
