@@ -14,6 +14,7 @@ import { flushFolders, withFileErrors } from "./file-work.ts";
 import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
+import { OpenTranscripts } from "./open-transcripts.ts";
 import { PutAside } from "./put-aside.ts";
 import { EntryRedo } from "./redo.ts";
 import type { SeenSession } from "./seen-session.ts";
@@ -25,16 +26,10 @@ import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
-import { TranscriptFile, type TranscriptFileOptions } from "./transcript-file.ts";
-import type { TranscriptBase, TranscriptLook } from "./transcript-base.ts";
+import type { TranscriptBase, TranscriptFileOptions, TranscriptLook } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts";
 import { WarmLines } from "./warm-lines.ts";
-
-/** Each open transcript holds a file handle and the ids of its records. */
-const maxOpenTranscripts = 64;
-/** What is in the middle of something is among so many that were used last. */
-const keptInNeed = 4;
 
 /** The sessions of one agent, as one store handle sees them. */
 export class AgentSessions {
@@ -49,7 +44,7 @@ export class AgentSessions {
   readonly names: FlushedNames;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
-  readonly #files: Map<string, TranscriptFile> = new Map();
+  readonly #files: OpenTranscripts;
   readonly #summaries: TranscriptSummaries;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string> = new Set();
@@ -84,6 +79,7 @@ export class AgentSessions {
       maxLineBytes: context.maxLineBytes,
       tornFolder: this.folder.torn,
     };
+    this.#files = new OpenTranscripts(this.#fileOptions);
     // SQLite's log is memory that processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.place.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
@@ -153,7 +149,7 @@ export class AgentSessions {
    * to wait for. `isWhole`: with every record of it.
    */
   prepare(row: SessionRow, isWhole: boolean = false): Promise<void> | null {
-    const known = this.#files.get(row.sessionId)?.current ?? null;
+    const known = this.#files.peek(row.sessionId)?.current ?? null;
     if (known !== null && (!isWhole || known.base === null)) return null;
     const name = `${row.sessionId} ${isWhole}`;
     const running = this.#preparing.get(name);
@@ -168,16 +164,22 @@ export class AgentSessions {
   }
 
   async #readAside(row: SessionRow, path: string, isWhole: boolean): Promise<void> {
-    const file = this.#fileOf(row.sessionId);
+    const file = this.#files.of(row.sessionId);
     const read = await readAside(this.#fileOptions, this.#lookAt(row, path, isWhole));
-    if (read !== null && this.#files.get(row.sessionId) === file) file.adopt(read);
+    if (read !== null && this.#files.peek(row.sessionId) === file) file.adopt(read);
+  }
+
+  /** Up to which seq records of a transcript are known elsewhere to have been acknowledged. `identity`: of the file. */
+  acknowledgedSeq({ sessionId, savedHead }: SessionRow, identity: string): number {
+    return Math.max(savedHead?.lastSeq ?? 0, this.index.flushed((seqs) => seqs.of(sessionId, identity)) ?? 0);
   }
 
   #lookAt(row: SessionRow, path: string, isWhole: boolean): TranscriptLook {
     const { savedHead = null, revision } = row;
     const indexed = (facts: FileFacts): Omit<TranscriptBase, "endBytes"> | null =>
       this.#summaries.baseOf(row, seenAs(facts, row));
-    return { path, owner: this.#ownerOf(row), savedHead, revision, indexed, isWhole };
+    const acknowledgedSeq = (identity: string): number => this.acknowledgedSeq(row, identity);
+    return { path, owner: this.#ownerOf(row), savedHead, revision, indexed, isWhole, acknowledgedSeq };
   }
 
   /** The session with its file, up to date; null when the file is gone. `isWhole`: with every record of it. */
@@ -193,7 +195,7 @@ export class AgentSessions {
   }
 
   #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
-    const file = this.#fileOf(row.sessionId);
+    const file = this.#files.of(row.sessionId);
     const owner = this.#ownerOf(row);
     for (const name of this.#putAside.allNamesOf(row)) {
       const path = this.folder.session(name);
@@ -207,7 +209,7 @@ export class AgentSessions {
 
   /** Reads what others wrote to a session that they write to, too: then less is left to be read under its lock. */
   readAhead(row: SessionRow): void {
-    const file = this.#files.get(row.sessionId);
+    const file = this.#files.peek(row.sessionId);
     if (file?.isShared === true) file.readAhead(this.#lookAt(row, this.folder.session(row.fileName), false));
   }
 
@@ -261,7 +263,9 @@ export class AgentSessions {
   }
 
   look(row: SessionRow): SeenSession {
-    return this.#summaries.look(row);
+    const seen = this.#summaries.look(row);
+    const file = this.#files.peek(row.sessionId);
+    return file === null ? seen : { ...seen, flushed: file.flushedRecords };
   }
 
   /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. Null when it was purged. */
@@ -339,12 +343,11 @@ export class AgentSessions {
   }
 
   forget(sessionId: string): void {
-    this.#letGo(sessionId);
+    this.#files.letGo(sessionId);
     this.#summaries.forget(sessionId);
   }
 
   async close(): Promise<void> {
-    for (const file of this.#files.values()) file.forget();
     this.#files.clear();
     this.#warm.clear();
     await this.log.close();
@@ -360,28 +363,9 @@ export class AgentSessions {
     removeTranscripts(this.#context.files, this.folder, fileNames);
   }
 
-  #fileOf(sessionId: string): TranscriptFile {
-    const known = this.#files.get(sessionId);
-    this.#files.delete(sessionId);
-    const file = known ?? new TranscriptFile(this.#fileOptions);
-    this.#files.set(sessionId, file);
-    if (this.#files.size > maxOpenTranscripts) this.#closeOldest();
-    return file;
-  }
-
   /** Lets go of transcripts: the process has no descriptor left. */
   makeRoom(): void {
-    for (const [sessionId, file] of [...this.#files].slice(0, -keptInNeed)) if (!file.isPinned) this.#letGo(sessionId);
-  }
-
-  #closeOldest(): void {
-    const oldest = this.#files.entries().find(([, file]) => !file.isPinned);
-    if (oldest !== undefined) this.#letGo(oldest[0]);
-  }
-
-  #letGo(sessionId: string): void {
-    this.#files.get(sessionId)?.forget();
-    this.#files.delete(sessionId);
+    this.#files.makeRoom();
   }
 
   #ownerOf(row: SessionRow): LineOwner {

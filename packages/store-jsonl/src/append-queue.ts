@@ -9,7 +9,7 @@ import { monotonicMs } from "@throughline/core/node";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
-import { planHeld, inFile, stageAppend, type HeldSession, type StagedAppend } from "./append-records.ts";
+import { planHeld, inFile, stageAppend, stageLost, type HeldSession, type StagedAppend } from "./append-records.ts";
 import { isUnflushed } from "./durable-session.ts";
 import { afterCommit, fileError } from "./file-work.ts";
 import { withSession } from "./session-access.ts";
@@ -165,6 +165,10 @@ export class AppendQueue {
     const temporary = this.#agent.folder.temporary(first.row.fileName);
     const decided: Decided[] = [];
     let held = first;
+    if (first.transcript.lostCount > 0) {
+      stageLost(this.#context, first);
+      held = this.#agent.holdStaged(first);
+    }
     for (let next = take(held); next !== null; next = take(held)) {
       const { request, reject } = next;
       try {

@@ -1,7 +1,15 @@
-import type { AppendResult, SessionHead, SessionRef, ThroughlineError } from "@throughline/core";
-import { assertNotForgotten, quote, refused } from "@throughline/core/store";
+import {
+  throughlineDraft,
+  type AppendedRecord,
+  type AppendResult,
+  type SessionHead,
+  type SessionRef,
+  type ThroughlineError,
+} from "@throughline/core";
+import { assertNotForgotten, linkRecords, prepareDrafts, quote, refused } from "@throughline/core/store";
 import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
 import type { EntriesLog } from "./entries-log.ts";
+import { fileError } from "./file-work.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import type { KeptHead } from "./keyed-appends.ts";
 import { entryOf } from "./sealed-entry.ts";
@@ -16,7 +24,7 @@ import {
 } from "./stored-line.ts";
 import { maxOwnLineBytes } from "./transcript-lines.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
-import { appendedIn, type Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 
 /** More than waits to be written when another append is taken. */
 const waitingLength = 4 * 1024 * 1024;
@@ -95,6 +103,31 @@ export function stageAppend(
   return { plan, lines, isWritten: isHeaderFirst };
 }
 
+/** So many records that are lost at the end of a transcript get a place each; more is damage that a person must look at. */
+const maxLost = 10_000;
+
+/**
+ * Stages a record in the place of each acknowledged one that the transcript has lost at its end, so that no seq is given twice.
+ * Under the session's lock. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000
+ */
+export function stageLost({ codec, ids, clock, limits }: StoreContext, held: HeldSession): void {
+  const { transcript, file, path, owner } = held;
+  const { lostCount, head } = transcript;
+  if (lostCount > maxLost)
+    throw refused("STORE_CORRUPT", `The last ${lostCount} acknowledged records of ${quote(path)} are missing.`, {
+      path,
+      lostCount,
+    });
+  const draft = throughlineDraft("unparsed", { reason: "lost" });
+  const drafts = Array.from({ length: lostCount }, () => draft);
+  const at = clock.nowMs();
+  const lines = linkRecords(prepareDrafts(drafts, { ids, clock, limits }), head.headId).map((item, index) =>
+    encodeStoredLine(item, { seq: head.lastSeq + index + 1, at }, codec, owner),
+  );
+  transcript.lostCount = 0;
+  file.stage(path, owner, "", lines);
+}
+
 /** What no string can hold could not be read again either. */
 function withinOneText(index: number, encode: () => EncodedLine): EncodedLine {
   const refuse = (bytes: number | null, cause?: unknown): ThroughlineError =>
@@ -144,6 +177,21 @@ export function inFile(
   const events = plan.events.map((event) => (event.name === "records-appended" ? { ...event, ...range } : event));
   const head = isLast ? ownHead(now?.head ?? plan.result.head) : { ...plan.result.head, lastSeq: range.toSeq };
   return { result: { ...plan.result, records, head }, events };
+}
+
+/** Where records stand that were just written. */
+function appendedIn(
+  transcript: Transcript | null,
+  lines: readonly EncodedLine[],
+  path: string,
+): readonly AppendedRecord[] {
+  return lines.map(({ stored }) => {
+    const seq = transcript?.seqById.get(stored.id);
+    if (seq === undefined)
+      throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
+    const { id, parentId, side, tsMs, storedAtMs } = stored;
+    return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
+  });
 }
 
 /** A head of the caller's own. */

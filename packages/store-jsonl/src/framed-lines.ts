@@ -1,4 +1,4 @@
-import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
+import { createLineSplitter, decodeLine, type SplitLine } from "@throughline/openclaw-format";
 import { readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { LinePiece, ownLine, type OwnLine } from "./own-line.ts";
@@ -131,4 +131,16 @@ function framed({ files, handle, path }: FrameOptions, split: SplitLine): Framed
   const { bytes, byteOffset, sizeBytes, isTerminated } = wholeIfOurs(read, split);
   const isWhole = bytes.length === sizeBytes;
   return { byteOffset, sizeBytes, isTerminated, own: () => (isWhole ? ownLine(bytes) : null), bytes: () => bytes };
+}
+
+/** Whether the line is a whole JSON object or array. */
+export function isCompleteJson(line: FramedLine): boolean {
+  const bytes = line.bytes();
+  const source = bytes.length === line.sizeBytes ? decodeLine(bytes) : null;
+  if (typeof source !== "string") return false;
+  try {
+    return typeof JSON.parse(source) === "object";
+  } catch {
+    return false;
+  }
 }

@@ -9,6 +9,14 @@ interface Statement {
 /** What a list wants: at most so many sessions behind a place. */
 export type WantedSessions = Pick<ListPlan, "sort" | "after" | "limit">;
 
+/** Some sessions, to be compared with their transcripts. */
+export type IndexSample = readonly {
+  readonly id: string;
+  readonly fileName: string;
+  readonly seen: string;
+  readonly place: number;
+}[];
+
 /** What a session is made of again. */
 export const sessionColumns = "line, folded, summary, seen";
 

@@ -39,5 +39,7 @@ export function targetOf(
   signal: AbortSignal | undefined,
 ): SurveyTarget {
   const owner = { ref: { ...agent.address, key: row.key }, sessionId: row.sessionId };
-  return { files, path, owner, codec, maxLineBytes, isFull, goOn: () => begin(signal) };
+  const facts = files.facts(path);
+  const acknowledgedSeq = facts === null ? 0 : agent.acknowledgedSeq(row, facts.identity);
+  return { files, path, owner, codec, maxLineBytes, acknowledgedSeq, isFull, goOn: () => begin(signal) };
 }

@@ -11,6 +11,7 @@ import { entryOf, unlessSealed } from "./sealed-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceScene } from "./maintenance-scene.ts";
 import { repairStore } from "./repair-store.ts";
 import { decodePatch, type SessionRow } from "./session-row.ts";
+import { TranscriptEnd } from "./transcript-end.ts";
 import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
 import { backupStore } from "./backup-store.ts";
@@ -148,7 +149,7 @@ async function* verifySession(
   }
   const findings: Finding[] = [];
   const parents = new ParentSurvey();
-  const batch = { left: 0, line: 0, byteOffset: 0 };
+  const end = new TranscriptEnd();
   const target = targetOf(scene, agent, row, path, isFull, signal);
   for await (const line of surveyLines(target, (finding) => void findings.push(finding))) {
     const { record } = line.read;
@@ -172,21 +173,12 @@ async function* verifySession(
       );
     findings.push(...patchFindings(target, row, line));
     parents.add(record);
-    const [index, count] = line.envelope?.batch ?? [1, 1];
-    if (index === 1) Object.assign(batch, { line: line.line, byteOffset: line.byteOffset });
-    batch.left = line.envelope === null ? batch.left : count - index;
-    yield* findings.splice(0);
+    findings.push(...end.take(target, line));
+    // What is said of a last line that breaks off depends on whether it was acknowledged.
+    yield* findings.splice(0).filter(({ code }) => code !== "TAIL_TORN");
   }
-  if (batch.left > 0)
-    findings.push(
-      createFinding("BATCH_INCOMPLETE", "The last append is not complete; it was never acknowledged.", {
-        path,
-        key,
-        line: batch.line,
-        byteOffset: batch.byteOffset,
-      }),
-    );
-  yield* findings;
+  yield* findings.filter(({ code }) => code !== "TAIL_TORN");
+  yield* end.findings(target);
   const cycles = parents.cycles();
   if (cycles.size > 0) yield* cycleFindings(target, cycles);
 }

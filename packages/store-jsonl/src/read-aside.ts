@@ -3,8 +3,7 @@ import { openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { framedLines } from "./framed-lines.ts";
 import { createSlices } from "./slices.ts";
-import { findBase, type TranscriptBase, type TranscriptLook } from "./transcript-base.ts";
-import type { TranscriptFileOptions } from "./transcript-file.ts";
+import { findBase, type TranscriptBase, type TranscriptFileOptions, type TranscriptLook } from "./transcript-base.ts";
 import { Transcript } from "./transcript.ts";
 
 /** An image of a transcript that was made beside the one its session is known by. */
@@ -48,9 +47,10 @@ async function readFrom(
   isMixed: boolean,
   { handle, facts }: { readonly handle: number; readonly facts: FileFacts },
   { files, codec, nowMs, warm, maxLineBytes }: TranscriptFileOptions,
-  { path, owner, savedHead }: TranscriptLook,
+  { path, owner, savedHead, acknowledgedSeq: askSeq }: TranscriptLook,
 ): Promise<Transcript | null> {
-  const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed };
+  const acknowledgedSeq = (): number => askSeq?.(facts.identity) ?? 0;
+  const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed, acknowledgedSeq };
   const transcript = new Transcript(options, savedHead, base);
   const span = { from: transcript.endBytes, to: facts.sizeBytes, maxLineBytes };
   const slices = createSlices();

@@ -4,7 +4,7 @@ import { attachEnvelope, detachEnvelope, strangeTranscript } from "@throughline/
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";
 import { parseObject, type StoreEnvelope } from "./stored-line.ts";
-import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
+import { hasSeq, ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
 /** One change of a repair. */
 export interface RepairedLine {
@@ -53,9 +53,11 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
   let hasHeader = false;
   let count = 0;
   let unacknowledged = 0;
+  let seq = 0;
   for await (const surveyed of surveyLines(target, say)) {
     const { line, text, bytes, envelope, read } = surveyed;
     count = line;
+    if (hasSeq(surveyed)) seq++;
     hasHeader ||= line === 1 && read.isHeader && (!isOwnRow(envelope) || isImportedHeader(surveyed));
     const mayBeGlued =
       read.unparsed === "malformed" || (read.unparsed === "torn" && strangeTranscript(bytes)?.endsInReturns === true);
@@ -68,6 +70,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     else if (read.unparsed === "torn" || read.unparsed === "nul") unacknowledged++;
     else unacknowledged = 0;
   }
+  if (seq - unacknowledged < target.acknowledgedSeq) unacknowledged = 0;
   // Whole lines keep their ids, also where they come later.
   const glued = new Map<number, readonly SessionRecord[]>();
   for (const [line, records] of found) {

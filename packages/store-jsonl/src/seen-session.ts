@@ -1,4 +1,5 @@
 import type { SessionHead } from "@throughline/core";
+import type { FlushedRecords } from "./flushed-seqs.ts";
 import type { SessionRow } from "./session-row.ts";
 
 /** What listing needs of a transcript. */
@@ -18,4 +19,6 @@ export interface SeenSession {
   readonly digest: TranscriptDigest;
   /** Identity, size and time of the transcript all this was read from. */
   readonly seen: string;
+  /** What this process has put on the disk of it. @default nothing that is known */
+  readonly flushed?: FlushedRecords;
 }

@@ -2,9 +2,10 @@ import type * as nodeSqlite from "node:sqlite";
 import { createFinding, hasErrorCode, type Finding, type ListQuery, type SessionRef } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
+import { FlushedSeqs } from "./flushed-seqs.ts";
 import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
 import { IndexedKeys } from "./indexed-keys.ts";
-import { keyOrder, pageStatements, sessionColumns, type WantedSessions } from "./index-page.ts";
+import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
 import type { SessionKeys } from "./keyed-appends.ts";
 import type { LogPlace, LogStanding } from "./log-place.ts";
 import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
@@ -47,6 +48,7 @@ export class SessionIndex {
   #file: IndexFile | null = null;
   #isShut = false;
   readonly #statements: Map<string, nodeSqlite.StatementSync> = new Map();
+  readonly #flushed: FlushedSeqs = new FlushedSeqs((sql) => this.#statement(sql));
   readonly #keys: IndexedKeys = new IndexedKeys((sql) => this.#statement(sql));
 
   constructor(options: SessionIndexOptions) {
@@ -97,6 +99,11 @@ export class SessionIndex {
     return this.#ask(() => (this.#get(sql, keyOrder(key))?.["id"] as string | undefined) ?? null);
   }
 
+  /** Asks which records were on the disk. */
+  flushed<T>(question: (seqs: FlushedSeqs) => T): T | undefined {
+    return this.#ask(() => question(this.#flushed));
+  }
+
   /** Asks about appends without records that had a key. */
   keyed<T>(question: (keys: IndexedKeys) => T): T | undefined {
     return this.#ask(() => question(this.#keys));
@@ -141,17 +148,12 @@ export class SessionIndex {
   }
 
   /** Some sessions in the order of their places, from one on and around the end. */
-  sample(
-    from: number,
-    count: number,
-  ):
-    | readonly { readonly id: string; readonly fileName: string; readonly seen: string; readonly place: number }[]
-    | undefined {
+  sample(from: number, count: number): IndexSample | undefined {
     const sql = "SELECT id, file_name AS fileName, seen, place FROM sessions WHERE seen IS NOT NULL AND place";
     return this.#ask(() => {
       const behind = this.#all(`${sql} > ? ORDER BY place LIMIT ?`, from, count);
       const before = this.#all(`${sql} <= ? ORDER BY place LIMIT ?`, from, count - behind.length);
-      return [...behind, ...before] as unknown as ReturnType<SessionIndex["sample"]>;
+      return [...behind, ...before] as unknown as IndexSample;
     });
   }
 
@@ -234,7 +236,7 @@ export class SessionIndex {
       for (const { id } of this.#all("SELECT id FROM sessions"))
         if (!kept.has(id as string)) this.#delete(id as string);
       // What was taken over went into the log that was; this one may not have it.
-      this.#run("DELETE FROM state WHERE name <> 'made-for'");
+      this.#run("DELETE FROM state WHERE name <> 'made-for' AND name NOT LIKE 'flushed:%'");
     } else for (const id of log.removed) this.#delete(id);
     for (const appends of keyed) this.#keys.remember(appends);
     for (const [name, value] of Object.entries({ ...notes, log: JSON.stringify(log) }))
@@ -261,7 +263,7 @@ export class SessionIndex {
   }
 
   #updateSeen(sessions: readonly SeenSession[]): true {
-    for (const { row, folded, digest, seen } of sessions) {
+    for (const { row, folded, digest, seen, flushed } of sessions) {
       const foldedLine = folded.entry === row.entry && folded.revision === row.revision ? null : this.#lineOf(folded);
       this.#run(
         "UPDATE sessions SET updated_ms = ?, folded = ?, summary = ?, seen = ? WHERE id = ? AND line = ?",
@@ -272,6 +274,7 @@ export class SessionIndex {
         row.sessionId,
         this.#lineOf(row),
       );
+      if (flushed !== undefined) this.#flushed.note(row.sessionId, flushed);
     }
     return true;
   }
@@ -280,6 +283,7 @@ export class SessionIndex {
     this.#keys.forget(sessionId);
     this.#run("DELETE FROM sessions WHERE id = ?", sessionId);
     this.#run("DELETE FROM writing WHERE id = ?", sessionId);
+    this.#flushed.forget(sessionId);
   }
 
   #indexed(columns: Row): SeenSession {

@@ -32,7 +32,7 @@ export function setTailAside(files: Files, { handle, path, key, code, from, fold
 }
 
 /** Lines whose ends were made carriage returns, as by an old editor, are one line without an end to us, acknowledged all the same. */
-function assertIsTorn(path: string, beginning: Uint8Array, byteOffset: number): void {
+export function assertIsTorn(path: string, beginning: Uint8Array, byteOffset: number): void {
   if (strangeTranscript(beginning)?.endsInReturns !== true) return;
   const message = `${quote(path)} ends its lines with carriage returns alone from byte ${byteOffset} on: nothing was cut off.`;
   throw refused("STORE_CORRUPT", message, { path, byteOffset });

@@ -3,9 +3,12 @@ import type { SessionHead } from "@throughline/core";
 import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { readRange } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
+import type { FlushedNames } from "./flushed-names.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
-import type { LineOwner, StoreEnvelope, WindowMark } from "./stored-line.ts";
+import type { TranscriptFindings } from "./transcript-findings.ts";
+import type { WarmLines } from "./warm-lines.ts";
+import type { LineCodec, LineOwner, StoreEnvelope, WindowMark } from "./stored-line.ts";
 
 /** A place in a transcript and what everything before it adds up to: reading can begin there. */
 export interface TranscriptBase {
@@ -19,6 +22,21 @@ export interface TranscriptBase {
   readonly windowAt?: number | undefined;
 }
 
+export interface TranscriptFileOptions {
+  readonly files: Files;
+  readonly codec: LineCodec;
+  readonly nowMs: () => number;
+  readonly findings: TranscriptFindings;
+  /** The lines decoded last, of whichever of those files it was. */
+  readonly warm: WarmLines;
+  /** Longer lines of other programs are kept and not read. */
+  readonly maxLineBytes: number;
+  /** Of the folder the transcript is in. */
+  readonly names: FlushedNames;
+  /** Where bytes go that were never acknowledged. */
+  readonly tornFolder: string;
+}
+
 /** Which session's transcript is looked at, and how much of it is wanted. */
 export interface TranscriptLook {
   readonly path: string;
@@ -30,6 +48,22 @@ export interface TranscriptLook {
   readonly indexed?: (facts: FileFacts) => Omit<TranscriptBase, "endBytes"> | null;
   /** Every record, also where a mark near the end would do. @default false */
   readonly isWhole?: boolean;
+  /** Up to which seq records of the file with this identity are known to have been acknowledged. @default 0 */
+  readonly acknowledgedSeq?: (identity: string) => number;
+}
+
+/** Which records of a file this process has seen whole, from image to image of it. */
+export class AcknowledgedRecords {
+  #identity = "";
+  #seq = 0;
+
+  /** Up to which seq records are known to have been acknowledged, before the image of the file is made anew. */
+  before(identity: string, image: Transcript | null, look: TranscriptLook): () => number {
+    if (identity !== this.#identity) this.#seq = 0;
+    this.#identity = identity;
+    this.#seq = Math.max(this.#seq, image?.head.lastSeq ?? 0);
+    return () => Math.max(this.#seq, look.acknowledgedSeq?.(identity) ?? 0);
+  }
 }
 
 /** A file that is open, as long as it was when it was looked at. */

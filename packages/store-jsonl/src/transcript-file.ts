@@ -12,8 +12,8 @@ import {
   replaceFile,
   withFileErrors,
 } from "./file-work.ts";
-import type { FileFacts, Files } from "./files.ts";
-import type { FlushedNames } from "./flushed-names.ts";
+import type { FileFacts } from "./files.ts";
+import type { FlushedRecords } from "./flushed-seqs.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
 import {
   createOpenFile,
@@ -23,28 +23,17 @@ import {
   type DoubtfulBytes,
   type OpenFile,
 } from "./open-file.ts";
-import type { EncodedLine, LineCodec, LineOwner } from "./stored-line.ts";
+import type { EncodedLine, LineOwner } from "./stored-line.ts";
 import type { ReadAside } from "./read-aside.ts";
-import { setTailAside } from "./torn-tail.ts";
-import { findBase, reachBack, type TranscriptLook } from "./transcript-base.ts";
+import { assertIsTorn, setTailAside } from "./torn-tail.ts";
+import {
+  AcknowledgedRecords,
+  findBase,
+  reachBack,
+  type TranscriptFileOptions,
+  type TranscriptLook,
+} from "./transcript-base.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
-import type { TranscriptFindings } from "./transcript-findings.ts";
-import type { WarmLines } from "./warm-lines.ts";
-
-export interface TranscriptFileOptions {
-  readonly files: Files;
-  readonly codec: LineCodec;
-  readonly nowMs: () => number;
-  readonly findings: TranscriptFindings;
-  /** The lines decoded last, of whichever of those files it was. */
-  readonly warm: WarmLines;
-  /** Longer lines of other programs are kept and not read. */
-  readonly maxLineBytes: number;
-  /** Of the folder the transcript is in. */
-  readonly names: FlushedNames;
-  /** Where bytes go that were never acknowledged. */
-  readonly tornFolder: string;
-}
 
 /** Lines on their way to the file, which the image holds already. */
 interface StagedLines {
@@ -68,6 +57,7 @@ export class TranscriptFile {
   #anchor: EndAnchor | null = null;
   #doubtful: DoubtfulBytes | null = null;
   #staged: StagedLines | null = null;
+  readonly #acknowledged: AcknowledgedRecords = new AcknowledgedRecords();
   /** Others have written since the last write of this process. */
   #hasNews = false;
   /** Others wrote between the last two writes of this process. */
@@ -127,6 +117,10 @@ export class TranscriptFile {
     const { transcript, handle } = this.#writable(path);
     this.#flushDoubtful(path);
     const { tail } = transcript;
+    const half = transcript.endsInHalf
+      ? { from: transcript.startOf(transcript.head.lastSeq), to: transcript.endBytes }
+      : null;
+    if (half !== null) assertIsTorn(path, this.readBytes(path, half.from, half.to), half.from);
     if (tail === null) return;
     const { byteOffset: from, code } = tail;
     const torn = { handle, path, key: owner.ref.key, code, from, folder: tornFolder, nowMs: this.#options.nowMs() };
@@ -261,6 +255,12 @@ export class TranscriptFile {
     return this.#transcript;
   }
 
+  /** What this process has put on the disk. */
+  get flushedRecords(): FlushedRecords {
+    const seq = this.#open === null ? 0 : (this.#transcript?.seqBefore(this.#open.flushedBytes) ?? 0);
+    return { identity: this.#identity, seq };
+  }
+
   /** The bytes from one place to another, as they are now. */
   readBytes(path: string, from: number, to: number): Uint8Array {
     const { handle } = this.#opened();
@@ -372,9 +372,10 @@ export class TranscriptFile {
   #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
     const { files, codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
+    const acknowledgedSeq = this.#acknowledged.before(facts.identity, this.#transcript, look);
     const scan = { files, handle: open.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
-    const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed };
+    const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed, acknowledgedSeq };
     const transcript = new Transcript(options, savedHead, base);
     if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
     this.#transcript = transcript;

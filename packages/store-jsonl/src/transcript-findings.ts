@@ -18,7 +18,8 @@ export function unreadableFinding(error: unknown, path: string, key: string | nu
  * meanwhile: how long the file is. Null when nobody is writing.
  */
 export function growingBytes(transcript: Transcript, facts: FileFacts | null): number | null {
-  if (transcript.tail?.code !== "TAIL_TORN" || facts === null) return null;
+  const isHalf = transcript.tail?.code === "TAIL_TORN" || transcript.endsInHalf || transcript.lostCount > 0;
+  if (!isHalf || facts === null) return null;
   return Math.abs(ageMsOf(facts)) < writingMs ? facts.sizeBytes : null;
 }
 

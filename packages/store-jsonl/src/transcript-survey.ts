@@ -34,6 +34,8 @@ export interface SurveyTarget {
   readonly codec: LineCodec;
   /** Longer lines of other programs are kept and not read. */
   readonly maxLineBytes: number;
+  /** Up to which seq records are known elsewhere to have been acknowledged. */
+  readonly acknowledgedSeq: number;
   /** Also decode what is coded. */
   readonly isFull: boolean;
   /** Asked now and then. Throws where the rest is not wanted any more. */
@@ -134,6 +136,11 @@ function survey(
     );
   const { text } = detached;
   return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
+}
+
+/** The header we wrote is no record; every other line has a seq. */
+export function hasSeq({ line, envelope }: Pick<SurveyedLine, "line" | "envelope">): boolean {
+  return line > 1 || envelope?.seq !== 0;
 }
 
 function ownLineOf({ text, envelope }: DetachedLine, codec: LineCodec, owner: LineOwner): StoredLine | null {

@@ -14,10 +14,8 @@ import {
   type LineOwner,
   type StoredLine,
   type StoreEnvelope,
-  type EncodedLine,
 } from "./stored-line.ts";
-import { fileError } from "./file-work.ts";
-import { endOf, type FramedLine } from "./framed-lines.ts";
+import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
 import { readOwnRow } from "./transcript-lines.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -44,6 +42,11 @@ export interface TranscriptOptions {
   readonly warm: WarmLines;
   /** Longer lines of other programs are kept and not read. */
   readonly maxLineBytes: number;
+  /**
+   * Up to which seq records are known to have been acknowledged, from elsewhere than the file. Asked only where the file ends
+   * in the middle of an append.
+   */
+  readonly acknowledgedSeq: () => number;
   /** Follow every line with the reader of foreign transcripts; needed once another program has written. */
   readonly isMixed: boolean;
 }
@@ -84,6 +87,10 @@ export class Transcript {
   /** The last line understood has no line feed yet. */
   isOpenEnded = false;
   tail: TornTail | null = null;
+  /** The file ends in the middle of an append that was acknowledged, and so many records are missing there. */
+  lostCount = 0;
+  /** The last line is half a record that was acknowledged: it keeps its place. */
+  endsInHalf = false;
   isHeaderOurs = false;
   /** Lines that are read now are kept for whoever reads them next. */
   keepsLines = true;
@@ -123,6 +130,12 @@ export class Transcript {
     return this.offsets[seq - this.firstSeq] ?? this.endBytes;
   }
 
+  /** The last record known to end before a place, or 0. */
+  seqBefore(endBytes: number): number {
+    const index = this.offsets.findLastIndex((offset) => offset < endBytes);
+    return index === -1 ? 0 : this.firstSeq + index;
+  }
+
   /** Where the line of the window's first record begins, should it be known. */
   get windowAt(): number | undefined {
     const { windowSeq } = this.head;
@@ -156,6 +169,8 @@ export class Transcript {
   /** What an earlier scan has left that failed in the middle of an append is read again. */
   beginScan(): void {
     this.tail = null;
+    this.lostCount = 0;
+    this.endsInHalf = false;
     this.#scannedBytes = this.endBytes;
     this.#lineCount -= this.#batch.length;
     this.#batch = [];
@@ -183,7 +198,11 @@ export class Transcript {
     }
     const { codec, owner } = this.options;
     const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
-    if (own === null && !isTerminated && !isCompleteJson(framed)) return this.#setTail(byteOffset, "TAIL_TORN", 1);
+    if (own === null && !isTerminated && !isCompleteJson(framed)) {
+      if (!this.#isAcknowledged(this.head.lastSeq + this.#batch.length + 1))
+        return this.#setTail(byteOffset, "TAIL_TORN", 1);
+      this.endsInHalf = true;
+    }
     if (own !== null && line !== null) this.#feedOwn(own, framed, line.text);
     else this.#feedForeign(framed);
     this.isOpenEnded = !isTerminated;
@@ -192,10 +211,23 @@ export class Transcript {
   /** Says that the file ends here, for now. */
   finishScan(): void {
     const [first] = this.#batch;
-    if (first !== undefined) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
+    const isPartial = first !== undefined && this.#isAcknowledged(this.head.lastSeq + 1);
+    if (first !== undefined && !isPartial) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
+    else this.#commitPartialBatch();
     this.#batch = [];
     if (this.tail === null) this.endBytes = this.#scannedBytes;
+    if (this.endsInHalf || isPartial) this.#reportLost();
     this.#reportReaderFindings();
+  }
+
+  #reportLost(): void {
+    this.lostCount = this.options.acknowledgedSeq() - this.head.lastSeq;
+    const message = `The file ends in the middle of an acknowledged append; ${this.lostCount + Number(this.endsInHalf)} of its records are missing.`;
+    this.#report("RECORD_MISSING", message, this.#scannedBytes, null);
+  }
+
+  #isAcknowledged(seq: number): boolean {
+    return seq <= this.options.acknowledgedSeq();
   }
 
   /** Takes a batch this process has just written; the same as reading it, without reading it. */
@@ -230,7 +262,8 @@ export class Transcript {
     const { byteOffset, sizeBytes, isTerminated } = framed;
     const bytes = framed.bytes();
     const line = this.#lineCount;
-    const read = this.#readerNow().push(decodeLine(bytes), { line, byteOffset, sizeBytes, isTerminated });
+    const place = { line, byteOffset, sizeBytes, isTerminated: isTerminated || this.endsInHalf };
+    const read = this.#readerNow().push(decodeLine(bytes), place);
     const { record, side, tsMs, isSourceCanonical } = read;
     this.#count({ id: record.id, type: record.type, side }, byteOffset);
     if (read.setsHead) this.head = { ...this.head, headId: read.headId };
@@ -241,16 +274,13 @@ export class Transcript {
     this.endBytes = endOf(framed);
   }
 
-  /** Lines of a batch whose end never came, with others after them: they are in the middle and stay. */
+  /** Lines of an acknowledged batch whose end is missing: others follow it, or its records are known elsewhere. */
   #commitPartialBatch(): void {
     const [first] = this.#batch;
     if (first === undefined) return;
-    this.#report(
-      "BATCH_INCOMPLETE",
-      "An append is incomplete and others follow it: its records are kept.",
-      first.byteOffset,
-      first.stored.id,
-    );
+    const count = first.stored.envelope.batch?.[1] ?? this.#batch.length;
+    const message = `Of an append of ${count} records only the first ${this.#batch.length} are here: they are kept.`;
+    this.#report("RECORD_MISSING", message, first.byteOffset, first.stored.id);
     this.#commitBatch();
   }
 
@@ -350,7 +380,12 @@ export class Transcript {
     this.#lineCount -= lines;
   }
 
-  #report(code: "CHECKSUM_MISMATCH" | "BATCH_INCOMPLETE", message: string, byteOffset: number, recordId: string): void {
+  #report(
+    code: "CHECKSUM_MISMATCH" | "RECORD_MISSING",
+    message: string,
+    byteOffset: number,
+    recordId: string | null,
+  ): void {
     const { path, owner } = this.options;
     this.findings.push(
       createFinding(code, message, {
@@ -361,31 +396,5 @@ export class Transcript {
         recordId,
       }),
     );
-  }
-}
-
-/** Where records stand that were just written. */
-export function appendedIn(
-  transcript: Transcript | null,
-  lines: readonly EncodedLine[],
-  path: string,
-): readonly AppendedRecord[] {
-  return lines.map(({ stored }) => {
-    const seq = transcript?.seqById.get(stored.id);
-    if (seq === undefined)
-      throw fileError(new Error(`the record ${stored.id} was not found after it was written`), path, "unknown");
-    const { id, parentId, side, tsMs, storedAtMs } = stored;
-    return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
-  });
-}
-
-function isCompleteJson(line: FramedLine): boolean {
-  const bytes = line.bytes();
-  const source = bytes.length === line.sizeBytes ? decodeLine(bytes) : null;
-  if (typeof source !== "string") return false;
-  try {
-    return typeof JSON.parse(source) === "object";
-  } catch {
-    return false;
   }
 }

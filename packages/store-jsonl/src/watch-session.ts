@@ -15,6 +15,7 @@ import type { HeldSession } from "./append-records.ts";
 import { GivenRecords } from "./given-records.ts";
 import type { PageCursor } from "./read-forward.ts";
 import { readPage, type Page } from "./read-pages.ts";
+import { growingBytes } from "./transcript-findings.ts";
 
 export interface WatchScene {
   readonly agent: AgentSessions;
@@ -30,6 +31,8 @@ export interface WatchScene {
 
 /** So often the transcript's size and time are asked for: 2 microseconds each time, and it works on every file system. */
 const pollMs = 25;
+
+const toTheEnd = { beforeSeq: Infinity, left: Infinity, step: 1 } as const;
 
 /**
  * Follows a session, whoever writes to it. What is read is always whole appends: a line or a batch whose end is not
@@ -72,15 +75,9 @@ export async function* watchSession(
         seq = cutAfter + 1;
         cursor = null;
       }
-      const bounds = {
-        afterSeq: seq - 1,
-        beforeSeq: Infinity,
-        left: Infinity,
-        step: 1,
-        pageRecords,
-        pageBytes,
-      } as const;
-      const page: Page<"record"> | null = readPage(agent, row, seq, bounds, "record", cursor);
+      const bounds = { ...toTheEnd, afterSeq: seq - 1, pageRecords, pageBytes };
+      const isGrowing = held !== null && isPutBack(held);
+      const page: Page<"record"> | null = isGrowing ? null : readPage(agent, row, seq, bounds, "record", cursor);
       if (page !== null) {
         given.give(page.records);
         seq = page.span.toSeq + 1;
@@ -95,6 +92,11 @@ export async function* watchSession(
     followers.delete(notify);
     signal.removeEventListener("abort", notify);
   }
+}
+
+/** Somebody may be putting back what was cut off. */
+function isPutBack({ transcript, file }: HeldSession): boolean {
+  return transcript.tail === null && growingBytes(transcript, file.facts) !== null;
 }
 
 function cutFinding(path: string, { key }: SessionRef, keptSeq: number, nextSeq: number): Finding {

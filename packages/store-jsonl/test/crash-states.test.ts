@@ -16,7 +16,7 @@ describe("a power cut", () => {
     "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
     { timeout },
     async (context) => {
-      const sample = { cutEveryBytes: 24, statesPerMoment: 70, recoverEvery: 100, statesPerRecovery: 3 };
+      const sample = { cutEveryBytes: 16, statesPerMoment: 90, recoverEvery: 100, statesPerRecovery: 3 };
       const result = await exploreCrashes(lifeOfSessions(), sample);
       expect(result.problems.slice(0, 3)).toEqual([]);
       expect(result.states).toBeGreaterThanOrEqual(2000);

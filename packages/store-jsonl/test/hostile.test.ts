@@ -15,7 +15,15 @@ import { systemClock } from "@throughline/core/node";
 import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";
-import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import {
+  findingCodesOf,
+  kindsOf,
+  mainRef,
+  storeWithSession,
+  textsOf,
+  transcriptOf,
+  userDraft,
+} from "./session-fixture.ts";
 import { contentsBelow, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -68,9 +76,10 @@ describe("a transcript that changes under the store", () => {
     const path = transcriptOf(root);
     const size = readFileSync(path, "utf8").split("\n").slice(0, 2).join("\n").length + 40;
     truncateSync(path, size);
-    expect((await store.append(mainRef, [userDraft("four")])).records[0]?.seq).toBe(2);
-    expect(await textsOf(store)).toEqual(["one", "four"]);
-    expect(findingCodesOf(events)).toContain("TAIL_TORN");
+    // The second record and the third were acknowledged: nothing else gets their places.
+    expect((await store.append(mainRef, [userDraft("four")])).records[0]?.seq).toBe(4);
+    expect(await kindsOf(store)).toEqual(["one", "malformed", "lost", "four"]);
+    expect(findingCodesOf(events)).toContain("RECORD_MISSING");
     await store.close();
   });
 

@@ -31,6 +31,17 @@ export async function textsOf(store: SessionStore, ref: SessionRef = mainRef): P
   return records.map(({ record }) => (record["message"] as { content: string }).content);
 }
 
+/** The texts of messages, and of records that stand for no record the reason for it. */
+export async function kindsOf(store: SessionStore, ref: SessionRef = mainRef): Promise<readonly string[]> {
+  const kinds: string[] = [];
+  for await (const { records } of store.read(ref))
+    for (const { record } of records) {
+      const { message, data } = record as unknown as { message?: { content: string }; data?: { reason: string } };
+      kinds.push(message?.content ?? data?.reason ?? record.type);
+    }
+  return kinds;
+}
+
 /** A store with one session whose transcript is `s1.jsonl`. */
 export async function storeWithSession(root: string, options: Partial<JsonlStoreOptions> = {}): Promise<SessionStore> {
   const store = createJsonlStore({ root, ...options });

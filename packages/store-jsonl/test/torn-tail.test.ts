@@ -1,4 +1,5 @@
 import { copyFileSync, readdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -21,8 +22,9 @@ async function sessionEndingIn(
   return { from, to: readFileSync(transcriptOf(root)).length };
 }
 
-/** Cuts a file off, as a writer left it that died a while ago. */
+/** Cuts a file off, as a writer left it that died a while ago: nothing else knows what it was about to write. */
 function tear(path: string, sizeBytes: number): void {
+  rmSync(join(path, "../../throughline/index.db"), { force: true });
   truncateSync(path, sizeBytes);
   const agoSeconds = Date.now() / 1000 - 60;
   utimesSync(path, agoSeconds, agoSeconds);

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionEvent, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
@@ -44,36 +44,45 @@ describe("watching a session", () => {
     await store.close();
   });
 
-  it("gives no half record and no half batch, however slowly they arrive [REC-27]", { timeout: 60_000 }, async () => {
-    const root = newFolder();
-    const writer = await storeWithSession(root, { sessionsJson: false });
-    await writer.append(mainRef, [userDraft("first")]);
-    const from = readFileSync(transcriptOf(root)).length;
-    await writer.append(mainRef, ["a", "b", "c"].map(userDraft));
-    await writer.close();
-    const bytes = readFileSync(transcriptOf(root)).subarray(from);
-    truncateSync(transcriptOf(root), from);
-    const events: SessionEvent[] = [];
-    const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
-    const controller = new AbortController();
-    const pages: number[] = [];
-    const following = (async (): Promise<void> => {
-      for await (const { records } of store.watch!.watch(mainRef, { afterSeq: 0, signal: controller.signal })) {
-        pages.push(records.length);
-        if (pages.length === 2) controller.abort();
+  it.for([
+    ["new ones [REC-27]", false],
+    ["acknowledged ones that were cut off and are put back", true],
+  ] as const)(
+    "gives no half record and no half batch, however slowly they arrive: %s",
+    { timeout: 60_000 },
+    async ([, isKnown]) => {
+      const root = newFolder();
+      const writer = await storeWithSession(root, { sessionsJson: false });
+      await writer.append(mainRef, [userDraft("first")]);
+      const from = readFileSync(transcriptOf(root)).length;
+      await writer.append(mainRef, ["a", "b", "c"].map(userDraft));
+      await writer.close();
+      const bytes = readFileSync(transcriptOf(root)).subarray(from);
+      truncateSync(transcriptOf(root), from);
+      if (!isKnown) rmSync(`${root}/agents/main/throughline/index.db`);
+      const events: SessionEvent[] = [];
+      const store = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
+      const controller = new AbortController();
+      const pages: number[] = [];
+      const following = (async (): Promise<void> => {
+        for await (const { records } of store.watch!.watch(mainRef, { afterSeq: 0, signal: controller.signal })) {
+          pages.push(records.length);
+          if (pages.reduce((sum, count) => sum + count) === 4) controller.abort();
+        }
+      })();
+      const handle = openSync(transcriptOf(root), "a");
+      for (let at = 0; at < bytes.length; at += 40) {
+        writeSync(handle, bytes.subarray(at, at + 40));
+        await new Promise((resolve) => setTimeout(resolve, 30));
       }
-    })();
-    const handle = openSync(transcriptOf(root), "a");
-    for (let at = 0; at < bytes.length; at += 40) {
-      writeSync(handle, bytes.subarray(at, at + 40));
-      await new Promise((resolve) => setTimeout(resolve, 30));
-    }
-    closeSync(handle);
-    await following;
-    expect(pages).toEqual([1, 3]);
-    expect(findingCodesOf(events)).toEqual([]);
-    await store.close();
-  });
+      closeSync(handle);
+      await following;
+      // What is being put back is waited for from the first page on.
+      expect(pages).toEqual(isKnown ? [4] : [1, 3]);
+      if (!isKnown) expect(findingCodesOf(events)).toEqual([]);
+      await store.close();
+    },
+  );
 
   it.for([0, 4, 9])(
     "tells of records that another program cut off, and misses none that is appended after that, from seq %d on",

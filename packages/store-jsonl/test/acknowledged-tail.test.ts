@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync, rmSync, truncateSync } from "node:fs";
+import type { Finding } from "@throughline/core";
+import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
+import { describe, expect, it } from "vitest";
+import { kindsOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
+import { temporaryFolders } from "./temporary-folder.ts";
+
+const newFolder = temporaryFolders();
+
+function textsTo(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `r${index + 1}`);
+}
+
+/** A store whose session ends in an acknowledged append of so many records, closed. */
+async function closedStore(count: number, options: Partial<JsonlStoreOptions> = {}): Promise<string> {
+  const root = newFolder();
+  const store = await storeWithSession(root, { sessionsJson: false, ...options });
+  await store.append(mainRef, textsTo(count).map(userDraft));
+  await store.close();
+  return root;
+}
+
+async function verified(root: string): Promise<readonly Finding[]> {
+  await using store = createJsonlStore({ root, sessionsJson: false });
+  const findings: Finding[] = [];
+  for await (const finding of store.maintenance?.verify({ full: true }) ?? []) findings.push(finding);
+  return findings;
+}
+
+function codesOf(findings: readonly Finding[]): readonly string[] {
+  return findings.map(({ code, severity }) => `${code} ${severity}`);
+}
+
+describe("an acknowledged append whose end is cut off", () => {
+  it("keeps its whole records, and the next append gets no earlier seq", async () => {
+    const root = await closedStore(405);
+    const path = transcriptOf(root);
+    truncateSync(path, readFileSync(path).length - 20);
+    const whole = readFileSync(path, "utf8");
+    const [found] = await verified(root);
+    expect(found).toMatchObject({ code: "RECORD_MISSING", severity: "error", line: 406 });
+    expect(found?.message).toBe("The file ends in the middle of an acknowledged append; 1 of its records are missing.");
+    const store = createJsonlStore({ root, sessionsJson: false });
+    expect(await kindsOf(store)).toEqual([...textsTo(404), "malformed"]);
+    expect((await store.append(mainRef, [userDraft("next")])).records[0]?.seq).toBe(406);
+    expect(await kindsOf(store)).toEqual([...textsTo(404), "malformed", "next"]);
+    await store.close();
+    expect(readFileSync(path, "utf8").startsWith(`${whole}\n`)).toBe(true);
+    expect(readdirSync(`${root}/agents/main/throughline/torn`)).toEqual([]);
+    expect(codesOf(await verified(root))).toContain("RECORD_MISSING error");
+  });
+
+  it("keeps them wherever it is cut off, and gives each lost record a place", async () => {
+    const length = (line: number, root: string): number =>
+      readFileSync(transcriptOf(root), "utf8").split("\n").slice(0, line).join("\n").length + 1;
+    const cuts = [
+      [1, 30],
+      [2, 0],
+      [2, 1],
+      [3, 0],
+      [3, 50],
+      [4, 0],
+      [5, -2],
+    ] as const;
+    for (const [line, more] of cuts) {
+      const root = await closedStore(4);
+      const path = transcriptOf(root);
+      const size = length(line, root) + more;
+      truncateSync(path, size);
+      const [lines, isHalf] = more < 0 ? [line - 2, true] : [line - 1, more > 0];
+      const store = createJsonlStore({ root, sessionsJson: false });
+      const left = [...textsTo(lines), ...(isHalf ? ["malformed"] : [])];
+      expect([size, await kindsOf(store)]).toEqual([size, left]);
+      await store.append(mainRef, [userDraft("next")]);
+      const lost = Array.from({ length: 4 - left.length }, () => "lost");
+      expect([size, await kindsOf(store)]).toEqual([size, [...left, ...lost, "next"]]);
+      await store.close();
+      expect([size, codesOf(await verified(root))]).toEqual([size, expect.arrayContaining(["RECORD_MISSING error"])]);
+    }
+  });
+
+  it("is known by an append without records that came after it, too", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false, index: false });
+    await store.append(mainRef, textsTo(3).map(userDraft));
+    await store.append(mainRef, [], {
+      turn: { action: "open", turnId: "t", owner: "o", leaseUntilMs: 9e15, fence: 1 },
+    });
+    await store.close();
+    const path = transcriptOf(root);
+    truncateSync(path, readFileSync(path).length - 5);
+    await using again = createJsonlStore({ root, sessionsJson: false, index: false });
+    expect(await kindsOf(again)).toEqual(["r1", "r2", "malformed"]);
+  });
+
+  it("is repaired in a copy that has its whole records", async () => {
+    const root = await closedStore(3);
+    const path = transcriptOf(root);
+    truncateSync(path, readFileSync(path).length - 5);
+    await using store = createJsonlStore({ root, sessionsJson: false });
+    for await (const finding of store.maintenance?.repair() ?? []) expect(finding.repaired).toBe(true);
+    const copy = readFileSync(`${root}/agents/main/throughline/repaired/s1.jsonl`, "utf8");
+    for (const text of ["r1", "r2", "throughline.unparsed"]) expect(copy).toContain(`"${text}"`);
+  });
+});
+
+describe("an append whose acknowledgement nothing proves", () => {
+  it.each<readonly [string, Partial<JsonlStoreOptions>, boolean]>([
+    ["the index is gone", {}, true],
+    ["there never was one", { index: false }, false],
+  ])("leaves nothing: %s", async (_why, options, removesIndex) => {
+    const root = await closedStore(4, options);
+    const path = transcriptOf(root);
+    if (removesIndex) rmSync(`${root}/agents/main/throughline/index.db`);
+    truncateSync(path, readFileSync(path).length - 20);
+    await using store = createJsonlStore({ root, sessionsJson: false, ...options });
+    expect(await kindsOf(store)).toEqual([]);
+    expect((await store.append(mainRef, [userDraft("next")])).records[0]?.seq).toBe(1);
+  });
+
+  it("leaves nothing where it was never flushed", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    await store.append(mainRef, textsTo(4).map(userDraft), { durability: "process" });
+    await store.close();
+    const path = transcriptOf(root);
+    truncateSync(path, readFileSync(path).length - 20);
+    await using again = createJsonlStore({ root, sessionsJson: false });
+    expect(await kindsOf(again)).toEqual([]);
+  });
+});
