@@ -28,12 +28,15 @@ Read the conversation above.${builds} Do not answer it. Write this JSON object:
 }
 
 const longestFallback = 4000;
+/** A checkpoint has some thousand characters; what has so many is none. */
+const longestReply = 200_000;
 
 /**
  * Reads a reply: a JSON object, in a fence or among other words, under the names that models give the fields; a text
  * without one is taken as the summary. Null when there is no summary in it.
  */
 export function parseCheckpoint(reply: string): CheckpointContent | null {
+  if (reply.length > longestReply) return null;
   const fields = findObject(reply);
   if (fields === null) {
     const broken = /"summary"\s*:\s*"((?:[^"\\]|\\.)+)/.exec(reply)?.[1];

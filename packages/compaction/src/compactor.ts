@@ -85,83 +85,97 @@ interface SharedCompaction {
 }
 
 export function createCompactor(options: CompactorOptions): Compactor {
-  const running = new Map<string, SharedCompaction>();
-  const begun = new Map<string, CompactionRun>();
-  const begin = (ref: SessionRef, request: CompactionRequest): CompactionRun => {
+  return new StoreCompactor(options);
+}
+
+type WantedCompaction = CompactionRequest & ApplyOptions;
+
+class StoreCompactor implements Compactor {
+  readonly #options: CompactorOptions;
+  readonly #running = new Map<string, SharedCompaction>();
+  readonly #begun = new Map<string, CompactionRun>();
+
+  constructor(options: CompactorOptions) {
+    this.#options = options;
+  }
+
+  need(size: Parameters<Compactor["need"]>[0]): CompactionNeed {
+    return compactionNeed(size, this.#options.settings);
+  }
+
+  plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact> {
+    return planOnce(workOf(this.#options, ref, request));
+  }
+
+  begin(ref: SessionRef, request: CompactionRequest): CompactionRun {
     const key = keyOf(ref);
-    const known = begun.get(key);
+    const known = this.#begun.get(key);
     if (known !== undefined) return known;
-    const run = new CompactionRun(workOf(options, ref, request), (over) => {
-      if (begun.get(key) === over) begun.delete(key);
-    });
-    begun.set(key, run);
+    const run = new CompactionRun(workOf(this.#options, ref, request), (over) => this.#letGo(key, over));
+    this.#begun.set(key, run);
     return run;
-  };
-  const compact = async (
-    ref: SessionRef,
-    request: CompactionRequest & ApplyOptions,
-    signal: AbortSignal,
-  ): Promise<CompactionResult> => {
-    const { turn } = request;
-    const applied = { signal, ...(turn === undefined ? {} : { turn }) };
-    const key = keyOf(ref);
-    const own = async (): Promise<CompactionResult> => {
-      const run = begin(ref, { ...request, signal });
+  }
+
+  async compact(ref: SessionRef, request: WantedCompaction): Promise<CompactionResult> {
+    const { signal = null } = request;
+    for (;;) {
+      abortedBefore(request.signal);
+      const known = this.#running.get(keyOf(ref));
+      const shared = known ?? this.#share(ref, request);
+      shared.callers += 1;
       try {
-        await untilAborted(run.ready, signal);
-        return await run.apply(applied);
+        return await untilAborted(shared.work, signal);
+      } catch (error) {
+        // The turn of the caller that began it was taken over; this caller's own turn was not tried.
+        if (known === undefined || !hasErrorCode(error, "TURN_FENCED")) throw error;
       } finally {
-        // One that found a turn open waits for nobody: whoever asks next has other sizes.
-        if (begun.get(key) === run) begun.delete(key);
+        shared.callers -= 1;
+        if (shared.callers === 0) shared.stop();
       }
-    };
-    const beside = begun.get(key);
-    if (beside === undefined) return own();
-    await untilAborted(beside.ready, signal);
-    const result = await beside.apply(applied);
-    // What was begun beside the turns fits no more; what is wanted now was not planned yet.
-    return result.kind === "superseded" ? own() : result;
-  };
-  const share = (ref: SessionRef, request: CompactionRequest & ApplyOptions): SharedCompaction => {
+    }
+  }
+
+  #share(ref: SessionRef, request: WantedCompaction): SharedCompaction {
     const key = keyOf(ref);
     const stopping = new AbortController();
     const forget = (): void => {
-      if (running.get(key) === shared) running.delete(key);
+      if (this.#running.get(key) === shared) this.#running.delete(key);
     };
     const shared: SharedCompaction = {
-      work: compact(ref, request, stopping.signal).finally(forget),
+      work: this.#compactFor(ref, request, stopping.signal).finally(forget),
       callers: 0,
       stop: () => {
         forget();
         stopping.abort();
       },
     };
-    running.set(key, shared);
+    this.#running.set(key, shared);
     return shared;
-  };
-  return {
-    need: (size) => compactionNeed(size, options.settings),
-    plan: (ref, request) => planOnce(workOf(options, ref, request)),
-    begin,
-    async compact(ref, request) {
-      const { signal = null } = request;
-      for (;;) {
-        abortedBefore(request.signal);
-        const known = running.get(keyOf(ref));
-        const shared = known ?? share(ref, request);
-        shared.callers += 1;
-        try {
-          return await untilAborted(shared.work, signal);
-        } catch (error) {
-          // The turn of the caller that began it was taken over; this caller's own turn was not tried.
-          if (known === undefined || !hasErrorCode(error, "TURN_FENCED")) throw error;
-        } finally {
-          shared.callers -= 1;
-          if (shared.callers === 0) shared.stop();
-        }
-      }
-    },
-  };
+  }
+
+  async #compactFor(ref: SessionRef, request: WantedCompaction, signal: AbortSignal): Promise<CompactionResult> {
+    const { turn } = request;
+    const applied = { signal, ...(turn === undefined ? {} : { turn }) };
+    const beside = this.#begun.get(keyOf(ref));
+    if (beside !== undefined) {
+      await untilAborted(beside.ready, signal);
+      const result = await beside.apply(applied);
+      // What was begun beside the turns fits no more; what is wanted now was not planned yet.
+      if (result.kind !== "superseded") return result;
+    }
+    const run = this.begin(ref, { ...request, signal });
+    try {
+      await untilAborted(run.ready, signal);
+      return await run.apply(applied);
+    } finally {
+      // One that found a turn open waits for nobody: whoever asks next has other sizes.
+      this.#letGo(keyOf(ref), run);
+    }
+  }
+
+  #letGo(key: string, run: CompactionRun): void {
+    if (this.#begun.get(key) === run) this.#begun.delete(key);
+  }
 }
 
 function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {

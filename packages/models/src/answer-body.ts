@@ -45,6 +45,8 @@ export async function* streamedEvents<Event>(
   let isEmpty = true;
   for await (const event of data) {
     if (!isFields(event)) continue;
+    // A copy that nobody reads would keep everything that is read here.
+    if (isEmpty) void copy?.body?.cancel().catch(() => null);
     isEmpty = false;
     yield event;
   }

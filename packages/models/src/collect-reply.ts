@@ -1,5 +1,5 @@
 import { ThroughlineError, type ChatReply, type ChatRequest } from "@throughline/core";
-import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
+import { maxReplyCharacters, type ReplyDraft, type ReplyEnd } from "./reply-draft.ts";
 
 /** How one provider answers one request. */
 export interface ReplySource<Event> {
@@ -28,6 +28,8 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
       isTaking = true;
       take(event);
       isTaking = false;
+      // Leaving the loop ends the connection. A whole answer has no rest to be left.
+      if (draft.isFull && draft.stopReason === null) return replyOf(draft, fullWord, fullEnd);
       // The rest of a pause between two events is not waited for.
       if (draft.stopReason === null) assertNotAborted(request.signal);
     }
@@ -43,6 +45,14 @@ export async function collectReply<Event>(source: ReplySource<Event>): Promise<C
     if (partial !== null) request.onPartial?.(partial);
     throw isAborted ? aborted(request.signal) : error;
   }
+}
+
+const fullWord = "length";
+
+/** An answer without end is one that reached a limit, and this one is ours. */
+function fullEnd(): ReplyEnd {
+  const errorMessage = `The answer did not end within ${maxReplyCharacters} characters, so it was stopped.`;
+  return { stopReason: "length", errorMessage };
 }
 
 function replyOf(draft: ReplyDraft, word: string, endOf: (word: string) => ReplyEnd): ChatReply {

@@ -1,3 +1,5 @@
+import { withBoundedBody } from "./bounded-body.ts";
+
 /** How long a server may have the SDK wait before it asks again. */
 const maxWaitMs = 60_000;
 
@@ -8,7 +10,7 @@ const maxWaitMs = 60_000;
  */
 export function fetchWithoutLongWaits(base?: typeof fetch): typeof fetch {
   return async (input, init) => {
-    const response = await (base ?? fetch)(input, init);
+    const response = withBoundedBody(await (base ?? fetch)(input, init));
     if (response.ok || waitMsOf(response.headers) <= maxWaitMs) return response;
     const headers = new Headers(response.headers);
     // Both SDKs obey it, before any rule of their own.

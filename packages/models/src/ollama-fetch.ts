@@ -1,3 +1,5 @@
+import { withBoundedBody } from "./bounded-body.ts";
+
 /**
  * A fetch for one request of Ollama's SDK, which takes no signal, writes to the console what it cannot read, and passes
  * over lines of a stream that are broken. Here the signal ends the request, and what cannot be read is an error. Whether the
@@ -9,7 +11,8 @@ export function ollamaFetch(
   base: typeof fetch = fetch,
 ): typeof fetch {
   return async (input, init) => {
-    const response = await base(input, signal === undefined ? init : { ...init, signal: joined(signal, init?.signal) });
+    const joinedInit = signal === undefined ? init : { ...init, signal: joined(signal, init?.signal) };
+    const response = withBoundedBody(await base(input, joinedInit));
     if (!response.ok) return asJsonError(response);
     if (!isStream || response.body === null) return response;
     return new Response(response.body.pipeThrough(wholeLines()), response);
@@ -49,11 +52,18 @@ function assertObject(line: string): void {
 function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  let rest = "";
+  let rest: string[] = [];
   return new TransformStream({
     transform(chunk, controller): void {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
+      const lines = decoder.decode(chunk, { stream: true }).split("\n");
+      // A long line comes in many pieces, of which each is looked at once.
+      const last = lines.pop() ?? "";
+      const [first] = lines;
+      if (first !== undefined) {
+        lines[0] = [...rest, first].join("");
+        rest = [];
+      }
+      rest.push(last);
       for (const line of lines) {
         if (line.trim() === "") continue;
         assertObject(line);
@@ -61,7 +71,7 @@ function wholeLines(): TransformStream<Uint8Array, Uint8Array> {
       }
     },
     flush(controller): void {
-      const last = rest + decoder.decode();
+      const last = [...rest, decoder.decode()].join("");
       if (last.trim() === "") return;
       assertObject(last);
       controller.enqueue(encoder.encode(`${last}\n`));

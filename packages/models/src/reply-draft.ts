@@ -1,6 +1,7 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { callIds } from "./call-ids.ts";
+import { GrowingJson, GrowingText } from "./growing-text.ts";
 import { recordUsage } from "./record-usage.ts";
 import { isFields, parseFields, textOr, type WireFields } from "./wire-fields.ts";
 
@@ -20,13 +21,13 @@ export interface ReplyEnd {
 
 interface TextDraft {
   readonly type: "text";
-  text: string;
+  readonly text: GrowingText;
   readonly extra: Record<string, unknown>;
 }
 
 interface ThinkingDraft {
   readonly type: "thinking";
-  text: string;
+  readonly text: GrowingText;
   signature: string | null;
   isRedacted: boolean;
 }
@@ -35,7 +36,7 @@ interface CallDraft {
   readonly type: "toolCall";
   id: string;
   name: string;
-  json: string;
+  json: GrowingJson;
   input: WireFields | null;
   isEnded: boolean;
   /** Its id is one that no other call of the answer has. */
@@ -53,10 +54,14 @@ export interface CallPiece {
 interface RawDraft {
   readonly type: "raw";
   readonly block: WireFields;
-  json: string;
+  readonly json: GrowingText;
 }
 
 type BlockDraft = TextDraft | ThinkingDraft | CallDraft | RawDraft;
+
+/** Some ten times what the longest answers have. */
+export const maxReplyCharacters: number = 4 * 1024 * 1024;
+const blockCharacters = 100;
 
 /** The place of a block in the answer, in the provider's own count. Blocks stand in the order of their first piece. */
 export type BlockKey = string | number;
@@ -70,6 +75,7 @@ export class ReplyDraft {
   /** Calls by the number that the server gives them, which may be the same for all. */
   readonly #numbered = new Map<number, readonly string[]>();
   readonly #callIds = new Set<string>();
+  #characters = 0;
   /** The provider's id of the answer. */
   responseId: string | null = null;
   /** The model that answered, where the provider names it. */
@@ -94,30 +100,33 @@ export class ReplyDraft {
   /** Pieces are as the server wrote them: what should be text and is none says nothing. */
   text(key: BlockKey, given: unknown): void {
     const piece = textOr(given, "");
-    this.#textAt(key).text += piece;
+    this.#textAt(key).text.add(this.#counted(piece));
     if (piece !== "") this.#onDelta?.({ type: "text", text: piece });
   }
 
   /** A text that came whole, unless its pieces came before. */
   wholeText(key: BlockKey, text: string): void {
-    if (this.#textAt(key).text === "") this.text(key, text);
+    if (this.#textAt(key).text.length === 0) this.text(key, text);
   }
 
   /** Fields of the provider's that stand beside a text, such as citations. */
   textField(key: BlockKey, name: string, value: unknown): void {
+    this.#count(value);
     this.#textAt(key).extra[name] = value;
   }
 
   /** Adds to a list beside a text. */
   textItem(key: BlockKey, name: string, item: unknown): void {
+    this.#count(item);
     const { extra } = this.#textAt(key);
     const list = extra[name];
-    extra[name] = [...(Array.isArray(list) ? (list as unknown[]) : []), item];
+    if (Array.isArray(list)) list.push(item);
+    else extra[name] = [item];
   }
 
   thinking(key: BlockKey, given: unknown): void {
     const piece = textOr(given, "");
-    this.#thinkingAt(key).text += piece;
+    this.#thinkingAt(key).text.add(this.#counted(piece));
     if (piece !== "") this.#onDelta?.({ type: "thinking", text: piece });
   }
 
@@ -125,15 +134,15 @@ export class ReplyDraft {
   sign(key: BlockKey, signature: unknown, isRedacted = false): void {
     const block = this.#thinkingAt(key);
     if (typeof signature !== "string") return;
-    block.signature = signature;
+    block.signature = this.#counted(signature);
     block.isRedacted = isRedacted;
   }
 
   /** A call begins, or says more of itself; what is empty says nothing, and the first id stays. */
   call(key: BlockKey, id: string, name: string): void {
     const block = this.#callAt(key);
-    if (block.id === "") block.id = id;
-    if (name !== "") block.name = name;
+    if (block.id === "") block.id = this.#counted(id);
+    if (name !== "") block.name = this.#counted(name);
   }
 
   /** The key of the call that a piece belongs to: the newest of that number, unless the piece begins another one. */
@@ -156,21 +165,25 @@ export class ReplyDraft {
   json(key: BlockKey, given: unknown): void {
     const piece = textOr(given, "");
     const block = this.#blocks.get(key);
-    if (block?.type === "raw") block.json += piece;
-    else this.#callAt(key).json += piece;
+    if (block?.type === "raw") block.json.add(this.#counted(piece));
+    else this.#callAt(key).json.add(this.#counted(piece));
   }
 
   /** All of the arguments' JSON, in place of its pieces. */
   wholeJson(key: BlockKey, json: string): void {
-    this.#callAt(key).json = json;
+    const whole = new GrowingJson();
+    whole.add(this.#counted(json));
+    this.#callAt(key).json = whole;
   }
 
   /** Arguments that came whole: an object, its JSON, or whatever the model made of it. */
   input(key: BlockKey, input: unknown): void {
     const block = this.#callAt(key);
-    if (isFields(input)) block.input = input;
-    else if (input !== undefined && input !== null)
-      block.json = typeof input === "string" ? input : JSON.stringify(input);
+    if (isFields(input)) {
+      this.#count(input);
+      block.input = input;
+    } else if (input !== undefined && input !== null)
+      this.wholeJson(key, typeof input === "string" ? input : JSON.stringify(input));
   }
 
   /** The arguments of a call are complete. */
@@ -188,7 +201,22 @@ export class ReplyDraft {
   }
 
   raw(key: BlockKey, block: WireFields): void {
-    this.#blocks.set(key, { type: "raw", block, json: "" });
+    this.#count(block);
+    this.#blocks.set(key, { type: "raw", block, json: new GrowingText() });
+  }
+
+  /** The answer is longer than any model's: nothing more of it is to be read. */
+  get isFull(): boolean {
+    return this.#characters > maxReplyCharacters;
+  }
+
+  #counted(text: string): string {
+    this.#characters += text.length;
+    return text;
+  }
+
+  #count(value: unknown): void {
+    this.#characters += JSON.stringify(value)?.length ?? 0;
   }
 
   get isEmpty(): boolean {
@@ -240,11 +268,16 @@ export class ReplyDraft {
   }
 
   #textAt(key: BlockKey): TextDraft {
-    return this.#at(key, "text", () => ({ type: "text", text: "", extra: {} }));
+    return this.#at(key, "text", () => ({ type: "text", text: new GrowingText(), extra: {} }));
   }
 
   #thinkingAt(key: BlockKey): ThinkingDraft {
-    return this.#at(key, "thinking", () => ({ type: "thinking", text: "", signature: null, isRedacted: false }));
+    return this.#at(key, "thinking", () => ({
+      type: "thinking",
+      text: new GrowingText(),
+      signature: null,
+      isRedacted: false,
+    }));
   }
 
   #callAt(key: BlockKey): CallDraft {
@@ -252,7 +285,7 @@ export class ReplyDraft {
       type: "toolCall",
       id: "",
       name: "",
-      json: "",
+      json: new GrowingJson(),
       input: null,
       isEnded: false,
       hasOwnId: false,
@@ -267,6 +300,8 @@ export class ReplyDraft {
     const found = this.#blocks.get(key);
     if (found !== undefined && isOfType(found, type)) return found;
     const made = create();
+    // A block without a word has its weight too.
+    this.#characters += blockCharacters;
     this.#blocks.set(key, made);
     return made;
   }
@@ -278,8 +313,8 @@ export class ReplyDraft {
  */
 function beginsAnother({ id, name, arguments: given }: CallPiece, call: CallDraft): boolean {
   if (name === "" || call.name === "") return false;
-  const isWhole = call.input !== null || (call.json !== "" && parseFields(call.json) !== null);
-  if (id !== "" && call.id !== "") return id !== call.id && (isWhole || call.json === "");
+  const isWhole = call.input !== null || call.json.isWhole;
+  if (id !== "" && call.id !== "") return id !== call.id && (isWhole || call.json.length === 0);
   return isWhole && given !== "" && given !== undefined;
 }
 
@@ -294,12 +329,12 @@ function isOfType<Type extends BlockDraft["type"]>(
 function finished(draft: BlockDraft): Exclude<AssistantMessage["content"], string> {
   switch (draft.type) {
     case "text":
-      return draft.text === "" ? [] : [{ type: "text", text: draft.text, ...draft.extra }];
+      return draft.text.length === 0 ? [] : [{ type: "text", text: draft.text.toString(), ...draft.extra }];
     case "thinking": {
       const { text, signature, isRedacted } = draft;
-      if (text === "" && signature === null) return [];
+      if (text.length === 0 && signature === null) return [];
       const signed = signature === null ? {} : { thinkingSignature: signature };
-      return [{ type: "thinking", thinking: text, ...signed, ...(isRedacted ? { redacted: true } : {}) }];
+      return [{ type: "thinking", thinking: text.toString(), ...signed, ...(isRedacted ? { redacted: true } : {}) }];
     }
     case "toolCall":
       return [finishedCall(draft)];
@@ -309,14 +344,16 @@ function finished(draft: BlockDraft): Exclude<AssistantMessage["content"], strin
 }
 
 function finishedCall({ id, name, json, input, isEnded }: CallDraft): ToolCallBlock {
-  const parsed = json === "" ? (input ?? (isEnded ? {} : null)) : parseFields(json);
+  const text = json.toString();
+  const parsed = text === "" ? (input ?? (isEnded ? {} : null)) : parseFields(text);
   const call = { type: "toolCall", id, name } as const;
-  return parsed === null ? { ...call, arguments: {}, partialJson: json } : { ...call, arguments: parsed };
+  return parsed === null ? { ...call, arguments: {}, partialJson: text } : { ...call, arguments: parsed };
 }
 
 function finishedRaw({ block, json }: RawDraft): UnknownBlock {
   const type = typeof block["type"] === "string" ? block["type"] : "unknown";
-  if (json === "") return { ...block, type };
-  const input = parseFields(json);
-  return input === null ? { ...block, type, partialJson: json } : { ...block, type, input };
+  const text = json.toString();
+  if (text === "") return { ...block, type };
+  const input = parseFields(text);
+  return input === null ? { ...block, type, partialJson: text } : { ...block, type, input };
 }

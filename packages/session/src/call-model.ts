@@ -1,4 +1,12 @@
-import type { AssistantMessage, ChatDelta, ChatReply, Clock, ToolDefinition } from "@throughline/core";
+import {
+  hasErrorCode,
+  ThroughlineError,
+  type AssistantMessage,
+  type ChatDelta,
+  type ChatReply,
+  type Clock,
+  type ToolDefinition,
+} from "@throughline/core";
 import {
   applyChanges,
   guardCall,
@@ -24,6 +32,7 @@ import { HeldDeltas, type HoldBack } from "./held-deltas.ts";
 import type { Prompt, PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
+import { forward } from "./turn-wait.ts";
 import { storableReply } from "./storable-reply.ts";
 
 /** What one call of the model needs. */
@@ -43,12 +52,30 @@ export interface CallScene {
   readonly summaryId: () => string | null;
   /** Makes the window smaller and gives what is to be sent then; null when nothing was compacted. */
   readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
+  /** A record has so many bytes at most. */
+  readonly recordBytes: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly onDelta: ((delta: ChatDelta) => void) | null;
   readonly holdBack: HoldBack | null;
   readonly emit: Emit | null;
   readonly onEstimate: (estimate: ContextEstimate, windowTokens: number | null) => void;
+}
+
+/**
+ * More than any model writes in one answer. Adapters of ours end sooner, with what had come; this is for those that do
+ * not end by themselves.
+ */
+const maxStreamedCharacters = 8 * 1024 * 1024;
+
+function tooLong(): ThroughlineError {
+  const message = `The model's answer did not end within ${maxStreamedCharacters} characters, so it was stopped.`;
+  return new ThroughlineError("MODEL_FAILED", message, { details: { characters: maxStreamedCharacters } });
+}
+
+/** Whether the answer was stopped because of its length, and not by whoever wanted it. */
+function isTooLong({ reason }: AbortSignal): boolean {
+  return hasErrorCode(reason, "MODEL_FAILED");
 }
 
 /** What came of it: a message unless nothing arrived, and one call for each attempt. */
@@ -130,7 +157,7 @@ class ModelCall {
     const usage = readUsage(message?.usage);
     const isWhole = error === null && this.#calls.length === 1 && this.#changes.length === 0;
     return {
-      message: message === null ? null : storableReply(message),
+      message: message === null ? null : storableReply(message, this.#scene.recordBytes),
       calls: this.#calls,
       usage,
       limits: this.#limits,
@@ -145,25 +172,38 @@ class ModelCall {
     emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
     this.#partial = null;
     const { onDelta, end } = this.#listener();
+    const ending = new AbortController();
+    const endForwarding = forward([signal], ending);
     let isOver = false;
+    let characters = 0;
+    const take = (delta: ChatDelta): void => {
+      if (isOver) return;
+      characters += delta.type === "tool-call" ? 0 : delta.text.length;
+      if (characters > maxStreamedCharacters) ending.abort(tooLong());
+      else onDelta?.(delta);
+    };
     try {
       const answer = model.chat.chat({
         ...this.#chatRequest(request),
+        signal: ending.signal,
         // Words of a model that was left are for nobody.
-        ...(onDelta === null ? {} : { onDelta: (delta) => void (isOver || onDelta(delta)) }),
-        onPartial: (partial) => {
+        ...(onDelta === null ? {} : { onDelta: take }),
+        onPartial: (given) => {
+          const partial = isTooLong(ending.signal) ? { ...given, stopReason: "error" } : given;
           this.#partial = partial;
           keep(partial);
         },
       });
-      const reply = await answerInTime(answer, signal, clock);
+      const reply = await answerInTime(answer, ending.signal, clock);
       end();
       this.#finish(index, "answered", readUsage(reply.usage) ?? readUsage(reply.message.usage));
       return reply;
     } catch (error) {
-      isOver = true;
       this.#finish(index, signal.aborted ? "aborted" : "failed", readUsage(this.#received()?.usage));
-      throw error;
+      throw isTooLong(ending.signal) ? ending.signal.reason : error;
+    } finally {
+      isOver = true;
+      endForwarding();
     }
   }
 

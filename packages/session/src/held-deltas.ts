@@ -3,11 +3,15 @@ import type { ChatDelta } from "@throughline/core";
 /** Whether the text of a reply is not to be shown, as far as it has come, or as a whole. Pure. */
 export type HoldBack = (text: string, isWhole: boolean) => boolean;
 
+const closelyHeldCharacters = 4096;
+
 /** Passes on what arrives of one reply, but not a word that may still turn out to be for nobody. */
 export class HeldDeltas {
   readonly #onDelta: (delta: ChatDelta) => void;
   readonly #holdBack: HoldBack;
   #held: string | null = "";
+  /** Looked at again from this length on. */
+  #nextLength = 0;
 
   constructor(onDelta: (delta: ChatDelta) => void, holdBack: HoldBack) {
     this.#onDelta = onDelta;
@@ -21,7 +25,10 @@ export class HeldDeltas {
     }
     if (delta.type === "text") {
       this.#held += delta.text;
-      if (!this.#holdBack(this.#held, false)) this.#release();
+      if (this.#held.length < this.#nextLength) return;
+      if (!this.#holdBack(this.#held, false)) return this.#release();
+      // A long text that is held back is looked at when it has doubled: with every piece it would take the square of it.
+      if (this.#held.length > closelyHeldCharacters) this.#nextLength = this.#held.length * 2;
       return;
     }
     // What a call follows was the whole text before it.

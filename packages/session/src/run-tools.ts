@@ -1,6 +1,7 @@
 import { hasErrorCode, type RecordDraft, type SessionRef, type ToolCallBlock } from "@throughline/core";
 import { argumentProblem } from "./check-arguments.ts";
 import { errorText } from "./error-text.ts";
+import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";
 import { contentProblem } from "./content-problem.ts";
 import type { SessionContent, SessionTool, ToolOutput } from "./session-options.ts";
@@ -12,6 +13,8 @@ export interface ToolsScene {
   readonly isParallel: boolean;
   readonly signal: AbortSignal;
   readonly emit: Emit | null;
+  /** A record has so many bytes at most. */
+  readonly recordBytes: number;
   readonly append: (drafts: readonly RecordDraft[]) => Promise<unknown>;
 }
 
@@ -26,7 +29,10 @@ interface Result {
   readonly isError: boolean;
 }
 
-const failed = (text: string): Result => ({ content: text, isError: true });
+const failed = (content: SessionContent): Result => ({
+  content: typeof content === "string" ? content : { content },
+  isError: true,
+});
 const notRun = "The turn was aborted before this call was run.";
 const mayHaveRun = "The turn was aborted while this call ran. It may have had its effect, in part or whole.";
 
@@ -65,7 +71,9 @@ async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result>
   const tool = scene.tools.get(toolName);
   if (tool === undefined) return failed(`There is no tool ${JSON.stringify(toolName)}.${namesOf(scene.tools)}`);
   if (call.partialJson !== undefined)
-    return failed("The call was not run: its arguments are not a JSON object, or are nested too deeply.");
+    return failed(
+      "The call was not run: its arguments are not a JSON object, are nested too deeply, or are too large.",
+    );
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
   emit?.({ name: "tool.started", callId, toolName });
@@ -74,14 +82,15 @@ async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result>
   return result;
 }
 
-async function runTool(tool: SessionTool, call: ToolCallBlock, { signal, turnId, ref }: ToolsScene): Promise<Result> {
+async function runTool(tool: SessionTool, call: ToolCallBlock, scene: ToolsScene): Promise<Result> {
+  const { signal, turnId, ref, recordBytes } = scene;
   try {
     // A tool that changes its arguments must not change what the log and the next request say of the call.
     const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
-    const content = outputOf(await tool.run(args, { signal, callId: call.id, turnId, ref }));
+    const content = fitOutput(outputOf(await tool.run(args, { signal, callId: call.id, turnId, ref })), recordBytes);
     return { content, isError: typeof content === "object" && content.isError === true };
   } catch (error) {
-    return failed(errorText(error) || "The tool failed.");
+    return failed(fitContent(errorText(error), recordBytes) || "The tool failed.");
   }
 }
 
@@ -92,6 +101,25 @@ function outputOf(output: unknown): ToolOutput {
   if (typeof content === "string") return output as ToolOutput;
   if (Array.isArray(content)) return { ...(output as Exclude<ToolOutput, string>), content: content.map(shownBlock) };
   return output === undefined ? "" : (JSON.stringify(output) ?? "");
+}
+
+/** What is too large for a record is cut; details that are too large go, for no model sees them. */
+function fitOutput(output: ToolOutput, recordBytes: number): ToolOutput {
+  if (typeof output === "string") return fitContent(output, recordBytes) as string;
+  const detailBytes = jsonBytes(output.details);
+  if (detailBytes <= recordBytes / 2)
+    return { ...output, content: fitContent(output.content, recordBytes - detailBytes) };
+  const details = { leftOut: `The details have ${detailBytes} bytes, too many to be kept.` };
+  return { ...output, content: fitContent(output.content, recordBytes), details };
+}
+
+/** None for what JSON cannot hold: the store says so. */
+function jsonBytes(value: unknown): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(value) ?? "");
+  } catch {
+    return 0;
+  }
 }
 
 /** One odd block among others would keep the whole result from every reader. */

@@ -1,14 +1,16 @@
 import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
+import { fitReply } from "./fit-record.ts";
 import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/store";
 
 /**
  * A reply as every store takes it and every reader shows it: a call whose arguments are no object, or nested too deeply,
- * keeps them as text. The call fails then, not the turn.
+ * keeps them as text, and what is too large for a record is cut. The call fails then, not the turn.
  */
-export function storableReply(message: AssistantMessage): AssistantMessage {
+export function storableReply(message: AssistantMessage, recordBytes: number): AssistantMessage {
   const { content } = message;
-  if (!Array.isArray(content) || !content.some(hasOddArguments)) return message;
-  return { ...message, content: content.map((block) => (hasOddArguments(block) ? withTextOnly(block) : block)) };
+  if (!Array.isArray(content) || !content.some(hasOddArguments)) return fitReply(message, recordBytes);
+  const blocks = content.map((block) => (hasOddArguments(block) ? withTextOnly(block) : block));
+  return fitReply({ ...message, content: blocks }, recordBytes);
 }
 
 function hasOddArguments(block: unknown): block is ToolCallBlock {

@@ -123,6 +123,7 @@ export class TurnRun {
       fromSeq: log.fromSeq,
       summaryId: this.#options.summaryId,
       compact: settings.compact === null ? null : (request) => this.#compact(request, prefix),
+      recordBytes: log.store.capabilities.limits.recordBytes,
       signal,
       clock: this.#options.clock,
       onDelta,
@@ -219,6 +220,7 @@ export class TurnRun {
         isParallel: settings.isParallel,
         signal,
         emit,
+        recordBytes: log.store.capabilities.limits.recordBytes,
         append: (drafts) => this.#append(drafts, {}),
       },
     );

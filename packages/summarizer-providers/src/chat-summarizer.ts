@@ -207,6 +207,8 @@ class SummaryRun {
     const text = textOf(message);
     const said = stopProblem(message);
     if (said !== null) throw this.#rejected(said, text);
+    // What no summary of that many tokens could be is not read.
+    if (text.length > Math.max(maxOutputTokens * 4, 250) * 40) throw this.#rejected("too-large", text);
     const summary = parseSummary(text).text;
     const problem = auditSummary(summary, { maxOutputTokens, countText: this.#countText });
     if (problem !== null) throw this.#rejected(problem, text);

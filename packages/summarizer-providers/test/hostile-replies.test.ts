@@ -55,6 +55,15 @@ describe("a summary that came in an odd shape", () => {
   });
 });
 
+describe("a summary of many megabytes", () => {
+  it("is refused before anything of it is read", async () => {
+    for (const part of ["```\n", "<summary>", "Topics:\n", '{"a":', "- x\n  "]) {
+      const long = text(part.repeat((16 * 1024 * 1024) / part.length));
+      await expect(summarize(long)).rejects.toMatchObject({ details: { problem: "too-large" } });
+    }
+  });
+});
+
 describe("what is no summary", () => {
   it.each<readonly [string, Partial<AssistantMessage>]>([
     ["empty", { content: [{ type: "thinking", thinking: "Let me think about it." }] }],

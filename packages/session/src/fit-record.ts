@@ -1,0 +1,102 @@
+import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
+import { serializeRecord } from "@throughline/core/store";
+import type { SessionContent } from "./session-options.ts";
+
+/** What a record has beside its content: id, times, usage, the names of model and tool. */
+const otherBytes = 64 * 1024;
+/** An error's text is for people; the whole of it is the cause of what is thrown. */
+const maxErrorCharacters = 4000;
+/** A mark and the fields around a text have fewer bytes. */
+const markBytes = 512;
+
+type Block = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** What a model or a tool said, with what is too large for a record cut, and a mark in its place. */
+export function fitReply(message: AssistantMessage, recordBytes: number): AssistantMessage {
+  const { content, errorMessage } = message;
+  const isLong = errorMessage !== undefined && errorMessage.length > maxErrorCharacters;
+  const own = isLong ? { ...message, errorMessage: cutCharacters(errorMessage, maxErrorCharacters) } : message;
+  const fitted = fitContent(content as SessionContent, recordBytes);
+  return (fitted as unknown) === content ? own : { ...own, content: fitted as AssistantMessage["content"] };
+}
+
+/** The content of a reply or a result, in at most so many bytes of a record. What fits comes back as it is. */
+export function fitContent(content: SessionContent, recordBytes: number): SessionContent {
+  const mostBytes = Math.max(recordBytes - otherBytes, markBytes * 2);
+  if (bytesOf(content) <= mostBytes) return content;
+  if (typeof content === "string") return cutText(content, mostBytes);
+  const blocks = content as readonly Block[];
+  const sizes = blocks.map(bytesOf);
+  let left = sizes.reduce((sum, size) => sum + size + 1, 0) - mostBytes;
+  const fitted: Block[] = [...blocks];
+  // The largest first: what is as long as usual stays whole.
+  const order = sizes.map((_, index) => index).toSorted((one, other) => (sizes[other] ?? 0) - (sizes[one] ?? 0));
+  for (const index of order) {
+    const [block, size] = [blocks[index], sizes[index] ?? 0];
+    if (left <= 0 || block === undefined || size <= markBytes) break;
+    const cut = cutBlock(block, Math.max(size - left - markBytes, markBytes));
+    fitted[index] = cut;
+    left -= size - bytesOf(cut);
+  }
+  return (left <= 0 ? fitted : firstBlocks(fitted, mostBytes - markBytes)) as unknown as SessionContent;
+}
+
+/** Thousands of small blocks are too large together: those that fit, and a mark. */
+function firstBlocks(blocks: readonly Block[], mostBytes: number): readonly Block[] {
+  let bytes = 0;
+  const count = blocks.findIndex((block) => (bytes += bytesOf(block) + 1) > mostBytes);
+  const kept = blocks.slice(0, count < 0 ? blocks.length : count);
+  return [...kept, textBlock(`[${blocks.length - kept.length} more parts are left out: a record holds no more.]`)];
+}
+
+function cutBlock(block: Block, mostBytes: number): Block {
+  if (block.type === "text" && typeof block["text"] === "string") return textBlock(cutText(block["text"], mostBytes));
+  if (block.type === "thinking" && typeof block["thinking"] === "string")
+    // A signature is of the whole thought.
+    return { type: "thinking", thinking: cutText(block["thinking"], mostBytes) };
+  if (block.type === "toolCall") return cutCall(block as unknown as ToolCallBlock, mostBytes) as unknown as Block;
+  return textBlock(
+    `[A part of type ${JSON.stringify(block.type.slice(0, 60))} is left out: it has ${bytesOf(block)} bytes.]`,
+  );
+}
+
+/** A call whose arguments are cut is not run: its `partialJson` says so to whoever would. */
+function cutCall(call: ToolCallBlock, mostBytes: number): ToolCallBlock {
+  const json = call.partialJson ?? JSON.stringify(call.arguments);
+  const { id, name } = call;
+  return {
+    type: "toolCall",
+    id: id.slice(0, 1000),
+    name: name.slice(0, 1000),
+    arguments: {},
+    partialJson: cutText(json, mostBytes),
+  };
+}
+
+function textBlock(text: string): Block {
+  return { type: "text", text };
+}
+
+/** The beginning of a text that fits, found slice by slice: each character is looked at a few times at most. */
+function cutText(text: string, mostBytes: number): string {
+  let at = 0;
+  let left = mostBytes - markBytes;
+  for (let step = 65_536; step > 0;) {
+    const slice = text.slice(at, at + step);
+    const bytes = bytesOf(slice);
+    if (slice !== "" && bytes <= left) {
+      at += slice.length;
+      left -= bytes;
+    } else step = Math.floor(step / 2);
+  }
+  return cutCharacters(text, at);
+}
+
+function cutCharacters(text: string, most: number): string {
+  if (text.length <= most) return text;
+  return `${text.slice(0, most).toWellFormed()}\n[${text.length - most} of ${text.length} characters are left out here: the text is too long to be kept whole.]`;
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(serializeRecord(value));
+}
