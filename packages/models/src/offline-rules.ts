@@ -45,7 +45,8 @@ export const offlineRules: readonly OfflineRule[] = [
     answer: ({ groups }) => [[{ names: listing, input: groups?.["path"] ? { path: groups["path"] } : {} }]],
   },
   {
-    pattern: /^(?:please )?(?:read|show|cat|open) (?:the )?(?:files? )?(?<paths>\S+(?:(?:(?<=,) (?!and )| and )\S+)*)$/i,
+    pattern:
+      /^(?:please )?(?:read|show|cat|open) (?:the )?(?:files? )?(?<paths>\S+(?:(?:(?<=,) (?!and )| and )\S+)*)$/i,
     help: "read PATH, read PATH and PATH (called at once)",
     answer: ({ groups }) => {
       const paths = (groups?.["paths"] ?? "").split(/,? and |, */);
