@@ -11,3 +11,4 @@ export {
   withheldSummary,
 } from "./summary-parts.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
+export { toolNameRule, toolsByWireName, wireToolName, type ToolNameRule } from "./tool-names.ts";

@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { usualRules } from "./replay-rules.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
@@ -61,7 +62,7 @@ export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
     ...usualRules,
     apis: new Set(["anthropic-messages"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
-    toolNames: { forbidden: idCharacters, maxLength: 64 },
+    toolNames: toolNameRule("anthropic"),
     maxImageLength: 5 * 2 ** 20,
     imageLinks: true,
     fileLinks: true,

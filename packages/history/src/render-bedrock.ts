@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
 import { usualRules } from "./replay-rules.ts";
@@ -44,7 +45,7 @@ export const bedrockMapping: ProviderMapping<BedrockMessage> = {
     ...usualRules,
     apis: new Set(["bedrock-converse-stream", "bedrock-converse"]),
     callIds: { forbidden: idCharacters, maxLength: 64 },
-    toolNames: { forbidden: idCharacters, maxLength: 64 },
+    toolNames: toolNameRule("bedrock"),
     maxImageLength: 5 * 2 ** 20,
     resultImages: "inside-unless-error",
     mergesUsers: true,

@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
@@ -29,7 +30,7 @@ export const geminiMapping: ProviderMapping<GeminiContent> = {
     ...usualRules,
     apis: new Set(["google-generative-ai", "google-gemini-cli", "google-vertex"]),
     callIds: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
-    toolNames: { forbidden: /[^a-zA-Z0-9_.-]/g, maxLength: 64, first: /^[a-zA-Z_]/ },
+    toolNames: toolNameRule("gemini"),
     imageTypes: new Set(["image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"]),
     resultsInCallOrder: true,
     mergesReplies: true,

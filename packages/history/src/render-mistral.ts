@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
@@ -37,7 +38,7 @@ export const mistralMapping: ProviderMapping<MistralMessage> = {
     ...usualRules,
     apis: new Set(["mistral-conversations", "mistral-chat", "mistral"]),
     callIds: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, isExact: true },
-    toolNames: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
+    toolNames: toolNameRule("mistral"),
     imageLinks: true,
     fileLinks: true,
     resultImages: "inside",

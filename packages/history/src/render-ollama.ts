@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
@@ -23,7 +24,7 @@ export const ollamaMapping: ProviderMapping<OllamaMessage> = {
     ...usualRules,
     apis: new Set(["ollama", "ollama-chat"]),
     callIds: { forbidden: /[^\x21-\x7e]/g, maxLength: 256 },
-    toolNames: { forbidden: /[^a-zA-Z0-9_.-]/g, maxLength: 64 },
+    toolNames: toolNameRule("ollama"),
     imageTypes: new Set(["image/jpeg", "image/png", "image/webp"]),
     fileTypes: new Set(),
     resultsInCallOrder: true,

@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
 import { usualRules } from "./replay-rules.ts";
@@ -43,7 +44,7 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
       ...usualRules,
       apis: new Set(["openai-completions"]),
       callIds: { forbidden: idCharacters, maxLength: 40, separator: "|" },
-      toolNames: { forbidden: idCharacters, maxLength: 64 },
+      toolNames: toolNameRule("openai"),
       imageLinks: true,
       carryThinking: ({ thinking, redacted, signature }) => {
         const isWanted = reasoningContent || signature === "reasoning_content";

@@ -1,3 +1,4 @@
+import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import type { NeutralThinking } from "./neutral-message.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
@@ -43,7 +44,7 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
     ...usualRules,
     apis: new Set(["openai-responses", "openai-codex-responses", "azure-openai-responses"]),
     callIds: { forbidden: idCharacters, maxLength: 64, separator: "|" },
-    toolNames: { forbidden: idCharacters, maxLength: 64 },
+    toolNames: toolNameRule("openai-responses"),
     imageLinks: true,
     fileLinks: true,
     resultImages: "inside",

@@ -1,3 +1,4 @@
+import { wireToolName } from "@throughline/core/summaries";
 import type { IdRule } from "./replay-rules.ts";
 
 /** Gives every call an id the provider takes and no other call of the history has. */
@@ -71,8 +72,7 @@ export function createToolNames(
   const of = (name: string): string => {
     const known = given.get(name);
     if (known !== undefined) return known;
-    const plain = name.trim().replace(rule.forbidden, "_").slice(0, rule.maxLength) || "unnamed_tool";
-    const first = rule.first === undefined || rule.first.test(plain) ? plain : `_${plain}`.slice(0, rule.maxLength);
+    const first = wireToolName(name, rule);
     let wire = first;
     for (let count = 2; taken.has(wire); count++) wire = numbered(first, count, rule);
     taken.add(wire);

@@ -145,8 +145,8 @@ class Check extends ViolationList {
     } else {
       this.ids.add(id);
     }
-    if (typeof name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-      this.fail("name-pattern", path, `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`);
+    if (typeof name !== "string" || !/^[a-zA-Z0-9_-]{1,128}$/.test(name)) {
+      this.fail("name-pattern", path, `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
     }
     if (!isFields(input)) this.fail("input", path, `${path}.tool_use.input: Input should be a valid dictionary`);
   }

@@ -5,7 +5,6 @@ import {
   type ChatDelta,
   type ChatReply,
   type Clock,
-  type ToolDefinition,
 } from "@throughline/core";
 import {
   applyChanges,
@@ -33,6 +32,7 @@ import type { Prompt, PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
 import { forward } from "./turn-wait.ts";
+import { ownToolName, withOwnToolNames, type WireTools } from "./wire-tools.ts";
 import { storableReply } from "./storable-reply.ts";
 
 /** What one call of the model needs. */
@@ -41,6 +41,8 @@ export interface CallScene {
   readonly step: number;
   readonly model: SessionModel;
   readonly prefix: PromptPrefix;
+  /** The tools as the provider is told of them. */
+  readonly wireTools: WireTools;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly limits: LearnedLimits;
@@ -157,7 +159,7 @@ class ModelCall {
     const usage = readUsage(message?.usage);
     const isWhole = error === null && this.#calls.length === 1 && this.#changes.length === 0;
     return {
-      message: message === null ? null : storableReply(message, this.#scene.recordBytes),
+      message: message === null ? null : this.#kept(message),
       calls: this.#calls,
       usage,
       limits: this.#limits,
@@ -166,8 +168,13 @@ class ModelCall {
     };
   }
 
+  /** As the record keeps it: with the tools' own names, and no larger than a record may be. */
+  #kept(message: AssistantMessage): AssistantMessage {
+    return storableReply(withOwnToolNames(message, this.#scene.wireTools), this.#scene.recordBytes);
+  }
+
   async #ask(request: GuardedRequest, attempt: number, keep: (partial: unknown) => void): Promise<ChatReply> {
-    const { signal, emit, model, step, clock } = this.#scene;
+    const { signal, emit, model, step, clock, wireTools } = this.#scene;
     const index = this.#calls.push(this.#facts(request, attempt)) - 1;
     emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
     this.#partial = null;
@@ -180,7 +187,7 @@ class ModelCall {
       if (isOver) return;
       characters += delta.type === "tool-call" ? 0 : delta.text.length;
       if (characters > maxStreamedCharacters) ending.abort(tooLong());
-      else onDelta?.(delta);
+      else onDelta?.(delta.type === "tool-call" ? { ...delta, name: ownToolName(delta.name, wireTools) } : delta);
     };
     try {
       const answer = model.chat.chat({
@@ -221,7 +228,7 @@ class ModelCall {
   }
 
   #chatRequest(request: GuardedRequest): Parameters<SessionModel["chat"]["chat"]>[0] {
-    const { model, signal, prefix } = this.#scene;
+    const { model, signal, wireTools } = this.#scene;
     const { thinkingLevel, modelId } = model;
     return {
       model: modelId,
@@ -229,7 +236,7 @@ class ModelCall {
       messages: request.messages,
       maxOutputTokens: request.maxOutputTokens,
       signal,
-      ...(request.tools === undefined ? {} : { tools: prefix.tools as readonly ToolDefinition[] }),
+      ...(request.tools === undefined ? {} : { tools: wireTools.definitions }),
       ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
     };
   }

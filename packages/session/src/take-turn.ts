@@ -9,6 +9,7 @@ import type { RunTurnOptions, Turn } from "./session.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
+import { wireTools } from "./wire-tools.ts";
 import { turnSettings } from "./turn-settings.ts";
 import { abortedBefore, busyHere, TurnWait } from "./turn-wait.ts";
 
@@ -58,6 +59,8 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
   handle.assertOpen();
   const { log, shared } = handle;
   const settings = turnSettings(handle.model, handle.options, options);
+  // Tools that the provider could not tell apart are refused before anything is written.
+  wireTools(settings.tools.definitions, settings.model.chat.api);
   await log.retarget(targetOf(settings.model));
   if (input.drafts === null) await log.catchUp();
   const controller = new AbortController();

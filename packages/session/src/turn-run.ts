@@ -23,6 +23,7 @@ import type { ClosingDecision, StepScene } from "./session-options.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
+import { wireTools } from "./wire-tools.ts";
 import { readWindowRecords } from "./window-records.ts";
 
 export interface TurnRunOptions {
@@ -113,6 +114,7 @@ export class TurnRun {
       step: this.#step,
       model: settings.model,
       prefix,
+      wireTools: wireTools(settings.tools.definitions, settings.model.chat.api),
       counter,
       calibration: ledger.learning.calibration,
       limits: ledger.learning.limits,
