@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import type { RecordDraft } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   afterPowerCut,
@@ -14,6 +15,7 @@ import {
   flushPlace,
   type FailingFlushes,
 } from "../../../tools/flush-shim.ts";
+import { talk } from "./kill-steps-scene.ts";
 import { openStore } from "./process-store.ts";
 import { allRecords, key, outline } from "./session-fixture.ts";
 
@@ -33,13 +35,14 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const built = await mkdtemp(join(tmpdir(), "flush-shim-"));
 const shim = buildFlushShim(built);
 afterAll(() => rm(built, { recursive: true, force: true }));
-const worker = fileURLToPath(new URL("./flush-worker.ts", import.meta.url));
+const turnsWorker = fileURLToPath(new URL("./flush-worker.ts", import.meta.url));
+const otherWorker = fileURLToPath(new URL("./flush-work-worker.ts", import.meta.url));
 
-/** Two turns while flushes fail, and what is on the disk then. */
-async function run(kind: string, failing: FailingFlushes | null) {
+/** What a worker says while flushes fail, and what is on the disk then. */
+async function run(worker: string, kind: string, failing: FailingFlushes | null) {
   const own = await mkdtemp(join(folder, `${kind}-`));
   const place = flushPlace(own);
-  if (!isFullSize) await seed(kind, place.folder);
+  if (!isFullSize || worker === otherWorker) await seed(kind, place.folder, worker === otherWorker ? talk(12) : []);
   countAsFlushed(place);
   const child = spawn(process.execPath, [worker, kind, place.folder], {
     env: { ...process.env, ...shim.environment(place, failing) },
@@ -63,10 +66,12 @@ async function run(kind: string, failing: FailingFlushes | null) {
   };
 }
 
-/** A session without a record: the positions of the test begin with the first turn. */
-async function seed(kind: string, path: string): Promise<void> {
+/** The positions of the tests begin with the first turn. */
+async function seed(kind: string, path: string, drafts: readonly RecordDraft[]): Promise<void> {
   await using store = openStore(kind, path);
-  await store.save({ namespace: "", agentId: "main", key }, { sessionId: "flushes" }, { ifRevision: null });
+  const ref = { namespace: "", agentId: "main", key };
+  await store.save(ref, { sessionId: "flushes" }, { ifRevision: null });
+  if (drafts.length > 0) await store.append(ref, drafts);
 }
 
 /** What a store holds: its records in short, and the texts in them. Empty where a session never got to be. */
@@ -83,6 +88,10 @@ async function wordsIn(kind: string, path: string): Promise<{ readonly outline: 
 
 /** Also those that make the store and the session. */
 const isFullSize = process.env["THROUGHLINE_FLUSHES"] === "all";
+async function inPairs<Case>(cases: readonly Case[], check: (one: Case) => Promise<void>): Promise<void> {
+  for (let at = 0; at < cases.length; at += 2) await Promise.all(cases.slice(at, at + 2).map(check));
+}
+
 const count = (text: string, part: string): number => text.split(part).length - 1;
 
 describe.skipIf(shim.library === null)(
@@ -90,13 +99,13 @@ describe.skipIf(shim.library === null)(
   () => {
     describe.each(["jsonl", "sqlite"])("of store-%s", (kind) => {
       it("at any position: a turn is done only when all of it is on the disk, and no model is asked before its question is", async () => {
-        const clean = await run(kind, null);
+        const clean = await run(turnsWorker, kind, null);
         expect(clean.lines.map(({ is }) => is)).toEqual(["asked", "asked", "done", "asked", "done", "end"]);
         expect(clean.onDisk).toEqual(clean.readable);
         const positions = Array.from({ length: clean.flushes.length }, (_, index) => index + 1);
         const cases = positions.flatMap((from) => [{ from, until: from }, { from }]);
         const check = async (failing: FailingFlushes): Promise<void> => {
-          const result = await run(kind, failing);
+          const result = await run(turnsWorker, kind, failing);
           const { lines, onDisk, readable } = result;
           const label = JSON.stringify({ kind, ...failing, lines, file: clean.flushes[failing.from - 1]?.file });
           note(kind, failing, lines, clean.flushes[failing.from - 1]?.file ?? "");
@@ -116,7 +125,28 @@ describe.skipIf(shim.library === null)(
           }
           expect(lines.at(-1)?.is, label).toMatch(/^(end|stopped)$/);
         };
-        for (let at = 0; at < cases.length; at += 2) await Promise.all(cases.slice(at, at + 2).map(check));
+        await inPairs(cases, check);
+      });
+
+      it("at any position: a checkpoint, a compaction, a better summary, a redaction and a reset are done only on the disk", async () => {
+        const clean = await run(otherWorker, kind, null);
+        expect(clean.lines.map(({ is, isOnDisk }) => [is, isOnDisk])).toEqual([
+          ...Array.from({ length: 5 }, () => ["done", true]),
+          ["end", undefined],
+        ]);
+        const positions = Array.from({ length: clean.flushes.length }, (_, index) => index + 1);
+        const all = positions.flatMap((from) => [{ from, until: from }, { from }]);
+        const cases = isFullSize ? all : all.filter((_, index) => index % 4 === 0 || index % 4 === 3);
+        await inPairs(cases, async (failing) => {
+          const { lines } = await run(otherWorker, kind, failing);
+          const file = clean.flushes[failing.from - 1]?.file ?? "";
+          const label = JSON.stringify({ kind, ...failing, lines, file });
+          note(kind, failing, lines, file);
+          for (const { is, isOnDisk, code } of lines) {
+            if (is === "done") expect(isOnDisk, label).toBe(true);
+            if (is === "thrown" || is === "stopped") expect(code, label).toMatch(/^STORE_/);
+          }
+        });
       });
     });
   },
