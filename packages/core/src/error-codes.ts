@@ -242,7 +242,8 @@ const table = {
   STORE_IO: {
     summary: "The operating system refused a read or a write.",
     retryable: false,
-    remedy: "Look at the cause; after a failed flush open the store again before writing.",
+    remedy:
+      "Look at the cause. If the outcome is unknown, as after a failed flush, repeat the append with the same idempotency key.",
   },
   STORE_LOCKED: {
     summary: "Another process held the lock until the deadline.",

@@ -21,6 +21,8 @@ export interface AgentFolder {
   /** Stands here where OpenClaw was met: then its lock files are taken too. */
   readonly openclawMark: string;
   readonly torn: string;
+  /** Marks of files whose flush failed. */
+  readonly unflushed: string;
   /** Copies that a repair made, with what it removed. */
   readonly repaired: string;
   sessionLock(sessionId: string): string;
@@ -52,6 +54,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     openclawMark: `${own}/openclaw-was-here`,
     torn: `${own}/torn`,
     repaired: `${own}/repaired`,
+    unflushed: `${own}/unflushed`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
     session: (fileName) => `${sessions}/${fileName}`,
     temporary: (name) => `${own}/${name}.tmp`,

@@ -29,6 +29,7 @@ import type { LineOwner } from "./stored-line.ts";
 import type { TranscriptBase, TranscriptFileOptions, TranscriptLook } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts";
+import { UnflushedMarks } from "./unflushed-marks.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 /** The sessions of one agent, as one store handle sees them. */
@@ -66,6 +67,7 @@ export class AgentSessions {
     const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
     this.names = new FlushedNames(files, this.folder.sessions);
+    const unflushed = new UnflushedMarks(files, this.folder);
     this.#findings = new TranscriptFindings(this.#said, ({ ref }, finding) =>
       context.emit({ name: "finding", ref, finding }),
     );
@@ -76,6 +78,7 @@ export class AgentSessions {
       findings: this.#findings,
       warm: this.#warm,
       names: this.names,
+      unflushed,
       maxLineBytes: context.maxLineBytes,
       tornFolder: this.folder.torn,
     };
@@ -102,6 +105,7 @@ export class AgentSessions {
       agent: this.address,
       codec,
       index: this.index,
+      unflushed,
       nowMs: () => clock.nowMs(),
       onFinding,
     });

@@ -152,7 +152,9 @@ export class AppendQueue {
       const plan = planHeld(held, this.#agent.log, request, nowMs);
       if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan, nowMs);
       this.#agent.remember(held);
-      const flushed = request.durability === "disk" ? this.#agent.log.flushed() : null;
+      const isForDisk = request.durability === "disk";
+      if (plan.result.replayed && isForDisk) afterCommit(held.path, () => this.#agent.log.settle());
+      const flushed = isForDisk ? this.#agent.log.flushed() : null;
       resolve({ held, result: plan.result, events: plan.events, flushed });
     } catch (error) {
       reject(error);
@@ -175,7 +177,7 @@ export class AppendQueue {
         const nowMs = this.#context.clock.nowMs();
         const plan = planHeld(held, this.#agent.log, request, nowMs);
         const staged = plan.result.replayed
-          ? standAgain(held, request)
+          ? standAgain(held, request, plan.result.records[0]?.seq)
           : stageAppend(this.#context, held, { request, plan, nowMs }, temporary);
         decided.push({ waiting: next, plan, staged });
         if (staged !== null) held = this.#agent.holdStaged(held);
@@ -285,8 +287,8 @@ export class AppendQueue {
 }
 
 /** What an earlier call has written is put where a flush reaches it: that call may have failed just there. */
-function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRequest): null {
-  if (durability === "disk") afterCommit(path, () => file.settle(path, owner));
+function standAgain({ file, path, owner }: HeldSession, { durability }: AppendRequest, seq: number = Infinity): null {
+  if (durability === "disk") afterCommit(path, () => file.settle(path, owner, seq));
   return null;
 }
 

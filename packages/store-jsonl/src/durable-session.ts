@@ -28,7 +28,9 @@ export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
  * under the lock of that. Looks at nothing.
  */
 export function isUnflushed(agent: AgentSessions, sessionId: string): boolean {
-  return agent.log.isInDoubt || agent.log.row(sessionId)?.isUnflushed === true;
+  const { log } = agent;
+  if (log.isInDoubt || log.row(sessionId)?.isUnflushed === true) return true;
+  return !log.isOnDisk(sessionId) && log.isMarked;
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { ThroughlineError } from "@throughline/core";
 import type { SplitLine } from "@throughline/openclaw-format";
 import { appendAll, fileError, withFileErrors } from "./file-work.ts";
-import { closeAfterFlush, flushAgain, flushOpenNow, type DoubtfulBytes } from "./open-file.ts";
+import { Doubt } from "./doubtful-bytes.ts";
+import { closeAfterFlush, flushOpenNow } from "./open-file.ts";
 import { IndexedLog } from "./indexed-log.ts";
 import type { KeyedAppend } from "./keyed-appends.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
@@ -41,11 +42,12 @@ export class EntriesLog {
   readonly #tail: LogTail = new LogTail();
   /** A log of fewer bytes holds no more than four times what is still true. */
   #compactFromBytes = 0;
-  #doubtful: DoubtfulBytes | null = null;
+  readonly #doubt: Doubt;
   readonly #sizeOf = (): number => this.#endBytes;
 
   constructor(options: EntriesLogOptions) {
     this.#options = options;
+    this.#doubt = new Doubt(options.files, options.unflushed);
     this.#indexed = new IndexedLog(options.index);
   }
 
@@ -69,7 +71,7 @@ export class EntriesLog {
   /** As `refresh`, under the entries lock: an end that was cut off is put right, and so is what a flush left out. */
   refreshHeld(): void {
     this.refresh();
-    this.#doubtful = flushAgain(this.#options.files, this.#options.folder.entriesLog, this.#doubtful);
+    this.#doubt.settle(this.#options.folder.entriesLog, this.identity);
     const [open, tornAt] = [this.#open, this.#tail.at];
     if (open !== null && tornAt !== null)
       withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open, tornAt));
@@ -251,7 +253,19 @@ export class EntriesLog {
 
   /** Whether a flush failed since `refreshHeld`: what the log says is not believed to be on the disk until then. */
   get isInDoubt(): boolean {
-    return this.#doubtful !== null;
+    return this.#doubt.isThere;
+  }
+
+  /** As `isInDoubt`, also of what another process could not flush. */
+  get isMarked(): boolean {
+    return this.#doubt.isMarked(this.identity);
+  }
+
+  /** Puts on the disk again what this process has not flushed itself. Under the entries lock. */
+  settle(): void {
+    const open = this.#openNow();
+    if (open.flushedBytes < this.#endBytes) this.#doubt.suspect(open.identity, open.flushedBytes);
+    this.refreshHeld();
   }
 
   /** Resolves when everything written before the call is on the disk. */
@@ -348,7 +362,7 @@ export class EntriesLog {
   #flushFailed(open: OpenLog, error: unknown): ThroughlineError {
     const { identity, flushedBytes: from } = open;
     open.isDead = true;
-    if (this.#doubtful?.identity !== identity) this.#doubtful = { identity, from };
+    this.#doubt.note(identity, from);
     if (this.#open === open) this.#reset();
     return fileError(error, this.#options.folder.entriesLog, "unknown");
   }

@@ -1,4 +1,4 @@
-import { fileError, isMissing, openToRead, readRange } from "./file-work.ts";
+import { fileError, isMissing, openToRead } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { GroupFlush } from "./group-flush.ts";
 
@@ -99,45 +99,4 @@ export function closeAfterFlush(files: Files, { handle, flush }: OpenFile): void
   const closed = flush.idle().then(() => files.close(handle));
   // Nobody waits for this, and what there is to say of the disk the flush has said.
   closed.catch(() => undefined);
-}
-
-/** Bytes whose flush failed. */
-export interface DoubtfulBytes {
-  readonly identity: string;
-  readonly from: number;
-}
-
-const chunkBytes = 1024 * 1024;
-
-/**
- * Puts bytes whose flush failed on the disk after all: a later flush would leave them out and still succeed, so they
- * are written over with themselves first. What others read meanwhile does not change. Under the file's lock. Gives what
- * is in doubt then: nothing.
- */
-export function flushAgain(files: Files, path: string, doubtful: DoubtfulBytes | null): null {
-  if (doubtful === null) return null;
-  const { identity, from } = doubtful;
-  try {
-    const handle = files.open(path, "rewrite");
-    try {
-      const facts = files.factsOf(handle);
-      if (facts.identity !== identity) return null;
-      for (let position = from; position < facts.sizeBytes;) {
-        const bytes = readRange(files, handle, position, Math.min(position + chunkBytes, facts.sizeBytes));
-        if (bytes.length === 0) break;
-        for (let written = 0; written < bytes.length;) {
-          const count = files.writeAt(handle, bytes.subarray(written), position + written);
-          if (count === 0) throw Object.assign(new Error("nothing could be written"), { code: "EIO" });
-          written += count;
-        }
-        position += bytes.length;
-      }
-      files.flushNow(handle);
-    } finally {
-      files.close(handle);
-    }
-  } catch (error) {
-    if (!isMissing(error)) throw fileError(error, path);
-  }
-  return null;
 }

@@ -8,6 +8,7 @@ import { RowImage } from "./row-image.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { createSlices } from "./slices.ts";
 import type { LineCodec } from "./stored-line.ts";
+import type { UnflushedMarks } from "./unflushed-marks.ts";
 
 export interface EntriesLogOptions {
   readonly files: Files;
@@ -15,6 +16,7 @@ export interface EntriesLogOptions {
   readonly agent: Pick<SessionRef, "namespace" | "agentId">;
   readonly codec: LineCodec;
   readonly index: SessionIndex;
+  readonly unflushed: UnflushedMarks;
   readonly nowMs: () => number;
   readonly onFinding: (finding: Finding) => void;
 }

@@ -7,6 +7,7 @@ import type { FlushedNames } from "./flushed-names.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
 import type { TranscriptFindings } from "./transcript-findings.ts";
+import type { UnflushedMarks } from "./unflushed-marks.ts";
 import type { WarmLines } from "./warm-lines.ts";
 import type { LineCodec, LineOwner, StoreEnvelope, WindowMark } from "./stored-line.ts";
 
@@ -33,6 +34,7 @@ export interface TranscriptFileOptions {
   readonly maxLineBytes: number;
   /** Of the folder the transcript is in. */
   readonly names: FlushedNames;
+  readonly unflushed: UnflushedMarks;
   /** Where bytes go that were never acknowledged. */
   readonly tornFolder: string;
 }

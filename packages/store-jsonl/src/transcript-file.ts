@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
+import { Doubt } from "./doubtful-bytes.ts";
 import { EndAnchor, pastWrite } from "./end-anchor.ts";
 import {
   afterCommit,
@@ -15,14 +16,7 @@ import {
 import type { FileFacts } from "./files.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
-import {
-  createOpenFile,
-  flushAgain,
-  flushOpenNow,
-  openToAppend,
-  type DoubtfulBytes,
-  type OpenFile,
-} from "./open-file.ts";
+import { createOpenFile, flushOpenNow, openToAppend, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineOwner } from "./stored-line.ts";
 import type { ReadAside } from "./read-aside.ts";
 import { assertIsTorn, setTailAside } from "./torn-tail.ts";
@@ -55,7 +49,7 @@ export class TranscriptFile {
   #identity = "";
   #transcript: Transcript | null = null;
   #anchor: EndAnchor | null = null;
-  #doubtful: DoubtfulBytes | null = null;
+  readonly #doubt: Doubt;
   #staged: StagedLines | null = null;
   readonly #acknowledged: AcknowledgedRecords = new AcknowledgedRecords();
   /** Others have written since the last write of this process. */
@@ -65,6 +59,7 @@ export class TranscriptFile {
 
   constructor(options: TranscriptFileOptions) {
     this.#options = options;
+    this.#doubt = new Doubt(options.files, options.unflushed);
   }
 
   /**
@@ -129,8 +124,14 @@ export class TranscriptFile {
     this.#options.findings.say(this.#identity, owner, finding);
   }
 
-  /** Sees to it that the next `commit` and flush make what is there safe. Under the session's lock, after `catchUp`. */
-  settle(path: string, owner: LineOwner): void {
+  /**
+   * Sees to it that the next `commit` and flush make what is there safe, from a record on that an earlier append has written:
+   * whose flush failed may be dead, so that nobody knows. Under the session's lock, after `catchUp`.
+   */
+  settle(path: string, owner: LineOwner, fromSeq: number): void {
+    const { open, transcript } = this.#writable(path);
+    const from = Math.max(open.flushedBytes, transcript.startOf(fromSeq));
+    if (from < (this.#staged?.from ?? transcript.endBytes)) this.#doubt.suspect(this.#identity, from);
     this.#flushDoubtful(path);
     // A torn write behind a last line without its end would take that along.
     if (this.#writable(path).transcript.isOpenEnded) this.stage(path, owner, "", []);
@@ -222,7 +223,7 @@ export class TranscriptFile {
       await open.flush.flushed();
     } catch (error) {
       // The first place in doubt counts, should another flush have failed before.
-      if (this.#doubtful?.identity !== identity) this.#doubtful = { identity, from: open.flushedBytes };
+      this.#doubt.note(identity, open.flushedBytes);
       if (this.#open === open) this.forget();
       throw fileError(error, path, "unknown");
     } finally {
@@ -239,7 +240,7 @@ export class TranscriptFile {
     try {
       flushOpenNow(files, open, transcript.endBytes);
     } catch (error) {
-      this.#doubtful = { identity: this.#identity, from: 0 };
+      this.#doubt.note(this.#identity, 0);
       this.forget();
       throw fileError(error, path);
     }
@@ -247,7 +248,7 @@ export class TranscriptFile {
 
   /** A flush uses it, or one has failed, and nobody else knows of that. */
   get isPinned(): boolean {
-    return this.#doubtful !== null || (this.#open !== null && this.#open.pins > 0);
+    return this.#doubt.isThere || (this.#open !== null && this.#open.pins > 0);
   }
 
   /** The image as it is after what was read or written last; looks at nothing. */
@@ -317,8 +318,7 @@ export class TranscriptFile {
   }
 
   #flushDoubtful(path: string): void {
-    if (this.#doubtful !== null) this.facts = null;
-    this.#doubtful = flushAgain(this.#options.files, path, this.#doubtful);
+    if (this.#doubt.settle(path, this.#identity)) this.facts = null;
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {

@@ -120,3 +120,80 @@ describe("what a failed flush has left out", () => {
     await store.close();
   });
 });
+
+describe("what another handle could not flush", () => {
+  const marks = "/store/agents/main/throughline/unflushed";
+
+  /** The disk after a handle could not flush a keyed append; with its mark, or as it is where the handle died before it. */
+  async function failedAppend(hasMark: boolean): Promise<SimulatedDisk> {
+    const disk = createSimulatedDisk();
+    const store = await storeOn(disk);
+    await store.append(mainRef, [userDraft("one")]);
+    failNext(disk, "flush", transcript);
+    await expect(again(store, "two", {})).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    expect(disk.files.names(marks)).toHaveLength(1);
+    if (hasMark) return disk;
+    for (const name of disk.files.names(marks)) disk.files.remove(`${marks}/${name}`);
+    disk.files.removeFolder(marks);
+    return disk;
+  }
+
+  it.each([true, false])(
+    "is on the disk before it acknowledges the keyed append made again, marked: %s",
+    async (hasMark) => {
+      const disk = await failedAppend(hasMark);
+      const other = simulatedStore(disk, { called: "b" });
+      expect(await again(other, "two", {})).toMatchObject({ replayed: true, durability: "disk" });
+      expect(await afterPowerCuts(disk)).toEqual(new Set(["one,two"]));
+      expect(disk.files.facts(marks)).toBeNull();
+      await other.close();
+    },
+  );
+
+  it("is on the disk before it acknowledges an append behind it", async () => {
+    const disk = await failedAppend(true);
+    const other = simulatedStore(disk, { called: "b" });
+    await other.append(mainRef, [userDraft("three")]);
+    expect(await afterPowerCuts(disk)).toEqual(new Set(["one,two,three"]));
+    await other.close();
+  });
+
+  it("stays in doubt when it fails again, and nothing behind it is acknowledged", async () => {
+    const disk = await failedAppend(true);
+    const other = simulatedStore(disk, { called: "b" });
+    failNext(disk, "flushNow", transcript);
+    await expect(again(other, "two", {})).rejects.toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    failNext(disk, "flushNow", transcript);
+    await expect(other.append(mainRef, [userDraft("three")])).rejects.toMatchObject({ outcome: "not-applied" });
+    expect(disk.files.names(marks)).toHaveLength(1);
+    expect(await again(other, "two", {})).toMatchObject({ replayed: true });
+    expect(await afterPowerCuts(disk)).toEqual(new Set(["one,two"]));
+    await other.close();
+  });
+
+  it("is on the disk before it acknowledges a keyed append without records made again", async () => {
+    const disk = createSimulatedDisk();
+    const store = await storeOn(disk);
+    failNext(disk, "flush", entriesLog);
+    const entry = { label: "named" };
+    await expect(again(store, null, { entry })).rejects.toMatchObject({ outcome: "unknown" });
+    const other = simulatedStore(disk, { called: "b" });
+    expect(await again(other, null, { entry })).toMatchObject({ replayed: true });
+    expect(await afterPowerCuts(disk)).toEqual(new Set(["named"]));
+    await other.close();
+  });
+
+  it("is on the disk before it acknowledges a record in a session that began with it", async () => {
+    const disk = createSimulatedDisk();
+    const store = await storeOn(disk);
+    await store.append(mainRef, [userDraft("one")]);
+    failNext(disk, "flush", entriesLog);
+    await expect(store.save(mainRef, { sessionId: "s2" }, { ifRevision: 1 })).rejects.toMatchObject({
+      outcome: "unknown",
+    });
+    const other = simulatedStore(disk, { called: "b" });
+    await other.append(mainRef, [userDraft("two")]);
+    expect(await afterPowerCuts(disk)).toEqual(new Set(["two"]));
+    await other.close();
+  });
+});

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createXorCodec } from "@throughline/store-conformance";
@@ -124,6 +124,7 @@ describe("what is taken out", () => {
     await store.append(mainRef, [userDraft("secret-torn")]);
     await store.close();
     truncateSync(transcriptOf(root), readFileSync(transcriptOf(root)).length - 20);
+    rmSync(`${root}/agents/main/throughline/index.db`);
     const again = createJsonlStore({ root, sessionsJson: false });
     await again.append(mainRef, [userDraft("after")]);
     const linesBefore = readFileSync(transcriptOf(root), "utf8").split("\n");
