@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused, quote } from "@throughline/core/store";
+import { assertGrants } from "./assert-grants.ts";
 import { assertKnown, migrateSchema, readVersion } from "./migrate-schema.ts";
 import type { MigrationPlace } from "./migration-place.ts";
 import { applyRowSecurity, readSecurity } from "./row-security.ts";
@@ -39,6 +40,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
     assertKnown(place, found, schemaSteps);
     if (options.rowSecurity) await assertSecured(place);
   }
+  if (options.rowSecurity) await assertGrants(place);
   await assertCodec(place, options.codecName);
 }
 
