@@ -236,6 +236,23 @@ export function addressOf(ref: SessionRef): readonly string[] | null {
   return parts.every((part) => part.isWellFormed() && !part.includes("\0")) ? parts : null;
 }
 
+/** What an index of PostgreSQL takes beside the other parts of an address. A valid key of 512 characters is shorter. */
+const mostKeyBytes = 2000;
+
+/**
+ * The columns of an address at which a session is to begin.
+ * @throws {ThroughlineError} KEY_INVALID for a key that no column holds
+ */
+export function newAddressOf(ref: SessionRef): readonly string[] {
+  const address = addressOf(ref);
+  if (address !== null && Buffer.byteLength(ref.key) <= mostKeyBytes) return address;
+  throw refused(
+    "KEY_INVALID",
+    `The key ${quote(ref.key)} cannot be kept: PostgreSQL takes well-formed text without NUL, of at most ${mostKeyBytes} bytes.`,
+    { key: ref.key },
+  );
+}
+
 interface AppendCall {
   readonly ref: SessionRef;
   readonly address: readonly string[];

@@ -1,7 +1,7 @@
 import type { SessionEvent, SessionRef, SessionState, SharedRecords } from "@throughline/core";
 import { quote, refused, sessionNotFound } from "@throughline/core/store";
 import { assertIdsFree, forkBound } from "@throughline/core/store-plans";
-import { addressOf } from "./append-records.ts";
+import { newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
@@ -26,6 +26,7 @@ export async function forkSession(
 ): Promise<SessionState> {
   const atSeq = forkBound(ref, target, options);
   const { sessionId } = options;
+  newAddressOf(target);
   const { state, events } = await scene.pool.transaction(async (run) => {
     const origin = await lockSession(
       scene,
@@ -45,7 +46,7 @@ async function assertFree(scene: StoreScene, run: RunStatement, target: SessionR
   assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: undefined });
   const [atKey] = await run(
     `SELECT FROM ${scene.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
-    addressOf(target) ?? ["", "", "", ""],
+    newAddressOf(target),
   );
   if (atKey !== undefined)
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target });

@@ -1,8 +1,8 @@
 import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
-import { givenEntry, quote, refused, sessionNotFound } from "@throughline/core/store";
+import { givenEntry, refused, sessionNotFound } from "@throughline/core/store";
 import { assertIdsFree, beginningMs, planSave, type SessionFrame } from "@throughline/core/store-plans";
-import { addressOf, wholeTime } from "./append-records.ts";
+import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { savedColumns } from "./save-function.ts";
@@ -16,11 +16,10 @@ export async function saveEntry(
   options: Pick<SaveOptions, "ifRevision" | "createdAtMs"> & { readonly durability: Durability },
 ): Promise<SessionState> {
   assertBeginning(options);
-  const address = addressOf(ref);
   let entry = givenEntry(given);
   const idProblem = problemOf(ref, entry.sessionId);
-  if (address === null)
-    throw idProblem ?? refused("KEY_INVALID", `The key ${quote(ref.key)} cannot be kept.`, { key: ref.key });
+  if (idProblem !== null && addressOf(ref) === null) throw idProblem;
+  const address = newAddressOf(ref);
   for (let attempt = 0; ; attempt++) {
     const place = { ref, sessionId: entry.sessionId };
     const { names, values, coded } = entryColumns(scene.rows, place, entry);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -100,6 +101,30 @@ describe.skipIf(url === "")(
       };
       expect(await read(here)).toEqual(await read(there));
       expect(await read(back)).toEqual(await read(there));
+    });
+
+    it.each([
+      ["a NUL", "agent:main:a\0b"],
+      ["half a character", "agent:main:a\ud800b"],
+      ["more than an index takes", `agent:main:${randomBytes(3000).toString("base64")}`],
+    ])("a key with %s begins no session: not saved, not forked, not renamed to", async (_what, key) => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      const odd = { ...ref, key };
+      expect([
+        await codeOf(store.save(odd, { sessionId: "two" }, { ifRevision: null })),
+        await codeOf(store.fork.fork(ref, odd, { sessionId: "three" })),
+        await codeOf(store.move(ref, { kind: "rename", key })),
+        await codeOf(store.append(odd, [draft])),
+        await store.load(odd),
+      ]).toEqual(["KEY_INVALID", "KEY_INVALID", "KEY_INVALID", "SESSION_NOT_FOUND", null]);
+      expect((await store.list({ state: "any" })).sessions.map(({ ref: { key: listed } }) => listed)).toEqual([
+        ref.key,
+      ]);
+      // The longest key there may be, in characters of three bytes.
+      const longest = { ...ref, key: `agent:main:${"\u4e00\u6f22".repeat(250)}` };
+      await store.fork.fork(ref, longest, { sessionId: "longest" });
+      expect((await store.load(longest))?.sessionId).toBe("longest");
     });
 
     it("a lease is held by one, renewed by its holder, taken over when it runs out, and fences what its old holder appends", async () => {
