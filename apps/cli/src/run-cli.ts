@@ -1,12 +1,11 @@
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { CommanderError } from "commander";
 import { resolveConfig } from "@throughline/config";
-import type { ConfigFile, Setting } from "@throughline/config";
+import type { Setting } from "@throughline/config";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
+import { configPath, readConfigFile } from "./config-file.ts";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
@@ -15,7 +14,7 @@ import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { parseStoreUrl, withHome } from "./store-url.ts";
-import { assertReadable, isThere } from "./readable-place.ts";
+import { isThere } from "./readable-place.ts";
 import { helpDocument } from "./help-document.ts";
 import { jsonLine } from "./terminal-safe.ts";
 import { version } from "./version.ts";
@@ -209,30 +208,6 @@ function lazyStore(
       await (await opened)?.close();
     },
   };
-}
-
-function configPath({ workingDirectory }: Host, home: string, named: string | undefined): string {
-  return named === undefined ? join(resolve(workingDirectory, home), "config.json") : resolve(workingDirectory, named);
-}
-
-/** The file that was named must be there; the one in the home may be missing. */
-function readConfigFile(host: Host, home: string, named: string | undefined): ConfigFile | null {
-  const path = configPath(host, home, named);
-  if (!isThere(path)) {
-    if (named === undefined) return null;
-    throw new ThroughlineError("FILE_NOT_FOUND", `The configuration file ${JSON.stringify(path)} does not exist.`, {
-      details: { path },
-    });
-  }
-  assertReadable(path);
-  try {
-    return { path, text: readFileSync(path, "utf8") };
-  } catch (cause) {
-    throw new ThroughlineError("FILE_UNREADABLE", `The configuration file ${JSON.stringify(path)} cannot be read.`, {
-      cause,
-      details: { path },
-    });
-  }
 }
 
 /** Settings of commands that ask a model: `context` has a --model as well, which is none. */

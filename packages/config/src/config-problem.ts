@@ -34,7 +34,7 @@ export function unknownField(
   const hint = nearest === null ? `the keys there are ${known.join(", ")}.` : `did you mean ${nearest}?`;
   const of = name === null ? "" : `${name}: `;
   const named = name === null ? {} : { name };
-  return configProblem(place, `${of}${JSON.stringify(key)} is not a setting; ${hint}`, { key, nearest, ...named });
+  return configProblem(place, `${of}${shown(key)} is not a setting; ${hint}`, { key, nearest, ...named });
 }
 
 /** A value for a message, on one line and no longer than is good to read. */

@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SettingValue } from "@throughline/core/settings";
-import { configRemedy } from "./config-problem.ts";
+import { configRemedy, shown } from "./config-problem.ts";
 
 /** A value of a configuration file, with the line it begins in. */
 export type ConfigNode =
@@ -88,10 +88,10 @@ class ConfigParser {
       const key = first === '"' || first === "'" ? this.#string(first) : this.#word();
       if (key === "" && first !== '"' && first !== "'") throw this.#wrong("a key is missing");
       const before = seen.get(key);
-      if (before !== undefined) throw this.#wrong(`${JSON.stringify(key)} stands in line ${before} already`);
+      if (before !== undefined) throw this.#wrong(`${shown(key)} stands in line ${before} already`);
       seen.set(key, line);
       this.#skip();
-      if (this.#text[this.#at] !== ":") throw this.#wrong(`a colon is missing after ${JSON.stringify(key)}`);
+      if (this.#text[this.#at] !== ":") throw this.#wrong(`a colon is missing after ${shown(key)}`);
       this.#at += 1;
       members.push({ key, line, node: this.#value(depth + 1) });
     });

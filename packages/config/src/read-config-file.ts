@@ -126,8 +126,8 @@ class FileReader {
     const area = key.slice(0, Math.max(0, key.lastIndexOf(".")));
     const beside = membersOf(area, [...allowed.map((definition) => definition.key), ...this.#areas]);
     const hint = nearest === null ? `the keys there are ${beside.join(", ")}.` : `did you mean ${nearest}?`;
-    const message = `${JSON.stringify(key)} is not a setting; ${hint}`;
-    return configProblem({ path: this.#path, line }, message, { key, nearest });
+    const message = `${shown(key)} is not a setting; ${hint}`;
+    return configProblem({ path: this.#path, line }, message, { key: key.slice(0, 500), nearest });
   }
 }
 
