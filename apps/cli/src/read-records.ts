@@ -1,7 +1,11 @@
 import { setImmediate as pause } from "node:timers/promises";
+import { withinMemory } from "./memory-budget.ts";
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 
-/** All records of a session, from a sequence number on. Memory grows with them. */
+/**
+ * All records of a session, from a sequence number on. Memory grows with them.
+ * @throws {ThroughlineError} MEMORY_SHORT
+ */
 export async function readRecords(
   store: SessionStore,
   ref: SessionRef,
@@ -9,7 +13,7 @@ export async function readRecords(
   afterSeq = 0,
 ): Promise<readonly StoredRecord[]> {
   const records: StoredRecord[] = [];
-  for await (const page of store.read(ref, { signal, afterSeq })) {
+  for await (const page of withinMemory(store).read(ref, { signal, afterSeq })) {
     records.push(...page.records);
     // A store that answers at once would let no interrupt in until all of it is read.
     await pause();

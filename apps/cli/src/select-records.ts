@@ -39,7 +39,7 @@ export function isChosen(record: StoredRecord, { afterSeq, role }: RecordSelecti
 }
 
 /** Whether a context may leave out what is before it. */
-export function isBoundary({ type }: StoredRecord): boolean {
+export function isBoundary({ type }: Pick<StoredRecord, "type">): boolean {
   return type === "compaction" || type === "reset";
 }
 

@@ -113,6 +113,12 @@ const table = {
     retryable: false,
     remedy: "Use agent:<agentId>:<rest> with at most 512 printable characters.",
   },
+  MEMORY_SHORT: {
+    summary: "What was asked for needs more memory than the process may use.",
+    retryable: false,
+    remedy:
+      "Ask for less of the session, or give the process more memory: NODE_OPTIONS=--max-old-space-size=4096 (MiB).",
+  },
   MODEL_FAILED: {
     summary: "A model's provider refused a call or did not answer it.",
     retryable: true,

@@ -389,10 +389,9 @@ class JsonlStore implements core.SessionStore {
   ): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#begin();
-      const atSeq = forkBound(ref, target, options);
-      const { sessionId } = options;
+      const forked = { ref: target, sessionId: options.sessionId, atSeq: forkBound(ref, target, options) };
       const agent = this.#agent(ref);
-      const row = await forkSession(this.#scene(agent, "disk"), ref, { ref: target, sessionId, atSeq });
+      const row = await forkSession(this.#scene(agent, "disk"), ref, forked);
       await agent.log.flushed();
       this.#derived.schedule(agent);
       return afterCommit(agent.folder.agent, () => agent.state(row));

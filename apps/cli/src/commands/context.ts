@@ -9,6 +9,7 @@ import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
+import { withinMemory } from "../memory-budget.ts";
 import { blocksText } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { modelName } from "../session-row.ts";
@@ -28,7 +29,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { output, scope, signal } = context;
   const store = await context.openStore("read");
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
-  const { state, records } = await readWindow(store, found.ref, { signal });
+  const { state, records } = await readWindow(withinMemory(store), found.ref, { signal });
   // Measuring takes its time as well, and gives no interrupt a turn.
   await pause();
   signal.throwIfAborted();

@@ -1,8 +1,7 @@
-import { explainCalls } from "@throughline/session/explain";
 import type { ExplainedCall } from "@throughline/session/explain";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
-import { readRecords } from "../read-records.ts";
+import { readCalls } from "../read-calls.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { timeText } from "../time-text.ts";
 
@@ -17,16 +16,13 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { output, scope, signal } = context;
   const store = await context.openStore("read");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
-  const calls = explainCalls(await readRecords(store, ref, signal));
-  const chosen = options.turn === undefined ? calls : calls.filter(({ turnId }) => turnId === options.turn);
-  const shown = options.tail === undefined ? chosen : chosen.slice(-options.tail);
+  const { shown, hasCalls } = await readCalls(store, ref, options, signal);
   for (const call of shown) {
     if (output.isJson) await output.object(callObject(call));
     else await print(context, call);
   }
   if (output.isJson) await output.end(shown.length);
-  else if (calls.length === 0)
-    output.note(`${ref.key} holds no record of a call: nobody asked a model through it here.`);
+  else if (!hasCalls) output.note(`${ref.key} holds no record of a call: nobody asked a model through it here.`);
   return 0;
 }
 

@@ -1,12 +1,14 @@
 import { loadExisting, readWindow } from "@throughline/core";
-import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { BranchWalk } from "@throughline/core/store-rows";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { followRecords } from "../follow-records.ts";
 import { readRecords } from "../read-records.ts";
 import { readTail } from "../read-tail.ts";
+import { withinMemory } from "../memory-budget.ts";
 import { messageRole } from "../record-text.ts";
 import { resolveSession } from "../resolve-session.ts";
-import { selectRecords } from "../select-records.ts";
+import { isBoundary, isChosen, selectRecords } from "../select-records.ts";
 import type { RecordSelection } from "../select-records.ts";
 import { showRecord } from "../show-record.ts";
 
@@ -33,45 +35,74 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     role: options.role ?? null,
     tail: options.tail ?? null,
   };
-  const { chosen, lastSeq } = await readChosen(store, ref, selection, signal);
-  for (const stored of chosen) await showRecord(context, stored, options.raw === true);
+  const { head } = await loadExisting(store, ref);
+  let count = 0;
+  for await (const stored of chosenRecords(store, ref, head, selection, signal)) {
+    count += 1;
+    await showRecord(context, stored, options.raw === true);
+  }
   if (options.follow === true) {
     await output.flush();
     await follow(
       context,
       store,
       ref,
-      { ...selection, afterSeq: Math.max(lastSeq, selection.afterSeq) },
+      { ...selection, afterSeq: Math.max(head.lastSeq, selection.afterSeq) },
       options.raw === true,
     );
-  } else if (output.isJson) await output.end(chosen.length);
+  } else if (output.isJson) await output.end(count);
   return 0;
 }
 
-/** The records to show, and up to which the session was read: what comes later is for `--follow`. */
-async function readChosen(
+/** The records to show, up to the head's `lastSeq`: what comes later is for `--follow`. */
+async function* chosenRecords(
   store: SessionStore,
   ref: SessionRef,
+  head: SessionHead,
   selection: RecordSelection,
   signal: AbortSignal,
-): Promise<{ readonly chosen: readonly StoredRecord[]; readonly lastSeq: number }> {
-  const { head } = await loadExisting(store, ref);
-  const { lastSeq } = head;
-  const isWindow = !selection.isAll && !selection.isAllBranches;
-  const { tail } = selection;
-  if (tail !== null) {
-    const query = { head, selection: { ...selection, tail }, roleOf };
-    return { chosen: await readTail(store, ref, query, signal), lastSeq };
+): AsyncGenerator<StoredRecord, void, void> {
+  const { isAll, isAllBranches, tail, afterSeq } = selection;
+  const { headId, lastSeq } = head;
+  const everything = { afterSeq, beforeSeq: lastSeq + 1, signal };
+  if (tail === null && isAllBranches) {
+    for await (const { records } of store.read(ref, everything))
+      yield* records.filter((record) => isChosen(record, selection, roleOf));
+  } else if (tail !== null || afterSeq > 0) {
+    const query = { head, selection: { ...selection, tail: tail ?? Number.POSITIVE_INFINITY }, roleOf };
+    yield* await readTail(withinMemory(store), ref, query, signal);
+  } else if (lastSeq >= longSession && (await isOneBranch(store, ref, head, isAll, signal))) {
+    for await (const { records } of store.read(ref, everything))
+      yield* records.filter((record) => !record.side && isChosen(record, selection, roleOf));
+  } else if (isAll) {
+    const records = (await readRecords(store, ref, signal)).filter(({ seq }) => seq <= lastSeq);
+    yield* selectRecords(records, headId, selection, roleOf);
+  } else {
+    const { state, records } = await readWindow(withinMemory(store), ref, { signal });
+    yield* selectRecords(records, state.head.headId, selection, roleOf);
   }
-  if (isWindow) {
-    const { state, records } = await readWindow(store, ref, { signal });
-    return {
-      chosen: selectRecords(records, state.head.headId, selection, roleOf),
-      lastSeq: state.head.lastSeq,
-    };
-  }
-  const records = (await readRecords(store, ref, signal)).filter(({ seq }) => seq <= lastSeq);
-  return { chosen: selectRecords(records, head.headId, selection, roleOf), lastSeq };
+}
+
+/** From so many records on it is worth a look at their heads whether they can be shown as they are read. */
+const longSession = 10_000;
+
+/** Whether every main record lies on the branch of the head, each behind its parent, and no window leaves one out. */
+async function isOneBranch(
+  store: SessionStore,
+  ref: SessionRef,
+  { headId, lastSeq, windowSeq }: SessionHead,
+  isAll: boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!isAll && windowSeq !== null && windowSeq > 1) return false;
+  const walk = new BranchWalk(headId);
+  const range = { order: "descending", beforeSeq: lastSeq + 1, payload: "head", signal } as const;
+  for await (const { records } of store.read(ref, range))
+    for (const stored of records) {
+      if (stored.side) continue;
+      if (!walk.take(stored) || (!isAll && isBoundary(stored))) return false;
+    }
+  return walk.isAtRoot;
 }
 
 function roleOf({ record }: StoredRecord): string | null {
