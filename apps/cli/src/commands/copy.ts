@@ -3,6 +3,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
+import { fillIndex } from "../fill-index.ts";
 import { openStore } from "../open-store.ts";
 import { resolveSession } from "../resolve-session.ts";
 import { parseStoreUrl, withHome } from "../store-url.ts";
@@ -37,10 +38,12 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const agent = options.allAgents === true ? {} : { agentId: scope.agentId };
   const chosen = refs === null ? { namespace: scope.namespace, ...agent } : { refs };
   let count = 0;
+  let copied = 0;
   let hasDamage = false;
   let firstRefusal: Error | null = null;
   for await (const { ref, sessionId, state, records, error } of copySessions(from, to, { ...chosen, signal })) {
     count += 1;
+    copied += records;
     if (output.isJson)
       await output.object({ kind: "copy", agentId: ref.agentId, key: ref.key, sessionId, state, records });
     else await output.line(`${state}\t${counted(records, "record")}\t${ref.key}`);
@@ -52,6 +55,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     await output.flush();
   }
   if (output.isJson) await output.end(count);
+  await output.flush();
+  if (copied > 0) await fillIndex(context, to);
   if (firstRefusal === null) return hasDamage ? findingsExitCode : 0;
   await output.flush();
   throw firstRefusal;

@@ -5,6 +5,7 @@ import type { ImportOptions, ImportSource } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import { fillIndex } from "../fill-index.ts";
 import { namedPath } from "../named-path.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import { jsonLine } from "../terminal-safe.ts";
@@ -80,6 +81,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   }
   await print(context, results, totals, options.dryRun === true);
   await output.flush();
+  if (totals.records > 0 && options.dryRun !== true) await fillIndex(context, store);
   if (firstRefusal !== null && totals.refused === totals.sources) throw firstRefusal;
   return isOdd ? findingsExitCode : 0;
 }
