@@ -1,7 +1,7 @@
 import type { SessionEvent, SessionRef, SessionState, SharedRecords } from "@throughline/core";
 import { quote, refused, sessionNotFound } from "@throughline/core/store";
 import { assertIdsFree, forkBound } from "@throughline/core/store-plans";
-import { newAddressOf } from "./append-records.ts";
+import { addressOf, newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
