@@ -72,6 +72,40 @@ describe("the cost of an append", () => {
   );
 });
 
+describe("the cost of an append with an idempotency key", () => {
+  it("is a look at the window for a key that is new, and at the whole file for any other", async () => {
+    const root = newFolder();
+    await (await storeWithSession(root, { sessionsJson: false })).close();
+    writeFileSync(transcriptOf(root), longTranscript(20_000));
+    const sizeBytes = longTranscript(20_000).length;
+    {
+      await using store = createJsonlStore({ root, sessionsJson: false });
+      await store.append(mainRef, [userDraft("window")], { windowFromSeq: 20_001 });
+    }
+    const opened = async (): Promise<readonly [number, boolean]> => {
+      const faults = faultyFiles();
+      await using store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+      await store.load(mainRef);
+      const { replayed } = await store.append(mainRef, [userDraft("keyed")], { idempotencyKey: "k" });
+      const again = await store.append(mainRef, [userDraft("keyed")], { idempotencyKey: "k" });
+      expect(again.replayed).toBe(true);
+      return [faults.counts["bytesRead"] ?? 0, replayed];
+    };
+    // The repeat looks for the key in all of it, the first attempt did not.
+    const faults = faultyFiles();
+    await using store = createJsonlStore({ root, sessionsJson: false, files: faults.files });
+    await store.load(mainRef);
+    const first = { idempotencyKey: "new", isNewKey: true };
+    expect((await store.append(mainRef, [userDraft("new")], first)).replayed).toBe(false);
+    expect(faults.counts["bytesRead"]).toBeLessThan(sizeBytes / 20);
+    expect((await store.append(mainRef, [userDraft("new")], { idempotencyKey: "new" })).replayed).toBe(true);
+    await store.close();
+    const [bytesRead, replayed] = await opened();
+    expect([bytesRead > sizeBytes, replayed]).toEqual([true, false]);
+    expect((await opened())[1]).toBe(true);
+  });
+});
+
 describe("the cost of a redaction", () => {
   it("is a read and a write for each part of the file, and none for each record", { timeout: 60_000 }, async () => {
     const root = newFolder();
