@@ -110,10 +110,12 @@ export class AppendQueue {
     // Appends that are asked for in the same turn of the loop go together.
     await Promise.resolve();
     for (let { first } = this.#waiting; first !== undefined; { first } = this.#waiting) {
+      let next = first;
+      const write = (): Promise<void> => this.#writeNext((next = this.#waiting.first ?? next));
       try {
-        await this.#writeNext(first);
+        await this.#context.room.patiently(write, () => this.#waiting.length);
       } catch (error) {
-        this.#refuse(error, first);
+        this.#refuse(error, next);
       }
     }
     this.#isRunning = false;

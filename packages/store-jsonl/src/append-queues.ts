@@ -37,7 +37,7 @@ export class AppendQueues {
     };
     const known = ahead === undefined && looking === null ? agent.peek(ref) : null;
     if (known !== null) return put(known);
-    const arriving = arrive(agent, ref, ahead, looking);
+    const arriving = arrive(this.#context, agent, ref, ahead, looking);
     this.#arriving.set(name, arriving);
     return this.#enter(name, arriving, put);
   }
@@ -61,6 +61,7 @@ export class AppendQueues {
 }
 
 async function arrive(
+  { room }: StoreContext,
   agent: AgentSessions,
   ref: SessionRef,
   ahead: Promise<unknown> | undefined,
@@ -68,5 +69,5 @@ async function arrive(
 ): Promise<SessionRow> {
   // What becomes of it is its own caller's.
   await Promise.all([ahead?.catch(() => undefined), looking]);
-  return agent.peek(ref) ?? locateSession(agent, ref, false);
+  return agent.peek(ref) ?? room.patiently(() => locateSession(agent, ref, false));
 }

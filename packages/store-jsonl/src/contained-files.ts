@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
+import { isOutOfDescriptors } from "./descriptor-room.ts";
 import { folderOf, isMissing } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
@@ -26,22 +27,61 @@ export function containedFiles(files: Files, root: string, makeRoom: () => void)
   return new ContainedFiles(withRoom(files, makeRoom), root).port;
 }
 
+/**
+ * A descriptor that a process keeps for calls which need one for a moment only, and which a flush under way cannot wait for. Of
+ * a folder that nobody unmounts.
+ */
+const spares = new WeakMap<Files, number>();
+
+function keepSpare(files: Files): void {
+  if (spares.has(files)) return;
+  try {
+    spares.set(files, files.open("/", "read"));
+  } catch {
+    // There is no room: it is tried again with the next file.
+  }
+}
+
+function giveSpare(files: Files): void {
+  const spare = spares.get(files);
+  if (spare !== undefined) files.close(spare);
+  spares.delete(files);
+}
+
 function withRoom(files: Files, makeRoom: () => void): Files {
-  const again = <T>(work: () => T): T => {
+  const orElse = <T>(work: () => T, otherwise: () => T): T => {
     try {
       return work();
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "EMFILE" && code !== "ENFILE") throw error;
-      makeRoom();
-      return work();
+      if (!isOutOfDescriptors(error)) throw error;
+      return otherwise();
     }
   };
+  const again = <T>(work: () => T): T =>
+    orElse(work, () => {
+      makeRoom();
+      return work();
+    });
+  const briefly = <T>(work: () => T): T =>
+    orElse(
+      () => again(work),
+      () => {
+        giveSpare(files);
+        try {
+          return work();
+        } finally {
+          keepSpare(files);
+        }
+      },
+    );
   return {
     ...files,
-    open: (path, mode) => again(() => files.open(path, mode)),
-    flushFolder: (path) => again(() => files.flushFolder(path)),
-    names: (path) => again(() => files.names(path)),
+    open: (path, mode) => {
+      keepSpare(files);
+      return again(() => files.open(path, mode));
+    },
+    flushFolder: (path) => briefly(() => files.flushFolder(path)),
+    names: (path) => briefly(() => files.names(path)),
   };
 }
 

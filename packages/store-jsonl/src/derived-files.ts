@@ -79,12 +79,10 @@ export class DerivedFiles {
     this.#waiting.clear();
     for (const [agent, { written, isPurged }] of waiting) {
       try {
-        await this.#payDebts(agent);
-        await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
-        agent.foreign.hasFinishedPurge = false;
-        // Before the index, which knows the log by its identity.
-        if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
-        this.#writeIndex(agent, written);
+        await this.#context.room.patiently(
+          () => this.#flushAgent(agent, written, isPurged),
+          () => 0,
+        );
       } catch (error) {
         this.#waitingOf(agent).isPurged ||= isPurged;
         const path = agent.folder.own;
@@ -96,6 +94,15 @@ export class DerivedFiles {
         this.#context.emit({ name: "finding", ref: null, finding });
       }
     }
+  }
+
+  async #flushAgent(agent: AgentSessions, written: ReadonlySet<string>, isPurged: boolean): Promise<void> {
+    await this.#payDebts(agent);
+    await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
+    agent.foreign.hasFinishedPurge = false;
+    // Before the index, which knows the log by its identity.
+    if (agent.log.isLong) await this.#context.locks.hold([agent.folder.entriesLock], () => agent.log.compact());
+    this.#writeIndex(agent, written);
   }
 
   #waitingOf(agent: AgentSessions): Waiting {

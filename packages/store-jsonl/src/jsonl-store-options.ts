@@ -5,9 +5,10 @@ import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/no
 import { assertMilliseconds, createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
+import { DescriptorRoom } from "./descriptor-room.ts";
 import { nodeFiles, type Files } from "./files.ts";
 import { kernelLocks, type LockPort } from "./lock-file.ts";
-import { createSessionLocks } from "./session-lock.ts";
+import { createSessionLocks, letGoOfIdleLocks } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface JsonlStoreOptions {
@@ -60,7 +61,10 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
   } = options;
   assertMilliseconds({ lockTimeoutMs, derivedDelayMs });
   const root = rootOf(options.root);
-  const files = containedFiles(allFiles, root, makeRoom);
+  const files = containedFiles(allFiles, root, () => {
+    makeRoom();
+    letGoOfIdleLocks();
+  });
   return {
     root,
     files,
@@ -71,6 +75,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
       timeoutMs: lockTimeoutMs,
       remakeFolder: (folder) => remakeOwnFolder(files, folder),
     }),
+    room: new DescriptorRoom(lockTimeoutMs),
     keepsIndex: index,
     derivedDelayMs,
     codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },

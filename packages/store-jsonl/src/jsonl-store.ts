@@ -26,7 +26,7 @@ import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
 import type { PageCursor } from "./read-forward.ts";
-import { firstSeq, readPage, type Page } from "./read-pages.ts";
+import { holdPage, type HeldPage } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
@@ -82,7 +82,7 @@ class JsonlStore implements core.SessionStore {
     this.#queues = new AppendQueues(this.#context);
     const { limits } = this.capabilities;
     const begin = (signal?: AbortSignal): void => this.#begin(signal);
-    const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work);
+    const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
     const agents = (): readonly AgentSessions[] =>
       this.#namespaces().flatMap((one) => this.#agentsOf({ namespace: one }));
     this.maintenance = createMaintenance({ context: this.#context, agents, begin, track });
@@ -104,9 +104,8 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin(options.signal);
       const agent = this.#agent(ref);
-      const { capabilities } = this;
       const { ids, clock } = this.#context;
-      const request = prepareAppend(drafts, options, { capabilities, ids, clock });
+      const request = prepareAppend(drafts, options, { capabilities: this.capabilities, ids, clock });
       const hasRecords = request.prepared.length > 0;
       const { result, events, flushed } = await this.#queues.append(agent, ref, request, (row) => {
         if (hasRecords) this.#derived.announce(agent, row.sessionId);
@@ -119,7 +118,7 @@ class JsonlStore implements core.SessionStore {
       // Without a flush there is no wait in which timers and signals have their turn.
       if (flushed === null) await this.#slices.next();
       return result;
-    });
+    }, true);
   }
 
   async *read<Payload extends core.ReadPayload = "record">(
@@ -142,16 +141,14 @@ class JsonlStore implements core.SessionStore {
         sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
       if (row === null) throw rules.sessionNotFound(ref);
       ({ sessionId } = row);
-      const held = agent.hold(row);
+      const bounds = { order, afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
+      const read = (): HeldPage<Payload> | null => holdPage(agent, row, seq, bounds, payload, cursor);
+      const held = await this.#context.room.patiently(read, () => 0);
       // Purged since it was looked up: that is not where it ends.
       if (held === null && agent.locateId(sessionId) === null) throw rules.sessionNotFound(ref);
-      if (held === null) return;
-      seq ||= firstSeq({ order, afterSeq, beforeSeq }, held.transcript.head.lastSeq);
-      const bounds = { afterSeq, beforeSeq, left, step, pageRecords, pageBytes } as const;
-      const page: Page<Payload> | null = readPage(agent, row, seq, bounds, payload, cursor);
-      if (page === null) return;
-      const { records, span, lastSeq } = page;
-      ({ cursor } = page);
+      if (held === null || held.page === null) return;
+      const { records, span, lastSeq } = held.page;
+      ({ cursor } = held.page);
       seq = step === 1 ? span.toSeq + 1 : span.fromSeq - 1;
       left -= records.length;
       // Pages are read synchronously: without a pause a reader of everything would hold the process to the end.
@@ -283,8 +280,11 @@ class JsonlStore implements core.SessionStore {
     }
   }
 
-  async #track<T>(work: () => Promise<T>): Promise<T> {
-    const running = work();
+  /** `isOnce`: work that waits for descriptors itself, or that cannot be repeated. */
+  async #track<T>(work: () => Promise<T>, isOnce: boolean = false): Promise<T> {
+    const { room } = this.#context;
+    const leave = room.enter();
+    const running = isOnce ? work() : room.patiently(work);
     this.#underWay.add(running);
     try {
       return await running;
@@ -294,6 +294,7 @@ class JsonlStore implements core.SessionStore {
       throw syscall === undefined ? error : fileError(error, path, "unknown");
     } finally {
       this.#underWay.delete(running);
+      leave();
     }
   }
 
@@ -341,14 +342,17 @@ class JsonlStore implements core.SessionStore {
 
   /** One odd folder among the agents, or in one of them, must not hide the others from a list of all. */
   #agentIn(path: string, address: AgentAddress, isOneOfAll: boolean): readonly AgentSessions[] {
-    const { files, emit } = this.#context;
     const leaveOut = (odd: string): readonly AgentSessions[] => {
       const message =
         "A link or a file stands where an agent's folder belongs: its sessions are left out until that is there.";
-      emit({ name: "finding", ref: null, finding: createFinding("FILE_UNREADABLE", message, { path: odd }) });
+      this.#context.emit({
+        name: "finding",
+        ref: null,
+        finding: createFinding("FILE_UNREADABLE", message, { path: odd }),
+      });
       return [];
     };
-    if (isOneOfAll && files.facts(path)?.kind !== "folder") return leaveOut(path);
+    if (isOneOfAll && this.#context.files.facts(path)?.kind !== "folder") return leaveOut(path);
     try {
       const agent = this.#agentAt(address);
       return agent.exists ? [agent] : [];

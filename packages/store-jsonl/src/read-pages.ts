@@ -159,8 +159,28 @@ function readLong(file: TranscriptFile, transcript: Transcript, seq: number): Re
   return null;
 }
 
+/** A page of a session that was looked up for it; null for the page behind the last one. */
+export interface HeldPage<Payload extends ReadPayload> {
+  readonly page: Page<Payload> | null;
+}
+
+/** As `readPage`, from `seq` on, or for 0 from where a read with these options begins. Null when the transcript is gone. */
+export function holdPage<Payload extends ReadPayload>(
+  agent: AgentSessions,
+  row: SessionRow,
+  seq: number,
+  bounds: PageBounds & Required<Pick<ReadOptions, "order">>,
+  payload: Payload,
+  cursor: PageCursor | null,
+): HeldPage<Payload> | null {
+  const held = agent.hold(row);
+  if (held === null) return null;
+  const from = seq === 0 ? firstSeq(bounds, held.transcript.head.lastSeq) : seq;
+  return { page: readPage(agent, row, from, bounds, payload, cursor) };
+}
+
 /** Where a page with these options begins. */
-export function firstSeq(
+function firstSeq(
   { order, afterSeq, beforeSeq }: Required<Pick<ReadOptions, "order" | "afterSeq" | "beforeSeq">>,
   lastSeq: number,
 ): number {

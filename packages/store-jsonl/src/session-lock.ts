@@ -63,6 +63,8 @@ interface Shared {
   users: number;
   /** By somebody of this process. */
   isTaken: boolean;
+  /** The kernel's lock is held: only while work is run under it. */
+  isHeld: boolean;
   /** Those of this process who wait behind them, in the order they came. */
   readonly line: (() => void)[];
   /** Since when nobody in this process could take it, however many tried; null after somebody did. */
@@ -97,6 +99,11 @@ function openFile({ path, port }: Shared, options: SessionLocksOptions): LockFil
   });
 }
 
+/** The process has no descriptor left. Of those who wait in line nobody holds the kernel's lock. */
+export function letGoOfIdleLocks(): void {
+  for (const shared of openOnes) if (!shared.isHeld) letGo(shared);
+}
+
 function letGo(shared: Shared): void {
   openOnes.delete(shared);
   shared.file?.close();
@@ -118,7 +125,16 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     sharedByPort.set(port, sharedByPath);
     let shared = sharedByPath.get(realPath);
     if (shared === undefined) {
-      shared = { file: null, path: realPath, port, users: 0, isTaken: false, line: [], busySinceMs: null };
+      shared = {
+        file: null,
+        path: realPath,
+        port,
+        users: 0,
+        isTaken: false,
+        isHeld: false,
+        line: [],
+        busySinceMs: null,
+      };
       sharedByPath.set(realPath, shared);
     }
     shared.users++;
@@ -195,6 +211,7 @@ function attempt<T>(shared: readonly Shared[], work: () => T, wait: Wait): Attem
     for (const one of shared) {
       if (!tryLock(one, wait)) return { busy: one };
       held.push(one);
+      one.isHeld = true;
       one.busySinceMs = null;
     }
     return { busy: null, value: work() };
@@ -208,6 +225,7 @@ function unlockAll(held: Shared[]): void {
   const last = held.pop();
   if (last === undefined) return;
   try {
+    last.isHeld = false;
     last.file?.unlock();
   } finally {
     unlockAll(held);

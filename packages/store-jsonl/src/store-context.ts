@@ -1,4 +1,5 @@
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
+import type { DescriptorRoom } from "./descriptor-room.ts";
 import type { Files } from "./files.ts";
 import type { SessionLocks } from "./session-lock.ts";
 import type { LineCodec } from "./stored-line.ts";
@@ -8,6 +9,7 @@ export interface StoreContext {
   readonly root: string;
   readonly files: Files;
   readonly locks: SessionLocks;
+  readonly room: DescriptorRoom;
   readonly codec: LineCodec;
   readonly clock: Clock;
   readonly ids: RecordIds;

@@ -11,6 +11,10 @@ export class WaitingLine<Item extends object> {
     return this.#from === this.#items.length;
   }
 
+  get length(): number {
+    return this.#items.length - this.#from;
+  }
+
   get first(): Item | undefined {
     return this.#items[this.#from];
   }

@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import { sessionRef } from "@throughline/core";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -53,6 +55,23 @@ describe("a process that may open no more files", () => {
     await store.close();
     expect(files.refusals()).toBeGreaterThan(0);
   });
+
+  it.skipIf(!existsSync("/proc/self/fd"))(
+    "waits for them where 300 sessions are written at once, in whatever order they were asked for",
+    { timeout: 120_000 },
+    () => {
+      const root = newFolder();
+      const child = join(import.meta.dirname, "few-descriptors-child.ts");
+      const { stdout, stderr } = spawnSync(
+        "sh",
+        ["-c", `ulimit -n 64; exec "$0" "$1" "$2"`, process.execPath, child, root],
+        {
+          encoding: "utf8",
+        },
+      );
+      expect([stdout, stderr]).toEqual(["300 saves, 600 appends, 300 loads, 300 reads, 20 removes, 0 findings\n", ""]);
+    },
+  );
 
   it.skipIf(!existsSync("/proc/self/fd"))(
     "keeps the locks of hundreds of agents in so many files, and no more",
