@@ -249,7 +249,7 @@ const table = {
     summary: "The operating system refused a read or a write.",
     retryable: false,
     remedy:
-      "Look at the cause. If the outcome is unknown, as after a failed flush, repeat the append with the same idempotency key.",
+      "Look at the cause. If the outcome is unknown, as after a failed flush, repeat the write with the same idempotency key: the store puts it on the disk again, or fails again.",
   },
   STORE_LOCKED: {
     summary: "Another process held the lock until the deadline.",

@@ -9,13 +9,19 @@ import type { WriteScene } from "./store-scene.ts";
 
 /**
  * The append itself, inside the transaction that makes it whole. Everything that can refuse it comes before its first
- * change, so that a refusal leaves the other writes of the transaction as they are.
+ * change, so that a refusal leaves the other writes of the transaction as they are. `lookedFor` is called once the key of a
+ * keyed append was looked for.
  */
-export function appendRecords(scene: WriteScene, ref: SessionRef, request: AppendRequest): AppendResult {
+export function appendRecords(
+  scene: WriteScene,
+  ref: SessionRef,
+  request: AppendRequest,
+  lookedFor: () => void = () => undefined,
+): AppendResult {
   const { statements, known } = scene.connection;
   const session = known.find(ref) ?? foundSession(statements, ref);
   const nowMs = scene.clock.nowMs();
-  const plan = planned(scene, session, request, nowMs);
+  const plan = planned(scene, session, { request, lookedFor }, nowMs);
   if (plan.result.replayed) return plan.result;
   const place = placeOf(session);
   // A codec may refuse, so it is asked for all of them first.
@@ -46,7 +52,12 @@ export function hasGivenIds({ prepared }: AppendRequest): boolean {
   return prepared.some(({ isIdGiven }) => isIdGiven);
 }
 
-function planned(scene: WriteScene, session: SessionRow, request: AppendRequest, nowMs: number): AppendPlan {
+function planned(
+  scene: WriteScene,
+  session: SessionRow,
+  { request, lookedFor }: { readonly request: AppendRequest; readonly lookedFor: () => void },
+  nowMs: number,
+): AppendPlan {
   const { connection, rows } = scene;
   const { statements } = connection;
   // Ids this store made need no look-up, so a session that holds no others has no index of ids and does not pay for one.
@@ -57,7 +68,11 @@ function planned(scene: WriteScene, session: SessionRow, request: AppendRequest,
       frame: frameOf(session),
       entry: () => entryOf(statements, rows, session),
       holdsId: (id) => find?.(id) !== undefined,
-      findKeyed: (key, digest) => earlierResult(statements, session, { key, digest }, nowMs),
+      findKeyed: (key, digest) => {
+        const earlier = earlierResult(statements, session, { key, digest }, nowMs);
+        lookedFor();
+        return earlier;
+      },
     },
     nowMs,
   );

@@ -19,7 +19,7 @@ const largestLogBytes = 64 * 1024 * 1024;
 export interface LogKeeperEvents {
   tell(finding: Finding): void;
   /** A flush failed: what the kernel kept of it cannot be known. */
-  fail(error: unknown): void;
+  fail(): void;
 }
 
 /**
@@ -88,7 +88,7 @@ export class LogKeeper {
       this.#look(connection);
     } catch (error) {
       // A full disk or a lock: everything stands in the log, and is written back another time.
-      if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") this.#events.fail(error);
+      if (!isBusy(error) && nativeCode(error) !== "SQLITE_FULL") this.#events.fail();
     }
   }
 

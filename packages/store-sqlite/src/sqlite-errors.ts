@@ -11,6 +11,12 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(nativeCode(error));
 }
 
+/** True when the disk refused something in the middle of writing or flushing: what is on it cannot be known. */
+export function isFailedFlush(error: unknown): boolean {
+  const cause: unknown = ThroughlineError.isInstance(error) ? error.cause : error;
+  return nativeCode(cause).startsWith("SQLITE_IOERR");
+}
+
 /** True when the file is not what SQLite wrote. */
 export function isDamage(error: unknown): boolean {
   return /^SQLITE_(NOTADB|CORRUPT)/.test(nativeCode(error));

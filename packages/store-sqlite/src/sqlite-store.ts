@@ -22,6 +22,7 @@ import { archiveSession, moveSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
 import { createFork } from "./fork-facet.ts";
 import { StoreHandle } from "./store-handle.ts";
+import { UncertainKeys } from "./uncertain-keys.ts";
 import { createWatch } from "./watch-session.ts";
 
 export interface SqliteStoreOptions {
@@ -95,6 +96,7 @@ class SqliteStore implements core.SessionStore {
   readonly #listed: ListedStates;
   readonly #filler: IndexFiller;
   readonly #purges: PurgeKeeper;
+  readonly #uncertain = new UncertainKeys();
   readonly #backups: BackupKeeper | null = null;
 
   constructor(options: SqliteStoreOptions) {
@@ -153,11 +155,13 @@ class SqliteStore implements core.SessionStore {
     const store = { capabilities: this.capabilities, ids: scene.ids, clock: scene.clock };
     const request = prepareAppend(drafts, { ...options, durability }, store);
     if (hasGivenIds(request)) await this.#catchUp(ref);
-    return this.#handle.write((at) => appendRecords(at, ref, request), {
-      durability,
-      signal: options.signal,
-      isAppend: true,
-    });
+    const write = (lookedFor?: () => void): Promise<core.AppendResult> =>
+      this.#handle.write((at) => appendRecords(at, ref, request, lookedFor), {
+        durability,
+        signal: options.signal,
+        isAppend: true,
+      });
+    return request.keyed === null ? write() : this.#uncertain.follow(ref, request.keyed.key, write);
   }
 
   read<Payload extends core.ReadPayload = "record">(

@@ -5,7 +5,7 @@ import { LogKeeper } from "./log-keeper.ts";
 import { closeDatabase, cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { openUnwritable } from "./open-unwritable.ts";
 import { isUnreadable, recoverStore } from "./recover-store.ts";
-import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
+import { isBusy, isFailedFlush, nativeCode, storeError } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
 import { WriteQueue, type WriteOptions } from "./write-queue.ts";
@@ -106,13 +106,14 @@ export class StoreHandle {
 
   /** What was deleted is written over in the database, and the log is cut to nothing. */
   async #scrub(): Promise<void> {
-    const { connection } = await this.#open();
+    const { connection, writes } = await this.#open();
     try {
       await this.#patiently(() => {
         if (!cutLog(connection)) throw refused("STORE_LOCKED", "A reader keeps the log from being cut.");
       });
     } catch (cause) {
       const { code, message: what, details } = storeError(cause, this.scene.path);
+      if (isFailedFlush(cause)) writes.flushFailed();
       // The write itself is committed.
       if (code !== "STORE_LOCKED") throw new ThroughlineError(code, what, { outcome: "unknown", details, cause });
       const message =
@@ -149,13 +150,14 @@ export class StoreHandle {
     log.stop();
     try {
       // A handle that wrote nothing has nothing to tidy up.
-      if (!writes.isEnded && writes.hasWritten && !connection.isCopy) {
+      if (writes.hasWritten && !connection.isCopy) {
         connection.database.pragma("optimize");
         cutLog(connection);
       }
     } catch (error) {
+      if (isFailedFlush(error)) writes.flushFailed();
       // Whoever opens the file next does it; what was acknowledged stands in the log.
-      const canWait = isBusy(error) || /^SQLITE_(READONLY|FULL)/.test(nativeCode(error));
+      const canWait = writes.isUnflushed || isBusy(error) || /^SQLITE_(READONLY|FULL)/.test(nativeCode(error));
       if (!canWait) throw storeError(error, this.scene.path);
     } finally {
       closeDatabase(connection.database);
@@ -167,7 +169,7 @@ export class StoreHandle {
       const connection = this.#connect();
       const log = new LogKeeper(this.scene.path, {
         tell: (finding) => this.tell(finding),
-        fail: (error) => writes.end(error),
+        fail: () => writes.flushFailed(),
       });
       const writes: WriteQueue = new WriteQueue(this.scene, connection, (events) => {
         log.committed(connection);

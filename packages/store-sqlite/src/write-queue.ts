@@ -4,6 +4,7 @@ import type { Connection } from "./open-connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { lockHolder } from "./store-file.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
+import { UnflushedLog } from "./unflushed-log.ts";
 
 export interface WriteOptions {
   readonly durability: Durability;
@@ -50,19 +51,19 @@ export class WriteQueue {
   #alone = 0;
   #hasWritten = false;
   #work: Promise<void> | null = null;
-  /** Set when a flush failed: what the kernel kept of it cannot be known, so nothing more is written by this handle. */
-  #end: ThroughlineError | null = null;
+  readonly #unflushed: UnflushedLog;
 
   constructor(scene: StoreScene, connection: Connection, committed: (events: readonly SessionEvent[]) => void) {
     this.#scene = scene;
     this.#connection = connection;
     this.#committed = committed;
+    this.#unflushed = new UnflushedLog(scene.path, connection);
     this.#writeScene = { ...scene, connection, announce: (...events) => this.#announced.push(...events) };
   }
 
-  /** True when nothing may be written by this handle any more, not even the log into the database. */
-  get isEnded(): boolean {
-    return this.#end !== null;
+  /** True while a flush has failed and what it was to write is not on the disk yet. */
+  get isUnflushed(): boolean {
+    return this.#unflushed.isWaiting;
   }
 
   /** True once this handle has asked for anything to be written. */
@@ -71,8 +72,8 @@ export class WriteQueue {
   }
 
   /** After a flush that failed elsewhere than in a commit. */
-  end(error: unknown): void {
-    this.#end ??= ended(storeError(error, this.#scene.path));
+  flushFailed(): void {
+    this.#unflushed.failed();
   }
 
   /** Runs the job in a transaction and resolves with what it gave once that is committed. */
@@ -121,16 +122,15 @@ export class WriteQueue {
 
   /** One commit; false when another connection holds the lock. */
   #tryGroup(): boolean {
-    if (this.#end !== null) {
-      for (const job of this.#jobs.splice(0)) job.reject(this.#end);
-      return true;
-    }
     this.#dropAborted();
     const { statements, known, setDiskSync, assertInPlace } = this.#connection;
     const group = this.#jobs.slice(0, this.#alone > 0 ? 1 : maxJobs);
     if (group.length === 0) return true;
+    const hasFailed = this.#unflushed.isWaiting;
     try {
       assertInPlace();
+      // Nothing is acknowledged before what stands in front of it in the log.
+      if (hasFailed && !this.#unflushed.write()) return false;
       setDiskSync(group.some(({ options }) => options.durability === "disk"));
       statements.begin.run();
       known.check(statements.dataVersion.get() ?? 0);
@@ -140,11 +140,11 @@ export class WriteQueue {
       for (const job of this.#jobs.splice(0, group.length)) job.reject(storeError(error, this.#scene.path));
       return true;
     }
-    this.#commitGroup(group);
+    this.#commitGroup(group, hasFailed);
     return true;
   }
 
-  #commitGroup(group: readonly Job[]): void {
+  #commitGroup(group: readonly Job[], hasFailed: boolean): void {
     const startedMs = this.#scene.clock.nowMs();
     /** Of the jobs that have run, what tells each what became of it, should the transaction be committed. */
     const settle: (() => void)[] = [];
@@ -163,7 +163,7 @@ export class WriteQueue {
     }
     const done = this.#jobs.splice(0, settle.length);
     this.#alone = Math.max(this.#alone - done.length, 0);
-    const failure = this.#commit();
+    const failure = this.#commit(hasFailed);
     if (failure === null) for (const each of settle) each();
     else for (const job of done) job.reject(failure);
     if (failure === null) this.#committed(this.#announced);
@@ -194,7 +194,7 @@ export class WriteQueue {
   }
 
   /** Null, or why the group is not known to be committed. */
-  #commit(): ThroughlineError | null {
+  #commit(hasFailed: boolean): ThroughlineError | null {
     const { database, statements, known } = this.#connection;
     // A single job that was refused has taken its transaction with it.
     if (!database.inTransaction) return null;
@@ -203,11 +203,11 @@ export class WriteQueue {
       return null;
     } catch (error) {
       known.forget();
-      // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole.
-      const outcome = isBusy(error) || nativeCode(error) === "SQLITE_FULL" ? "not-applied" : "unknown";
-      const failure = storeError(error, this.#scene.path, outcome);
-      if (nativeCode(error) === "SQLITE_IOERR_FSYNC" || nativeCode(error) === "SQLITE_IOERR_DIR_FSYNC")
-        this.#end = ended(failure);
+      // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole. So it
+      // may what an earlier commit left there that failed.
+      const isStopped = isBusy(error) || nativeCode(error) === "SQLITE_FULL";
+      const failure = storeError(error, this.#scene.path, isStopped && !hasFailed ? "not-applied" : "unknown");
+      if (!isStopped) this.#unflushed.failed();
       if (database.inTransaction) statements.rollback.run();
       return failure;
     }
@@ -243,15 +243,6 @@ export class WriteQueue {
       return false;
     });
   }
-}
-
-/** What later writes hear: they were not tried, so that much is known of them. */
-function ended(failure: ThroughlineError): ThroughlineError {
-  return new ThroughlineError("STORE_IO", "A flush failed earlier; open the store again before writing.", {
-    outcome: "not-applied",
-    details: failure.details,
-    cause: failure,
-  });
 }
 
 function nextTick(): Promise<void> {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -23,22 +23,57 @@ async function failureOf(operation: Promise<unknown>): Promise<unknown> {
 }
 
 describe("a disk that fails", () => {
-  it("ends the handle when a flush fails; the store opened again tells by the key what became of the append", async () => {
+  it("leaves the handle to go on when a flush fails: the append is unknown, and its key tells what became of it", async () => {
     const path = join(testFolder(), "store.db");
-    const { driver, failNextCommit } = createFaultyDriver();
-    const store = createSqliteStore({ path, driver });
+    const { driver, failNextCommit, failNext } = createFaultyDriver();
+    const store = createSqliteStore({ path, driver, searchFill: "on-demand" });
     const ref = await createSession(store, "a");
-    failNextCommit("SQLITE_IOERR_FSYNC");
     const append = (on: SessionStore): Promise<unknown> => on.append(ref, [say("one")], { idempotencyKey: "k" });
+    failNextCommit("SQLITE_IOERR_FSYNC");
     expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "unknown" });
-    expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "not-applied" });
-    expect(await failureOf(store.save(ref, { sessionId: "session-a" }, { ifRevision: 1 }))).toMatchObject({
-      code: "STORE_IO",
-    });
+    // Every process is to know of it.
+    expect(existsSync(`${path}.flush-failed`)).toBe(true);
+    // Until the key was looked for nobody knows more about it.
+    failNext("BEGIN IMMEDIATE", "SQLITE_IOERR_READ");
+    expect(await failureOf(append(store))).toMatchObject({ code: "STORE_IO", outcome: "unknown" });
+    expect(await append(store)).toMatchObject({ replayed: true });
+    expect(existsSync(`${path}.flush-failed`)).toBe(false);
+    await store.append(ref, [say("two")]);
     await store.close();
     await using again = createSqliteStore({ path });
-    await append(again);
-    expect(await textsOf(again, ref)).toEqual(["one"]);
+    expect(await append(again)).toMatchObject({ replayed: true });
+    expect(await textsOf(again, ref)).toEqual(["one", "two"]);
+  });
+
+  it("keeps an append with a key from being called not applied where the store cannot be asked", async () => {
+    const path = join(testFolder(), "store.db");
+    {
+      await using store = createSqliteStore({ path });
+      const ref = await createSession(store, "a");
+      await store.append(ref, [say("one")], { idempotencyKey: "k" });
+    }
+    for (const code of ["SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_READ", "SQLITE_READONLY", "SQLITE_CORRUPT"]) {
+      await using store = createSqliteStore({
+        path,
+        recover: false,
+        driver: () => {
+          throw new Database.SqliteError("a fault of the test", code);
+        },
+      });
+      const drafts = [say("one")];
+      expect(await failureOf(store.append(refOf("a"), drafts, { idempotencyKey: "k" }))).toMatchObject({
+        outcome: "unknown",
+      });
+      // What has no key has no earlier attempt.
+      expect(await failureOf(store.append(refOf("a"), drafts))).toMatchObject({ outcome: "not-applied" });
+    }
+    // Once it was looked for, more is known.
+    await using store = createSqliteStore({ path });
+    const expected = { idempotencyKey: "other", expect: { head: "nowhere" } };
+    expect(await failureOf(store.append(refOf("a"), [say("one")], expected))).toMatchObject({
+      code: "APPEND_CONFLICT",
+      outcome: "not-applied",
+    });
   });
 
   it("fails every append of a commit that fails, and none of the next", async () => {

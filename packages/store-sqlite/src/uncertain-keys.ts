@@ -1,0 +1,51 @@
+import { hasErrorCode, ThroughlineError, type AppendResult, type ErrorCode, type SessionRef } from "@throughline/core";
+import { sessionRefText } from "@throughline/core/store";
+
+/** So many keys are remembered whose appends nobody knows about. */
+const mostKeys = 4096;
+
+/** What keeps a store from being asked: whether a key is in it already is not known then. */
+const unasked: readonly ErrorCode[] = ["STORE_IO", "STORE_FULL", "STORE_READ_ONLY", "STORE_CORRUPT", "INTERNAL"];
+
+/**
+ * Says of a keyed append that failed what is known about its key, not only about this attempt: an earlier one may have been
+ * applied, by this handle or by another. Until the key has been looked for in the log nobody knows.
+ */
+export class UncertainKeys {
+  readonly #keys = new Set<string>();
+
+  /** `write` calls back when the key was looked for, inside the transaction that appends. */
+  async follow(
+    ref: SessionRef,
+    key: string,
+    write: (lookedFor: () => void) => Promise<AppendResult>,
+  ): Promise<AppendResult> {
+    const name = `${sessionRefText(ref)} ${key}`;
+    let isKnown = false;
+    try {
+      const result = await write(() => (isKnown = true));
+      this.#keys.delete(name);
+      return result;
+    } catch (error) {
+      if (!ThroughlineError.isInstance(error) || error.outcome === null) throw error;
+      const isUncertain =
+        error.outcome === "unknown" || (!isKnown && (this.#keys.has(name) || hasErrorCode(error, ...unasked)));
+      if (!isUncertain) {
+        this.#keys.delete(name);
+        throw error;
+      }
+      this.#remember(name);
+      throw error.outcome === "unknown" ? error : asUnknown(error);
+    }
+  }
+
+  #remember(name: string): void {
+    const [oldest] = this.#keys.size >= mostKeys ? this.#keys : [];
+    if (oldest !== undefined) this.#keys.delete(oldest);
+    this.#keys.add(name);
+  }
+}
+
+function asUnknown({ code, message, details, cause, remedy }: ThroughlineError): ThroughlineError {
+  return new ThroughlineError(code, message, { outcome: "unknown", details, cause, remedy });
+}
