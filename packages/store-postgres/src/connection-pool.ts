@@ -109,7 +109,8 @@ export class ConnectionPool {
           this.#isPreparing = false;
           continue;
         }
-        const mayRepeat = isUnsent(error) || (options.isRead === true && !isAnswer(error) && isPassing(error));
+        const isBroken = options.isRead === true && !isAnswer(error) && isPassing(error);
+        const mayRepeat = isUnsent(error) || isVictim(error) || isBroken;
         const isOver = options.signal?.aborted === true;
         if (!mayRepeat || isOver || !(await this.#rest(attempt, deadlineMs, options.signal))) {
           const isKnown = isAnswer(error) || isUnsent(error);
@@ -119,9 +120,22 @@ export class ConnectionPool {
     }
   }
 
-  /** Several statements in one transaction on one connection. Never with anything but statements in between. */
+  /**
+   * Several statements in one transaction on one connection. Never with anything but statements in between: what the
+   * server undid in favor of another transaction is done again within the deadline.
+   */
   async transaction<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result> {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#transactOnce(work, deadlineMs);
+      } catch (error) {
+        if (!isVictim((error as Error).cause) || !(await this.#rest(attempt, deadlineMs, undefined))) throw error;
+      }
+    }
+  }
+
+  async #transactOnce<Result>(work: (run: RunStatement) => Promise<Result>, deadlineMs: number): Promise<Result> {
     const connection = await this.#borrow(deadlineMs, undefined);
     let step: "work" | "commit" = "work";
     try {
@@ -338,6 +352,11 @@ function giveBack(connection: PostgresConnection, error?: Error): void {
 /** No statement of this name, or one already: names do not stay with connections here. */
 function isLostName(error: unknown): boolean {
   return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
+}
+
+/** The server undid all of it, so that another transaction could go on: a deadlock, or two that saw an older state. */
+function isVictim(error: unknown): boolean {
+  return isAnswer(error) && /^40(P01|001)$/.test(nativeCode(error));
 }
 
 /** The driver's pool says so of who has waited in its queue, and of nobody else. */

@@ -3,6 +3,7 @@ import { quote, refused, sessionNotFound } from "@throughline/core/store";
 import { assertIdsFree, forkBound } from "@throughline/core/store-plans";
 import { addressOf, newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
+import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
@@ -36,7 +37,12 @@ export async function forkSession(
     );
     await assertFree(scene, run, target, sessionId);
     const shared = await sharedPart(scene, run, origin, Math.min(atSeq, Number(origin["last_seq"])));
-    return insertFork(scene, run, { ref, target, sessionId, origin, shared });
+    return insertFork(scene, run, { ref, target, sessionId, origin, shared }).catch((error: unknown) => {
+      // Somebody took the key or the session id after both were looked for.
+      if (nativeCode(error) === "23505" && constraintOf(error).startsWith("sessions"))
+        throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target }, error);
+      throw error;
+    });
   });
   scene.announce(...events);
   return state;

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
-import type { SessionRef } from "@throughline/core";
+import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, inject, it } from "vitest";
-import { newSchema } from "./store-under-test.ts";
+import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -119,6 +119,54 @@ describe.skipIf(url === "")(
       // What the killed one had on its way comes too late.
       await expect(store.append(refOf(0), checkpoint, { lease: first })).rejects.toMatchObject({ code: "LEASE_LOST" });
       expect((await store.load(refOf(0)))?.head.lastSeq).toBe(1);
+    });
+
+    it("of forks of many origins to one key one is made, and the others are told that it is taken", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2, notify: false });
+      for (let index = 0; index < 8; index++)
+        await store.save(refOf(index), { sessionId: `origin-${index}` }, { ifRevision: null });
+      for (let round = 0; round < 10; round++) {
+        const target = { ...refOf(0), key: `agent:main:target-${round}` };
+        const outcomes = await Promise.all(
+          Array.from({ length: 8 }, (_each, index) =>
+            store.fork.fork(refOf(index), target, { sessionId: `fork-${round}-${index}` }).then(
+              () => "made",
+              (error: unknown) => (ThroughlineError.isInstance(error) ? error.code : String(error)),
+            ),
+          ),
+        );
+        expect(outcomes.toSorted()).toEqual([...Array.from({ length: 7 }, () => "SESSION_EXISTS"), "made"]);
+      }
+    });
+
+    it("a transaction that the server undoes for another in a deadlock is made again", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, partitions: 2, notify: false });
+      await store.save(refOf(0), { sessionId: "base" }, { ifRevision: null });
+      await store.append(refOf(0), [{ type: "message", id: "x", message: { role: "user", content: "secret" } }]);
+      await store.fork.fork(refOf(0), refOf(1), { sessionId: "fork" });
+      await withClient(url, async (client) => {
+        const lock = (id: string): Promise<unknown> =>
+          client.query(`SELECT FROM "${schema}".sessions WHERE session_id = '${id}' FOR UPDATE`);
+        await client.query("BEGIN");
+        await lock("base");
+        // It holds the fork, and waits for the base first: so it is the one that finds the deadlock.
+        const redacting = store.redact(refOf(1), ["x"], { reason: "test" });
+        await expect
+          .poll(async () => {
+            const { rows } = await withClient(url, (other) =>
+              other.query(
+                `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%"${schema}".sessions%'`,
+              ),
+            );
+            return rows.length;
+          })
+          .toBe(1);
+        await lock("fork");
+        await client.query("COMMIT");
+        expect((await redacting).seqs).toEqual([1]);
+      });
     });
   },
 );
