@@ -73,7 +73,7 @@ describe.skipIf("unavailable" in place)(
 
     it("for a connection that others have is said as that, not as a server that is not there", async () => {
       await store.close();
-      store = createPostgresStore({ url, schema, maxConnections: 1, timeoutMs: 300, connectTimeoutMs: 100 });
+      store = createPostgresStore({ url, schema, maxConnections: 1, timeoutMs: 1500, connectTimeoutMs: 1000 });
       await store.load(ref);
       await whileLocked(async () => {
         const loading = refusalOf(store.load(ref));
