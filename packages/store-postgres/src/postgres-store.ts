@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder, ListedStates, refused, untilAborted, writeDurability } from "@throughline/core/store";
@@ -78,7 +79,7 @@ class PostgresSessionStore implements PostgresStore {
     const schema = schemaOf(options);
     this.#signals =
       notify && listening !== null
-        ? new SessionSignals(this.#scene.pool, listening, `${schema}_grown`, { clock, random })
+        ? new SessionSignals(this.#scene.pool, listening, channelOf(schema), { clock, random })
         : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
       this.#life.begin(signal);
@@ -316,6 +317,13 @@ function quoteSchema(name: string): string {
   throw refused("CONFIG_INVALID", "The name of a schema is small letters, digits and '_', at most 63.", {
     schema: name,
   });
+}
+
+/** PostgreSQL cuts the name of a channel to listen on, and refuses one to notify that is longer than 63 bytes. */
+function channelOf(schema: string): string {
+  const channel = `${schema}_grown`;
+  if (channel.length <= 63) return channel;
+  return `throughline_${createHash("sha256").update(schema).digest("hex").slice(0, 32)}_grown`;
 }
 
 function keptDurability(asked: core.Durability): core.Durability {

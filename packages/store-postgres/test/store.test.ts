@@ -241,33 +241,6 @@ describe.skipIf(url === "")(
       await inner.end();
     });
 
-    it("a watcher is told by NOTIFY, with the session's number and nothing else", async () => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema, partitions: 2, pollMs: 60_000 });
-      await using other = createPostgresStore({ url, schema, partitions: 2 });
-      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
-      const payloads: string[] = [];
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      client.on("notification", ({ payload = "" }) => payloads.push(payload));
-      await client.query(`LISTEN "${schema}_grown"`);
-      const controller = new AbortController();
-      const seen: number[] = [];
-      const watching = (async (): Promise<void> => {
-        for await (const { records } of store.watch?.watch(ref, { afterSeq: 0, signal: controller.signal }) ?? [])
-          seen.push(...records.map(({ seq }) => seq));
-      })();
-      await sleep(300);
-      for (let turn = 0; turn < 5; turn++) await other.append(ref, [draft]);
-      for (let waited = 0; seen.length < 5 && waited < 500; waited++) await sleep(10);
-      controller.abort();
-      await watching;
-      expect(seen).toEqual([1, 2, 3, 4, 5]);
-      await expect.poll(() => payloads.length).toBeGreaterThan(0);
-      expect(payloads.every((payload) => /^\d+(,\d+)*$/.test(payload))).toBe(true);
-      await client.end();
-    });
-
     it("ten nodes that migrate at once make one schema", async () => {
       const schema = newSchema();
       const stores = Array.from({ length: 10 }, () =>
