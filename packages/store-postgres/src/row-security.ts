@@ -26,7 +26,13 @@ export function rowSecurity(schema: string): string {
        OR EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[${table}.session_no])`,
     ),
   );
-  const sharesOwn = `(base_nos IS NULL OR ${schema}.shares_own_1(base_nos, agent_id))`;
+  // What a role writes here is read by programs that serve all agents: it must not stop them.
+  const numbers = ["last_seq", "revision", "message_count", "messages_ever", "keyed_next"]
+    .map((column) => `${column} BETWEEN 0 AND ${mostExact}`)
+    .concat(["created_at_ms", "appended_at_ms", "updated_at_ms"].map((column) => `abs(${column}) <= ${mostExact}`));
+  const isSound = `${numbers.join(" AND ")}
+       AND (entry_coded IS NOT NULL OR entry_names IS NOT NULL AND entry_values IS NOT NULL)
+       AND (base_nos IS NULL OR ${schema}.shares_own_1(base_nos, base_to_seqs, base_ids, agent_id))`;
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.agent_roles (
   role_name name NOT NULL,
@@ -45,14 +51,14 @@ ${policy(
   "sessions",
   "INSERT",
   null,
-  `${isOwn("sessions")} AND session_no = currval('${schema}.session_numbers') AND ${sharesOwn}`,
+  `${isOwn("sessions")} AND session_no = currval('${schema}.session_numbers') AND ${isSound}`,
 )}
 ${policy(
   schema,
   "sessions",
   "UPDATE",
   isOwn("sessions"),
-  `${isOwn("sessions")} AND ${schema}.is_own_1(session_no) AND ${sharesOwn}`,
+  `${isOwn("sessions")} AND ${schema}.is_own_1(session_no) AND ${isSound}`,
 )}
 ${hanging.join("\n")}
 ${policy(schema, "leases", "ALL", "role_name = current_user")}
@@ -122,12 +128,21 @@ function ownSessions(schema: string): string {
 CREATE OR REPLACE FUNCTION ${schema}.is_own_1(p_number bigint) ${head} AS $own$
   SELECT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = p_number)
 $own$;
-CREATE OR REPLACE FUNCTION ${schema}.shares_own_1(p_bases bigint[], p_agent_id text) ${head} AS $own$
-  SELECT NOT EXISTS (SELECT FROM unnest(p_bases) AS b (no)
-    WHERE NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = b.no AND s.agent_id = p_agent_id)
+CREATE OR REPLACE FUNCTION ${schema}.shares_own_1(p_bases bigint[], p_to_seqs bigint[], p_ids text[], p_agent_id text)
+${head} AS $own$
+  SELECT coalesce(array_ndims(p_bases) = 1 AND array_ndims(p_to_seqs) = 1 AND cardinality(p_bases) <= ${mostBases}
+    AND cardinality(p_bases) = cardinality(p_to_seqs) AND cardinality(p_bases) = cardinality(p_ids), false)
+  AND NOT EXISTS (SELECT FROM unnest(p_bases, p_to_seqs) AS b (no, to_seq)
+    WHERE b.to_seq IS NULL OR b.to_seq NOT BETWEEN 0 AND ${mostExact} OR NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = b.no AND s.agent_id = p_agent_id)
       AND NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[b.no] AND s.agent_id = p_agent_id))
 $own$;`;
 }
+
+/** The largest number that a program reads exactly. */
+const mostExact = Number.MAX_SAFE_INTEGER;
+
+/** Forks of forks, one behind the other. */
+const mostBases = 10_000;
 
 type Command = "ALL" | "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 

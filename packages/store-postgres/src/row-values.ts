@@ -90,6 +90,7 @@ export function entryOf(rows: RowCoder, row: DatabaseRow): SessionEntry {
   if (rows.isCoded !== coded instanceof Uint8Array) throw wrongCodec(owner);
   if (coded instanceof Uint8Array)
     return parse(rows, Buffer.from(rows.coder.decode(coded, owner)).toString(), owner) as SessionEntry;
+  if (!Array.isArray(names) || !Array.isArray(values)) throw damaged(owner);
   const texts = values as readonly string[];
   const fields = (names as readonly string[]).map((name, index) => `${name}:${texts[index] ?? "null"}`);
   return parse(rows, `{${fields.join(",")}}`, owner) as SessionEntry;

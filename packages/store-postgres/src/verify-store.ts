@@ -121,7 +121,10 @@ async function* verifySession(
       for (const row of rows) yield* recordFindings(scene, ref, row);
   } catch (error) {
     // Purged or renamed meanwhile.
-    if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return;
+    // The server cannot calculate with what stands in its row.
+    if (!hasErrorCode(error, "INTERNAL")) throw error;
+    yield createFinding("STORE_DAMAGED", `The records of ${place.key} cannot be read: ${error.message}`, place);
   }
 }
 

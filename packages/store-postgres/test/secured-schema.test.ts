@@ -296,7 +296,7 @@ describe.skipIf(url === "")(
         is_own_1: [[`SELECT ${s}.is_own_1(${theirNumber}) = ${s}.is_own_1(987654321) AS same`, "1 rows"]],
         shares_own_1: [
           [
-            `SELECT ${s}.shares_own_1(ARRAY[${theirNumber}::bigint], 'other') = ${s}.shares_own_1(ARRAY[987654321::bigint], 'other') AS same`,
+            `SELECT ${s}.shares_own_1(ARRAY[${theirNumber}::bigint], '{1}', '{x}', 'other') = ${s}.shares_own_1(ARRAY[987654321::bigint], '{1}', '{x}', 'other') AS same`,
             "1 rows",
           ],
         ],
