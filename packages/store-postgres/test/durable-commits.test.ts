@@ -152,7 +152,9 @@ describe.skipIf(!isHere)(
       await second.list();
       await sql("ALTER ROLE postgres SET synchronous_commit = off");
       // Its connection is ended: the next one has the role's new setting.
-      await sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'throughline'");
+      await sql("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'throughline'");
+      // A read finds the ended connection, and takes another.
+      await second.list();
       for (const [name, write] of writes) if (!(await isFlushed(() => write(second)))) missed.push(name);
       await sql("ALTER ROLE postgres RESET synchronous_commit");
       await pool.end();
