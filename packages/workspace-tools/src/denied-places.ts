@@ -55,6 +55,8 @@ export function lookUpDenied({ trees, files }: DeniedPaths, seen: Set<Identity>)
   const denied: DeniedNames[] = [];
   const folders: string[] = [];
   const beside: { readonly folder: string; readonly name: string }[] = [];
+  // One call asks of a file before and after opening it.
+  const secondNames = new Map<Identity, Promise<boolean>>();
   for (const tree of trees) {
     const { path, rest } = follow(tree);
     const identity = identityOf(statSync(path, { bigint: true }));
@@ -80,7 +82,12 @@ export function lookUpDenied({ trees, files }: DeniedPaths, seen: Set<Identity>)
   return {
     holds: (identity) => seen.has(identity) || found.includes(identity),
     leadsInto: (folder, names) => denied.some((each) => each.folder === folder && matches(each, names)),
-    isSecondName: async (file) => file.nlink > 1n && (await isAmong(file, folders, beside)),
+    isSecondName(file) {
+      if (file.nlink <= 1n) return Promise.resolve(false);
+      const known = secondNames.get(identityOf(file)) ?? isAmong(file, folders, beside);
+      secondNames.set(identityOf(file), known);
+      return known;
+    },
   };
 }
 

@@ -51,4 +51,24 @@ describe.each([
     expect(await readFile(join(outside, "secret.txt"), "utf8")).toBe("the secret\n");
     expect((await readdir(root)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
+
+  it("what is denied is refused behind links, by names that are not there yet, and above the workspace", async () => {
+    await using workspace = await openWorkspace({ "home/key": "one", "free/a.txt": "one" });
+    const { root, outside } = workspace;
+    await symlink(join(root, "home"), join(outside, "home"));
+    await symlink("home", join(root, "alias"));
+    const deny = [join(outside, "home"), "later/store"];
+    const folder = createWorkspaceFolder({ root, deny, random: systemRandom, ...options });
+    for (const path of ["home/key", "alias/key", "later/store/x"]) {
+      const place = await folder.locate(path);
+      await expect(folder.openFile(place)).rejects.toMatchObject({ reason: "denied" });
+      await expect(folder.stateOf(place)).rejects.toMatchObject({ reason: "denied" });
+      await expect(folder.replace(place, Buffer.from("x"), null)).rejects.toMatchObject({ reason: "denied" });
+      await expect(folder.list(place, 10)).rejects.toMatchObject({ reason: "denied" });
+    }
+    expect(await textAt(folder, "free/a.txt")).toBe("one");
+    const inner = createWorkspaceFolder({ root: join(root, "free"), deny: [root], random: systemRandom, ...options });
+    await expect(textAt(inner, "a.txt")).rejects.toMatchObject({ reason: "denied" });
+    expect((await readdir(root)).toSorted()).toEqual(["alias", "free", "home"]);
+  });
 });
