@@ -105,7 +105,7 @@ function isBesideName(name: string, base: string): boolean {
 }
 
 /** Names that some file system takes for the same one. */
-export function folded(name: string): string {
+function folded(name: string): string {
   const plain = name.normalize("NFC").replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "");
   return plain.toUpperCase().toLowerCase().normalize("NFC");
 }

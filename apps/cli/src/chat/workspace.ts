@@ -53,7 +53,7 @@ interface FileRules {
 const storeFolders = ["agents", "namespaces"];
 
 /** What Throughline keeps in the home, beside such a store. Others of these begin with a name that stands here. */
-export const homeFiles: readonly string[] = [
+const homeFiles: readonly string[] = [
   "config.json",
   "sessions.db",
   "inherited.json",
