@@ -7,6 +7,9 @@ import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from
 import { settingAliases } from "./setting-aliases.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
 
+// Loaded with this module, so that the start of a program has one module less to find.
+export { checkValue };
+
 /** A configuration file that was found. */
 export interface ConfigFile {
   readonly path: string;

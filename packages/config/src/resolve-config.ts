@@ -119,7 +119,7 @@ async function checkStructures(settings: SettingSet, definitions: readonly Setti
     const { source, sourceName, value } = settings.get(key);
     const isPlain = !["list", "object", "block"].includes(kind.type);
     if (isPlain || value === null || (source !== "environment" && source !== "flag")) continue;
-    const problem = (await import("./check-value.ts")).checkValue(kind, value);
+    const problem = (await import("./read-config-file.ts")).checkValue(kind, value);
     if (problem === null) continue;
     const { path, allowed, known } = problem;
     if (known !== undefined) throw unknownField(null, sourceName, { key: `${key}${path}`, known });
