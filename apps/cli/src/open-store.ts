@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import { ThroughlineError } from "@throughline/core";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
-import { assertReadable } from "./readable-place.ts";
+import { shellWord } from "@throughline/core/store";
+import { assertReadable, isFolder, isThere } from "./readable-place.ts";
 import { parseStoreUrl } from "./store-url.ts";
 
 export interface OpenStoreOptions {
@@ -24,6 +27,15 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   }
   if (address.scheme === "sqlite") {
     assertReadable(address.path);
+    if (isFolder(address.path)) {
+      const { path } = address;
+      const file = `sqlite:${join(path, "sessions.db")}`;
+      throw misnamed(
+        path,
+        "a folder; a SQLite store is one file",
+        `--store ${shellWord(file)}, or --store ${shellWord(`jsonl:${path}`)}`,
+      );
+    }
     const { createSqliteStore } = await import("@throughline/store-sqlite");
     return createSqliteStore({
       path: address.path,
@@ -37,7 +49,22 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     // A person waits: a server that is not there is said sooner than a program would have it.
     return createPostgresStore({ url: address.url, migrate: options.create, connectTimeoutMs: 3000, ...events });
   }
-  assertReadable(address.root);
+  const { root } = address;
+  assertReadable(root);
+  if (isThere(root) && !isFolder(root))
+    throw misnamed(
+      root,
+      "a file; a JSON Lines store is a folder",
+      `--store ${shellWord(`sqlite:${root}`)}, or another folder`,
+    );
   const { createJsonlStore } = await import("@throughline/store-jsonl");
-  return createJsonlStore({ root: address.root, create: options.create, ...events });
+  return createJsonlStore({ root, create: options.create, ...events });
+}
+
+function misnamed(path: string, what: string, remedy: string): ThroughlineError {
+  return new ThroughlineError("PATH_UNSAFE", `${JSON.stringify(path)} is ${what}.`, {
+    outcome: "not-applied",
+    details: { path },
+    remedy: `Name it so: ${remedy}.`,
+  });
 }

@@ -5,6 +5,7 @@ import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/store";
 
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
+const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);
 
 /**
  * Whether something lies at an absolute path. What this user may not look at counts as there: taking it for absent would
@@ -21,6 +22,10 @@ export function isThere(path: string): boolean {
   }
 }
 
+export function isFolder(path: string): boolean {
+  return isThere(path) && statSync(path).isDirectory();
+}
+
 /** Does nothing when nothing is there. @throws {ThroughlineError} FILE_UNREADABLE when this user may not read it */
 export function assertReadable(path: string): void {
   if (!isThere(path)) return;
@@ -31,7 +36,9 @@ export function assertReadable(path: string): void {
   }
 }
 
-function unreadable(path: string, cause: unknown): ThroughlineError {
+function unreadable(path: string, cause: unknown): unknown {
+  // A name that is too long, or a link that leads to itself, says so by itself.
+  if (!denied.has((cause as { code?: unknown }).code)) return cause;
   const [barrier, facts] = barrierOf(path);
   const user = process.getuid?.();
   const isOwn = facts !== undefined && facts.uid === user;

@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute, resolve, sep } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 
 /** A store URL this build can open. */
@@ -21,8 +21,15 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
   const shown = JSON.stringify(maskSecrets(url));
   if (scheme === "memory" && rest === "") return { scheme };
   if (scheme === "jsonl" || scheme === "sqlite") {
+    // Half of a URL: nobody can tell whether a host, a relative or an absolute path is meant.
+    if (sep === "/" && rest.startsWith("//") && !isAbsolute(rest.slice(2)))
+      throw invalid(
+        `The store URL ${shown} has two slashes and no absolute path: write ${scheme}:${rest.slice(2)} or ${scheme}:///….`,
+      );
     const given = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
     const what = scheme === "jsonl" ? "directory" : "file";
+    if (/^(?::memory:|file:)/i.test(given))
+      throw invalid(`The store URL ${shown} is SQLite's own: write memory: for a store in memory, or ${scheme}:PATH.`);
     if (given === "" || given.includes("\0")) throw invalid(`The store URL ${shown} names no ${what}.`);
     const path = resolve(workingDirectory, given);
     return scheme === "jsonl" ? { scheme, root: path } : { scheme, path };

@@ -105,6 +105,29 @@ describe.skipIf(!isRoot)("a home or store that is closed to the user", () => {
   });
 });
 
+describe("a store URL that names the other kind of place", () => {
+  it("is refused with the URL that is meant, which is one of a store", async () => {
+    const home = mkdtempSync(join(tmpdir(), "throughline-kinds-"));
+    await seed(home, [{ key, drafts: [user("one")] }]);
+    const folder = await runHere(home, ["sessions", "--store", `sqlite:${home}`, "--json"]);
+    const [error] = objects(folder.stderr);
+    expect([folder.code, error?.["code"]]).toEqual([1, "PATH_UNSAFE"]);
+    const [, url = ""] = /--store (sqlite:\S+?),/.exec(String(error?.["remedy"])) ?? [];
+    expect((await runHere(home, ["sessions", "--store", url])).code).toBe(0);
+    for (const command of ["sessions", "append"]) {
+      const args = command === "append" ? [command, key] : [command];
+      const run = await runHere(home, [...args, "--store", `jsonl:${home}/sessions.db`, "--json"], { stdin: "{}" });
+      expect(objects(run.stderr)[0]).toMatchObject({ code: "PATH_UNSAFE" });
+    }
+    const long = await runHere(home, ["sessions", "--store", `jsonl:${"a".repeat(300)}`, "--json"]);
+    expect(objects(long.stderr)[0]).toMatchObject({
+      code: "FILE_UNREADABLE",
+      remedy: expect.stringContaining("shorter"),
+    });
+    rmSync(home, { recursive: true });
+  });
+});
+
 describe("a store that is not there", () => {
   it("is empty where nobody named it, and only then", async () => {
     const home = mkdtempSync(join(tmpdir(), "throughline-absent-"));

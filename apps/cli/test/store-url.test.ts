@@ -50,6 +50,10 @@ describe("parseStoreUrl", () => {
     ["sqlite:", "STORE_URL_INVALID"],
     ["postgres://ada:s:ecret/secret@host:x/db", "STORE_URL_INVALID"],
     ["mysql://ada:secret@host/db", "STORE_URL_INVALID"],
+    ["sqlite://a.db", "STORE_URL_INVALID"],
+    ["jsonl://host/share", "STORE_URL_INVALID"],
+    ["sqlite::memory:", "STORE_URL_INVALID"],
+    ["sqlite:file:a.db?mode=ro", "STORE_URL_INVALID"],
   ])("refuses %j with %s, naming what there is and no secret", (url, code) => {
     const attempt = (): unknown => parseStoreUrl(url, "/");
     expect(attempt).toThrow(

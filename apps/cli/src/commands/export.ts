@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
@@ -7,7 +6,7 @@ import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
-import { isThere } from "../readable-place.ts";
+import { isFolder } from "../readable-place.ts";
 import { resolveSession } from "../resolve-session.ts";
 
 interface ExportOptions {
@@ -44,7 +43,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   }
   const state = await resolveSession(store, key, scope, { signal });
   if (target !== null) {
-    const path = isDirectory(target) ? join(target, `${state.sessionId}.jsonl`) : target;
+    const path = isFolder(target) ? join(target, `${state.sessionId}.jsonl`) : target;
     return printFiles(context, [await exportToFile(store, state.ref, path, { to, signal, workingDirectory })], to);
   }
   // A transcript holds whatever somebody wrote into it, and an export may change none of it.
@@ -83,8 +82,4 @@ async function printFiles(
 
 function remarkText({ seq, id, what, reason }: ExportRemark): string {
   return `${what}: ${seq === null ? "" : `record ${seq} (${id}): `}${reason}`;
-}
-
-function isDirectory(path: string): boolean {
-  return isThere(path) && statSync(path).isDirectory();
 }
