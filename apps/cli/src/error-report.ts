@@ -14,6 +14,8 @@ export interface ReportOptions {
   readonly isDebug: boolean;
   /** What failed; its own name is no remedy. Null before that is known. */
   readonly command: string | null;
+  /** Puts commands in a text for people as they are typed here. @default the text itself */
+  readonly asTyped?: (text: string) => string;
 }
 
 /** Wrong usage ends with 2, everything else with 1. */
@@ -27,7 +29,8 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
     const { code, retryable, outcome } = typed;
     return { exitCode, text: `${jsonLine({ kind: "error", code, message, remedy, retryable, outcome, details })}\n` };
   }
-  const lines = [`error: ${message}`, remedy];
+  const { asTyped = (text: string): string => text } = options;
+  const lines = [asTyped(`error: ${message}`), asTyped(remedy)];
   if (options.isDebug) {
     lines.push(`${typed.code} ${jsonLine(details)}`);
     const { cause } = typed;

@@ -25,7 +25,7 @@ export function createFindingReport(output: Output, command: string): FindingRep
         else {
           await output.line(findingText(finding));
           if (finding.severity !== "info" && !finding.repaired)
-            await output.line({ text: `    ${finding.remedy}`, style: "dim" });
+            await output.line({ text: `    ${output.asTyped(finding.remedy)}`, style: "dim" });
         }
       }
       await output.flush();

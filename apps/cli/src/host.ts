@@ -15,6 +15,8 @@ export interface Host {
   readonly userHome: string;
   /** Aborted by an interrupt from the keyboard or a request to end. */
   readonly signal: AbortSignal;
+  /** What has to be typed to start this program. @default throughline */
+  readonly commandName?: () => string;
   /** What starts this program again. */
   readonly self: { readonly command: string; readonly arguments: readonly string[] };
 }

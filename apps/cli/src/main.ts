@@ -1,6 +1,7 @@
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import { reportError } from "./error-report.ts";
+import { ownCommandName } from "./printed-commands.ts";
 import { runCli } from "./run-cli.ts";
 import { findUserHome, findWorkingDirectory } from "./starting-place.ts";
 
@@ -62,6 +63,12 @@ async function run(): Promise<number> {
     workingDirectory,
     userHome: findUserHome(workingDirectory),
     signal: interrupt.signal,
+    commandName: () =>
+      ownCommandName({
+        environment: process.env,
+        nodeArguments: process.execArgv,
+        program: process.argv[1] ?? "throughline",
+      }),
     self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
   });
 }

@@ -17,6 +17,8 @@ export interface OutputOptions {
   readonly isQuiet: boolean;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   readonly color: "auto" | "never";
+  /** Puts commands in a text for people as they are typed here. @default the text itself */
+  readonly asTyped?: (text: string) => string;
   /** Ends long outputs between two pieces. @default nothing does */
   readonly signal?: AbortSignal;
 }
@@ -42,6 +44,8 @@ export interface Output {
   table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void>;
   /** A piece of a text that is still coming: made safe, and written at once. */
   stream(text: string): Promise<void>;
+  /** A text for people, with the commands in it as they are typed here. */
+  asTyped(text: string): string;
   /** Data as it is, for files and pipes. */
   bytes(chunk: Uint8Array): Promise<void>;
   /** Writes out what is held back. */
@@ -63,6 +67,7 @@ const bufferLimit = 64 * 1024;
 
 export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: OutputOptions): Output {
   const { stdout, stderr } = host;
+  const { asTyped = (text: string): string => text } = options;
   const isTerminal = stdout.isTTY === true;
   const isColored = isTerminal && options.color === "auto";
   const isShown = (level: string): boolean =>
@@ -104,6 +109,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   return {
     isJson: options.isJson,
     isTerminal,
+    asTyped,
     object: (value) => write(`${jsonLine(value)}\n`),
     largeObject: async (value) => {
       for (const piece of jsonPieces(value)) await write(piece);
@@ -133,7 +139,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     flush,
     note: (message) => {
       if (isShown("info"))
-        talk(options.isJson ? `${jsonLine({ kind: "note", message })}\n` : `${terminalSafe(message)}\n`);
+        talk(options.isJson ? `${jsonLine({ kind: "note", message })}\n` : `${terminalSafe(asTyped(message))}\n`);
     },
     event: (event) => {
       if (isShown("info")) talk(options.isJson ? `${jsonLine(event)}\n` : `${terminalSafe(event.message)}\n`);

@@ -13,7 +13,8 @@ import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { parseStoreUrl, withHome } from "./store-url.ts";
+import { maskSecrets, parseStoreUrl, withHome } from "./store-url.ts";
+import { asTyped, type GivenOption } from "./printed-commands.ts";
 import { isThere } from "./readable-place.ts";
 import { helpDocument } from "./help-document.ts";
 import { jsonLine } from "./terminal-safe.ts";
@@ -32,14 +33,21 @@ interface Request {
 export async function runCli(host: Host): Promise<number> {
   // Until the arguments are parsed, this is all there is to know how a failure should look.
   const words = host.arguments.includes("--") ? host.arguments.slice(0, host.arguments.indexOf("--")) : host.arguments;
-  const reporting = { isJson: words.includes("--json"), isDebug: false, command: null as string | null };
+  const reporting = {
+    isJson: words.includes("--json"),
+    isDebug: false,
+    command: null as string | null,
+    asTyped: (text: string): string => asTyped(text, host.commandName ?? ownName, []),
+  };
   let definition: CommandDefinition | null = null;
   try {
     const request = parseArguments(host, reporting.isJson);
     if (request === null) return 0;
     definition = request.definition;
     reporting.command = definition.name;
-    return await runCommand(host, request, (isDebug) => (reporting.isDebug = isDebug));
+    const given = givenOptions(request.globals);
+    reporting.asTyped = (text) => asTyped(text, host.commandName ?? ownName, given);
+    return await runCommand(host, request, reporting.asTyped, (isDebug) => (reporting.isDebug = isDebug));
   } catch (error) {
     if (host.signal.aborted) {
       if (definition?.afterInterrupt !== undefined)
@@ -104,7 +112,22 @@ function usageOf(error: unknown, words: readonly string[]): unknown {
   return usageError(message, { code }, remedy);
 }
 
-async function runCommand(host: Host, request: Request, setDebug: (isDebug: boolean) => void): Promise<number> {
+/** The options that a command printed by this run needs as well. */
+function givenOptions(globals: Request["globals"]): readonly GivenOption[] {
+  return ["home", "config", "store", "namespace", "agent"].flatMap((name): readonly GivenOption[] => {
+    const value = textOf(globals[name]);
+    return value === undefined ? [] : [[`--${name}`, maskSecrets(value)]];
+  });
+}
+
+const ownName = (): string => "throughline";
+
+async function runCommand(
+  host: Host,
+  request: Request,
+  typed: (text: string) => string,
+  setDebug: (isDebug: boolean) => void,
+): Promise<number> {
   const { globals } = request;
   const config = await resolveConfig({
     userHome: host.userHome,
@@ -135,6 +158,7 @@ async function runCommand(host: Host, request: Request, setDebug: (isDebug: bool
     isQuiet: globals["quiet"] === true,
     logLevel,
     color: valueOf("color") as OutputOptions["color"],
+    asTyped: typed,
   });
   const isDefaultStore = settings.some(({ key, source }) => key === "store" && source === "default");
   const storeUrl = withHome(String(valueOf("store")), host.userHome);

@@ -38,7 +38,7 @@ export async function inSession(
     throw new ThroughlineError("SESSION_ARCHIVED", `The session ${sessionId} is archived: it stays as it is.`, {
       outcome: "not-applied",
       details: { ...ref },
-      remedy: `Restore it first: throughline restore --archive ${sessionId}`,
+      remedy: `Restore it first: \`throughline restore --archive ${sessionId}\`.`,
     });
   }
   if (!isDryRun) await waitForTurn(store, ref, context);

@@ -55,7 +55,7 @@ async function startingRef(context: CommandContext, store: SessionStore, key: st
     if (!state.archived) return state.ref;
     throw new ThroughlineError("SESSION_ARCHIVED", `${key} is archived.`, {
       details: { ...state.ref },
-      remedy: `Restore it first: throughline restore --archive ${state.sessionId}`,
+      remedy: `Restore it first: \`throughline restore --archive ${state.sessionId}\`.`,
     });
   } catch (error) {
     const [ref] = refsOf(key, scope);

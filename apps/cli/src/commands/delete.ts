@@ -19,7 +19,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   await endSession(store, ref, { ...patience(context), purge: isPurge });
   if (!isPurge) {
     await showSession(context, await loadExisting(store, { ...ref, archiveId: sessionId }), "archived");
-    output.note(`It can be had back: throughline restore --archive ${sessionId}`);
+    output.note(`To restore it: \`throughline restore --archive ${sessionId}\``);
   } else if (output.isJson) {
     await output.object({ kind: "removed", agentId: ref.agentId, key: ref.key, sessionId });
   } else await output.line(`${ref.key}\t${sessionId}\tdeleted`);

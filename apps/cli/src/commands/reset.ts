@@ -32,7 +32,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   });
   const archived = { ...old.ref, archiveId: old.sessionId };
   if (options.purge === true) await store.remove(archived, { purge: true });
-  else context.output.note(`The old session is archived: throughline restore --archive ${old.sessionId}`);
+  else
+    context.output.note(
+      `The old session is archived. To restore it: \`throughline restore --archive ${old.sessionId}\``,
+    );
   await showSession(context, state, "reset");
   return 0;
 }

@@ -1,0 +1,52 @@
+import { readFileSync, realpathSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { shellWord } from "@throughline/core/store";
+
+/** How this process was started, as far as it decides what has to be typed to start it again. */
+export interface StartedBy {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Of Node itself. */
+  readonly nodeArguments: readonly string[];
+  /** The program's file, absolute. */
+  readonly program: string;
+}
+
+/** What has to be typed to run this program, here: never `npx throughline`, which is another project. */
+export function ownCommandName({ environment, nodeArguments, program }: StartedBy): string {
+  const isPnpm = environment["npm_config_user_agent"]?.startsWith("pnpm") === true;
+  if (environment["npm_lifecycle_event"] === "throughline")
+    return isPnpm ? "pnpm -s throughline" : "npm run -s throughline --";
+  if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : "npx @throughline/cli";
+  if (isOnPath(environment["PATH"] ?? "", program)) return "throughline";
+  return ["node", ...nodeArguments, program].map(shellWord).join(" ");
+}
+
+/** Whether the name leads to this program: by a link, or by a short script of a package manager that names it. */
+function isOnPath(path: string, program: string): boolean {
+  for (const folder of path.split(delimiter)) {
+    try {
+      const file = join(folder, "throughline");
+      const text = readFileSync(file, "utf8");
+      return realpathSync(file) === realpathSync(program) || text.includes("@throughline/cli");
+    } catch {
+      // Not in this folder: the next one.
+    }
+  }
+  return false;
+}
+
+/** Options that decide which store and whose sessions a command means; `name` is the option, `value` what was given. */
+export type GivenOption = readonly [name: string, value: string];
+
+/**
+ * The text with every command of ours in it, between backticks, as it works where it is printed: with the name that starts
+ * this program, and with the store that the failed or finished command was given.
+ */
+export function asTyped(text: string, name: () => string, given: readonly GivenOption[]): string {
+  return text.replace(/`throughline( [^`]*)?`/g, (_all, rest: string | undefined) => {
+    const line = rest ?? "";
+    const isHelp = line.includes("--help");
+    const missing = given.filter(([option]) => !isHelp && line !== "" && !line.includes(option));
+    return `\`${name()}${line}${missing.map(([option, value]) => ` ${option} ${shellWord(value)}`).join("")}\``;
+  });
+}
