@@ -386,11 +386,7 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  #fork(
-    ref: core.SessionRef,
-    target: core.SessionRef,
-    options: { readonly atSeq?: number; readonly sessionId: string },
-  ): Promise<core.SessionState> {
+  #fork(...[ref, target, options]: Parameters<core.ForkFacet["fork"]>): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#begin();
       const forked = { ref: target, sessionId: options.sessionId, atSeq: forkBound(ref, target, options) };
