@@ -147,27 +147,27 @@ async function tornTail({ host, directory, storeUrl, workspace, signal }: DemoSt
   // Damage behind the store's back: the last line ends before its end.
   truncateSync(path, statSync(path).size - cutBytes);
   const findings: Finding[] = [];
-  const work = async (
-    store: SessionStore,
-  ): Promise<{ readonly kept: number; readonly after: readonly StoredRecord[] }> => {
-    const kept = (await readAll(store)).length;
+  const work = async (store: SessionStore): Promise<readonly (readonly StoredRecord[])[]> => {
+    const read = await readAll(store);
     await talk({ store, ref, workspace, until: { turns: 1 }, signal });
-    return { kept, after: await readAll(store) };
+    return [read, await readAll(store)];
   };
-  const { kept, after } = await withStore(storeUrl, host, work, findings);
+  const [read = [], after = []] = await withStore(storeUrl, host, work, findings);
   const reported = findings.filter(({ code }) => tailFindings.has(code)).length;
-  const areSame = before
-    .slice(0, kept)
-    .every(({ id, seq }, index) => after[index]?.id === id && after[index].seq === seq);
+  const kept = read.filter(({ seq, id, record }) => {
+    const written = before[seq - 1];
+    return written?.id === id && isDeepStrictEqual(written.record, record);
+  }).length;
+  const isSame = read.every(({ id, seq }, index) => after[index]?.id === id && after[index].seq === seq);
   const isAscending = after.every(({ seq }, index) => index === 0 || seq > (after[index - 1]?.seq ?? 0));
-  const nextSeq = after[kept]?.seq ?? 0;
-  const ok = reported > 0 && kept > 0 && kept < before.length && areSame && isAscending && after.length > kept;
+  const nextSeq = after[read.length]?.seq ?? 0;
+  const isDamageSeen = reported > 0 && kept > 0 && kept < before.length;
   return {
     name: "torn tail",
-    ok,
+    ok: isDamageSeen && isSame && isAscending && after.length > read.length,
     summary:
-      `${cutBytes} bytes were cut off the end of the transcript. After that the store reads ${kept} of ${before.length} records, each as it was ` +
-      `written. It reports the damage and keeps the rest of the torn line in a separate file. The next turn starts at record ${nextSeq}.`,
+      `${cutBytes} bytes were cut off the end of the transcript. After that ${kept} of ${before.length} records are read as they were ` +
+      `written, the damage is reported, and the rest of the torn line is kept. The next turn starts at record ${nextSeq}.`,
     figures: { before: before.length, kept, setAside: before.length - kept, reported, after: after.length },
   };
 }
