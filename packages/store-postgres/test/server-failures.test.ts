@@ -265,15 +265,15 @@ describe.skipIf(url === "")(
 
     it("a transaction that the server ends because its client is slow is undone, and the next one works", async () => {
       const proxy = await startProxy(Number(new URL(url).port));
-      const option = "idle_in_transaction_session_timeout=60";
+      const option = "idle_in_transaction_session_timeout=400";
       await using slow = createPostgresStore({
         url: withOption(option, proxy.port),
         schema,
         migrate: false,
-        timeoutMs: 3000,
+        timeoutMs: 10_000,
       });
       await slow.load(ref);
-      proxy.delayMs = 150;
+      proxy.delayMs = 700;
       expect(await refusalOf(slow.move(ref, { kind: "archive" }))).toEqual(["STORE_UNREACHABLE", "not-applied", true]);
       proxy.delayMs = 0;
       await slow.append(ref, [saying("b")]);

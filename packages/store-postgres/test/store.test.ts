@@ -167,7 +167,8 @@ describe.skipIf(url === "")(
     });
 
     it("nothing is left in a connection: every statement runs on one that was wiped, as behind a pooler in transaction mode", async () => {
-      const inner = new pg.Pool({ connectionString: url, max: 3 });
+      const name = `wiped_${newSchema()}`;
+      const inner = new pg.Pool({ connectionString: url, max: 3, application_name: name });
       const wiping: PostgresPool = {
         get waitingCount() {
           return inner.waitingCount;
@@ -200,9 +201,11 @@ describe.skipIf(url === "")(
       await store.move(ref, { kind: "rename", key: "agent:main:two" });
       expect((await store.readWindow({ ...ref, key: "agent:main:two" })).records).toHaveLength(2);
       const left = await inner.query(
-        "SELECT (SELECT count(*) FROM pg_prepared_statements) AS statements, current_setting('synchronous_commit') AS commits, (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') AS locks",
+        `SELECT (SELECT count(*) FROM pg_prepared_statements) AS statements, current_setting('synchronous_commit') AS commits,
+          current_setting('search_path') AS path, (SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+            WHERE l.locktype = 'advisory' AND a.application_name = '${name}') AS locks`,
       );
-      expect(left.rows[0]).toEqual({ statements: "0", commits: "on", locks: "0" });
+      expect(left.rows[0]).toEqual({ statements: "0", commits: "on", path: '"$user", public', locks: "0" });
       await store.close();
       await inner.end();
     });
