@@ -73,7 +73,20 @@ async function inspectSession(
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
     return [unreadable(error, key)];
   }
-  return mergeFindings([gaps(records, key), inspectRecords(records, head.headId)], { key });
+  const found = inspectRecords(records, head.headId);
+  // In a store of files the line itself may have been damaged since; elsewhere it can only have come in so.
+  const ofRecords = store.capabilities.name === "jsonl" ? found : found.map(asImported);
+  return mergeFindings([gaps(records, key), ofRecords], { key });
+}
+
+const ofLines: ReadonlySet<string> = new Set(["LINE_MALFORMED", "LINE_TOO_LONG", "TAIL_TORN"]);
+
+/** What was wrong with a line before it was imported is nothing that happened to the store. */
+function asImported(finding: Finding): Finding {
+  if (!ofLines.has(finding.code)) return finding;
+  const remedy =
+    "Nothing to do for the store: the line was imported like this, is kept byte for byte, and is left out of every context.";
+  return { ...finding, severity: "warning", remedy };
 }
 
 /** Sequence numbers are dense from 1; a hole means that a record is gone. */

@@ -1,5 +1,6 @@
 import { ThroughlineError, type Finding } from "@throughline/core";
 import { refused } from "@throughline/core/store";
+import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
@@ -12,7 +13,7 @@ import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
 import { inOneThread } from "@throughline/core/store-handle";
 import { prepareFile } from "./prepare-file.ts";
-import { fileNumber, isWritable, readHeader } from "./store-file.ts";
+import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
 export type SqliteDriver = (
@@ -117,11 +118,22 @@ export function openConnection(options: OpenOptions): Connection {
     return connection;
   } catch (error) {
     if (database !== null) closeDatabase(database);
+    const unreadable = unreadableBecause(path);
+    if (unreadable !== null) throw unreadableStore(path, unreadable, error);
     if (nativeCode(error) === "SQLITE_CANTOPEN" && !isWritable(path)) {
       throw refused("STORE_READ_ONLY", `${path} or its folder cannot be written.`, { path }, error);
     }
     throw storeError(error, path);
   }
+}
+
+function unreadableStore(path: string, why: string, cause: unknown): ThroughlineError {
+  return new ThroughlineError("FILE_UNREADABLE", `The store ${path} cannot be read by this user (${why}).`, {
+    outcome: "not-applied",
+    details: { path, nativeCode: why },
+    cause,
+    remedy: `As the owner of the file run \`chmod u+rw ${path}\`, or \`chmod u+rwx ${dirname(path)}\` where that folder cannot be entered.`,
+  });
 }
 
 /**

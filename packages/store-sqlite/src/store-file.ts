@@ -69,13 +69,7 @@ export function isThere(path: string): boolean {
 export function readHeader(path: string): FileHeader | null {
   if (kindOf(`${path}-shm`) !== "none") return null;
   const bytes = Buffer.alloc(100);
-  const descriptor = openSync(path, "r");
-  let length: number;
-  try {
-    length = readSync(descriptor, bytes, 0, 100, 0);
-  } finally {
-    closeSync(descriptor);
-  }
+  const length = lookInto(path, (read) => read(bytes, 0)) ?? 0;
   return { ...headerOf(bytes, length), isWhole: endsWithPage(path, bytes.readUInt16BE(16)) };
 }
 
@@ -95,6 +89,18 @@ export function isWritable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** What keeps this user from reading a database or its log, as the system calls it; null where nothing does, or it is not there. */
+export function unreadableBecause(path: string): string | null {
+  for (const each of [path, `${path}-wal`])
+    try {
+      accessSync(each, constants.R_OK);
+    } catch (error) {
+      const code = nativeCode(error);
+      if (code === "EACCES" || code === "EPERM") return code;
+    }
+  return null;
 }
 
 /** The process that holds the write lock, as Linux tells it; null when it cannot be known. */
@@ -164,12 +170,10 @@ export function removeDatabase(path: string): void {
   for (const side of [...sideFiles, ""]) rmSync(`${path}${side}`, { force: true });
 }
 
-/** Removes a file of ours. */
 export function removeFile(path: string): void {
   rmSync(path, { force: true });
 }
 
-/** Takes a file's content, and leaves the file. */
 export function emptyFile(path: string): void {
   truncateSync(path, 0);
 }
@@ -205,7 +209,7 @@ export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): 
     throw error;
   }
   try {
-    return look((buffer, position) => readSync(descriptor, buffer, 0, buffer.byteLength, position));
+    return look(readerOf(descriptor));
   } finally {
     closeSync(descriptor);
   }
@@ -213,6 +217,10 @@ export function lookInto<Result>(path: string, look: (read: ReadAt) => Result): 
 
 /** Reads into the buffer from a position; gives how many bytes there were. */
 export type ReadAt = (buffer: Uint8Array, position: number) => number;
+const readerOf =
+  (descriptor: number): ReadAt =>
+  (buffer, position) =>
+    readSync(descriptor, buffer, { position });
 
 /** A file as bytes; one that is not there has none. */
 export interface RawFile {
@@ -232,11 +240,10 @@ export function openRaw(path: string): {
     if (!isThere(name)) return { read: () => 0, sizeBytes: 0 };
     const descriptor = openSync(name, "r");
     opened.push(descriptor);
-    const read: ReadAt = (buffer, position) => readSync(descriptor, buffer, 0, buffer.byteLength, position);
-    return { read, sizeBytes: sizeOf(name) };
+    return { read: readerOf(descriptor), sizeBytes: sizeOf(name) };
   };
-  const [file, log] = [raw(path), raw(`${path}-wal`)];
-  return { file, log, close: () => opened.splice(0).forEach((descriptor) => closeSync(descriptor)) };
+  const close = (): void => opened.splice(0).forEach((descriptor) => closeSync(descriptor));
+  return { file: raw(path), log: raw(`${path}-wal`), close };
 }
 
 /** A private copy of a file, or of bytes, durably under its name at once or not at all. One that is there already stays. */
@@ -258,11 +265,13 @@ export function keepCopy(from: string | Uint8Array, to: string): void {
 
 /** What is kept beside a store under its name with this ending: its damaged logs, or what proves that logs were deleted. */
 export function keptBeside(path: string, ending: string): readonly string[] {
-  const start = `${basename(path)}${ending}`;
-  return readdirSync(dirname(path))
-    .filter((name) => name.startsWith(start) && !name.endsWith(".part"))
-    .map((name) => join(dirname(path), name))
-    .toSorted();
+  return beside(path, (name) => name.startsWith(`${basename(path)}${ending}`) && !name.endsWith(".part")).toSorted();
+}
+
+/** The files in the folder of another one whose names pass. */
+function beside(path: string, passes: (name: string) => boolean): readonly string[] {
+  const names = readdirSync(dirname(path)).filter(passes);
+  return names.map((name) => join(dirname(path), name));
 }
 
 /** Between the name of a store and what tells its damaged logs apart. */
@@ -318,21 +327,15 @@ export function replaceFile(path: string, finished: string, ending: string): str
 
 /** Backups that lie beside a store under its name, the newest first. */
 export function backupsBeside(path: string): readonly string[] {
-  const folder = dirname(path);
-  return readdirSync(folder)
-    .filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(".backup"))
-    .map((name) => join(folder, name))
+  return beside(path, (name) => name.startsWith(`${basename(path)}.`) && name.endsWith(".backup"))
     .filter((each) => kindOf(each) === "file")
     .toSorted((one, other) => lstatSync(other).mtimeMs - lstatSync(one).mtimeMs);
 }
 
 /** What is left of copies a store makes by itself, where whoever made one was killed. */
 export function unfinishedBackups(path: string): readonly string[] {
-  const folder = dirname(path);
-  return readdirSync(folder)
-    .filter((name) => name.startsWith(`${basename(path)}.`))
-    .filter((name) => /\.auto\.backup\.(?:under-way|part(?:-wal|-shm|-journal)?)$/.test(name))
-    .map((name) => join(folder, name));
+  const isLeft = /\.auto\.backup\.(?:under-way|part(?:-wal|-shm|-journal)?)$/;
+  return beside(path, (name) => name.startsWith(`${basename(path)}.`) && isLeft.test(name));
 }
 
 /** The copies that were made of a store by itself, the newest first. Their names say when. */

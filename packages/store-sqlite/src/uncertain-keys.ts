@@ -5,7 +5,14 @@ import { sessionRefText } from "@throughline/core/store";
 const mostKeys = 4096;
 
 /** What keeps a store from being asked: whether a key is in it already is not known then. */
-const unasked: readonly ErrorCode[] = ["STORE_IO", "STORE_FULL", "STORE_READ_ONLY", "STORE_CORRUPT", "INTERNAL"];
+const unasked: readonly ErrorCode[] = [
+  "STORE_IO",
+  "STORE_FULL",
+  "STORE_READ_ONLY",
+  "STORE_CORRUPT",
+  "FILE_UNREADABLE",
+  "INTERNAL",
+];
 
 /**
  * Says of a keyed append that failed what is known about its key, not only about this attempt: an earlier one may have been
