@@ -11,6 +11,7 @@ import { refOf } from "./append-drafts.ts";
 import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
 
 const script = fileURLToPath(new URL("append-through-failed-flushes.ts", import.meta.url));
+const compiler = process.env["CC"] ?? "cc";
 const ways = ["the same handle", "another handle", "another process"] as const;
 /** All positions take minutes. */
 const isFull = process.env["THROUGHLINE_FLUSHES"] === "all";
@@ -85,14 +86,14 @@ async function survivors(disk: Disk, folder: string): Promise<readonly string[]>
   return (await textsOf(store, refOf("a"))).map((text) => String(text).split(" ")[0] ?? "");
 }
 
-describe.skipIf(process.platform !== "linux" || spawnSync("cc", ["--version"]).status !== 0)(
+describe.skipIf(process.platform !== "linux" || spawnSync(compiler, ["--version"]).status !== 0)(
   "a flush that fails (Linux with a C compiler only)",
   () => {
     let library = "";
     beforeAll(() => {
       library = join(mkdtempSync(join(tmpdir(), "throughline-journal-")), "journal-writes.so");
       const source = fileURLToPath(new URL("journal-writes.c", import.meta.url));
-      expect(spawnSync("cc", ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"]).status).toBe(0);
+      expect(spawnSync(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"]).status).toBe(0);
     });
 
     afterAll(() => rmSync(dirname(library), { recursive: true }));
