@@ -26,6 +26,7 @@ function stepsOf(testFilters: readonly string[]): readonly Step[] {
     tool("layers"),
     tool("errors"),
     tool("requirements"),
+    tool("expressions"),
     // Forced: an incremental check does not notice that the compiler options themselves have changed.
     { name: "types", command: "tsc", args: ["-b", "--force"] },
     { name: "tests", command: "vitest", args: ["run", ...testFilters] },

@@ -1,6 +1,8 @@
-/** Paths with at least one directory or a known kind of file. A trailing full stop or line number is not part of one. */
-const pathPattern =
-  /(?<![\w@:/.~-])@?((?:~|\.{1,2})?\/?(?:[\w@.+-]+\/)+[\w@.+-]*[\w+]|[\w-]+(?:\.[\w-]+)*\.(?:[cm]?[jt]sx?|json5?|jsonl|md|py|go|rs|java|kt|rb|php|c|h|cpp|hpp|cs|swift|sh|sql|ya?ml|toml|ini|env|html?|css|scss|vue|svelte|lock|txt|csv|xml|log))(?![\w/])/g;
+/** Characters of paths, and of what is no path because it stands in an address. */
+const runPattern = /[\w@:/.~+-]+/g;
+const longestRun = 400;
+const fileEnding =
+  /^(?:[cm]?[jt]sx?|json5?|jsonl|md|py|go|rs|java|kt|rb|php|c|h|cpp|hpp|cs|swift|sh|sql|ya?ml|toml|ini|env|html?|css|scss|vue|svelte|lock|txt|csv|xml|log)$/;
 const namePattern =
   /(?<![\w.-])(?:[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*|[A-Z][a-z0-9]+[A-Z][A-Za-z0-9]*|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z_]\w{2,}(?=\(\)))(?![\w-])/g;
 const identifierPatterns: readonly RegExp[] = [
@@ -16,8 +18,33 @@ const quotedPattern = /"([^"\n]{2,60})"|(?<![\w])'([^'\n]{2,60})'(?!\w)|`([^`\n]
 const constraintPattern =
   /\b(?:must(?: not|n't)?|never|always|do not|don't|dont|should(?: not|n't)|make sure|only (?:use|want|do)|no need|instead of|without|prefer|avoid|keep (?:in mind|the)|remember|not allowed|have to|need to be|at (?:most|least))\b/i;
 
+/** Paths with at least one directory or a known kind of file. A trailing full stop or line number is not part of one. */
 export function findPaths(text: string): readonly string[] {
-  return [...text.matchAll(pathPattern)].map((match) => match[1] ?? "").filter((path) => isPath(path));
+  return [...text.matchAll(runPattern)].flatMap(([run]) => {
+    const path = pathIn(run);
+    return path !== null && isPath(path) ? [path] : [];
+  });
+}
+
+function pathIn(run: string): string | null {
+  if (run.length > longestRun) return null;
+  const body = /^~?[\w@.+/-]+/.exec(run.startsWith("@") ? run.slice(1) : run)?.[0] ?? "";
+  return body.includes("/") ? pathWithFolder(body) : fileNameIn(body);
+}
+
+function pathWithFolder(body: string): string | null {
+  let end = body.length;
+  while (/[@.-]/.test(body[end - 1] ?? "")) end -= 1;
+  const path = body.slice(0, end);
+  const parts = path.replace(/^~?\//, "").split("/");
+  return parts.length < 2 && !path.startsWith("~/") ? null : parts.includes("") ? null : path;
+}
+
+function fileNameIn(body: string): string | null {
+  const parts = body.split(".");
+  const wrong = parts.findIndex((part) => !/^[\w-]+$/.test(part));
+  const last = parts.findLastIndex((part, at) => at > 0 && (wrong === -1 || at < wrong) && fileEnding.test(part));
+  return last === -1 ? null : parts.slice(0, last + 1).join(".");
 }
 
 /** Neither a version nor a fraction nor the start of an address. */

@@ -46,12 +46,11 @@ class DetailBoards {
   private readonly modified = new Set<string>();
   private readonly memory = new Set<string>();
   private readonly writeTools: ReadonlySet<string>;
-  private readonly memoryPattern: RegExp;
+  private readonly memoryFolder: string;
 
   constructor({ writeTools, memoryFolder }: ExtractOptions) {
     this.writeTools = writeTools ?? defaultWriteTools;
-    const folder = (memoryFolder ?? "memory").replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
-    this.memoryPattern = new RegExp(String.raw`(?:^|/)(${folder}/.+)$`);
+    this.memoryFolder = `${memoryFolder ?? "memory"}/`;
   }
 
   take(message: NeutralMessage, age: number): void {
@@ -120,8 +119,10 @@ class DetailBoards {
     for (const block of message.content) {
       if (block.type !== "toolCall" || !this.writeTools.has(block.name.toLowerCase())) continue;
       for (const path of pathsOf(block.arguments)) {
-        const memory = this.memoryPattern.exec(path)?.[1];
-        if (memory !== undefined) this.memory.add(memory);
+        // As a relative path, wherever the folder lies.
+        const at = path.startsWith(this.memoryFolder) ? 0 : path.indexOf(`/${this.memoryFolder}`) + 1;
+        const memory = path.slice(at);
+        if (memory.startsWith(this.memoryFolder) && memory !== this.memoryFolder) this.memory.add(memory);
       }
     }
   }

@@ -6,7 +6,7 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u3005-\u3007\u30fc]/u;
 
 const unspacedParts = new RegExp(
-  `${unspaced.source}[${unspaced.source.slice(1, -1)}\\p{M}]*|(?:(?!${unspaced.source}).)+`,
+  `${unspaced.source}[${unspaced.source.slice(1, -1)}\\p{M}]*|[^${unspaced.source.slice(1, -1)}]+`,
   "gu",
 );
 

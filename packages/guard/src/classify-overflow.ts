@@ -137,8 +137,8 @@ function isCredible({ facts, provider, sizes, joined }: Reading): boolean {
 function isCeiling({ joined }: Reading): boolean {
   const isRate =
     /too large|too big|reduce|must be reduced/.test(joined) && /rate|\btpm\b|per (?:minute|min|day)/.test(joined);
-  const limit = /limit:? (\d+)/.exec(joined);
-  const requested = /requested:? (\d+)/.exec(joined);
+  const limit = /limit:? (\d{1,15})/.exec(joined);
+  const requested = /requested:? (\d{1,15})/.exec(joined);
   if (!isRate || limit === null || requested === null || /used:? [1-9]/.test(joined)) return false;
   return Number(requested[1]) > Number(limit[1]);
 }
@@ -151,7 +151,7 @@ function isOfWholeRequest(vetoId: string, joined: string): boolean {
 /** No text of a conversation is held to so few characters: it is an id, a name or a key. */
 function isShortString(joined: string): boolean {
   const start = longString.search(joined);
-  const most = start === -1 ? null : limitOf(joined.slice(start), /maximum length:? (\d+)/);
+  const most = start === -1 ? null : limitOf(joined.slice(start), /maximum length:? (\d{1,15})/);
   return most !== null && most < 1024;
 }
 
@@ -196,14 +196,19 @@ function isProvenByFigures({ sizes: { inputTokens, limitTokens }, joined }: Read
 /** Names, ids and metadata have length limits too, which no history is to blame for. */
 function isContentItem({ facts, joined }: Reading): boolean {
   const named =
-    /(?:invalid|parameter|field|for) ([^\s:]+)[ :]{1,3}string/.exec(joined)?.[1] ??
-    /\b(?:messages?|contents?|parts?|input)[[. ]+\d+[^:,]*/.exec(joined)?.[0];
+    /(?:invalid|parameter|field|for) ([^\s:]{1,80})[ :]{1,3}string/.exec(joined)?.[1] ?? numberedPart(joined);
   const param = facts.params.join(" ") || (named ?? "");
   if (/id\b|name|user|metadata|description|key|title/.test(param)) return false;
-  const most = limitOf(joined, /(?:maximum|max) length:? (\d+)/);
+  const most = limitOf(joined, /(?:maximum|max) length:? (\d{1,15})/);
   return (
     /content|text|input|prompt|instructions|arguments|output|message/.test(param) || (most !== null && most >= 4096)
   );
+}
+
+/** "messages[3].content" up to the next colon or comma. */
+function numberedPart(joined: string): string | undefined {
+  const at = joined.search(/\b(?:messages?|contents?|parts?|input)[[. ]{1,4}\d/);
+  return at === -1 ? undefined : joined.slice(at).split(/[:,]/, 1)[0];
 }
 
 /** A text that names the output beside the prompt is about their sum, unless its figures say that the prompt is it. */
@@ -253,7 +258,8 @@ function overflowOf(reading: Reading, kind: OverflowKind, rule: string): Overflo
     limitTokens: isTokens ? sizes.limitTokens : null,
     maxOutputTokens: kind === "io" ? sizes.maxOutputTokens : null,
     limitBytes: kind === "bytes" ? bytesIn(joined) : null,
-    limitCharacters: kind === "item" ? limitOf(joined, /(?:maximum|max) length:? (\d+)|at most (\d+)|> (\d+)/) : null,
+    limitCharacters:
+      kind === "item" ? limitOf(joined, /(?:maximum|max) length:? (\d{1,15})|at most (\d{1,15})|> (\d{1,15})/) : null,
     retryAfterMs: reading.facts.retryAfterMs,
     rule,
   };
@@ -279,15 +285,17 @@ function otherOf(reading: Reading, category: FailureCategory, rule: string): Ove
 function capIn(joined: string): number | null {
   return limitOf(
     joined,
-    /\d > (\d+)|(?:at most|maximum of|up to|<=|less than or equal to|limit(?: is| of)?:?) (\d+)|\[ ?\d+ ?, ?(\d+) ?\]/,
+    /\d > (\d{1,15})|(?:at most|maximum of|up to|<=|less than or equal to|limit(?: is| of)?:?) (\d{1,15})|\[ ?\d{1,15} ?, ?(\d{1,15}) ?\]/,
   );
 }
 
+const statedBytes = linearExpression(String.raw`(?:limit|maximum|max|than)(?: \w+){0,3}[ :(]+\d+(?= ?bytes|$|\))`);
+
 function bytesIn(joined: string): number | null {
-  return limitOf(
-    joined,
-    /> (\d+)|(?:limit|maximum|max|than)(?: \w+){0,3}[ :(]+(\d+)(?= ?bytes|$|\))|limit: (\d+) bytes/,
-  );
+  const over = /> (\d{1,15})/.exec(joined);
+  const stated = statedBytes.search(joined);
+  if (over !== null && (stated === -1 || over.index < stated)) return Number(over[1]);
+  return stated === -1 ? null : limitOf(joined.slice(stated), /\b(\d{1,15})(?= ?bytes|$|\))/);
 }
 
 function limitOf(text: string, pattern: RegExp): number | null {

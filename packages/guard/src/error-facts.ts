@@ -200,6 +200,8 @@ function figure(value: object, keys: readonly string[]): number | null {
 function statusInText(text: string): number[] {
   const match =
     /^\W{0,8}(?:[a-z ]{0,12}error:? ?)?(?:http ?)?([45]\d\d)\b(?! ?(?:tokens|[,.]\d))/i.exec(text.slice(0, 60)) ??
-    /(?:status(?: code)?|https?(?:\/[\d.]+)?|responded(?: with)?|error code|api error)[\s:=(]*([45]\d\d)\b/i.exec(text);
+    /(?:status(?: code)?|https?(?:\/[\d.]{1,5})?|responded(?: with)?|error code|api error)[\s:=(]{0,8}([45]\d\d)\b/i.exec(
+      text,
+    );
   return match?.[1] === undefined ? [] : [Number(match[1])];
 }

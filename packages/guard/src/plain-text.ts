@@ -49,10 +49,12 @@ function withoutLink(word: string): string {
 function joinNumbers(text: string): string {
   const joined = text.replace(/[\d.][\d,.'\u00a0\u202f]*/g, joinSeparated);
   return joined
-    .replace(/\d[\d ]* /g, (match, at: number) =>
-      isUnit(joined.slice(at + match.length, at + match.length + 10)) ? joinSpaced(match) : match,
+    .replace(/[\d ]+/g, (match, at: number) =>
+      match.endsWith(" ") && isUnit(joined.slice(at + match.length, at + match.length + 10))
+        ? joinSpaced(match)
+        : match,
     )
-    .replace(/(?<![\w.])(\d+(?:\.\d+)?) ?([km])(?= |[).,;:]|$|-?tok)/g, (_, amount: string, unit: string) =>
+    .replace(/(?<![\w.])(\d{1,9}(?:\.\d{1,9})?) ?([km])(?= |[).,;:]|$|-?tok)/g, (_, amount: string, unit: string) =>
       String(Math.round(Number(amount) * (unit === "k" ? 1000 : 1_000_000))),
     );
 }
@@ -60,7 +62,7 @@ function joinNumbers(text: string): string {
 /** `5,958,968` without its separators: one kind of them, before three digits each. */
 function joinSeparated(match: string): string {
   const end = match.search(/\D{0,3}$/);
-  return /^\d{1,3}([,.'\u00a0\u202f])\d{3}(?:\1\d{3}){0,6}$/.test(match.slice(0, end))
+  return /^\d{1,3}([,.'\u00a0\u202f])\d{3}(?:\1\d{3}){0,4}$/.test(match.slice(0, end))
     ? match.slice(0, end).replace(/\D/g, "") + match.slice(end)
     : match;
 }

@@ -16,11 +16,11 @@ export function retryDelayMs(value: object): number | null {
   return milliseconds(stated, 1) ?? delayInText(`in ${String(textOf(readProperty(value, "retryDelay")))}`);
 }
 
-const hours = "(\\d+)\\s*h(?:(?:ou)?rs?)?";
-const minutes = "(\\d+)\\s*m(?:in(?:ute)?s?)?";
-const seconds = "(\\d+(?:\\.\\d+)?)\\s*(ms|milliseconds?|s|sec(?:ond)?s?)";
+const hours = "(\\d{1,9})\\s?h(?:(?:ou)?rs?)?";
+const minutes = "(\\d{1,9})\\s?m(?:in(?:ute)?s?)?";
+const seconds = "(\\d{1,9}(?:\\.\\d{1,9})?)\\s?(ms|milliseconds?|s|sec(?:ond)?s?)";
 const delay = new RegExp(
-  `\\b(?:in|after)\\s+(?=\\d)(?:${hours}\\s*)?(?:${minutes}(?![a-z])\\s*)?(?:${seconds})?(?![a-z\\d])`,
+  `\\b(?:in|after)\\s{1,8}(?=\\d)(?:${hours}\\s?)?(?:${minutes}(?![a-z])\\s?)?(?:${seconds})?(?![a-z\\d])`,
   "i",
 );
 

@@ -12,8 +12,18 @@ export const leastCharacters = 200;
 const tailShare = 0.3;
 /** The longest marker, with the line feeds around it. */
 const markerCharacters = 100;
-const marker =
-  /\n\n\[\.\.\. truncated \((\d{1,15}) chars total, showing first \d{1,15}(?: and last \d{1,15})?\) \.\.\.\](?:\n\n|$)/;
+const markerStart = "\n\n[... truncated (";
+const markerRest = /^(\d{1,15}) chars total, showing first \d{1,15}(?: and last \d{1,15})?\) \.\.\.\](?:\n\n|$)/;
+
+/** How long a text was before it was shortened, as the first marker in it says; null when there is none. */
+function statedLength(text: string): number | null {
+  for (let at = text.indexOf(markerStart); at !== -1; at = text.indexOf(markerStart, at + 1)) {
+    const start = at + markerStart.length;
+    const match = markerRest.exec(text.slice(start, start + markerCharacters));
+    if (match !== null) return Number(match[1]);
+  }
+  return null;
+}
 
 /**
  * Keeps the head and the tail of a text, cut at lines where that costs less than half of the part, and says between
@@ -32,7 +42,7 @@ export function shortenText(text: string, mostCharacters: number): ShortenedText
 /** Puts a text together from as much of its ends as a change says. */
 export function joinParts(text: string, headCharacters: number, tailCharacters: number): string {
   // A text that was shortened before knows how long it was.
-  const total = Number(marker.exec(text)?.[1] ?? text.length);
+  const total = statedLength(text) ?? text.length;
   const ends = tailCharacters === 0 ? `first ${headCharacters}` : `first ${headCharacters} and last ${tailCharacters}`;
   const tail = tailCharacters === 0 ? "" : `\n\n${text.slice(text.length - tailCharacters)}`;
   return `${text.slice(0, headCharacters)}\n\n[... truncated (${total} chars total, showing ${ends}) ...]${tail}`;

@@ -80,7 +80,7 @@ export function readTokenSizes(text: string, numbers: ReadonlySet<number> = new 
   if (sum !== null) return sizes(sum[0], sum[2], sum[1]);
   const rest = comparison(text, ">", "-");
   if (rest !== null) return sizes(rest[2], rest[1], rest[0]);
-  const range = /\[ ?\d+ ?, ?(\d+) ?\]|between \d+ and (\d+)/.exec(text);
+  const range = /\[ ?\d{1,15} ?, ?(\d{1,15}) ?\]|between \d{1,15} and (\d{1,15})/.exec(text);
   if (range !== null) return sizes(null, Number(range[1] ?? range[2]), null);
   // An SDK puts the status in front.
   const figures = figuresIn(text.replace(/^\W{0,4}(?:[a-z ]{0,20}:? )?[45]\d\d\b(?! tokens)/, ""));
@@ -89,7 +89,7 @@ export function readTokenSizes(text: string, numbers: ReadonlySet<number> = new 
 
 /** Three figures with these signs between them: "8000 + 4000 > 10000". */
 function comparison(text: string, first: string, second: string): readonly [number, number, number] | null {
-  for (const [sums] of text.matchAll(/\d+(?: [+>-] \d+)+/g)) {
+  for (const [sums] of text.matchAll(/\d+(?: [+>-] \d+)*/g)) {
     const parts = sums.split(" ");
     for (let at = 1; at + 3 < parts.length; at += 2) {
       if (parts[at] !== first || parts[at + 2] !== second) continue;
@@ -118,7 +118,7 @@ function chooseSizes(figures: readonly Figure[]): TokenSizes {
 const mostFigures = 200;
 
 function figuresIn(text: string): Figure[] {
-  const found = [...text.matchAll(/(?<![\w.:#/-]|\d )\d+(?![\w/]|\.\d|-[a-z\d]|: ?\d)/g)].slice(0, mostFigures);
+  const found = [...text.matchAll(/(?<![\w.:#/-]|\d )\d{1,15}(?![\w/]|\.\d|-[a-z\d]|: ?\d)/g)].slice(0, mostFigures);
   return found.flatMap((match, index) => {
     const value = Number(match[0]);
     const previous = found[index - 1];

@@ -38,7 +38,7 @@ export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[
  */
 function notForRules(asked: string): string | null {
   if (/^summari[sz]e the conversation|<conversation>/i.test(asked)) return `I cannot summarize that. ${label}`;
-  return /\bNO_REPLY\b|\bContext at \d+ ?%/.test(asked) ? `NO_REPLY ${label}` : null;
+  return /\bNO_REPLY\b|\bContext at \d{1,3} ?%/.test(asked) ? `NO_REPLY ${label}` : null;
 }
 
 function say(text: string): OfflineAnswer {

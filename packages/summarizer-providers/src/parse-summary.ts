@@ -47,12 +47,33 @@ export function parseSummary(answer: string): ParsedSummary {
 
 function unwrapped(answer: string): string {
   let text = withoutThinking(answer).trim();
-  const tagged = /<(summary|answer|output)>([\s\S]*?)(?:<\/\1>|$)/i.exec(text);
-  if (tagged?.[2] !== undefined && tagged[2].trim() !== "") text = tagged[2].trim();
-  const fence = /^(?:[^\n`]{0,200}\n+)?```[a-z]*\n/i.exec(text)?.[0].length;
-  const fenced = fence !== undefined && text.endsWith("```") ? text.slice(fence, -"```".length).trim() : "";
-  if (fenced !== "") text = fenced;
+  text = insideTag(text) || text;
+  text = insideFence(text) || text;
   return withoutIntroduction(text).trim();
+}
+
+const closingTags: Readonly<Record<string, RegExp>> = {
+  summary: /<\/summary>/i,
+  answer: /<\/answer>/i,
+  output: /<\/output>/i,
+};
+
+/** What stands in the first tag, to its end or to that of the text; empty where there is none. */
+function insideTag(text: string): string {
+  const opening = /<(summary|answer|output)>/i.exec(text);
+  if (opening === null) return "";
+  const inside = text.slice(opening.index + opening[0].length);
+  const end = inside.search(closingTags[opening[1]?.toLowerCase() ?? ""] ?? /$/);
+  return (end === -1 ? inside : inside.slice(0, end)).trim();
+}
+
+/** What stands in a fence that is the whole text but for a line in front of it; empty where there is none. */
+function insideFence(text: string): string {
+  const at = text.indexOf("```");
+  const before = text.slice(0, Math.max(0, at));
+  const isAlone = before === "" || (before.endsWith("\n") && !before.trimEnd().includes("\n"));
+  const opening = at === -1 || at > 300 || !isAlone ? null : /^```[a-z]*\n/i.exec(text.slice(at));
+  return opening === null || !text.endsWith("```") ? "" : text.slice(at + opening[0].length, -"```".length).trim();
 }
 
 const thinkingTags = /<(\/?)(think|thinking|analysis|reasoning|scratchpad)>/gi;
@@ -118,17 +139,28 @@ function addLine(items: string[], line: string): void {
 }
 
 function headingOf(line: string): { readonly name: SectionName; readonly rest: string } | null {
-  const match =
-    /^\s{0,3}(?:#{1,6}\s+|\d{1,2}[.)]\s+)?(?:\*\*|__)?([A-Za-z][A-Za-z &/,-]{2,40}?)(?:\*\*|__)?\s*(:|$)(?:\*\*|__)?\s*(.*)$/.exec(
-      line,
-    );
-  if (match === null) return null;
-  const title = (match[1] ?? "")
-    .toLowerCase()
+  const colon = line.indexOf(":");
+  const rest = colon === -1 ? "" : line.slice(colon + 1);
+  const title = titleOf(colon === -1 ? line : line.slice(0, colon))
+    ?.toLowerCase()
     .replaceAll(/ ?[&/,] ?/g, " and ")
     .trim();
-  const name = sectionNames.find((one) => names[one].test(title));
-  return name === undefined ? null : { name, rest: (match[3] ?? "").trim() };
+  const name = title === undefined ? undefined : sectionNames.find((one) => names[one].test(title));
+  return name === undefined ? null : { name, rest: rest.replace(/^(?:\*\*|__)/, "").trim() };
+}
+
+const longestTitleLine = 80;
+
+/** The words of a heading without the marks and numbers around them; null when it is none. */
+function titleOf(line: string): string | null {
+  if (line.length > longestTitleLine || /^\s{4}/.test(line)) return null;
+  const bare = line.trim().replace(/^(?:#{1,6}\s|\d{1,2}[.)]\s)/, "");
+  const words = bare
+    .trim()
+    .replace(/^(?:\*\*|__)/, "")
+    .replace(/(?:\*\*|__)$/, "")
+    .trim();
+  return words.length >= 3 && words.length <= 41 && /^[A-Za-z][A-Za-z &/,-]*$/.test(words) ? words : null;
 }
 
 /** An object that is the whole text, or stands in it. */

@@ -33,5 +33,5 @@ export function contextReport(gauge: Gauge): readonly string[] {
 }
 
 function grouped(tokens: number): string {
-  return String(tokens).replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return tokens.toLocaleString("en-US");
 }

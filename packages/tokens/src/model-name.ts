@@ -23,15 +23,18 @@ const mostSpellings = 256;
 const spellings = new Map<string, string>();
 
 function spelledAlike(modelId: string): string {
-  return modelId
-    .toLowerCase()
-    .replace(/^.*\//, "")
-    .replace(/^(?:[a-z]+\.)?anthropic\./, "")
-    .replace(/\[[^\]]*\]$/, "")
-    .replace(/-v\d+:\d+$/, "")
+  const name = modelId.toLowerCase().slice(modelId.toLowerCase().lastIndexOf("/") + 1);
+  return withoutSuffix(name.replace(/^(?:[a-z]{1,20}\.)?anthropic\./, ""))
+    .replace(/-v\d{1,4}:\d{1,4}$/, "")
     .replace(/@\d{8}$/, "")
     .replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "")
     .replaceAll(".", "-");
+}
+
+/** `claude-opus-5[1m]` without what stands in brackets behind it. */
+function withoutSuffix(name: string): string {
+  const start = name.endsWith("]") ? name.indexOf("[", name.lastIndexOf("]", name.length - 2) + 1) : -1;
+  return start === -1 ? name : name.slice(0, start);
 }
 
 /** True when both names mean the same model. The provider does not matter: the same weights count the same tokens. */

@@ -10,8 +10,6 @@ export interface MarkedSource {
   readonly askedKey: string | null;
 }
 
-/** What OpenClaw puts behind the name of a transcript it puts aside. */
-const archiveEnding = /(\.jsonl)\.(?:reset|deleted)(?:\.[^/\\#]*)?$/;
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
 /**
@@ -20,10 +18,20 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
  * in the source.
  */
 export function sourceMarks({ path, agentId, askedKey }: MarkedSource): readonly string[] {
-  const place = path.replace(archiveEnding, "$1");
+  const place = withoutArchiveEnding(path);
   const name = place.slice(Math.max(place.lastIndexOf("/"), place.lastIndexOf("\\"), place.lastIndexOf("#")) + 1);
   const texts = [`place ${place}`, ...(uuid.test(name) ? [`name ${agentId} ${name.replace(/\.jsonl$/, "")}`] : [])];
   return texts.map((text) => mark(askedKey === null ? text : `${text} as ${askedKey}`));
+}
+
+/** A path without what OpenClaw puts behind the name of a transcript it puts aside: `.reset`, or that and a time. */
+function withoutArchiveEnding(path: string): string {
+  const name = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"), path.lastIndexOf("#")) + 1;
+  for (const ending of [".reset", ".deleted"]) {
+    if (path.endsWith(`.jsonl${ending}`)) return path.slice(0, -ending.length);
+  }
+  const at = path.slice(name).search(/\.jsonl\.(?:reset|deleted)\./);
+  return at === -1 ? path : path.slice(0, name + at + ".jsonl".length);
 }
 
 /** The marks of a session that was imported: those of its source, and those of its source under the key that was asked for. */

@@ -1,7 +1,4 @@
-/** Paths, and names as programs have them. */
-const things =
-  /(?<![\w@.~/-])(?:~?\/?(?:[\w@.-]+\/)+[\w@.-]*\w|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|\w+_\w+|[\w-]+\.[a-z]{1,5})(?!\w)/g;
-
+const runs = /[\w@.~/-]+/g;
 const longestThing = 160;
 const mostMatches = 2000;
 
@@ -31,9 +28,35 @@ export function namedThings(texts: readonly string[], mostLength: number): reado
 function countThings(text: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   let matches = 0;
-  for (const [thing] of text.matchAll(things)) {
+  for (const [run] of text.matchAll(runs)) {
+    const thing = thingIn(run);
+    if (thing === null) continue;
     if (++matches > mostMatches) break;
     if (thing.length <= longestThing && /[A-Za-z]/.test(thing)) counts.set(thing, (counts.get(thing) ?? 0) + 1);
   }
   return counts;
+}
+
+/** The path or the name, as programs have them, that a run of characters begins with. */
+function thingIn(run: string): string | null {
+  if (run.length > 2 * longestThing) return null;
+  const path = pathIn(run);
+  if (path !== null) return path;
+  const word = /^\w+/.exec(run)?.[0] ?? "";
+  return isCamelCase(word) || /\w_\w/.test(word) ? word : (/^[\w-]+\.[a-z]{1,5}(?!\w)/.exec(run)?.[0] ?? null);
+}
+
+function pathIn(run: string): string | null {
+  const lead = /^~?\/?/.exec(run)?.[0] ?? "";
+  const parts = run.slice(lead.length).split("/");
+  const stop = parts.findIndex((part) => part === "" || part.includes("~"));
+  const path = parts.slice(0, stop === -1 ? parts.length : stop).join("/");
+  let end = path.length;
+  while (end > 0 && !/\w/.test(path[end - 1] as string)) end -= 1;
+  return path.slice(0, end).includes("/") ? lead + path.slice(0, end) : null;
+}
+
+/** A capital behind the first character, and a small letter or a digit behind each capital. */
+function isCamelCase(word: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9]*$/.test(word) && /[A-Z]/.test(word.slice(1)) && !/[A-Z](?![a-z0-9])/.test(word);
 }
