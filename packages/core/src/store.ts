@@ -4,7 +4,6 @@ export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-dra
 export { untilAborted } from "./until-aborted.ts";
 export { assertMilliseconds } from "./assert-milliseconds.ts";
 export { isColumnText } from "./column-text.ts";
-export { shellWord } from "./shell-word.ts";
 export { endOfValue } from "./end-of-value.ts";
 export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
 export type { RecentBranch } from "./recent-branch.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createFinding, ThroughlineError, type Finding, type SessionState, type SessionStore } from "@throughline/core";
-import { quote, shellWord } from "@throughline/core/store";
+import { shellWord } from "@throughline/core";
+import { quote } from "@throughline/core/store";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { importedRecords, type ImportReceipt } from "./import-receipt.ts";
 import type { SourceFile } from "./node/source-files.ts";

@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
-import { quote, shellWord } from "@throughline/core/store";
+import { shellWord } from "@throughline/core";
+import { quote } from "@throughline/core/store";
 
 interface ImportPlace {
   readonly path: string;
