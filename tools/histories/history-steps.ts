@@ -76,6 +76,15 @@ export type DamageKind =
   | "sessions.json removed"
   | "mark of OpenClaw removed";
 
+/** What another program does to a whole transcript. */
+export type TranscriptAct =
+  | "emptied"
+  | "header only"
+  | "last lines cut"
+  | "moved to .reset"
+  | "moved to .deleted"
+  | "deleted";
+
 export type ForeignLine = "message" | "message with a carriage return" | "custom" | "label" | "name";
 
 export type HistoryStep =
@@ -138,6 +147,13 @@ export type HistoryStep =
       readonly line: ForeignLine;
       readonly text: string;
       readonly aheadMs: number;
+    }
+  | {
+      readonly kind: "transcript act";
+      readonly session: StepAddress;
+      readonly act: TranscriptAct;
+      /** How many are cut. */
+      readonly lines: number;
     }
   | { readonly kind: "edit"; readonly session: StepAddress; readonly field: string; readonly isUnset: boolean };
 

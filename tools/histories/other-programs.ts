@@ -22,6 +22,8 @@ export interface OtherPrograms {
   damage(step: Extract<HistoryStep, { kind: "damage" }>): void;
   /** A line at the end of a transcript. */
   writeLine(step: Extract<HistoryStep, { kind: "foreign line" }>, session: ModelSession, at: number): void;
+  /** False when there is no transcript of the session. */
+  act(step: Extract<HistoryStep, { kind: "transcript act" }>, session: ModelSession): boolean;
   /** A field of `sessions.json`, which is put in place whole, as OpenClaw does it. */
   edit(step: Extract<HistoryStep, { kind: "edit" }>, session: ModelSession, at: number): void;
 }
@@ -60,6 +62,19 @@ export function createOtherPrograms(folder: string, model: SessionModel): OtherP
       const written = `${JSON.stringify(record)}${line === "message with a carriage return" ? "\r" : ""}`;
       appendFileSync(path, `${written}\n`);
       appendLineToModel(model, ref, written, record);
+    },
+    act({ act, lines }, { ref, sessionId }) {
+      const path = join(agents, ref.agentId, "sessions", `${sessionId}.jsonl`);
+      if (!existsSync(path)) return false;
+      if (act === "deleted") rmSync(path);
+      else if (act.startsWith("moved to "))
+        renameSync(path, `${path}${act.slice("moved to ".length)}.2026-01-02T03-04-05.006Z`);
+      else {
+        const all = readFileSync(path, "latin1").split(/(?<=\n)/);
+        const count = act === "emptied" ? 0 : act === "header only" ? 1 : Math.max(0, all.length - lines);
+        truncateSync(path, all.slice(0, count).join("").length);
+      }
+      return true;
     },
     edit({ field, isUnset }, session, at) {
       const { agentId, key } = session.ref;

@@ -66,6 +66,8 @@ export async function playStep(scene: PlayScene, history: History, at: number): 
         for (const index of handles.keys()) handles[index] = kind.open(place, history.derivedDelaysMs[index] ?? 0);
       return;
     }
+    case "transcript act":
+      return playTranscriptAct(scene, history, step, what);
     case "foreign line":
     case "edit": {
       const session = findSession(model, refOf(model, step.session));
@@ -77,6 +79,31 @@ export async function playStep(scene: PlayScene, history: History, at: number): 
     default:
       return playChange(scene, step, what);
   }
+}
+
+/**
+ * Another program cuts, moves or deletes a transcript once the entry is caught up, here by closing all handles: the entry is
+ * still there. What such a session holds afterwards is the store's matter, so it is purged.
+ */
+async function playTranscriptAct(
+  { model, kind, place, handles, programs, compare }: PlayScene,
+  history: History,
+  step: Extract<HistoryStep, { kind: "transcript act" }>,
+  what: string,
+): Promise<void> {
+  const ref = refOf(model, step.session);
+  const session = findSession(model, ref);
+  if (session === undefined) return;
+  for (const store of handles) await store.close();
+  const isDone = programs.act(step, session);
+  for (const index of handles.keys()) handles[index] = kind.open(place, history.derivedDelaysMs[index] ?? 0);
+  if (!isDone) return;
+  const store = handles[0] as SessionStore;
+  const got = await store.load(ref);
+  compare.same(`${what}, ${step.act}: the entry`, got?.entry, stateOf(session).entry);
+  if (!session.isTouchedByOthers) compare.same(`${what}, ${step.act}: its revision`, got?.revision, session.revision);
+  await store.remove(ref, { purge: true });
+  removeInModel(model, ref, true);
 }
 
 type ChangeStep = Extract<HistoryStep, { kind: "save" | "move" | "remove" | "redact" | "fork" }>;

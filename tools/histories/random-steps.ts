@@ -10,6 +10,7 @@ import {
   type History,
   type HistoryStep,
   type StepAddress,
+  type TranscriptAct,
 } from "./history-steps.ts";
 import { createRandomChoices } from "./random-choices.ts";
 
@@ -59,6 +60,14 @@ const damages: readonly DamageKind[] = [
   "mark of OpenClaw removed",
 ];
 const foreignLines: readonly ForeignLine[] = ["message", "message with a carriage return", "custom", "label", "name"];
+const transcriptActs: readonly TranscriptAct[] = [
+  "emptied",
+  "header only",
+  "last lines cut",
+  "moved to .reset",
+  "moved to .deleted",
+  "deleted",
+];
 const delaysMs = [0, 3, 1000, Infinity];
 
 /** The history of a seed: mostly appends, and between them whatever else can happen to sessions. */
@@ -237,6 +246,8 @@ function randomList(scene: Scene): HistoryStep {
 function randomForeign(scene: Scene): HistoryStep {
   const { choices } = scene;
   const session = { key: choices.below(scene.keys) };
+  if (choices.isTrue(0.08))
+    return { kind: "transcript act", session, act: choices.of(transcriptActs), lines: 1 + choices.below(3) };
   if (choices.isTrue(0.4))
     return { kind: "edit", session, field: choices.of(["theirs1", "theirs2"]), isUnset: choices.isTrue(0.3) };
   const [line, text] = [choices.of(foreignLines), choices.of(awkwardTexts)];
