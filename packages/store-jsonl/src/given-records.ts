@@ -14,7 +14,11 @@ export class GivenRecords {
   /** Before anything is given: the records up to a seq are passed over. */
   begin({ transcript }: HeldSession, afterSeq: number): void {
     this.#image = transcript;
-    for (const [id, seq] of transcript.seqById) if (seq <= afterSeq) this.#digests[seq] = digestOf(id);
+    const to = Math.min(afterSeq, transcript.head.lastSeq);
+    for (let seq = 1; seq <= to; seq++) {
+      const digest = transcript.seqById.sumOf(seq);
+      if (digest !== undefined) this.#digests[seq] = digest;
+    }
   }
 
   give(records: readonly { readonly seq: number; readonly id: string }[]): void {
@@ -34,9 +38,8 @@ export class GivenRecords {
     if (now === undefined) return null;
     this.#image = now;
     if (now.head.lastSeq >= last && this.#isSame(now, last)) return null;
-    const ids = new Map([...now.seqById].map(([id, seq]) => [seq, digestOf(id)]));
     let kept = Math.min(last, now.head.lastSeq);
-    while (kept > 0 && this.#digests[kept] !== undefined && this.#digests[kept] !== ids.get(kept)) kept--;
+    while (kept > 0 && this.#digests[kept] !== undefined && this.#digests[kept] !== now.seqById.sumOf(kept)) kept--;
     this.#digests.length = kept + 1;
     return kept;
   }
@@ -45,8 +48,7 @@ export class GivenRecords {
   #isSame(transcript: Transcript, seq: number): boolean {
     const digest = this.#digests[seq];
     if (seq <= 0 || digest === undefined) return true;
-    for (const [id, at] of transcript.seqById) if (at === seq) return digestOf(id) === digest;
-    return false;
+    return transcript.seqById.sumOf(seq) === digest;
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type StoreEnvelope,
 } from "./stored-line.ts";
 import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
+import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
@@ -70,7 +71,7 @@ export class Transcript {
   /** Where each record's line begins, from the first that is known on. */
   offsets: number[] = [];
   /** Of the records from `base` on. */
-  readonly seqById: Map<string, number> = new Map();
+  readonly seqById: RecordIds = new RecordIds();
   /** What lines stand for, where that is not their own JSON: those of other programs, and of ours those doubled. */
   readonly meanings: Map<number, SessionRecord> = new Map();
   /** Of those, lines that are too long to be read. */
@@ -130,7 +131,6 @@ export class Transcript {
     return this.offsets[seq - this.firstSeq] ?? this.endBytes;
   }
 
-  /** The last record known to end before a place, or 0. */
   seqBefore(endBytes: number): number {
     const index = this.offsets.findLastIndex((offset) => offset < endBytes);
     return index === -1 ? 0 : this.firstSeq + index;

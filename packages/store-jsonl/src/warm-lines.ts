@@ -1,6 +1,8 @@
 import type { StoredLine } from "./stored-line.ts";
 
 const maxBytes = 16 * 1024 * 1024;
+/** A line takes more memory than its bytes. */
+const maxLines = 10_000;
 const keptMs = 1000;
 
 /**
@@ -17,7 +19,7 @@ export class WarmLines {
   keep(image: object, seq: number, line: StoredLine, sizeBytes: number): void {
     if (this.#image !== image) this.#begin(image);
     this.#bytes += sizeBytes;
-    if (this.#bytes <= maxBytes) this.#lines.set(seq, line);
+    if (this.#bytes <= maxBytes && this.#lines.size < maxLines) this.#lines.set(seq, line);
   }
 
   take(image: object, seq: number): StoredLine | null {
