@@ -1,6 +1,6 @@
 import { createFinding } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
-import { fileError } from "./file-work.ts";
+import { fileError, withFileErrors } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** What an agent's folder lies on and who else uses it: both decide how it is locked. */
@@ -70,6 +70,7 @@ export class AgentPlace {
     const changes = this.#logChanges();
     if (this.#hasMark || changes === this.#lookedAt) return this.#hasMark;
     this.#lookedAt = changes;
-    return (this.#hasMark = this.#context.files.facts(this.#folder.openclawMark) !== null);
+    const { openclawMark } = this.#folder;
+    return (this.#hasMark = withFileErrors(openclawMark, () => this.#context.files.facts(openclawMark) !== null));
   }
 }

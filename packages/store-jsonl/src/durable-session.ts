@@ -14,9 +14,13 @@ export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
   const { agent } = scene;
   const { isUnflushed, ...durable } = row;
   if (isUnflushed !== true) return row;
-  const { file, path } = holdForWriting(scene, row, false);
-  file.flushNow(path);
-  withFileErrors(agent.folder.sessions, () => agent.names.flush(path, file.facts?.identity ?? ""));
+  // Another program may have moved or deleted the file; the session can still be archived and purged.
+  const held = holdIfThere(scene, row, false);
+  if (held !== null) {
+    const { file, path } = held;
+    file.flushNow(path);
+    withFileErrors(agent.folder.sessions, () => agent.names.flush(path, file.facts?.identity ?? ""));
+  }
   agent.log.flushNow();
   // Should this line be lost, all of it is done again: nothing that is acknowledged hangs on it.
   agent.log.write({ op: "save", rows: [durable] });

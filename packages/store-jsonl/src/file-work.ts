@@ -33,7 +33,18 @@ function ourError(
   if (ThroughlineError.isInstance(cause)) return cause;
   const { code: errno = "unknown", message = String(cause) } = cause as NodeJS.ErrnoException;
   const code = codesOf.get(errno) ?? "STORE_IO";
-  return new ThroughlineError(code, `${quote(path)}: ${message}.`, { cause, outcome, details: { path, errno } });
+  const isDenied = errno === "EACCES" || errno === "EPERM";
+  const remedy = `This user may not use the path. As its owner, run: chmod u+rwX ${shellQuote(folderOf(path))} ${shellQuote(path)}`;
+  return new ThroughlineError(code, `${quote(path)}: ${message}.`, {
+    cause,
+    outcome,
+    details: { path, errno },
+    ...(isDenied ? { remedy } : {}),
+  });
+}
+
+function shellQuote(path: string): string {
+  return `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
 /** What comes after a commit: when it fails, nobody may believe that nothing was done. */

@@ -73,6 +73,29 @@ describe("a transcript that nobody may read", () => {
   });
 });
 
+describe("a folder that this user may not enter", () => {
+  it("is named with what gives access, and nothing counts as perhaps applied", async () => {
+    const root = newFolder();
+    const denied = `${root}/agents/main`;
+    const files: Files = {
+      ...nodeFiles,
+      facts(path) {
+        if (path.startsWith(`${denied}/`))
+          throw Object.assign(new Error(`EACCES: ${path}`), { code: "EACCES", path, syscall: "lstat" });
+        return nodeFiles.facts(path);
+      },
+    };
+    mkdirSync(denied, { recursive: true });
+    const store = createJsonlStore({ root, files });
+    for (const work of [() => store.append(refOf("x"), [userDraft("x")]), () => store.load(refOf("x"))])
+      await expect(work()).rejects.toMatchObject({
+        code: "STORE_READ_ONLY",
+        outcome: "not-applied",
+        remedy: expect.stringContaining(`chmod u+rwX '${denied}`) as string,
+      });
+  });
+});
+
 describe("a folder that nobody may write to", () => {
   it("gives the sessions it has by their keys too", async () => {
     const root = foreignFolder("one");

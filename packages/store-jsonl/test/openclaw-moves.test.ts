@@ -329,3 +329,20 @@ describe("a line that another program is in the middle of", () => {
     ]);
   });
 });
+
+describe("a session that was made at less than disk", () => {
+  it.each([".reset.2026-01-02T03-04-05.006Z", ".deleted.2026-01-02T03-04-05.006Z"])(
+    "can be purged although another program moved its transcript to %s",
+    async (suffix) => {
+      const root = newFolder();
+      const path = join(root, "agents/main/sessions/s1.jsonl");
+      const ref = sessionRef({ key: "agent:main:main" });
+      await using store = createJsonlStore({ root });
+      await store.save(ref, { sessionId: "s1" }, { ifRevision: null, durability: "process" });
+      renameSync(path, `${path}${suffix}`);
+      await store.remove(ref, { purge: true });
+      expect(await store.load(ref)).toBeNull();
+      expect(readdirSync(join(root, "agents/main/sessions")).filter((name) => name.startsWith("s1"))).toEqual([]);
+    },
+  );
+});
