@@ -1,3 +1,4 @@
+import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
 import type { SqliteDriver } from "./open-connection.ts";
@@ -19,5 +20,9 @@ export function assertNoRestore(path: string, driver: SqliteDriver): void {
   if (release === null) throw refused("STORE_LOCKED", `${path} is being restored from a backup.`, { path });
   // The mark goes with the one who restores it, and not before.
   release({ keepFile: true });
-  throw refused("STORE_CORRUPT", `Restoring ${path} from a backup was interrupted.`, { path });
+  throw new ThroughlineError("STORE_CORRUPT", `Restoring ${path} from a backup was interrupted.`, {
+    outcome: "not-applied",
+    details: { path },
+    remedy: `Restore it again: \`throughline restore-backup FILE --yes --store 'sqlite:${path}'\`. What was there before is kept beside it.`,
+  });
 }

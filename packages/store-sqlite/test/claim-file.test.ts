@@ -156,6 +156,16 @@ describe("a store whose restoring was interrupted", () => {
     },
   );
 
+  it("without a backup beside it says which command completes it", async () => {
+    const path = join(testFolder(), "store.db");
+    writeFileSync(`${path}.recovery`, "");
+    await using store = createSqliteStore({ path });
+    await expect(store.list()).rejects.toMatchObject({
+      code: "STORE_CORRUPT",
+      remedy: expect.stringContaining(`throughline restore-backup FILE --yes --store 'sqlite:${path}'`),
+    });
+  });
+
   it("is waited for while another process is at it, and begun anew when that one is killed", async () => {
     const path = join(testFolder(), "store.db");
     {
