@@ -5,7 +5,7 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { openStore } from "./open-store.ts";
 import { listSessions } from "./resolve-session.ts";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { isMisreading, strangeStoreFiles } from "./strange-store-files.ts";
 
 export interface StoreToCheck {

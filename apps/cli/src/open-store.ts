@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ThroughlineError } from "@throughline/core";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { assertReadable, isFolder, isThere } from "./readable-place.ts";
 import { parseStoreUrl } from "./store-url.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */
 export interface StartedBy {

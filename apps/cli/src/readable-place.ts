@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
 const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);

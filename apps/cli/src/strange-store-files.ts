@@ -4,7 +4,7 @@ import { createFinding, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { strangeTranscript } from "@throughline/openclaw-format";
 import type { CommandContext } from "./command.ts";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { parseStoreUrl } from "./store-url.ts";
 import { findTranscriptFiles, readChunks } from "./transcript-files.ts";
 import { isThere } from "./readable-place.ts";

@@ -98,4 +98,3 @@ export type { ThroughlineRecordKind } from "./throughline-record.ts";
 export { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 export type { ThroughlineErrorOptions, WriteOutcome } from "./throughline-error.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";
-export { shellWord } from "./shell-word.ts";

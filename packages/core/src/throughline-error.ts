@@ -47,3 +47,8 @@ export class ThroughlineError extends Error {
 export function hasErrorCode(value: unknown, ...codes: readonly ErrorCode[]): value is ThroughlineError {
   return ThroughlineError.isInstance(value) && codes.includes(value.code);
 }
+
+/** A word as it is typed into a shell, for the commands that remedies print. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 
 interface ImportPlace {

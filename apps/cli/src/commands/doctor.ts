@@ -11,7 +11,7 @@ import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";

@@ -4,7 +4,7 @@ import { findEntryFieldProblem } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "../resolve-session.ts";
-import { shellWord } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { jsonLine } from "../terminal-safe.ts";
 
 /** Fields that are no settings: another id would begin another session. */
