@@ -14,12 +14,6 @@ const plain = (...sources: readonly string[]): BuiltExpressionRow["samples"] =>
 
 export const builtExpressions: readonly BuiltExpressionRow[] = [
   {
-    path: "apps/cli/src/error-report.ts",
-    count: 1,
-    parts: "the name of one of our own commands, letters and hyphens; the text is one of our own remedies",
-    samples: plain("(?:^|[\\s`])restore\\-backup(?![\\w-])(?! --)"),
-  },
-  {
     path: "packages/core/src/linear/linear-expression.ts",
     count: 1,
     parts: "one character or class of an expression in our sources; it reads one character at a time",

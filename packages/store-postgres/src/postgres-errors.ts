@@ -1,5 +1,4 @@
 import { ThroughlineError, type ErrorCode, type WriteOutcome } from "@throughline/core";
-import { notFlushedCode } from "./statement-settings.ts";
 
 /** The five characters of an error of the server, or the code of one of the operating system; empty for others. */
 export function nativeCode(error: unknown): string {
@@ -52,7 +51,7 @@ const meanings: readonly Meaning[] = [
     says: "The database, its schema or its user is not there.",
   },
   {
-    pattern: new RegExp(`^${notFlushedCode}$`),
+    pattern: /^TL003$/,
     code: "STORE_UNSUPPORTED",
     says: "The server runs with fsync off.",
     remedy: "Turn fsync on in the server's configuration: without it no write is durable.",

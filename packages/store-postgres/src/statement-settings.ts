@@ -18,15 +18,12 @@ export const flushed: string = `pg_catalog.set_config('synchronous_commit',
     CASE WHEN pg_catalog.current_setting('synchronous_commit') IN (${weakCommits}) THEN 'on'
       ELSE pg_catalog.current_setting('synchronous_commit') END, true)`;
 
-/** The code of an append or a save that asks for the disk of a server that does not flush. */
-export const notFlushedCode = "TL003";
-
 /**
  * PL/pgSQL: the same, decided when it runs. A server whose owner has turned fsync off since the store was opened keeps no
- * promise of the disk, so that the write is refused.
+ * promise of the disk, so that the write is refused; `postgres-errors.ts` reads the code TL003.
  */
 export const flush: string = `IF current_setting('fsync') = 'off' THEN
-      RAISE EXCEPTION 'the server runs with fsync off' USING ERRCODE = '${notFlushedCode}';
+      RAISE EXCEPTION 'the server runs with fsync off' USING ERRCODE = 'TL003';
     END IF;
     IF current_setting('synchronous_commit') IN (${weakCommits}) THEN
       PERFORM set_config('synchronous_commit', 'on', true);
