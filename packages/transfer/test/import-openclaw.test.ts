@@ -200,7 +200,7 @@ describe("importing an OpenClaw state directory", () => {
       [`${thirdId}.jsonl`, "imported", null, ["SESSION_FILE_MISSING"]],
       [`${sessionId}.jsonl`, "imported", null, ["SESSION_UNINDEXED"]],
       [`${otherId}.jsonl`, "refused", "PATH_UNSAFE", ["FILE_UNREADABLE"]],
-      ["", "refused", "FILE_NOT_FOUND", ["FILE_UNREADABLE"]],
+      ["", "refused", "FILE_NOT_FOUND", ["FILE_NOT_FOUND"]],
     ]);
   });
 

@@ -207,7 +207,7 @@ describe("a database of OpenClaw since 2026.8", () => {
       database.close();
     }
     const [refused] = await importAll(store, path);
-    expect(refused?.error?.remedy).toContain(`throughline import ${path}#s1 --key KEY`);
+    expect(refused?.error?.remedy).toContain(`throughline import '${path}#s1' --key KEY`);
     const beside = "agent:ops:beside";
     expect(summary(await importAll(store, `${path}#s1`, { key: beside }))).toEqual([
       [beside, "s1-2", "imported", 4, false, null],
