@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import type { ConfigFile } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import type { Host } from "./host.ts";
-import { assertReadable, isThere } from "./readable-place.ts";
+import { assertReadable, isThere } from "./open-store.ts";
 
 /** Larger than any configuration somebody wrote. */
 const mostBytes = 4_194_304;

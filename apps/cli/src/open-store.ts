@@ -1,8 +1,8 @@
-import { join } from "node:path";
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
-import { assertReadable, isFolder, isThere } from "./readable-place.ts";
 import { parseStoreUrl } from "./store-url.ts";
 
 export interface OpenStoreOptions {
@@ -33,7 +33,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
       throw misnamed(
         path,
         "a folder; a SQLite store is one file",
-        `--store ${shellWord(file)}, or --store ${shellWord(`jsonl:${path}`)}`,
+        `--store ${ThroughlineError.shellWord(file)}, or --store ${ThroughlineError.shellWord(`jsonl:${path}`)}`,
       );
     }
     const { createSqliteStore } = await import("@throughline/store-sqlite");
@@ -55,7 +55,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     throw misnamed(
       root,
       "a file; a JSON Lines store is a folder",
-      `--store ${shellWord(`sqlite:${root}`)}, or another folder`,
+      `--store ${ThroughlineError.shellWord(`sqlite:${root}`)}, or another folder`,
     );
   const { createJsonlStore } = await import("@throughline/store-jsonl");
   return createJsonlStore({ root, create: options.create, ...events });
@@ -67,4 +67,77 @@ function misnamed(path: string, what: string, remedy: string): ThroughlineError 
     details: { path },
     remedy: `Name it so: ${remedy}.`,
   });
+}
+
+const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
+const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);
+
+/**
+ * Whether something lies at an absolute path. What this user may not look at counts as there: taking it for absent would
+ * begin an empty store beside a full one.
+ * @throws {ThroughlineError} FILE_UNREADABLE
+ */
+export function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (error) {
+    if (absent.has((error as { code?: unknown }).code)) return false;
+    throw unreadable(path, error);
+  }
+}
+
+export function isFolder(path: string): boolean {
+  return isThere(path) && statSync(path).isDirectory();
+}
+
+/** Does nothing when nothing is there. @throws {ThroughlineError} FILE_UNREADABLE when this user may not read it */
+export function assertReadable(path: string): void {
+  if (!isThere(path)) return;
+  try {
+    accessSync(path, statSync(path).isDirectory() ? constants.R_OK | constants.X_OK : constants.R_OK);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): unknown {
+  // A name that is too long, or a link that leads to itself, says so by itself.
+  if (!denied.has((cause as { code?: unknown }).code)) return cause;
+  const [barrier, facts] = barrierOf(path);
+  const user = process.getuid?.();
+  const isOwn = facts !== undefined && facts.uid === user;
+  const owner =
+    facts === undefined || isOwn ? "" : ` It belongs to user ${facts.uid}, and this command runs as user ${user}.`;
+  const what = barrier === path ? "" : ` Its folder ${JSON.stringify(barrier)} is closed to this user.`;
+  const remedy = isOwn
+    ? `Open it for yourself: \`chmod u+rw${facts.isDirectory() ? "x" : ""} ${ThroughlineError.shellWord(barrier)}\``
+    : "Run the command as that user, or change the permissions as that user";
+  return new ThroughlineError("FILE_UNREADABLE", `${JSON.stringify(path)} cannot be read.${what}${owner}`, {
+    cause,
+    details: { path, barrier },
+    remedy: `${remedy}. Or use another place: --home DIR or --store URL.`,
+  });
+}
+
+/** The first folder on the way that this user may not pass, else the path itself, with what the system says of it. */
+function barrierOf(path: string): readonly [string, ReturnType<typeof factsOf>] {
+  const parents: string[] = [];
+  for (let at = dirname(path); !parents.includes(at); at = dirname(at)) parents.unshift(at);
+  for (const parent of parents) {
+    try {
+      accessSync(parent, constants.X_OK);
+    } catch {
+      return [parent, factsOf(parent)];
+    }
+  }
+  return [path, factsOf(path)];
+}
+
+function factsOf(path: string): { readonly uid: number; isDirectory(): boolean } | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { shellWord } from "@throughline/core/keys";
+import { ThroughlineError } from "@throughline/core";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */
 export interface StartedBy {
@@ -18,7 +18,7 @@ export function ownCommandName({ environment, nodeArguments, program }: StartedB
     return isPnpm ? "pnpm -s throughline" : "npm run -s throughline --";
   if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : "npx @throughline/cli";
   if (isOnPath(environment["PATH"] ?? "", program)) return "throughline";
-  return ["node", ...nodeArguments, program].map(shellWord).join(" ");
+  return ["node", ...nodeArguments, program].map(ThroughlineError.shellWord).join(" ");
 }
 
 /** Whether the name leads to this program: by a link, or by a short script of a package manager that names it. */
@@ -47,6 +47,6 @@ export function asTyped(text: string, name: () => string, given: readonly GivenO
     const line = rest ?? "";
     const isHelp = line.includes("--help");
     const missing = given.filter(([option]) => !isHelp && line !== "" && !line.includes(option));
-    return `\`${name()}${line}${missing.map(([option, value]) => ` ${option} ${shellWord(value)}`).join("")}\``;
+    return `\`${name()}${line}${missing.map(([option, value]) => ` ${option} ${ThroughlineError.shellWord(value)}`).join("")}\``;
   });
 }

@@ -4,10 +4,9 @@ import { createFinding, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { strangeTranscript } from "@throughline/openclaw-format";
 import type { CommandContext } from "./command.ts";
-import { shellWord } from "@throughline/core/keys";
 import { parseStoreUrl } from "./store-url.ts";
 import { findTranscriptFiles, readChunks } from "./transcript-files.ts";
-import { isThere } from "./readable-place.ts";
+import { isThere } from "./open-store.ts";
 
 /**
  * Transcripts among the files of a store of files that no store can read, as those whose lines end with carriage returns
@@ -57,7 +56,7 @@ async function strangeFile(path: string): Promise<Finding | null> {
     line: 1,
     byteOffset: 0,
   });
-  const copying = `tr '\\r' '\\n' < ${shellWord(path)} > COPY.jsonl`;
+  const copying = `tr '\\r' '\\n' < ${ThroughlineError.shellWord(path)} > COPY.jsonl`;
   const importing = "`throughline import COPY.jsonl --key KEY`";
   return {
     ...finding,

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { appendOnce } from "./append-once.ts";
 import { findCopies } from "./find-copies.ts";
 import { draftsFingerprint } from "./prepare-drafts.ts";
@@ -79,6 +78,8 @@ async function withhold(store: SessionStore, ref: SessionRef, found: Found): Pro
     { kind: "summary-outdated", summaryIds, redactedSeqs },
   ].map((data) => throughlineDraft("note", data));
   const { batchRecords } = store.capabilities.limits;
+  // Loaded here: every start of a program loads this file, and few redact.
+  const { createHash } = await import("node:crypto");
   // The last note says what was redacted: a batch is as large as the store takes.
   for (let at = 0; at < drafts.length; at += batchRecords) {
     const batch = drafts.slice(at, at + batchRecords);

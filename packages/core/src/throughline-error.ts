@@ -38,6 +38,11 @@ export class ThroughlineError extends Error {
     this.details = options.details ?? {};
   }
 
+  /** A word as it is typed into a shell, for the commands that remedies print. */
+  static shellWord(text: string): string {
+    return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  }
+
   static isInstance(value: unknown): value is ThroughlineError {
     return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
   }
@@ -46,9 +51,4 @@ export class ThroughlineError extends Error {
 /** True for a ThroughlineError with one of the codes. */
 export function hasErrorCode(value: unknown, ...codes: readonly ErrorCode[]): value is ThroughlineError {
   return ThroughlineError.isInstance(value) && codes.includes(value.code);
-}
-
-/** A word as it is typed into a shell, for the commands that remedies print. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -11,7 +11,6 @@ import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
-import { shellWord } from "@throughline/core/keys";
 import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
 import { parseStoreUrl } from "../store-url.ts";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
@@ -84,14 +83,14 @@ async function checkDatabase(
   if (database === "foreign")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is a database of another program.`, {
       details: { path },
-      remedy: `\`throughline import ${shellWord(path)} --dry-run\` says what is in it, where that program is known.`,
+      remedy: `\`throughline import ${ThroughlineError.shellWord(path)} --dry-run\` says what is in it, where that program is known.`,
     });
   if (database === "log")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is the log of a database, not a database.`, {
       details: { path },
       remedy: `Name the database itself, ${path.replace(/-(wal|journal)$/, "")}.`,
     });
-  const named = ` ${shellWord(path)}`;
+  const named = ` ${ThroughlineError.shellWord(path)}`;
   if (database === "headless" && !isRepair) {
     const message = `${quoted} does not begin like a database: its first page is lost, and with it what is where.`;
     await report([createFinding("STORE_DAMAGED", message, { path })]);

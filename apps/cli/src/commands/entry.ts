@@ -1,10 +1,9 @@
-import { updateEntry } from "@throughline/core";
+import { updateEntry, ThroughlineError } from "@throughline/core";
 import type { SessionEntry, SessionState } from "@throughline/core";
 import { findEntryFieldProblem } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "../resolve-session.ts";
-import { shellWord } from "@throughline/core/keys";
 import { jsonLine } from "../terminal-safe.ts";
 
 /** Fields that are no settings: another id would begin another session. */
@@ -43,14 +42,14 @@ function assertMeant(entry: SessionEntry, key: string, field: string, value: unk
   const problem = findEntryFieldProblem(field, value);
   if (problem === null || (problem.meant !== null && Object.hasOwn(entry, field))) return;
   const command = (name: string, given: string): string =>
-    `\`throughline entry ${shellWord(key)} set ${name} ${given}\``;
+    `\`throughline entry ${ThroughlineError.shellWord(key)} set ${name} ${given}\``;
   const typed = typeof value === "string" ? value : jsonLine(value);
   const isText = findEntryFieldProblem(field, typed) === null;
   const remedy =
     problem.meant !== null
-      ? `Set it: ${command(problem.meant, shellWord(typed))}.`
+      ? `Set it: ${command(problem.meant, ThroughlineError.shellWord(typed))}.`
       : isText
-        ? `If the text is meant: ${command(field, `${shellWord(typed)} --text`)}.`
+        ? `If the text is meant: ${command(field, `${ThroughlineError.shellWord(typed)} --text`)}.`
         : "Use one of the values that the message names.";
   throw usageError(problem.message, { field, value, meant: problem.meant, values: problem.values }, remedy);
 }

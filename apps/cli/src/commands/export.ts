@@ -6,7 +6,7 @@ import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
-import { isFolder } from "../readable-place.ts";
+import { isFolder } from "../open-store.ts";
 import { resolveSession } from "../resolve-session.ts";
 
 interface ExportOptions {

@@ -2,8 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { namedPath } from "../named-path.ts";
-import { openStore } from "../open-store.ts";
-import { isThere } from "../readable-place.ts";
+import { isThere, openStore } from "../open-store.ts";
 import { listSessions } from "../resolve-session.ts";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
 
