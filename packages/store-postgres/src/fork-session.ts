@@ -199,10 +199,11 @@ export async function sharersOf(
     return no === undefined ? [] : [{ seq, no }];
   });
   const rows = await scene.pool.run(
-    `SELECT s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, array_agg(w.seq ORDER BY w.seq) AS seqs
+    `SELECT s.namespace, s.agent_id, s.key, s.archive_id, s.session_id,
+       pg_catalog.array_agg(w.seq ORDER BY w.seq) AS seqs
      FROM unnest($1::bigint[], $2::bigint[]) AS w (no, seq)
-     JOIN ${schema}.sessions s ON s.session_no = w.no AND s.last_seq >= w.seq OR s.base_nos @> ARRAY[w.no] AND EXISTS (
-       SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = w.no AND b.to_seq >= w.seq)
+     JOIN ${schema}.sessions s ON s.session_no = w.no AND s.last_seq >= w.seq OR s.base_nos OPERATOR(pg_catalog.@>) ARRAY[w.no]
+       AND EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = w.no AND b.to_seq >= w.seq)
      WHERE s.session_no <> $3 GROUP BY 1, 2, 3, 4, 5`,
     [placed.map(({ no }) => no), placed.map(({ seq }) => seq), own["session_no"]],
   );

@@ -91,6 +91,7 @@ const tries: readonly Try[] = [
     "KEY_AGENT_MISMATCH",
     ({ store }) => store.fork.fork(own, { ...theirs, key: "agent:other:f" }, { sessionId: "f" }),
   ],
+  ["fork.sharers", "SESSION_NOT_FOUND", async ({ store }) => await store.fork.sharers?.(theirs, [1])],
   [
     "watch.watch",
     "SESSION_NOT_FOUND",

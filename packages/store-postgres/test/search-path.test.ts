@@ -42,7 +42,7 @@ const operators = ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "||", "@
 
 /** Functions that the store's statements name. */
 const functions =
-  `age array_position cardinality clock_timestamp concat concat_ws count current_schemas current_setting currval
+  `age array_agg array_position cardinality clock_timestamp concat concat_ws count current_schemas current_setting currval
   date_part floor format json_agg lag lower max min nextval pg_advisory_xact_lock pg_current_xact_id pg_has_role pg_notify
   pg_sleep quote_ident quote_literal quote_nullable row_security_active set_config string_to_array sum ts_rank
   unnest has_schema_privilege substring`.split(/\s+/);
@@ -108,6 +108,7 @@ async function useAll(store: PostgresStore, folder: string, isOwner: boolean): P
     });
   await store.leases.release(lease);
   await store.fork.fork(ref, fork, { sessionId: "fork", atSeq: 3 });
+  expect(await store.fork.sharers?.(ref, [1, 2, 3])).toEqual([{ ref: fork, sessionId: "fork", seqs: [1, 2, 3] }]);
   await store.append(fork, [{ ...said, id: "in the fork" }]);
   expect(await through(store.read(fork, { order: "descending", limit: 2 }))).toBe(1);
   expect((await store.readWindow(fork)).records).toHaveLength(4);

@@ -294,6 +294,8 @@ describe.skipIf(url === "")(
           [save("NULL"), "42501"],
         ],
         is_own_1: [[`SELECT ${s}.is_own_1(${theirNumber}) = ${s}.is_own_1(987654321) AS same`, "1 rows"]],
+        serves_1: [[`SELECT ${s}.serves_1('other') = ${s}.serves_1('nobody at all') AS same`, "1 rows"]],
+        holds_1: [[`SELECT ${s}.holds_1(${theirNumber}) = ${s}.holds_1(987654321) AS same`, "1 rows"]],
         shares_own_1: [
           [
             `SELECT ${s}.shares_own_1(ARRAY[${theirNumber}::bigint], '{1}', '{x}', 'other') = ${s}.shares_own_1(ARRAY[987654321::bigint], '{1}', '{x}', 'other') AS same`,
