@@ -116,7 +116,7 @@ export function createWorkspaceFolder(options: WorkspaceFolderOptions): Workspac
     }
   };
   return {
-    locate: (path) => locate(path, root),
+    locate: (path) => locate(path, root, { rules: rulesNow, descriptors }),
     openFile: (place) => walk(place, "read", openFile),
     stateOf: (place) => walk(place, "read", (folder, name, opening) => stateAt(folder.at(name), opening)),
     async list(place, most) {
@@ -143,12 +143,40 @@ async function realRoot(root: string): Promise<string> {
   }
 }
 
-async function locate(path: string, root: string): Promise<Place> {
+interface Way {
+  rules(): Rules;
+  readonly descriptors: string | null;
+}
+
+async function locate(path: string, root: string, way: Way): Promise<Place> {
   try {
     const real = await realRoot(root);
-    return { path, names: await realNames(real, namesBelow(path, [root, real]), path) };
+    const names = namesBelow(path, [root, real]);
+    try {
+      const place = { path, names: await realNames(real, names, path) };
+      if (place.names.join("/") !== names.join("/")) await assertOpenWay(root, names, path, way);
+      return place;
+    } catch (error) {
+      await assertOpenWay(root, names, path, way);
+      throw error;
+    }
   } catch (error) {
     throw refusalOf(error, path);
+  }
+}
+
+/** What lies behind something denied or hidden is refused in the same words, whatever it is and whether it is there. */
+async function assertOpenWay(
+  root: string,
+  names: readonly string[],
+  path: string,
+  { rules, descriptors }: Way,
+): Promise<void> {
+  const now = rules();
+  for (const [index, name] of names.entries()) {
+    const above = await realNames(await realRoot(root), names.slice(0, index), path);
+    const place = { path, names: [...above, name] };
+    await using _folder = await holdPlace(root, { place, use: "read", depth: above.length, rules: now }, descriptors);
   }
 }
 
@@ -173,8 +201,10 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
     const what = use === "read" ? "is not for tools" : "may not be written by tools";
     throw new ToolRefusal("denied", `${quoted(path)} ${what}: it is hidden, and nobody allowed it by name.`);
   }
-  const isWritten = use === "write" && allowedDepth(names, rules) === 0;
-  if (isWritten && names.at(-1)?.toUpperCase() === repositoryMarks.head) throw obeyedByGit(path);
+  // What was allowed by name may be a repository; one that lies below it, or that a HEAD would make of it, may not.
+  const allowedTo = allowedDepth(names, rules);
+  const isHead = use === "write" && names.at(-1)?.toUpperCase() === repositoryMarks.head;
+  if (isHead && depth > allowedTo) throw obeyedByGit(path);
   const folder = await holdFolder(await realRoot(root), names.slice(0, depth), {
     create: use === "write",
     descriptors,
@@ -183,7 +213,8 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
       if (level === 0 && held.ancestry().some((identity) => denied.holds(identity)))
         throw new ToolRefusal("denied", "The workspace lies in a folder that is not for tools.");
       if (denied.holds(held.identity) || denied.leadsInto(held.identity, names.slice(level))) throw notForTools(path);
-      if (isWritten && isRepository(held)) throw obeyedByGit(path);
+      if (use === "write" && level > allowedTo && isRepository(held)) throw obeyedByGit(path);
+      if (isHead && level === depth && !isRepository(held)) throw obeyedByGit(path);
     },
   });
   try {

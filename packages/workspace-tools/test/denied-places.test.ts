@@ -55,6 +55,26 @@ describe("what is denied is a file or folder, not a path", () => {
     expect(await readFile(join(outside, "home/deep/key"), "utf8")).toBe("the secret\n");
   });
 
+  it("says nothing of what is in it: files, folders, links and nothing are refused in the same words", async () => {
+    await using workspace = await openWorkspace({
+      "home/file": "x",
+      "home/folder/file": "x",
+      "db/s.db": "x",
+      ".env": "x",
+    });
+    const { root, outside } = workspace;
+    await writeFile(join(root, "free.txt"), "free");
+    const links = { out: join(outside, "secret.txt"), dangling: "nowhere", loop: "loop", free: "../free.txt" };
+    for (const [name, target] of Object.entries(links)) await symlink(target, join(root, "home", name));
+    await symlink("home", join(root, "alias"));
+    await using denying = await openWorkspace({}, { root, deny: ["home"], denyFiles: ["db/s.db"] });
+    for (const folder of ["home", "alias"])
+      for (const name of ["file", "folder", "absent", ...Object.keys(links)])
+        await expectDenied(denying, [`${folder}/${name}`, `${folder}/${name}/x`]);
+    await expectDenied(denying, ["db/s.db/x", "db/s.db-wal/x", ".env/x", ".absent/x", "home/folder/file/x"]);
+    expect(await readFile(join(root, "free.txt"), "utf8")).toBe("free");
+  });
+
   it("before it exists, so that nothing is planted where it will be", async () => {
     await using workspace = await openWorkspace({ "a.txt": "a" });
     const { root, outside } = workspace;
@@ -230,5 +250,20 @@ describe("what git obeys", () => {
     await using allowing = await openWorkspace(bare, { allow: ["repo/hooks"] });
     expect((await allowing.run("write", { path: "repo/hooks/x", content: "x" })).isError).toBeUndefined();
     expect(await allowing.refusal("write", { path: "repo/config", content: "x" })).toBe("denied");
+  });
+
+  it("is not made, nor written in another repository, below a name that is allowed", async () => {
+    const files = { ".github/r/HEAD": "x", ".github/r/objects/x": "", "src/a": "" };
+    for (const allow of [[".github", "src"], ["*"], [".."], ["."], ["/"]]) {
+      await using workspace = await openWorkspace(files, { allow });
+      for (const path of [".github/HEAD", ".github/new/HEAD", ".github/r/config", "src/HEAD", "src/new/head", ".env"])
+        expect([allow, path, await workspace.refusal("write", { path, content: "x" })]).toContain("denied");
+      const isAllowed = allow.includes(".github");
+      const { isError } = await workspace.run("write", { path: ".github/a.yml", content: "x" });
+      expect([allow, isError]).toEqual([allow, isAllowed ? undefined : true]);
+    }
+    await using named = await openWorkspace({ ".git/HEAD": "x", ".git/objects/x": "" }, { allow: [".git"] });
+    for (const path of [".git/HEAD", ".git/config", ".git/hooks/x"])
+      expect((await named.run("write", { path, content: "x" })).content).toContain("rote");
   });
 });

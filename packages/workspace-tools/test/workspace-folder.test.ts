@@ -59,8 +59,9 @@ describe.each([
     await symlink("home", join(root, "alias"));
     const deny = [join(outside, "home"), "later/store"];
     const folder = createWorkspaceFolder({ root, deny, random: systemRandom, ...options });
-    for (const path of ["home/key", "alias/key", "later/store/x"]) {
-      const place = await folder.locate(path);
+    await expect(folder.locate("alias/key")).rejects.toMatchObject({ reason: "denied" });
+    const behindLink = { path: "alias/key", names: ["home", "key"] };
+    for (const place of [await folder.locate("home/key"), behindLink, await folder.locate("later/store/x")]) {
       await expect(folder.openFile(place)).rejects.toMatchObject({ reason: "denied" });
       await expect(folder.stateOf(place)).rejects.toMatchObject({ reason: "denied" });
       await expect(folder.replace(place, Buffer.from("x"), null)).rejects.toMatchObject({ reason: "denied" });
