@@ -24,6 +24,19 @@ export function assertRef(ref: SessionRef): void {
   throw refused("INPUT_INVALID", `A session's ref has texts for namespace, agentId and key, not ${shown}.`, { ...ref });
 }
 
+/** What an index of every store takes beside the other parts of an address. A key that parses is shorter. */
+const mostKeyBytes = 2000;
+
+/**
+ * The key of a session that is to begin is text that every store can keep. Keys that parse are; refs may be made by hand.
+ * @throws {ThroughlineError} KEY_INVALID
+ */
+export function assertKeyFits(key: string): void {
+  if (key.isWellFormed() && !key.includes("\0") && Buffer.byteLength(key) <= mostKeyBytes) return;
+  const message = `The session key ${quote(key)} cannot be kept: it is no well-formed text without NUL of at most ${mostKeyBytes} bytes.`;
+  throw refused("KEY_INVALID", message, { key });
+}
+
 /** Undefined is "not given". @throws {ThroughlineError} INPUT_INVALID */
 export function assertSignal(signal: AbortSignal | undefined): void {
   if (signal === undefined || typeof (signal as Partial<AbortSignal> | null)?.addEventListener === "function") return;

@@ -1,3 +1,4 @@
+import { assertKeyFits } from "./assert-arguments.ts";
 import { refused } from "./refused.ts";
 import type { SessionFrame } from "./session-frame.ts";
 import { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
@@ -8,7 +9,8 @@ type IdOwner = Pick<SessionFrame, "ref" | "sessionId">;
  * Refuses the ids of a new session that are not valid, in use, or told from others by upper and lower case alone:
  * on some file systems both would be the same file. `holders` are the ids in use that are equal under case folding:
  * the agent's in its namespace, the session's in its agent.
- * @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, SESSION_ID_INVALID, SESSION_EXISTS, ID_CASE_COLLISION
+ * @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, SESSION_ID_INVALID, KEY_INVALID, SESSION_EXISTS,
+ *   ID_CASE_COLLISION
  */
 export function assertIdsFree(
   { ref, sessionId }: IdOwner,
@@ -17,6 +19,7 @@ export function assertIdsFree(
   assertNamespace(ref.namespace);
   assertAgentId(ref.agentId);
   assertSessionId(sessionId);
+  assertKeyFits(ref.key);
   assertOneSpelling(ref.agentId, holders.agentId);
   assertOneSpelling(sessionId, holders.sessionId);
   if (holders.sessionId !== undefined)

@@ -1,5 +1,12 @@
 // What an operation does to a session, decided before anything is written. For implementers, not for users.
-export { assertObjects, assertRedaction, assertRef, assertSignal, forkBound } from "./assert-arguments.ts";
+export {
+  assertKeyFits,
+  assertObjects,
+  assertRedaction,
+  assertRef,
+  assertSignal,
+  forkBound,
+} from "./assert-arguments.ts";
 export { planAppend, prepareAppend } from "./plan-append.ts";
 export type { AppendPlan, AppendRequest, AppendTarget } from "./plan-append.ts";
 export { assertIdsFree, IdClaims } from "./id-claims.ts";

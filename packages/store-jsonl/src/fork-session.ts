@@ -7,7 +7,7 @@ import type { FileFacts } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { locateSession } from "./session-access.ts";
-import { assertIdIsFree, type ChangeScene } from "./session-changes.ts";
+import { assertCanBegin, type ChangeScene } from "./session-changes.ts";
 import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { ForkSource } from "./stored-line.ts";
@@ -146,5 +146,5 @@ function assertFree(scene: ChangeScene, { ref, sessionId }: ForkTarget): void {
   const { agent } = scene;
   if (agent.log.idOf(ref.key) !== null)
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref });
-  assertIdIsFree(scene, sessionId);
+  assertCanBegin(scene, ref.key, sessionId);
 }

@@ -7,6 +7,7 @@ import {
   type SessionRef,
 } from "@throughline/core";
 import { assertSessionId, nextUpdatedAtMs, patchEntry, quote, refused } from "@throughline/core/store";
+import { assertKeyFits } from "@throughline/core/store-plans";
 import { makeAgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine } from "./own-header.ts";
@@ -40,7 +41,7 @@ export function createSession(
 ): SessionRow {
   const { context, agent } = scene;
   const { sessionId } = entry;
-  assertIdIsFree(scene, sessionId);
+  assertCanBegin(scene, ref.key, sessionId);
   const nowMs = context.clock.nowMs();
   const fileName = `${sessionId}.jsonl`;
   const blank: SessionRow = {
@@ -144,9 +145,10 @@ export function finishPurge(
   flushFolder(context.files, agent.folder.own);
 }
 
-/** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID */
-export function assertIdIsFree({ context, agent }: ChangeScene, sessionId: string): void {
+/** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, KEY_INVALID */
+export function assertCanBegin({ context, agent }: ChangeScene, key: string, sessionId: string): void {
   assertSessionId(sessionId);
+  assertKeyFits(key);
   const holder = agent.log.twinOf(sessionId);
   if (holder !== null) {
     const code = holder === sessionId ? "SESSION_EXISTS" : "ID_CASE_COLLISION";

@@ -8,7 +8,7 @@ import {
   sessionNotFound,
   type PreparedRecord,
 } from "@throughline/core/store";
-import { assertRef, planAppend, type AppendRequest } from "@throughline/core/store-plans";
+import { assertKeyFits, assertRef, planAppend, type AppendRequest } from "@throughline/core/store-plans";
 import {
   batchOrder,
   readAnswer,
@@ -236,21 +236,16 @@ export function addressOf(ref: SessionRef): readonly string[] | null {
   return parts.every((part) => part.isWellFormed() && !part.includes("\0")) ? parts : null;
 }
 
-/** What an index of PostgreSQL takes beside the other parts of an address. A valid key of 512 characters is shorter. */
-const mostKeyBytes = 2000;
-
 /**
  * The columns of an address at which a session is to begin.
- * @throws {ThroughlineError} KEY_INVALID for a key that no column holds
+ * @throws {ThroughlineError} KEY_INVALID, SESSION_NOT_FOUND
  */
 export function newAddressOf(ref: SessionRef): readonly string[] {
+  assertKeyFits(ref.key);
   const address = addressOf(ref);
-  if (address !== null && Buffer.byteLength(ref.key) <= mostKeyBytes) return address;
-  throw refused(
-    "KEY_INVALID",
-    `The key ${quote(ref.key)} cannot be kept: PostgreSQL takes well-formed text without NUL, of at most ${mostKeyBytes} bytes.`,
-    { key: ref.key },
-  );
+  // No session is archived under an id that no column holds.
+  if (address === null) throw sessionNotFound(ref);
+  return address;
 }
 
 interface AppendCall {

@@ -101,6 +101,7 @@ const rows: readonly Row[] = [
       for await (const _page of store.watch.watch(ref, { afterSeq: 0, signal: new AbortController().signal })) break;
     },
   ],
+  ["fork.sharers", 2, ({ store }) => store.fork.sharers?.(ref, [1]) ?? expect.unreachable()],
   // From here on transactions: BEGIN, what they do, COMMIT. None of them stands between a user and a reply.
   ["fork.fork", 8, ({ store }) => store.fork.fork(ref, other, { sessionId: "fork" })],
   ["move", 5, ({ store }) => store.move(other, { kind: "archive" })],

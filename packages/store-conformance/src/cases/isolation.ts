@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createSession, readTexts, refOf, userDraft } from "../case-tools.ts";
+import { assertRefused, createSession, readTexts, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
 const hostileKeys = [
@@ -80,6 +80,20 @@ export const isolationCases: readonly ConformanceCase[] = [
       for (const key of hostileKeys) assert.deepEqual(await readTexts(store, refOf("", { key })), [key]);
       const listed = (await store.list({ sort: "key" })).sessions.map(({ ref }) => ref.key);
       assert.deepEqual(listed.toSorted(), hostileKeys.toSorted());
+    },
+  },
+  {
+    id: "isolation/keys-no-store-keeps",
+    demand: "a session begins at no key with a NUL, half a character or more than 2,000 bytes, whoever made the ref",
+    async run({ store }) {
+      for (const key of ["agent:main:a\0b", "agent:main:\ud800", "x".repeat(2001), "漢".repeat(700)]) {
+        await assertRefused(createSession(store, "a", { key }), "KEY_INVALID");
+        const ref = refOf("a", { key });
+        assert.equal(await store.load(ref), null);
+        await assertRefused(store.append(ref, [userDraft("x")]), "SESSION_NOT_FOUND");
+      }
+      assert.deepEqual((await store.list()).sessions, []);
+      await createSession(store, "a", { key: "x".repeat(2000) });
     },
   },
 ];

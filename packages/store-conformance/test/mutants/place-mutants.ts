@@ -195,6 +195,11 @@ export const isolationMutants: readonly Mutant[] = [
     handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.normalize("NFC") })),
   },
   {
+    name: "mends half characters in keys",
+    foundBy: "isolation/keys-no-store-keeps",
+    handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.toWellFormed() })),
+  },
+  {
     name: "keeps sessions in a plain object",
     foundBy: "isolation/hostile-keys",
     handle: (inner) => {
