@@ -5,7 +5,8 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { openStore } from "./open-store.ts";
 import { listSessions } from "./resolve-session.ts";
-import { isMisreading, strangeStoreFiles } from "./strange-store-files.ts";
+import { NewFindings } from "./new-findings.ts";
+import { strangeStoreFiles } from "./strange-store-files.ts";
 
 export interface StoreToCheck {
   /** Opens it; called once. */
@@ -28,19 +29,13 @@ type Report = (findings: readonly Finding[]) => Promise<void>;
  */
 export async function checkStore(context: CommandContext, checked: StoreToCheck, report: Report): Promise<boolean> {
   const { output, scope, signal } = context;
-  const seen = new Set<string>();
-  const strangePaths = new Set<string | null>();
+  const newFindings = new NewFindings();
   // What the store notices by itself while it is read comes as an event; its own check may say the same again.
   let noticed: Finding[] = [];
   let isDamaged = false;
   let isRepairable = false;
   const take = async (found: readonly Finding[]): Promise<void> => {
-    const fresh = [...noticed, ...found].filter((finding) => {
-      if (isMisreading(finding, strangePaths)) return false;
-      const { code, path, key, line, recordId, message } = finding;
-      const identity = JSON.stringify([code, path ?? key, line ?? recordId ?? message]);
-      return !seen.has(identity) && seen.add(identity);
-    });
+    const fresh = newFindings.pick([...noticed, ...found]);
     noticed = [];
     const damage = fresh.filter(({ severity, repaired }) => severity === "error" && !repaired);
     isDamaged ||= damage.length > 0;
@@ -61,7 +56,7 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   const store = await checked.open(onFinding);
   if (checked.named === "")
     for await (const finding of strangeStoreFiles(context)) {
-      strangePaths.add(finding.path);
+      newFindings.addStrange(finding);
       await take([finding]);
     }
   if (checked.isRepair && store.maintenance === undefined)

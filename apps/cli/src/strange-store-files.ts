@@ -27,14 +27,6 @@ export async function* strangeStoreFiles({ host, storeUrl, signal }: CommandCont
   }
 }
 
-/** What a store that takes such a file for a torn line says of it; some of it is wrong, and none of it helps. */
-const misreadings: ReadonlySet<string> = new Set(["TAIL_TORN", "CARRIAGE_RETURN"]);
-
-/** Whether a finding only says how the store reads a file that is strange. */
-export function isMisreading({ code, path }: Finding, strangePaths: ReadonlySet<string | null>): boolean {
-  return misreadings.has(code) && path !== null && strangePaths.has(path);
-}
-
 function sessionFolders(tenant: string): readonly string[] {
   const agents = join(tenant, "agents");
   return foldersIn(agents)

@@ -12,6 +12,12 @@ const run = (...args: readonly string[]): Promise<Run> => runHere(home, args);
 const kindsOf = (text: string, kind: string): Record<string, unknown>[] =>
   objects(text).filter((value) => value["kind"] === kind);
 
+/** The only transcript of a store of files. */
+function transcriptIn(folder: string, store = "store"): string {
+  const sessions = join(folder, store, "agents/main/sessions");
+  return join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? "");
+}
+
 afterAll(() => directory.remove());
 
 describe("doctor", () => {
@@ -132,13 +138,57 @@ describe("doctor", () => {
 
   it("says that the store has set a torn end aside", async () => {
     const torn = join(home, "torn");
-    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one"), user("two")] }], "jsonl:store");
-    const sessions = join(torn, "store/agents/main/sessions");
-    const path = join(sessions, readdirSync(sessions).find((each) => each.endsWith(".jsonl")) ?? "");
-    const whole = readFileSync(path);
-    truncateSync(path, whole.length - 5);
-    const { stdout } = await runHere(torn, ["doctor", "--json", "--store", "jsonl:store"], { cwd: torn });
-    expect(new Set(kindsOf(stdout, "finding").map(({ code }) => code))).toContain("BATCH_INCOMPLETE");
+    const url = "jsonl:store";
+    await seed(torn, [{ key: "agent:main:torn", drafts: [user("one"), user("two")] }], url);
+    const path = transcriptIn(torn);
+    const lines = readFileSync(path, "utf8").split("\n");
+    // The beginning of an append of two records, as the store writes them, whose writer died: nobody has acknowledged it.
+    await seed(torn, [{ key: "agent:main:torn", drafts: [user("three"), user("four")] }], "jsonl:other");
+    const other = readFileSync(transcriptIn(torn, "other"), "utf8").split("\n");
+    const begun = (other[1] ?? "").replace('"seq":1', `"seq":${lines.length - 1}`);
+    expect(begun).toContain('"batch":[1,2]');
+    appendFileSync(path, `${begun}\n${other[2]?.slice(0, -5)}`);
+    utimesSync(path, new Date(0), new Date(0));
+    const before = await runHere(torn, ["doctor", "--json", "--store", url], { cwd: torn });
+    expect(kindsOf(before.stdout, "finding").map(({ code, path: at, line }) => [code, at, line])).toEqual([
+      ["TAIL_TORN", path, 5],
+      ["BATCH_INCOMPLETE", path, 4],
+    ]);
+    const stdin = `${JSON.stringify(user("five"))}\n`;
+    const added = await runHere(torn, ["append", "agent:main:torn", "--store", url], { cwd: torn, stdin });
+    expect([added.code, added.stdout]).toEqual([0, expect.stringMatching(/^3 /)]);
+    expect(readdirSync(join(torn, "store/agents/main/throughline/torn"))).toHaveLength(1);
+    expect((await runHere(torn, ["doctor", "--json", "--store", url], { cwd: torn })).code).toBe(0);
+  });
+
+  it("reports what was cut off an acknowledged append once, in every command", async () => {
+    const cut = join(home, "cut");
+    await seed(cut, [{ key: "agent:main:cut", drafts: [user("one"), user("two")] }], "jsonl:store");
+    const path = transcriptIn(cut);
+    truncateSync(path, readFileSync(path).length - 5);
+    for (const command of [["doctor"], ["verify"], ["verify", "--full"]]) {
+      const { stdout, code } = await runHere(cut, [...command, "--json", "--store", "jsonl:store"], { cwd: cut });
+      expect(code).toBe(3);
+      expect(kindsOf(stdout, "finding").map((finding) => [finding["code"], finding["path"], finding["line"]])).toEqual([
+        ["RECORD_MISSING", path, 3],
+      ]);
+    }
+    const shown = await runHere(cut, ["show", "agent:main:cut", "--store", "jsonl:store"], { cwd: cut });
+    expect(shown.stdout).toContain("one");
+    expect(shown.stderr.match(/RECORD_MISSING|LINE_MALFORMED/g)).toEqual(["RECORD_MISSING"]);
+  });
+
+  it("reports a line that is no record once, with its file and line", async () => {
+    const odd = join(home, "once");
+    await seed(odd, [{ key: "agent:main:odd", drafts: [user("one")] }], "jsonl:store");
+    const path = transcriptIn(odd);
+    appendFileSync(path, "no record\n");
+    for (const command of [["doctor"], ["verify"], ["verify", "--full"]]) {
+      const { stdout } = await runHere(odd, [...command, "--json", "--store", "jsonl:store"], { cwd: odd });
+      expect(kindsOf(stdout, "finding").map((finding) => [finding["code"], finding["path"], finding["line"]])).toEqual([
+        ["LINE_MALFORMED", path, 3],
+      ]);
+    }
   });
 
   it("looks into a whole directory and its index", async () => {

@@ -47,6 +47,8 @@ export class TranscriptEnd {
           key,
           line: half?.line ?? line,
           byteOffset: half?.byteOffset ?? byteOffset,
+          // What is left of the record stands for it.
+          recordId: half?.read.record.id ?? null,
         }),
       ];
     }

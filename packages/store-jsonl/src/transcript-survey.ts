@@ -72,8 +72,9 @@ export async function* surveyLines(
   const reader = createTranscriptReader({ path, key: owner.ref.key, sessionId: owner.sessionId, maxLineBytes });
   const read = (from: number, to: number): Uint8Array => withFileErrors(path, () => readRange(files, handle, from, to));
   let said = 0;
-  const sayNew = (): void => {
-    for (const finding of reader.findings.slice(said)) if (isMeant(finding, target)) say(finding);
+  const sayNew = (recordId: string | null): void => {
+    for (const finding of reader.findings.slice(said))
+      if (isMeant(finding, target)) say({ ...finding, recordId: finding.recordId ?? recordId });
     said = reader.findings.length;
   };
   try {
@@ -81,7 +82,7 @@ export async function* surveyLines(
     let line = 0;
     const take = (split: SplitLine): SurveyedLine => {
       const surveyed = survey(target, reader, wholeIfOurs(read, split), ++line, say);
-      sayNew();
+      sayNew(hasSeq(surveyed) ? surveyed.read.record.id : null);
       return surveyed;
     };
     for (let position = 0; ;) {
@@ -95,7 +96,7 @@ export async function* surveyLines(
     const last = splitter.end();
     if (last !== null) yield take(last);
     reader.finish();
-    sayNew();
+    sayNew(null);
   } finally {
     files.close(handle);
   }

@@ -2,6 +2,7 @@ import {
   createFinding,
   type AppendedRecord,
   type Finding,
+  type FindingCode,
   type SessionHead,
   type SessionRecord,
 } from "@throughline/core";
@@ -213,7 +214,7 @@ export class Transcript {
     const [first] = this.#batch;
     const isPartial = first !== undefined && this.#isAcknowledged(this.head.lastSeq + 1);
     if (first !== undefined && !isPartial) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
-    else this.#commitPartialBatch();
+    else this.#commitPartialBatch(false);
     this.#batch = [];
     if (this.tail === null) this.endBytes = this.#scannedBytes;
     if (this.endsInHalf || isPartial) this.#reportLost();
@@ -223,7 +224,8 @@ export class Transcript {
   #reportLost(): void {
     this.lostCount = this.options.acknowledgedSeq() - this.head.lastSeq;
     const message = `The file ends in the middle of an acknowledged append; ${this.lostCount + Number(this.endsInHalf)} of its records are missing.`;
-    this.#report("RECORD_MISSING", message, this.#scannedBytes, null);
+    const byteOffset = this.endsInHalf ? this.startOf(this.head.lastSeq) : this.#scannedBytes;
+    this.#report("RECORD_MISSING", message, byteOffset, null);
   }
 
   #isAcknowledged(seq: number): boolean {
@@ -258,7 +260,7 @@ export class Transcript {
       this.#needsReader = true;
       return;
     }
-    this.#commitPartialBatch();
+    this.#commitPartialBatch(!this.endsInHalf);
     const { byteOffset, sizeBytes, isTerminated } = framed;
     const bytes = framed.bytes();
     const line = this.#lineCount;
@@ -275,12 +277,12 @@ export class Transcript {
   }
 
   /** Lines of an acknowledged batch whose end is missing: others follow it, or its records are known elsewhere. */
-  #commitPartialBatch(): void {
+  #commitPartialBatch(isReported = true): void {
     const [first] = this.#batch;
     if (first === undefined) return;
     const count = first.stored.envelope.batch?.[1] ?? this.#batch.length;
     const message = `Of an append of ${count} records only the first ${this.#batch.length} are here: they are kept.`;
-    this.#report("RECORD_MISSING", message, first.byteOffset, first.stored.id);
+    if (isReported) this.#report("RECORD_MISSING", message, first.byteOffset, first.stored.id);
     this.#commitBatch();
   }
 
@@ -368,8 +370,10 @@ export class Transcript {
   #reportReaderFindings(): void {
     const found = this.#reader?.findings.slice(this.#reportedFindings) ?? [];
     this.#reportedFindings += found.length;
-    // Our own header is no record and the reader was not shown it.
-    this.findings.push(...found.filter(({ code }) => !(this.isHeaderOurs && code === "HEADER_MISSING")));
+    // Our own header is no record and the reader was not shown it; half a line is reported as what was lost.
+    const isKnown = ({ code, byteOffset }: Finding): boolean =>
+      code === "HEADER_MISSING" ? this.isHeaderOurs : this.endsInHalf && byteOffset === this.startOf(this.head.lastSeq);
+    this.findings.push(...found.filter((finding) => !isKnown(finding)));
   }
 
   #setTail(byteOffset: number, code: TornTail["code"], lines: number): void {
@@ -380,12 +384,7 @@ export class Transcript {
     this.#lineCount -= lines;
   }
 
-  #report(
-    code: "CHECKSUM_MISMATCH" | "RECORD_MISSING",
-    message: string,
-    byteOffset: number,
-    recordId: string | null,
-  ): void {
+  #report(code: FindingCode, message: string, byteOffset: number, recordId: string | null): void {
     const { path, owner } = this.options;
     this.findings.push(
       createFinding(code, message, {

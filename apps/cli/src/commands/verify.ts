@@ -2,7 +2,8 @@ import { inspectStore, needsAttention } from "@throughline/inspect";
 import type { Finding } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { createFindingReport } from "../finding-report.ts";
-import { isMisreading, strangeStoreFiles } from "../strange-store-files.ts";
+import { NewFindings } from "../new-findings.ts";
+import { strangeStoreFiles } from "../strange-store-files.ts";
 
 const findingsExitCode = 3;
 
@@ -13,22 +14,21 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const report = createFindingReport(output, isFull ? "verify --full" : "verify");
   const noticed: Finding[] = [];
   const store = await context.openStore("read", (finding) => noticed.push(finding));
-  const strange = await Array.fromAsync(strangeStoreFiles(context));
-  await report.add(strange);
-  const strangePaths = new Set(strange.map(({ path }) => path));
-  const told = (findings: readonly Finding[]): readonly Finding[] =>
-    findings.filter((finding) => !isMisreading(finding, strangePaths));
-  const takeNoticed = (): readonly Finding[] => told(noticed.splice(0));
+  const newFindings = new NewFindings();
+  const take = (found: readonly Finding[]): Promise<void> =>
+    report.add(newFindings.pick([...noticed.splice(0), ...found]));
+  for await (const finding of strangeStoreFiles(context)) {
+    newFindings.addStrange(finding);
+    await report.add([finding]);
+  }
   if (store.maintenance === undefined) {
     output.note(`The ${store.capabilities.name} store has no check of its own: every session is read from end to end.`);
     const query = { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) };
-    for await (const finding of inspectStore(store, { query, signal }))
-      await report.add([...takeNoticed(), ...told([finding])]);
+    for await (const finding of inspectStore(store, { query, signal })) await take([finding]);
   } else {
-    for await (const finding of store.maintenance.verify({ full: isFull, signal }))
-      await report.add([...takeNoticed(), ...told([finding])]);
+    for await (const finding of store.maintenance.verify({ full: isFull, signal })) await take([finding]);
   }
-  await report.add(takeNoticed());
+  await take([]);
   await report.close("store");
   return needsAttention(report.findings) ? findingsExitCode : 0;
 }
