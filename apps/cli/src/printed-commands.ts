@@ -1,6 +1,7 @@
-import { readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
+import { mostFileBytes, readBoundedFile } from "./bounded-file.ts";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */
 export interface StartedBy {
@@ -26,7 +27,7 @@ function isOnPath(path: string, program: string): boolean {
   for (const folder of path.split(delimiter)) {
     try {
       const file = join(folder, "throughline");
-      const text = readFileSync(file, "utf8");
+      const text = readBoundedFile(file, { what: "program", mostBytes: mostFileBytes });
       return realpathSync(file) === realpathSync(program) || text.includes("@throughline/cli");
     } catch {
       // Not in this folder: the next one.

@@ -108,7 +108,8 @@ export interface RestoreOptions {
 /**
  * Puts a backup in the place of a store. Nobody may have the store open. What was there is kept beside it. The folder of
  * the backup is only read, and may be one that cannot be written.
- * @throws {ThroughlineError} STORE_NOT_FOUND, STORE_CORRUPT (the backup is none), STORE_LOCKED, STORE_VERSION_UNSUPPORTED
+ * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE (the backup is no regular file), STORE_CORRUPT (it is none), STORE_LOCKED,
+ *   STORE_VERSION_UNSUPPORTED
  */
 export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPath: string | null } {
   const { driver = defaultDriver, keptAs } = options;

@@ -19,6 +19,7 @@ import {
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -302,6 +303,8 @@ export function fileNumber(path: string): string | null {
 
 /** A private copy of a database nobody writes to, with what its log holds. */
 export function copyDatabase(from: string, to: string): void {
+  // Nobody waits for a pipe.
+  if (!statSync(from).isFile()) throw refused("PATH_UNSAFE", `${from} is not a regular file.`, { path: from });
   removeDatabase(to);
   const hasLog = sizeOf(`${from}-wal`) > 0;
   for (const side of hasLog ? ["", "-wal"] : [""]) {

@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemRandom } from "@throughline/core/node";
 import { createSummarizerBreakers } from "@throughline/summarizer-providers";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers";
+import { mostFileBytes, readBoundedFile } from "../bounded-file.ts";
 
 export interface BreakerFileOptions {
   /** Of the home; made with the first failure of a summariser. */
@@ -37,7 +38,7 @@ export function openBreakers(options: BreakerFileOptions): SummarizerBreakers {
 
 function readSnapshot(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as unknown;
+    return JSON.parse(readBoundedFile(path, { what: "state", mostBytes: mostFileBytes })) as unknown;
   } catch {
     // Not there yet, or not what we wrote: every summariser is asked again, and the file is written anew.
     return null;

@@ -1,5 +1,6 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { mostFileBytes, readBoundedFile } from "../bounded-file.ts";
 
 /** What was submitted before, of this terminal and of earlier ones. */
 export interface InputHistory {
@@ -23,9 +24,21 @@ const longestKept = 10_000;
 /**
  * Keeps lines in a file of its owner's alone: whoever talks to an agent says things that are nobody else's business.
  * Text that begins with a space is kept nowhere, as in a shell.
+ * @param onUnusable called once when the file cannot be read or written; lines are then kept until the end only
  */
-export function createInputHistory(path: string | null): InputHistory {
-  const lines = path === null ? [] : readLines(path);
+export function createInputHistory(path: string | null, onUnusable: (error: unknown) => void = () => {}): InputHistory {
+  let kept = path;
+  const withFile = <Result>(use: (file: string) => Result): Result | undefined => {
+    if (kept === null) return undefined;
+    try {
+      return use(kept);
+    } catch (error) {
+      kept = null;
+      onUnusable(error);
+      return undefined;
+    }
+  };
+  const lines = withFile(readLines) ?? [];
   let at = lines.length;
   let unsent = "";
   return {
@@ -34,9 +47,10 @@ export function createInputHistory(path: string | null): InputHistory {
       if (text.trim() === "" || text.startsWith(" ") || text.length > longestKept || lines.at(-1) === text) return;
       lines.push(text);
       at = lines.length;
-      if (path === null) return;
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      appendFileSync(path, `${JSON.stringify(text)}\n`, { mode: 0o600 });
+      withFile((file) => {
+        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+        appendFileSync(file, `${JSON.stringify(text)}\n`, { mode: 0o600 });
+      });
     },
     older: (current) => {
       if (at === lines.length) unsent = current;
@@ -62,8 +76,7 @@ export function createInputHistory(path: string | null): InputHistory {
 }
 
 function readLines(path: string): string[] {
-  if (!existsSync(path)) return [];
-  const all = readFileSync(path, "utf8")
+  const all = textOf(path)
     .split("\n")
     .flatMap((line) => {
       try {
@@ -79,4 +92,13 @@ function readLines(path: string): string[] {
   if (all.length > 2 * mostKept)
     writeFileSync(path, kept.map((text) => `${JSON.stringify(text)}\n`).join(""), { mode: 0o600 });
   return kept;
+}
+
+function textOf(path: string): string {
+  try {
+    return readBoundedFile(path, { what: "history", mostBytes: mostFileBytes });
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return "";
+    throw error;
+  }
 }

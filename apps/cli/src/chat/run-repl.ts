@@ -6,7 +6,7 @@ import { nearestKey } from "@throughline/config";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation, ConversationListener } from "./conversation.ts";
-import { eventNote } from "./event-note.ts";
+import { causeText, eventNote } from "./event-note.ts";
 import { interruptedText, modelText, restoredText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
 import { createLineEditor } from "./line-editor.ts";
@@ -29,7 +29,9 @@ export async function runRepl(
 ): Promise<number> {
   const { host, output, scope, settings } = context;
   const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
-  const history = createInputHistory(join(home, `chat-history-${scope.agentId}.jsonl`));
+  const history = createInputHistory(join(home, `chat-history-${scope.agentId}.jsonl`), (error) =>
+    output.note(`The history of inputs is not kept: ${causeText(error)}`),
+  );
   await greet(context, conversation);
   const canMoveCursor = (host.environment["TERM"] ?? "dumb") !== "dumb";
   const editor = createLineEditor(host, { prompt: "> ", history, canMoveCursor });

@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemRandom } from "@throughline/core/node";
+import { mostFileBytes, readBoundedFile } from "../bounded-file.ts";
 import type { ForeignPlace } from "./foreign-places.ts";
 
 /** What was decided about the sessions of a place, and how it looked then. */
@@ -16,7 +17,8 @@ export type InheritState = Readonly<Record<string, InheritAnswer>>;
 /** By path. A file that cannot be read counts as nobody having been asked: then it is asked once more. */
 export function readInheritState(path: string): InheritState {
   try {
-    const { places } = JSON.parse(readFileSync(path, "utf8")) as { readonly places?: unknown };
+    const text = readBoundedFile(path, { what: "state", mostBytes: mostFileBytes });
+    const { places } = JSON.parse(text) as { readonly places?: unknown };
     return typeof places === "object" && places !== null ? (places as InheritState) : {};
   } catch {
     return {};
