@@ -1,5 +1,6 @@
-import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { createFinding, hasErrorCode } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { inspectStore } from "@throughline/inspect";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
@@ -81,7 +82,7 @@ export function noteWays(
 }
 
 function restoring(file: string, path: string): string {
-  return `throughline restore-backup ${file} --yes --store ${ThroughlineError.shellWord(`sqlite:${path}`)}`;
+  return `throughline restore-backup ${file} --yes --store ${shellWord(`sqlite:${path}`)}`;
 }
 
 /** A store in one file is repaired into another one beside it, which is looked into before anybody calls it repaired. */
@@ -102,9 +103,7 @@ async function* repairs(
     const { sessions, records, notes } = await contentOf(copy, host.workingDirectory);
     const missing = notes === 0 ? "" : `, and notes in the place of ${counted(notes, "record")}`;
     output.note(`Wrote ${copy}: ${counted(sessions, "session")}, ${counted(records, "record")}${missing}.`);
-    output.note(
-      `\`${restoring(ThroughlineError.shellWord(copy), path ?? "")}\` puts it in the place of the store, which is kept.`,
-    );
+    output.note(`\`${restoring(shellWord(copy), path ?? "")}\` puts it in the place of the store, which is kept.`);
   }
 }
 

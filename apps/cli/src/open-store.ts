@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { parseStoreUrl } from "./store-url.ts";
 
 export interface OpenStoreOptions {
@@ -33,7 +34,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
       throw misnamed(
         path,
         "a folder; a SQLite store is one file",
-        `--store ${ThroughlineError.shellWord(file)}, or --store ${ThroughlineError.shellWord(`jsonl:${path}`)}`,
+        `--store ${shellWord(file)}, or --store ${shellWord(`jsonl:${path}`)}`,
       );
     }
     const { createSqliteStore } = await import("@throughline/store-sqlite");
@@ -55,7 +56,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     throw misnamed(
       root,
       "a file; a JSON Lines store is a folder",
-      `--store ${ThroughlineError.shellWord(`sqlite:${root}`)}, or another folder`,
+      `--store ${shellWord(`sqlite:${root}`)}, or another folder`,
     );
   const { createJsonlStore } = await import("@throughline/store-jsonl");
   return createJsonlStore({ root, create: options.create, ...events });
@@ -111,7 +112,7 @@ function unreadable(path: string, cause: unknown): unknown {
     facts === undefined || isOwn ? "" : ` It belongs to user ${facts.uid}, and this command runs as user ${user}.`;
   const what = barrier === path ? "" : ` Its folder ${JSON.stringify(barrier)} is closed to this user.`;
   const remedy = isOwn
-    ? `Open it for yourself: \`chmod u+rw${facts.isDirectory() ? "x" : ""} ${ThroughlineError.shellWord(barrier)}\``
+    ? `Open it for yourself: \`chmod u+rw${facts.isDirectory() ? "x" : ""} ${shellWord(barrier)}\``
     : "Run the command as that user, or change the permissions as that user";
   return new ThroughlineError("FILE_UNREADABLE", `${JSON.stringify(path)} cannot be read.${what}${owner}`, {
     cause,

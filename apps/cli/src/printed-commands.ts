@@ -19,7 +19,7 @@ export function ownCommandName({ environment, nodeArguments, program }: StartedB
     return isPnpm ? "pnpm -s throughline" : "npm run -s throughline --";
   if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : "npx @throughline/cli";
   if (isOnPath(environment["PATH"] ?? "", program)) return "throughline";
-  return ["node", ...nodeArguments, program].map(ThroughlineError.shellWord).join(" ");
+  return ["node", ...nodeArguments, program].map(shellWord).join(" ");
 }
 
 /** Whether the name leads to this program: by a link, or by a short script of a package manager that names it. */
@@ -48,6 +48,6 @@ export function asTyped(text: string, name: () => string, given: readonly GivenO
     const line = rest ?? "";
     const isHelp = line.includes("--help");
     const missing = given.filter(([option]) => !isHelp && line !== "" && !line.includes(option));
-    return `\`${name()}${line}${missing.map(([option, value]) => ` ${option} ${ThroughlineError.shellWord(value)}`).join("")}\``;
+    return `\`${name()}${line}${missing.map(([option, value]) => ` ${option} ${shellWord(value)}`).join("")}\``;
   });
 }

@@ -2,11 +2,12 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createFinding, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { strangeTranscript } from "@throughline/openclaw-format";
 import type { CommandContext } from "./command.ts";
 import { parseStoreUrl } from "./store-url.ts";
 import { findTranscriptFiles, readChunks } from "./transcript-files.ts";
-import { isThere } from "./open-store.ts";
+import { assertReadable, isThere } from "./open-store.ts";
 
 /**
  * Transcripts among the files of a store of files that no store can read, as those whose lines end with carriage returns
@@ -36,6 +37,7 @@ function sessionFolders(tenant: string): readonly string[] {
 
 function foldersIn(path: string): readonly string[] {
   if (!isThere(path)) return [];
+  assertReadable(path);
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
 }
 
@@ -48,7 +50,7 @@ async function strangeFile(path: string): Promise<Finding | null> {
     line: 1,
     byteOffset: 0,
   });
-  const copying = `tr '\\r' '\\n' < ${ThroughlineError.shellWord(path)} > COPY.jsonl`;
+  const copying = `tr '\\r' '\\n' < ${shellWord(path)} > COPY.jsonl`;
   const importing = "`throughline import COPY.jsonl --key KEY`";
   return {
     ...finding,

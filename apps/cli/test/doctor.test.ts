@@ -178,6 +178,21 @@ describe("doctor", () => {
     expect(shown.stderr.match(/RECORD_MISSING|LINE_MALFORMED/g)).toEqual(["RECORD_MISSING"]);
   });
 
+  it("calls a line that was imported as it is no damage of the store, in either store", async () => {
+    const odd = join(home, "imported-odd");
+    mkdirSync(odd);
+    writeFileSync(join(odd, "odd.jsonl"), `${header}\n${message("a", null)}\n{oops\n`);
+    for (const url of ["jsonl:files", "sqlite:one.db"]) {
+      await runHere(odd, ["import", "odd.jsonl", "--key", "agent:main:odd", "--store", url], { cwd: odd });
+      const { stdout, stderr } = await runHere(odd, ["doctor", "--json", "--store", url], { cwd: odd });
+      expect(
+        kindsOf(stdout, "finding").map((finding) => [finding["code"], finding["severity"], finding["key"]]),
+      ).toEqual([["LINE_MALFORMED", "warning", "agent:main:odd"]]);
+      expect(stderr).not.toContain("restore-backup");
+      expect((await runHere(odd, ["verify", "--full", "--store", url], { cwd: odd })).code).toBe(0);
+    }
+  });
+
   it("reports a line that is no record once, with its file and line", async () => {
     const odd = join(home, "once");
     await seed(odd, [{ key: "agent:main:odd", drafts: [user("one")] }], "jsonl:store");

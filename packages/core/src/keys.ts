@@ -9,3 +9,4 @@ export {
   sessionKeyHasPrefix,
 } from "./session-key.ts";
 export type { ParsedSessionKey, PeerKind, SessionKeyRest, SessionKeySuffix } from "./session-key.ts";
+export { shellWord } from "./throughline-error.ts";

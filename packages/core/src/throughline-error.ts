@@ -38,11 +38,6 @@ export class ThroughlineError extends Error {
     this.details = options.details ?? {};
   }
 
-  /** A word as it is typed into a shell, for the commands that remedies print. */
-  static shellWord(text: string): string {
-    return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-  }
-
   static isInstance(value: unknown): value is ThroughlineError {
     return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
   }
@@ -51,4 +46,9 @@ export class ThroughlineError extends Error {
 /** True for a ThroughlineError with one of the codes. */
 export function hasErrorCode(value: unknown, ...codes: readonly ErrorCode[]): value is ThroughlineError {
   return ThroughlineError.isInstance(value) && codes.includes(value.code);
+}
+
+/** Quotes a word for a shell, for the commands that remedies print. A plain word stays as it is. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -20,7 +20,12 @@ export async function* inspectStore(
   options: InspectStoreOptions = {},
 ): AsyncGenerator<Finding, void, void> {
   const { signal } = options;
-  if (store.maintenance !== undefined) yield* ownFindings(store.maintenance, signal);
+  const reported = new Set<string>();
+  if (store.maintenance !== undefined)
+    for await (const finding of ownFindings(store.maintenance, signal)) {
+      if (finding.code === "RECORD_MISSING" || ofLines.has(finding.code)) reported.add(recordOf(finding));
+      yield finding;
+    }
   let cursor: string | null = null;
   do {
     const page = await store.list({
@@ -31,7 +36,11 @@ export async function* inspectStore(
       ...(cursor === null ? {} : { cursor }),
       ...(signal === undefined ? {} : { signal }),
     });
-    for (const state of page.sessions) yield* await inspectSession(store, state, signal);
+    for (const state of page.sessions) {
+      // What the store has said of a line, with its place, is not said again of the record that stands for it.
+      const found = await inspectSession(store, state, signal);
+      yield* found.filter((finding) => !ofLines.has(finding.code) || !reported.has(recordOf(finding)));
+    }
     cursor = page.nextCursor;
   } while (cursor !== null);
 }
@@ -74,14 +83,19 @@ async function inspectSession(
     return [unreadable(error, key)];
   }
   const found = inspectRecords(records, head.headId);
-  // In a store of files the line itself may have been damaged since; elsewhere it can only have come in so.
-  const ofRecords = store.capabilities.name === "jsonl" ? found : found.map(asImported);
-  return mergeFindings([gaps(records, key), ofRecords], { key });
+  return mergeFindings([gaps(records, key), found.map(asImported)], { key });
+}
+
+function recordOf({ key, recordId }: Finding): string {
+  return JSON.stringify([key, recordId]);
 }
 
 const ofLines: ReadonlySet<string> = new Set(["LINE_MALFORMED", "LINE_TOO_LONG", "TAIL_TORN"]);
 
-/** What was wrong with a line before it was imported is nothing that happened to the store. */
+/**
+ * What was wrong with a line before it was imported is nothing that happened to the store. Lines that were damaged since are
+ * reported by the store's own check.
+ */
 function asImported(finding: Finding): Finding {
   if (!ofLines.has(finding.code)) return finding;
   const remedy =

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createFinding, ThroughlineError, type Finding, type SessionState, type SessionStore } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { importedRecords, type ImportReceipt } from "./import-receipt.ts";
@@ -88,7 +89,7 @@ function cannotResume({ source, state, receipt }: LostTail): ThroughlineError {
     {
       outcome: "not-applied",
       details: { path: source.path, ...state.ref, imported: made, held },
-      remedy: `Import the source under another key: \`throughline import ${ThroughlineError.shellWord(source.path)} --key KEY\`. This session stays as it is.`,
+      remedy: `Import the source under another key: \`throughline import ${shellWord(source.path)} --key KEY\`. This session stays as it is.`,
     },
   );
 }

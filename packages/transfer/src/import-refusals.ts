@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 
 interface ImportPlace {
@@ -36,7 +37,7 @@ export function isPutAside({ path, key }: ImportPlace): ThroughlineError {
 }
 
 function anotherKey(path: string): string {
-  return `Import the source under another key to have all of it in a session beside this one: \`throughline import ${ThroughlineError.shellWord(path)} --key KEY\``;
+  return `Import the source under another key to have all of it in a session beside this one: \`throughline import ${shellWord(path)} --key KEY\``;
 }
 
 /** Another import of the file, under way at the same time, has gone on from where this one wanted to. */

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { systemRandom } from "@throughline/core/node";
 import { inspectIndex, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
 import { classifySessionFile } from "@throughline/openclaw-format";
@@ -83,14 +84,14 @@ async function checkDatabase(
   if (database === "foreign")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is a database of another program.`, {
       details: { path },
-      remedy: `\`throughline import ${ThroughlineError.shellWord(path)} --dry-run\` says what is in it, where that program is known.`,
+      remedy: `\`throughline import ${shellWord(path)} --dry-run\` says what is in it, where that program is known.`,
     });
   if (database === "log")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is the log of a database, not a database.`, {
       details: { path },
       remedy: `Name the database itself, ${path.replace(/-(wal|journal)$/, "")}.`,
     });
-  const named = ` ${ThroughlineError.shellWord(path)}`;
+  const named = ` ${shellWord(path)}`;
   if (database === "headless" && !isRepair) {
     const message = `${quoted} does not begin like a database: its first page is lost, and with it what is where.`;
     await report([createFinding("STORE_DAMAGED", message, { path })]);

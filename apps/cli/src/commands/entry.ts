@@ -1,5 +1,6 @@
-import { updateEntry, ThroughlineError } from "@throughline/core";
+import { updateEntry } from "@throughline/core";
 import type { SessionEntry, SessionState } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { findEntryFieldProblem } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
@@ -42,14 +43,14 @@ function assertMeant(entry: SessionEntry, key: string, field: string, value: unk
   const problem = findEntryFieldProblem(field, value);
   if (problem === null || (problem.meant !== null && Object.hasOwn(entry, field))) return;
   const command = (name: string, given: string): string =>
-    `\`throughline entry ${ThroughlineError.shellWord(key)} set ${name} ${given}\``;
+    `\`throughline entry ${shellWord(key)} set ${name} ${given}\``;
   const typed = typeof value === "string" ? value : jsonLine(value);
   const isText = findEntryFieldProblem(field, typed) === null;
   const remedy =
     problem.meant !== null
-      ? `Set it: ${command(problem.meant, ThroughlineError.shellWord(typed))}.`
+      ? `Set it: ${command(problem.meant, shellWord(typed))}.`
       : isText
-        ? `If the text is meant: ${command(field, `${ThroughlineError.shellWord(typed)} --text`)}.`
+        ? `If the text is meant: ${command(field, `${shellWord(typed)} --text`)}.`
         : "Use one of the values that the message names.";
   throw usageError(problem.message, { field, value, meant: problem.meant, values: problem.values }, remedy);
 }

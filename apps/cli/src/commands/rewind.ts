@@ -1,4 +1,5 @@
-import { loadExisting, ThroughlineError } from "@throughline/core";
+import { loadExisting } from "@throughline/core";
+import { shellWord } from "@throughline/core/keys";
 import { planRewind } from "@throughline/history/branches";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
@@ -22,7 +23,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { drafts, options, leftIds } = planRewind(await readRecords(store, ref, signal), head.headId, targetId);
   await store.append(ref, drafts, { ...options, signal });
   output.note(
-    `${counted(leftIds.length, "record")} left behind; \`throughline show ${ThroughlineError.shellWord(ref.key)} --all-branches\` still shows them, and rewind leads back.`,
+    `${counted(leftIds.length, "record")} left behind; \`throughline show ${shellWord(ref.key)} --all-branches\` still shows them, and rewind leads back.`,
   );
   await showSession(context, await loadExisting(store, ref), `head at ${targetId ?? "the start"}`);
   return 0;
