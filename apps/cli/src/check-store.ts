@@ -1,6 +1,5 @@
-import { createFinding, hasErrorCode } from "@throughline/core";
+import { createFinding, hasErrorCode, shellWord } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
 import { inspectStore } from "@throughline/inspect";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";

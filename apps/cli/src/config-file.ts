@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import type { ConfigFile } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
-import { readBoundedFile } from "./bounded-file.ts";
+import { readBoundedFile } from "./open-store.ts";
 import type { Host } from "./host.ts";
 import { assertReadable, isThere } from "./open-store.ts";
 

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { shellWord } from "@throughline/core/keys";
-import { mostFileBytes, readBoundedFile } from "./bounded-file.ts";
+import { mostFileBytes, readBoundedFile } from "./open-store.ts";
+import { shellWord } from "@throughline/core";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */
 export interface StartedBy {

@@ -1,8 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { createFinding, ThroughlineError } from "@throughline/core";
+import { createFinding, ThroughlineError, shellWord } from "@throughline/core";
 import type { Finding } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
 import { strangeTranscript } from "@throughline/openclaw-format";
 import type { CommandContext } from "./command.ts";
 import { parseStoreUrl } from "./store-url.ts";

@@ -1,4 +1,5 @@
 export { appendOnce, isUnknown, type AppendOnceOptions } from "./append-once.ts";
+export { applyRoute, normalizeDelivery } from "./delivery.ts";
 export { createAgentScope } from "./agent-scope.ts";
 export type { AgentScopeOptions } from "./agent-scope.ts";
 export { inboundFields, recordInbound, updateRoute } from "./inbound-message.ts";

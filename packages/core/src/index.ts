@@ -1,5 +1,4 @@
 export type { CodecContext, PayloadCodec } from "./codec.ts";
-export { applyRoute, normalizeDelivery } from "./delivery.ts";
 export { errorCodes } from "./error-codes.ts";
 export type { ErrorCode, ErrorCodeEntry } from "./error-codes.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
@@ -95,6 +94,6 @@ export type {
 } from "./store-facets.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export type { ThroughlineRecordKind } from "./throughline-record.ts";
-export { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
+export { hasErrorCode, shellWord, ThroughlineError } from "./throughline-error.ts";
 export type { ThroughlineErrorOptions, WriteOutcome } from "./throughline-error.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";

@@ -9,4 +9,3 @@ export {
   sessionKeyHasPrefix,
 } from "./session-key.ts";
 export type { ParsedSessionKey, PeerKind, SessionKeyRest, SessionKeySuffix } from "./session-key.ts";
-export { shellWord } from "./throughline-error.ts";

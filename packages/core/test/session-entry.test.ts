@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { applyRoute, normalizeDelivery, patchEntry, type SessionEntry } from "@throughline/core";
+import { patchEntry, type SessionEntry } from "@throughline/core";
+import { applyRoute, normalizeDelivery } from "@throughline/core/entries";
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 
 describe("patchEntry", () => {

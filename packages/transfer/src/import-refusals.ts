@@ -1,5 +1,4 @@
-import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
+import { ThroughlineError, shellWord } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 
 interface ImportPlace {

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { mostFileBytes, readBoundedFile } from "../bounded-file.ts";
+import { mostFileBytes, readBoundedFile } from "../open-store.ts";
 
 /** What was submitted before, of this terminal and of earlier ones. */
 export interface InputHistory {

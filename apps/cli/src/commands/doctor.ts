@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
-import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { createFinding, hasErrorCode, ThroughlineError, shellWord } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
 import { systemRandom } from "@throughline/core/node";
 import { inspectIndex, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
 import { classifySessionFile } from "@throughline/openclaw-format";

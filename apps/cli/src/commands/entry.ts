@@ -1,6 +1,5 @@
-import { updateEntry } from "@throughline/core";
+import { updateEntry, shellWord } from "@throughline/core";
 import type { SessionEntry, SessionState } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
 import { findEntryFieldProblem } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";

@@ -1,5 +1,4 @@
-import { loadExisting } from "@throughline/core";
-import { shellWord } from "@throughline/core/keys";
+import { loadExisting, shellWord } from "@throughline/core";
 import { planRewind } from "@throughline/history/branches";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
