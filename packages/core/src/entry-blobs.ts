@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { appendOnce } from "./append-once.ts";
 import { loadExisting, updateEntry } from "./open-session.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionRecord } from "./record.ts";
@@ -71,8 +72,11 @@ function placeOf({ text, sha256 }: Blob, sessionId: string, seq: number): BlobPl
   return { sessionId, seq, sizeBytes: Buffer.byteLength(text), sha256 };
 }
 
-async function keepBlob(store: SessionStore, { ref, sessionId }: SessionState, blob: Blob): Promise<BlobPlace> {
-  const { records } = await store.append(ref, [draftOf(blob)]);
+async function keepBlob(store: SessionStore, state: SessionState, blob: Blob): Promise<BlobPlace> {
+  const { ref, sessionId, revision } = state;
+  // The revision, because a blob that comes again later gets a record of its own: the first may be redacted by then.
+  const idempotencyKey = `entry-blob:${blob.field}:${revision}:${blob.sha256}`;
+  const { records } = await appendOnce(store, ref, [draftOf(blob)], { idempotencyKey });
   return placeOf(blob, sessionId, records[0]?.seq ?? 0);
 }
 

@@ -78,6 +78,8 @@ async function saveOnce(
 ): Promise<SessionState> {
   let unknown: ThroughlineError | null = null;
   let revision = ifRevision;
+  // As a store returns it.
+  const wanted: unknown = JSON.parse(JSON.stringify(entry));
   for (let attempt = 1; ; attempt++) {
     try {
       return await store.save(ref, entry, { ifRevision: revision });
@@ -87,7 +89,7 @@ async function saveOnce(
       if (attempt >= maxSaves) throw unknown;
       if (!hasErrorCode(error, "REVISION_CONFLICT")) continue;
       const now = await store.load(ref);
-      if (now === null || !isDeepStrictEqual(now.entry, entry)) throw unknown;
+      if (now === null || !isDeepStrictEqual(now.entry, wanted)) throw unknown;
       revision = now.revision;
     }
   }

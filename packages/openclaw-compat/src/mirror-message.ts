@@ -7,6 +7,7 @@ import {
   type StoredRecord,
   type ThroughlineError,
 } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format";
 import { refOf, type CompatScene } from "./compat-scene.ts";
 
@@ -61,16 +62,26 @@ export async function appendAssistantMessageToSessionTranscript(
     }
     const sessionFile = fileOf(scene, agentId, state);
     const stored = await storedReply(scene, state, blocks);
-    if (stored !== null) return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
+    // What was looked at is what it is appended to: a reply that came in between is seen next time round.
+    const options = { expect: { head: state.head.headId }, ...(signal === undefined ? {} : { signal }) };
+    const newKey = { idempotencyKey: scene.random.uuid(), isNewKey: true };
     try {
+      if (stored !== null) {
+        // A read may return what is not on the disk. The store acknowledges nothing behind that.
+        await appendOnce(scene.store, ref, [], { ...options, ...newKey });
+        return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
+      }
       const draft = { type: "message", message: mirrored(blocks) };
-      const result = await scene.store.append(ref, [draft], {
-        // What was looked at is what it is appended to: a reply that came in between is seen next time round.
-        expect: { head: state.head.headId },
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey: `mirror:${idempotencyKey}` }),
-        ...(signal === undefined ? {} : { signal }),
+      const result = await appendOnce(scene.store, ref, [draft], {
+        ...options,
+        ...(idempotencyKey === undefined ? newKey : { idempotencyKey: `mirror:${idempotencyKey}` }),
       });
-      return { ok: true, sessionFile, messageId: result.records[0]?.id ?? "", isDuplicate: result.replayed };
+      return {
+        ok: true,
+        sessionFile,
+        messageId: result.records[0]?.id ?? "",
+        isDuplicate: idempotencyKey !== undefined && result.replayed,
+      };
     } catch (error) {
       if (hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) {
         return { ok: false, code: "blocked", reason: "the idempotency key belongs to another message" };

@@ -37,12 +37,15 @@ const shim = buildFlushShim(built);
 afterAll(() => rm(built, { recursive: true, force: true }));
 const turnsWorker = fileURLToPath(new URL("./flush-worker.ts", import.meta.url));
 const otherWorker = fileURLToPath(new URL("./flush-work-worker.ts", import.meta.url));
+const forkWorker = fileURLToPath(new URL("./flush-fork-worker.ts", import.meta.url));
 
 /** What a worker says while flushes fail, and what is on the disk then. */
 async function run(worker: string, kind: string, failing: FailingFlushes | null) {
   const own = await mkdtemp(join(folder, `${kind}-`));
   const place = flushPlace(own);
-  if (!isFullSize || worker === otherWorker) await seed(kind, place.folder, worker === otherWorker ? talk(12) : []);
+  const sizes = { [otherWorker]: 12, [forkWorker]: 58 };
+  const size = sizes[worker] ?? 0;
+  if (!isFullSize || size > 0) await seed(kind, place.folder, talk(size));
   countAsFlushed(place);
   const child = spawn(process.execPath, [worker, kind, place.folder], {
     env: { ...process.env, ...shim.environment(place, failing) },
@@ -60,6 +63,7 @@ async function run(worker: string, kind: string, failing: FailingFlushes | null)
   afterPowerCut(place, disk);
   return {
     lines,
+    forked: worker === forkWorker ? await wordsIn(kind, disk, `${key}:fork`) : null,
     onDisk: await wordsIn(kind, disk),
     readable: await wordsIn(kind, place.folder),
     flushes: flushesOf(place),
@@ -74,11 +78,16 @@ async function seed(kind: string, path: string, drafts: readonly RecordDraft[]):
   if (drafts.length > 0) await store.append(ref, drafts);
 }
 
+interface Words {
+  readonly outline: string[];
+  readonly texts: string;
+}
+
 /** What a store holds: its records in short, and the texts in them. Empty where a session never got to be. */
-async function wordsIn(kind: string, path: string): Promise<{ readonly outline: string[]; readonly texts: string }> {
+async function wordsIn(kind: string, path: string, of = key): Promise<Words> {
   try {
     await using store = openStore(kind, path);
-    const records = await allRecords(store);
+    const records = await allRecords(store, of);
     return { outline: outline(records), texts: JSON.stringify(records.map(({ record }) => record)) };
   } catch (error) {
     if ((error as { readonly code?: string }).code === "SESSION_NOT_FOUND") return { outline: [], texts: "" };
@@ -126,6 +135,21 @@ describe.skipIf(shim.library === null)(
           expect(lines.at(-1)?.is, label).toMatch(/^(end|stopped)$/);
         };
         await inPairs(cases, check);
+      });
+
+      it("at any position: a fork that was begun again is done only when all of its records are on the disk", async () => {
+        const clean = await run(forkWorker, kind, null);
+        expect(clean.lines).toEqual([{ is: "done" }]);
+        expect(clean.forked).toEqual(clean.onDisk);
+        const holdsRecords = ({ file }: { readonly file: string }): boolean => /forked\.jsonl$|db-wal$/.test(file);
+        const positions = clean.flushes.flatMap((flush, index) =>
+          isFullSize || holdsRecords(flush) ? [index + 1] : [],
+        );
+        await inPairs(positions, async (from) => {
+          const { lines, forked, onDisk, flushes } = await run(forkWorker, kind, { from, until: from });
+          const label = JSON.stringify({ kind, from, lines, flushes });
+          if (lines.some(({ is }) => is === "done")) expect(forked?.texts === onDisk.texts, label).toBe(true);
+        });
       });
 
       it("at any position: a checkpoint, a compaction, a better summary, a redaction and a reset are done only on the disk", async () => {

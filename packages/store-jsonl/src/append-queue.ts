@@ -150,11 +150,13 @@ export class AppendQueue {
     if (waiting === undefined) return;
     const { request, resolve, reject } = waiting;
     try {
+      // Records whose flush failed come first: an entry on the disk would say that they are there.
+      const isForDisk = request.durability === "disk";
+      if (isForDisk) held.file.settleDoubt(held.path);
       const nowMs = this.#context.clock.nowMs();
       const plan = planHeld(held, this.#agent.log, request, nowMs);
       if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan, nowMs);
       this.#agent.remember(held);
-      const isForDisk = request.durability === "disk";
       if (plan.result.replayed && isForDisk) afterCommit(held.path, () => this.#agent.log.settle());
       const flushed = isForDisk ? this.#agent.log.flushed() : null;
       resolve({ held, result: plan.result, events: plan.events, flushed });

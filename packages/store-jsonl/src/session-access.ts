@@ -152,7 +152,10 @@ export async function saveSession(
       const found = log.find(ref.key, undefined);
       if (found?.sessionId !== current?.sessionId || agent.place.isOpenclaws !== isOpenclaws) return null;
       const now = found === null || scene.durability !== "disk" ? found : makeDurable(scene, found);
-      const row = now === null ? null : (agent.hold(now)?.row ?? now);
+      const held = now === null ? null : agent.hold(now);
+      // Records whose flush failed come first: an entry on the disk would say that they are there.
+      if (scene.durability === "disk") held?.file.settleDoubt(held.path);
+      const row = held?.row ?? now;
       // Whose changes cannot be decoded is at a revision that nobody knows.
       if (row !== null) entryOf(row);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);

@@ -110,7 +110,7 @@ export class TranscriptFile {
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
     const { transcript, handle } = this.#writable(path);
-    this.#flushDoubtful(path);
+    this.settleDoubt(path);
     const { tail } = transcript;
     const half = transcript.endsInHalf
       ? { from: transcript.startOf(transcript.head.lastSeq), to: transcript.endBytes }
@@ -132,7 +132,7 @@ export class TranscriptFile {
     const { open, transcript } = this.#writable(path);
     const from = Math.max(open.flushedBytes, transcript.startOf(fromSeq));
     if (from < (this.#staged?.from ?? transcript.endBytes)) this.#doubt.suspect(this.#identity, from);
-    this.#flushDoubtful(path);
+    this.settleDoubt(path);
     // A torn write behind a last line without its end would take that along.
     if (this.#writable(path).transcript.isOpenEnded) this.stage(path, owner, "", []);
   }
@@ -236,7 +236,7 @@ export class TranscriptFile {
   flushNow(path: string): void {
     const { files } = this.#options;
     const { open, transcript } = this.#writable(path);
-    this.#flushDoubtful(path);
+    this.settleDoubt(path);
     try {
       flushOpenNow(files, open, transcript.endBytes);
     } catch (error) {
@@ -317,8 +317,8 @@ export class TranscriptFile {
     return { transcript: this.#transcript, handle: this.#open.handle, open: this.#open };
   }
 
-  #flushDoubtful(path: string): void {
-    if (this.#doubt.settle(path, this.#identity)) this.facts = null;
+  settleDoubt(path: string): void {
+    if (this.#identity !== "" && this.#doubt.settle(path, this.#identity)) this.facts = null;
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {
