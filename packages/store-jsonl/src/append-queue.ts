@@ -9,7 +9,7 @@ import { monotonicMs } from "@throughline/core/node";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
-import { planHeld, inFile, stageAppend, stageLost, type HeldSession, type StagedAppend } from "./append-records.ts";
+import { planHeld, inFile, stageAppend, type HeldSession, type StagedAppend } from "./append-records.ts";
 import { isUnflushed } from "./durable-session.ts";
 import { afterCommit, fileError } from "./file-work.ts";
 import { withSession } from "./session-access.ts";
@@ -171,10 +171,6 @@ export class AppendQueue {
     const temporary = this.#agent.folder.temporary(first.row.fileName);
     const decided: Decided[] = [];
     let held = first;
-    if (first.transcript.lostCount > 0) {
-      stageLost(this.#context, first);
-      held = this.#agent.holdStaged(first);
-    }
     for (let next = take(held); next !== null; next = take(held)) {
       const { request, reject } = next;
       try {
@@ -255,11 +251,17 @@ export class AppendQueue {
     return planHeld(this.#agent.holdStaged(held), this.#agent.log, waiting.request, this.#context.clock.nowMs());
   }
 
-  /** Beside OpenClaw: puts the patches of these appends into the entries log. */
+  /** Beside OpenClaw: puts the patches of these appends into the entries log. True where its flush is to be waited for. */
   #payDebt(held: HeldSession, decided: readonly Decided[]): boolean {
     const { place, redo, log } = this.#agent;
     if (!place.isOpenclaws || !decided.some(({ waiting }) => patchesEntry(waiting))) return false;
-    return redo.pay(log, this.#agent.holdStaged(held).row);
+    const isPaid = redo.pay(log, this.#agent.holdStaged(held).row);
+    const isRepeated = ({ waiting, plan }: Decided): boolean =>
+      plan.result.replayed && patchesEntry(waiting) && isForDisk(waiting);
+    if (!decided.some(isRepeated)) return isPaid;
+    // The earlier call may have written the line and died before it flushed it.
+    log.settle();
+    return true;
   }
 
   /** Resolves when the records and what they hang on are on the disk. */

@@ -8,8 +8,11 @@ import {
 } from "@throughline/core";
 import { assertNotForgotten, linkRecords, prepareDrafts, quote, refused } from "@throughline/core/store";
 import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
+import type { AgentSessions } from "./agent-sessions.ts";
 import type { EntriesLog } from "./entries-log.ts";
-import { fileError } from "./file-work.ts";
+import { copyBytes, fileError } from "./file-work.ts";
+import { assertIsTorn } from "./torn-tail.ts";
+import { strangeTranscript } from "@throughline/openclaw-format";
 import { ownHeaderLine } from "./own-header.ts";
 import type { KeptHead } from "./keyed-appends.ts";
 import { entryOf } from "./sealed-entry.ts";
@@ -106,12 +109,9 @@ export function stageAppend(
 /** So many records that are lost at the end of a transcript get a place each; more is damage that a person must look at. */
 const maxLost = 10_000;
 
-/**
- * Stages a record in the place of each acknowledged one that the transcript has lost at its end, so that no seq is given twice.
- * Under the session's lock. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000
- */
-export function stageLost({ codec, ids, clock, limits }: StoreContext, held: HeldSession): void {
-  const { transcript, file, path, owner } = held;
+/** A record for the place of each acknowledged one that the transcript has lost at its end. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000 */
+export function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSession): readonly EncodedLine[] {
+  const { transcript, path, owner } = held;
   const { lostCount, head } = transcript;
   if (lostCount > maxLost)
     throw refused("STORE_CORRUPT", `The last ${lostCount} acknowledged records of ${quote(path)} are missing.`, {
@@ -121,11 +121,55 @@ export function stageLost({ codec, ids, clock, limits }: StoreContext, held: Hel
   const draft = throughlineDraft("unparsed", { reason: "lost" });
   const drafts = Array.from({ length: lostCount }, () => draft);
   const at = clock.nowMs();
-  const lines = linkRecords(prepareDrafts(drafts, { ids, clock, limits }), head.headId).map((item, index) =>
+  return linkRecords(prepareDrafts(drafts, { ids, clock, limits }), head.headId).map((item, index) =>
     encodeStoredLine(item, { seq: head.lastSeq + index + 1, at }, codec, owner),
   );
+}
+
+/** What follows a transcript in a copy of it. */
+export interface LostEnd {
+  /** The transcript's size. */
+  readonly fromBytes: number;
+  readonly text: string;
+}
+
+/** What keeps the end of an acknowledged append in a copy, where nothing else proves it; null where nothing is lost. */
+export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | null {
+  const { transcript } = held;
+  if ((transcript.lostCount <= 0 && !transcript.endsInHalf) || endsInReturns(held)) return null;
+  const lines = lostLines(context, held).map(({ line }) => `${line}\n`);
+  return { fromBytes: transcript.endBytes, text: (transcript.isOpenEnded ? "\n" : "") + lines.join("") };
+}
+
+/**
+ * Writes these records, so that no seq is given twice and whoever writes the file anew keeps what is left of the append. To be
+ * done before any other write. Under the session's lock. Returns the session as it is then.
+ * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written behind them
+ */
+export function replaceLost(context: StoreContext, agent: AgentSessions, held: HeldSession): HeldSession {
+  if (held.transcript.endsInHalf)
+    assertIsTorn(held.path, lastLine(held), held.transcript.startOf(held.transcript.head.lastSeq));
+  if (held.transcript.lostCount <= 0) return held;
+  const { transcript, file, path, owner } = agent.hold(held.row, true) ?? held;
+  const { headId } = transcript.head;
+  file.repairTail(path, owner);
+  const lines = lostLines(context, { ...held, transcript });
   transcript.lostCount = 0;
   file.stage(path, owner, "", lines);
+  // What was saved behind a lost record may name it as the head.
+  if (transcript.head.headId !== null && !transcript.seqById.has(transcript.head.headId))
+    transcript.head = { ...transcript.head, headId };
+  file.commit(path);
+  return agent.holdStaged(held);
+}
+
+function endsInReturns(held: HeldSession): boolean {
+  return held.transcript.endsInHalf && strangeTranscript(lastLine(held))?.endsInReturns === true;
+}
+
+function lastLine({ transcript, file, path }: HeldSession): Uint8Array {
+  const from = transcript.startOf(transcript.head.lastSeq);
+  return file.readBytes(path, from, Math.min(transcript.endBytes, from + copyBytes));
 }
 
 /** What no string can hold could not be read again either. */

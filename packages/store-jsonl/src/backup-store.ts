@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
+import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessions } from "./agent-sessions.ts";
+import { lostEnd, type LostEnd } from "./append-records.ts";
 import {
   afterCommit,
   appendAll,
@@ -16,6 +18,8 @@ import {
 } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { MaintenanceScene } from "./maintenance-scene.ts";
+import type { SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
 
 const chunkBytes = 1024 * 1024;
 
@@ -39,11 +43,11 @@ export async function backupStore(
   const copied: string[] = [];
   const made: string[] = [part];
   let sizeBytes = 0;
-  const copy: CopyOpened = async (from, source, to) => {
+  const copy: CopyOpened = async (from, source, to, end = null) => {
     begin(signal);
     const target = `${part}${to.slice(root.length)}`;
     copied.push(target);
-    sizeBytes += await copyFile(files, { path: from, handle: source }, target, () => begin(signal));
+    sizeBytes += await copyFile(files, { path: from, handle: source, end }, target, () => begin(signal));
   };
   makeFolders(files, part);
   try {
@@ -51,7 +55,7 @@ export async function backupStore(
       const folders = [agent.folder.sessions, agent.folder.own].map((one) => `${part}${one.slice(root.length)}`);
       made.push(...folders);
       for (const folder of folders) makeFolders(files, folder);
-      await copyAgent(files, agent, copy);
+      await copyAgent(context, agent, copy);
       for (const folder of folders) flushFolder(files, folder);
     }
     withFileErrors(target, () => files.rename(part, target));
@@ -78,9 +82,10 @@ function removeFolders(files: Files, part: string, paths: readonly string[]): vo
 }
 
 /** Copies an open file, as `from` is called, to the place of `to` in the backup. */
-type CopyOpened = (from: string, source: number, to: string) => Promise<void>;
+type CopyOpened = (from: string, source: number, to: string, end?: LostEnd | null) => Promise<void>;
 
-async function copyAgent(files: Files, agent: AgentSessions, copy: CopyOpened): Promise<void> {
+async function copyAgent(context: StoreContext, agent: AgentSessions, copy: CopyOpened): Promise<void> {
+  const { files } = context;
   const { folder } = agent;
   const before = transcriptNames(files, agent);
   const entries = openEntries(files, folder);
@@ -91,26 +96,43 @@ async function copyAgent(files: Files, agent: AgentSessions, copy: CopyOpened): 
   }
   for (const name of new Set([...before, ...transcriptNames(files, agent)])) {
     // Archived or restored meanwhile it is copied under the name by which the entries know it.
-    for (let from: string | null = name; from !== null && !(await copyIfThere(files, copy, folder, from, name));)
+    for (let from: string | null = name; from !== null && !(await copyIfThere(context, copy, agent, from, name));)
       from = presentName(agent, name, from);
   }
 }
 
 /** False when there is no transcript of the name `from`. */
 async function copyIfThere(
-  files: Files,
+  context: StoreContext,
   copy: CopyOpened,
-  folder: AgentFolder,
+  agent: AgentSessions,
   from: string,
   to: string,
 ): Promise<boolean> {
+  const { files } = context;
+  const { folder } = agent;
   const handle = openIfThere(files, folder.session(from));
   if (handle === null) return false;
   try {
-    await copy(folder.session(from), handle, folder.session(to));
+    await copy(folder.session(from), handle, folder.session(to), await lostEndOf(context, agent, from));
     return true;
   } finally {
     files.close(handle);
+  }
+}
+
+/** What the copy of a transcript needs behind it. A transcript that cannot be read is copied as it is. */
+async function lostEndOf(context: StoreContext, agent: AgentSessions, name: string): Promise<LostEnd | null> {
+  try {
+    agent.log.refresh();
+    const row = rowOf(agent, name);
+    if (row === null) return null;
+    await agent.prepare(row);
+    const held = agent.hold(row);
+    return held?.path === agent.folder.session(name) ? lostEnd(context, held) : null;
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error)) throw error;
+    return null;
   }
 }
 
@@ -150,14 +172,17 @@ function closeAll(files: Files, opened: readonly OpenedFile[]): void {
   for (const { handle } of opened) if (handle !== null) files.close(handle);
 }
 
+/** The session whose transcript has the name, or had it. */
+function rowOf({ log }: AgentSessions, name: string): SessionRow | null {
+  const isNamed = ({ fileName, formerFileName }: SessionRow): boolean => fileName === name || formerFileName === name;
+  return log.all().values().find(isNamed) ?? null;
+}
+
 /** What a transcript is called by now that had a name, and is not called so any more as it was last; null when it is gone. */
 function presentName(agent: AgentSessions, name: string, last: string): string | null {
   agent.log.refresh();
-  const row = agent.log
-    .all()
-    .values()
-    .find(({ fileName, formerFileName }) => fileName === name || formerFileName === name);
-  const present = row === undefined ? null : agent.fileNameOf(row);
+  const row = rowOf(agent, name);
+  const present = row === null ? null : agent.fileNameOf(row);
   return present === last ? null : present;
 }
 
@@ -172,7 +197,7 @@ function transcriptNames(files: Files, { folder }: AgentSessions): readonly stri
 /** As long as the file is when this begins. How many bytes that is. `goOn`: as `SurveyTarget`. */
 async function copyFile(
   files: Files,
-  { path, handle: source }: { readonly path: string; readonly handle: number },
+  { path, handle: source, end }: { readonly path: string; readonly handle: number; readonly end: LostEnd | null },
   to: string,
   goOn: () => void,
 ): Promise<number> {
@@ -188,8 +213,10 @@ async function copyFile(
       await pause();
       goOn();
     }
+    const more = Buffer.from(end?.fromBytes === sizeBytes ? end.text : "");
+    if (more.length > 0) appendAll(files, target, more, sizeBytes, to);
     await files.flush(target);
-    return sizeBytes;
+    return sizeBytes + more.length;
   } finally {
     files.close(target);
   }

@@ -1,5 +1,6 @@
 import type { RedactResult, SessionRef, SharedRecords } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
+import { replaceLost } from "./append-records.ts";
 import { afterCommit } from "./file-work.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession } from "./session-access.ts";
@@ -54,12 +55,13 @@ export async function redactSession(
       const present = relativesOf(agent, now);
       // A fork that was made while this waited is not locked.
       if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
-      const held = agent.holdExisting(now, true);
+      const held = replaceLost(context, agent, agent.holdExisting(now, true));
       const result = redactTranscript(context, agent, held, ids, reason);
       afterCommit(held.path, () =>
         redactIn(present, result.seqs, (relative, seqs) => {
-          const theirs = agent.hold(relative, true);
-          if (theirs === null) return;
+          const found = agent.hold(relative, true);
+          if (found === null) return;
+          const theirs = replaceLost(context, agent, found);
           const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
           redactTranscript(context, agent, theirs, shared, reason);
         }),

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { SessionEntry, SessionRef, SessionState, ThroughlineError } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import { replaceLost, type HeldSession } from "./append-records.ts";
 import { holdForWriting, holdIfThere, makeDurable } from "./durable-session.ts";
 import { afterCommit } from "./file-work.ts";
 import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
@@ -61,7 +61,8 @@ export async function withSession<T>(
       if (held === null) return null;
       nowBytes = settling.looks < maxSettlingLooks ? growingBytes(held.transcript, held.file.facts) : settling.bytes;
       if (nowBytes !== settling.bytes) return null;
-      if (!held.transcript.options.isMixed || agent.place.isOpenclaws) return { value: work(held) };
+      if (!held.transcript.options.isMixed || agent.place.isOpenclaws)
+        return { value: work(replaceLost(scene.context, agent, held)) };
       // Another program writes here: from now on with its locks.
       agent.place.markOpenclaw();
       isMarked = true;

@@ -19,7 +19,7 @@ import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
 import { createOpenFile, flushOpenNow, openToAppend, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineOwner } from "./stored-line.ts";
 import type { ReadAside } from "./read-aside.ts";
-import { assertIsTorn, setTailAside } from "./torn-tail.ts";
+import { setTailAside } from "./torn-tail.ts";
 import {
   AcknowledgedRecords,
   findBase,
@@ -112,10 +112,6 @@ export class TranscriptFile {
     const { transcript, handle } = this.#writable(path);
     this.settleDoubt(path);
     const { tail } = transcript;
-    const half = transcript.endsInHalf
-      ? { from: transcript.startOf(transcript.head.lastSeq), to: transcript.endBytes }
-      : null;
-    if (half !== null) assertIsTorn(path, this.readBytes(path, half.from, half.to), half.from);
     if (tail === null) return;
     const { byteOffset: from, code } = tail;
     const torn = { handle, path, key: owner.ref.key, code, from, folder: tornFolder, nowMs: this.#options.nowMs() };
@@ -150,7 +146,7 @@ export class TranscriptFile {
     staged.text += isOpenEnded ? "\n" : prefix;
     // Its line feed belongs to the line before.
     if (isOpenEnded) transcript.endBytes++;
-    transcript.isOpenEnded = false;
+    transcript.isOpenEnded = transcript.endsInHalf = false;
     let offset = transcript.endBytes;
     const written = lines.map(({ line, sizeBytes, text, stored }): WrittenLine => {
       const byteOffset = offset;

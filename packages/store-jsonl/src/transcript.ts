@@ -19,6 +19,7 @@ import {
 import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
 import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";
+import { withSavedTurn } from "./saved-head.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
@@ -200,7 +201,7 @@ export class Transcript {
     const { codec, owner } = this.options;
     const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
     if (own === null && !isTerminated && !isCompleteJson(framed)) {
-      if (!this.#isAcknowledged(this.head.lastSeq + this.#batch.length + 1))
+      if (this.head.lastSeq + this.#batch.length >= this.options.acknowledgedSeq())
         return this.#setTail(byteOffset, "TAIL_TORN", 1);
       this.endsInHalf = true;
     }
@@ -212,7 +213,7 @@ export class Transcript {
   /** Says that the file ends here, for now. */
   finishScan(): void {
     const [first] = this.#batch;
-    const isPartial = first !== undefined && this.#isAcknowledged(this.head.lastSeq + 1);
+    const isPartial = first !== undefined && this.head.lastSeq < this.options.acknowledgedSeq();
     if (first !== undefined && !isPartial) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
     else this.#commitPartialBatch(false);
     this.#batch = [];
@@ -223,13 +224,11 @@ export class Transcript {
 
   #reportLost(): void {
     this.lostCount = this.options.acknowledgedSeq() - this.head.lastSeq;
-    const message = `The file ends in the middle of an acknowledged append; ${this.lostCount + Number(this.endsInHalf)} of its records are missing.`;
+    this.head = withSavedTurn(this.head, this.savedHead);
+    const count = this.lostCount + Number(this.endsInHalf);
+    const message = `The file ends in the middle of an acknowledged append; ${count} of its records are missing.`;
     const byteOffset = this.endsInHalf ? this.startOf(this.head.lastSeq) : this.#scannedBytes;
     this.#report("RECORD_MISSING", message, byteOffset, null);
-  }
-
-  #isAcknowledged(seq: number): boolean {
-    return seq <= this.options.acknowledgedSeq();
   }
 
   /** Takes a batch this process has just written; the same as reading it, without reading it. */
