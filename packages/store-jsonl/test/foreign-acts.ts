@@ -138,7 +138,7 @@ export async function exploreForeignActs(
 }
 
 /** A folder of an agent where OpenClaw was met, or an empty disk. */
-function beginning(isOpenclaws: boolean): DiskImage {
+export function beginning(isOpenclaws: boolean): DiskImage {
   if (!isOpenclaws) return new Map([["/", null]]);
   const folders = ["/", "/store", "/store/agents", "/store/agents/main", "/store/agents/main/throughline"];
   return new Map([...folders.map((path) => [path, null] as const), [mark, new Uint8Array(0)]]);
