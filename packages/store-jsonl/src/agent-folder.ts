@@ -1,6 +1,6 @@
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { flushFolder, flushFolders, folderOf, makeFolders, withFileErrors } from "./file-work.ts";
+import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { lockNameOf } from "./session-lock.ts";
 
@@ -166,6 +166,7 @@ function assertFolder(path: string, kind: string): void {
   throw new ThroughlineError("PATH_UNSAFE", `${quote(path)} is a link or a file where a folder belongs.`, {
     outcome: "not-applied",
     details: { path },
+    remedy: notAFolderRemedy,
   });
 }
 

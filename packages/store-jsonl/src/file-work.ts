@@ -10,7 +10,11 @@ const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ["EACCES", "STORE_READ_ONLY"],
   ["EPERM", "STORE_READ_ONLY"],
   ["ELOOP", "PATH_UNSAFE"],
+  ["ENOTDIR", "PATH_UNSAFE"],
 ]);
+
+/** For a path that has a file where a folder belongs. */
+export const notAFolderRemedy = "Move the file away, or give the store the path of a folder.";
 
 /** What may not even be read is more than read-only. */
 const codesOfReading: ReadonlyMap<string, ErrorCode> = new Map([
@@ -33,14 +37,19 @@ function ourError(
   if (ThroughlineError.isInstance(cause)) return cause;
   const { code: errno = "unknown", message = String(cause) } = cause as NodeJS.ErrnoException;
   const code = codesOf.get(errno) ?? "STORE_IO";
-  const isDenied = errno === "EACCES" || errno === "EPERM";
-  const remedy = `This user may not use the path. As its owner, run: chmod u+rwX ${shellQuote(folderOf(path))} ${shellQuote(path)}`;
+  const remedy = remedyFor(errno, path);
   return new ThroughlineError(code, `${quote(path)}: ${message}.`, {
     cause,
     outcome,
     details: { path, errno },
-    ...(isDenied ? { remedy } : {}),
+    ...(remedy === null ? {} : { remedy }),
   });
+}
+
+function remedyFor(errno: string, path: string): string | null {
+  if (errno === "ENOTDIR") return notAFolderRemedy;
+  if (errno !== "EACCES" && errno !== "EPERM") return null;
+  return `This user may not use the path. As its owner, run: chmod u+rwX ${shellQuote(folderOf(path))} ${shellQuote(path)}`;
 }
 
 function shellQuote(path: string): string {
@@ -54,8 +63,8 @@ export function afterCommit<T>(path: string, work: () => T): T {
   } catch (error) {
     const ours = fileError(error, path);
     if (ours.outcome === "unknown") throw ours;
-    const { code, message, details } = ours;
-    throw new ThroughlineError(code, message, { outcome: "unknown", cause: error, details });
+    const { code, message, details, remedy } = ours;
+    throw new ThroughlineError(code, message, { outcome: "unknown", cause: error, details, remedy });
   }
 }
 

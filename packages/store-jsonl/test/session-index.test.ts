@@ -100,7 +100,7 @@ describe("the index of the sessions", () => {
       for (const { facts = 0, bytesRead = 0, names = 0, open = 0 } of costs) {
         // One look at each transcript of the page, at 256 others, and a few at folders, the log and the index.
         expect(facts).toBeLessThan(51 + 256 + 25);
-        // The log, and the descriptor that is kept in reserve.
+        // The log, and once a process the descriptor that is kept in reserve.
         expect(open).toBe(2);
         expect(names).toBe(1);
         expect(bytesRead).toBeLessThanOrEqual(256);
