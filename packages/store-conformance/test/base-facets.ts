@@ -1,6 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { forkByCopy, ThroughlineError } from "@throughline/core";
-import type { RecordPage, SearchHit, SearchQuery, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import type {
+  RecordPage,
+  SearchHit,
+  SearchQuery,
+  SessionRef,
+  SessionState,
+  SessionStore,
+  SharedRecords,
+} from "@throughline/core";
 import { findMatches, readSearchQuery, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
 
 /** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
@@ -8,7 +16,10 @@ export function withFacets(inner: SessionStore): Partial<SessionStore> {
   return {
     capabilities: Object.freeze({ ...inner.capabilities, search: true, fork: true, watch: true }),
     search: { search: (query) => scan(inner, query), lag: async () => 0 },
-    fork: { fork: (ref, target, options) => fork(inner, ref, target, options) },
+    fork: {
+      fork: (ref, target, options) => fork(inner, ref, target, options),
+      sharers: (ref, seqs) => sharers(inner, ref, seqs),
+    },
     watch: { watch: (ref, options) => poll(inner, ref, options) },
     redact: async (ref, ids, options) => {
       const result = await inner.redact(ref, ids, options);
@@ -76,6 +87,26 @@ async function fork(
   const state = await store.load(target);
   if (state === null) throw new Error("the fork is there");
   return { ...state, entry, revision: 1 };
+}
+
+/** A copy has the ids of its origin in the same places. */
+async function sharers(store: SessionStore, ref: SessionRef, seqs: readonly number[]): Promise<SharedRecords[]> {
+  const own = await idsOf(store, ref);
+  const ownId = (await store.load(ref))?.sessionId;
+  const found: SharedRecords[] = [];
+  for await (const session of sessionsOf(store, ref.namespace)) {
+    const theirs = await idsOf(store, session.ref);
+    const shared = seqs.filter((seq) => own.has(seq) && own.get(seq) === theirs.get(seq));
+    if (session.sessionId !== ownId && shared.length > 0)
+      found.push({ ref: session.ref, sessionId: session.sessionId, seqs: shared });
+  }
+  return found;
+}
+
+async function idsOf(store: SessionStore, ref: SessionRef): Promise<ReadonlyMap<number, string>> {
+  const ids = new Map<number, string>();
+  for await (const { records } of store.read(ref)) for (const { seq, id } of records) ids.set(seq, id);
+  return ids;
 }
 
 /** Other sessions that share a record with these ids, by where they were forked. */

@@ -208,7 +208,6 @@ export const forkCases: readonly ConformanceCase[] = [
     async run({ under, store }) {
       const ref = await saying(store, "a", ["one", "secret-a", "secret-b", "own"]);
       const fork = await forked(store, ref, "b", 3);
-      await assertSharers(store, ref, fork);
       await store.redact(ref, ["id-secret-a"], { reason: "test" });
       await store.redact(fork, ["id-secret-b"], { reason: "test" });
       assert.deepEqual(await readTexts(store, ref), ["one", "(custom)", "(custom)", "own"]);
@@ -233,23 +232,36 @@ export const forkCases: readonly ConformanceCase[] = [
       assert.equal(await store.load(fork), null);
     },
   },
+  {
+    id: "fork/sharers",
+    demand: "a store that says which sessions share a record names them all, archived ones too, and no others",
+    requires,
+    async run({ store }) {
+      const { sharers } = facetOf(store);
+      if (sharers === undefined) return;
+      const ref = await saying(store, "a", ["one", "two", "three", "own"]);
+      const fork = await forked(store, ref, "b", 3);
+      const third = await forked(store, fork, "c", 2);
+      const { ref: archived } = await store.move(third, { kind: "archive" });
+      await saying(store, "d", ["other"]);
+      const found = async (from: SessionRef, seqs: readonly number[]): Promise<readonly unknown[]> =>
+        (await sharers(from, seqs)).map(({ ref: at, sessionId, seqs: shared }) => [at, sessionId, shared]).toSorted();
+      const ids = { ref: "session-a", fork: "session-b", archived: "session-c" };
+      const inFork = [fork, ids.fork, [2, 3]];
+      assert.deepEqual(await found(ref, [2, 3, 4]), [[archived, ids.archived, [2]], inFork].toSorted());
+      assert.deepEqual(await found(fork, [3]), [[ref, ids.ref, [3]]]);
+      assert.deepEqual(
+        await found(archived, [1]),
+        [
+          [ref, ids.ref, [1]],
+          [fork, ids.fork, [1]],
+        ].toSorted(),
+      );
+      assert.deepEqual(await found(ref, [4]), []);
+      assert.deepEqual(await found(ref, []), []);
+      await assertRefused(sharers(refOf("none"), [1]), "SESSION_NOT_FOUND");
+      await store.remove(fork, { purge: true });
+      assert.deepEqual(await found(ref, [1, 3]), [[archived, ids.archived, [1]]]);
+    },
+  },
 ];
-
-/** Of a store that says who shares what: before a redaction it says what the redaction then does. */
-async function assertSharers(store: SessionStore, ref: SessionRef, fork: SessionRef): Promise<void> {
-  const { fork: facet } = store;
-  if (facet?.sharers === undefined) return;
-  const third = await forked(store, fork, "c", 2);
-  const { ref: archived } = await store.move(third, { kind: "archive" });
-  const found = async (from: SessionRef, seqs: readonly number[]): Promise<unknown> =>
-    (await facet.sharers?.(from, seqs))
-      ?.map(({ ref: { key, archiveId }, seqs: shared }) => [key, archiveId !== undefined, shared])
-      .toSorted();
-  assert.deepEqual(await found(ref, [2, 3, 4]), [
-    [fork.key, false, [2, 3]],
-    [archived.key, true, [2]],
-  ]);
-  assert.deepEqual(await found(fork, [3]), [[ref.key, false, [3]]]);
-  assert.deepEqual(await found(ref, [4]), []);
-  await store.remove(archived, { purge: true });
-}

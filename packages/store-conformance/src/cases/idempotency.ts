@@ -25,6 +25,31 @@ export const idempotencyCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "idempotency/new-key",
+    demand: "a key that was said to be new is remembered like any other, also by a handle that is opened later",
+    needs: ["reopen"],
+    async run({ under, store }) {
+      const ref = await createSession(store, "a");
+      await store.append(
+        ref,
+        numbersTo(3).map((each) => userDraft(String(each))),
+      );
+      const drafts = [userDraft("one"), userDraft("two")];
+      const first = await store.append(ref, drafts, { idempotencyKey: "k", isNewKey: true });
+      const entry = { label: "x" };
+      const alone = await store.append(ref, [], { idempotencyKey: "e", isNewKey: true, entry });
+      assert.deepEqual([first.replayed, alone.replayed], [false, false]);
+      const repeat = async (handle: SessionStore): Promise<void> => {
+        assert.deepEqual(await handle.append(ref, drafts, { idempotencyKey: "k" }), { ...first, replayed: true });
+        assert.equal((await handle.append(ref, [], { idempotencyKey: "e", entry })).replayed, true);
+        await assertRefused(handle.append(ref, [userDraft("x")], { idempotencyKey: "k" }), "IDEMPOTENCY_MISMATCH");
+        assert.deepEqual(await readTexts(handle, ref), [...numbersTo(3).map(String), "one", "two"]);
+      };
+      await repeat(store);
+      await repeat(await reopened(under));
+    },
+  },
+  {
     id: "idempotency/before-expect",
     demand: "a retry is recognised although the head it expects has moved, by itself",
     async run({ store }) {

@@ -7,7 +7,16 @@ type Fork = ForkFacet["fork"];
 function forking(change: (fork: Fork, inner: SessionStore) => Fork): BrokenHandle {
   return (inner) => {
     const facet = inner.fork as ForkFacet;
-    return { fork: { fork: change((ref, target, options) => facet.fork(ref, target, options), inner) } };
+    return { fork: { ...facet, fork: change((ref, target, options) => facet.fork(ref, target, options), inner) } };
+  };
+}
+
+type Sharers = NonNullable<ForkFacet["sharers"]>;
+
+function sharing(change: (sharers: Sharers) => Sharers): BrokenHandle {
+  return (inner) => {
+    const facet = inner.fork as ForkFacet & { readonly sharers: Sharers };
+    return { fork: { ...facet, sharers: change((ref, seqs) => facet.sharers(ref, seqs)) } };
   };
 }
 
@@ -111,6 +120,19 @@ export const forkMutants: readonly Mutant[] = [
         return inner.redact(ref, isFork ? [] : ids, options);
       },
     }),
+  },
+  {
+    name: "names no archived session among those that share",
+    foundBy: "fork/sharers",
+    handle: sharing(
+      (sharers) => async (ref, seqs) =>
+        (await sharers(ref, seqs)).filter(({ ref: { archiveId } }) => archiveId === undefined),
+    ),
+  },
+  {
+    name: "says that all is shared of which some is",
+    foundBy: "fork/sharers",
+    handle: sharing((sharers) => async (ref, seqs) => (await sharers(ref, seqs)).map((each) => ({ ...each, seqs }))),
   },
   {
     name: "purging a fork redacts what it shared",

@@ -44,6 +44,14 @@ export const idempotencyMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "remembers no key that was said to be new",
+    foundBy: "idempotency/new-key",
+    handle: (inner) => ({
+      append: (ref, drafts, options) =>
+        inner.append(ref, drafts, options?.isNewKey === true ? without(options, "idempotencyKey") : options),
+    }),
+  },
+  {
     name: "a replay gives the head of today",
     foundBy: "idempotency/first-result-again",
     handle: (inner) => ({
