@@ -1,3 +1,4 @@
+import { assertDraftIsMeant } from "./check-draft.ts";
 import { isColumnText } from "./column-text.ts";
 import { isSideRecord } from "./is-side-record.ts";
 import { isJsonTooDeep, isNestedDeeper, maxNesting } from "./nesting.ts";
@@ -186,6 +187,7 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
   assertBase(draft, index);
   const atMs = timestamp === undefined ? options.clock.nowMs() : Date.parse(timestamp);
   if (!Number.isFinite(atMs)) throw invalid(index, `timestamp ${quote(timestamp)} is not an ISO time`);
+  assertDraftIsMeant(draft, index);
   return {
     id: id ?? options.ids.next(),
     isIdGiven: id !== undefined,

@@ -1,4 +1,5 @@
 // What every store shares, so that no rule of the contract is written twice. For implementers, not for users.
+export { misspelt } from "./check-draft.ts";
 export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts, serializeRecord } from "./prepare-drafts.ts";
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
 export { untilAborted } from "./until-aborted.ts";

@@ -127,7 +127,7 @@ describe("prepareAppend", () => {
 
   it("tells drafts apart by what they say, whatever ids and times they get", () => {
     const digestOf = (text: string) =>
-      prepareAppend([{ type: "message", text }], { idempotencyKey: "k" }, store).keyed?.digest;
+      prepareAppend([{ type: "note", text }], { idempotencyKey: "k" }, store).keyed?.digest;
     expect(digestOf("a")).toBe(digestOf("a"));
     expect(digestOf("a")).not.toBe(digestOf("b"));
   });

@@ -56,7 +56,7 @@ describe.each([
   });
 
   it("puts a tombstone in a record's place, once", () => {
-    const row = coder.encodeRecord(place, linked({ ...base, text: "secret" }), at);
+    const row = coder.encodeRecord(place, linked({ ...base, type: "note", text: "secret" }), at);
     const tombstone = coder.redactRecord(place, row, { reason: "asked", redactedAtMs: 1 });
     if (tombstone === null) throw new Error("the record is no tombstone yet");
     expect([tombstone.seq, tombstone.id, tombstone.storedAtMs, tombstone.source]).toEqual([3, "r1", 9, null]);
@@ -77,8 +77,8 @@ describe("createRowCoder", () => {
 
   it("covers the source by the checksum where one is kept", () => {
     expect(plain.encodeRecord(place, linked({ source: line }), at).crc).toBe(crc32(line));
-    const both = plain.encodeRecord(place, linked({ source: bytes, record: base }), at);
-    expect(both.crc).toBe(crc32(bytes, crc32(linked(base).text)));
+    const both = plain.encodeRecord(place, linked({ source: bytes, record: { ...base, type: "note" } }), at);
+    expect(both.crc).toBe(crc32(bytes, crc32(linked({ ...base, type: "note" }).text)));
   });
 
   it("shares no bytes with the caller", () => {
@@ -95,7 +95,7 @@ describe("createRowCoder", () => {
     const failed = expect.objectContaining({ code: "CODEC_FAILED", outcome: "not-applied" });
     const coder = createRowCoder(codec);
     const garbling = createRowCoder({ ...codec, decode: (kept) => kept });
-    const row = coder.encodeRecord(place, linked(base), at);
+    const row = coder.encodeRecord(place, linked({ ...base, type: "note" }), at);
     const entry = coder.encodeEntry(place, { sessionId: "s" });
     for (const wrong of [plain, garbling]) {
       expect(() => wrong.decodeRecord(place, row, "record")).toThrow(failed);

@@ -1,4 +1,5 @@
 import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core";
+import { misspelt, quote } from "@throughline/core/store";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";
 import { neutralFromRecord } from "./neutral-from-record.ts";
@@ -152,6 +153,12 @@ export function contribution(
   const problem = findRecordProblem(stored.record);
   if (problem !== null) {
     findings.push(createFinding("RECORD_INVALID", `${problem.path} ${problem.message}`, { recordId: stored.id }));
+    return "invalid";
+  }
+  const meant = misspelt(stored.type);
+  if (meant !== null) {
+    const message = `type ${quote(stored.type)} is one letter away from ${quote(meant)}`;
+    findings.push(createFinding("RECORD_INVALID", message, { recordId: stored.id }));
     return "invalid";
   }
   if (isExcluded(stored.record)) return "excluded";

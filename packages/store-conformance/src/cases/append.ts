@@ -39,6 +39,23 @@ export const appendCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "append/refuses-what-no-context-shows",
+    demand:
+      "a message without usable content and a misspelt type are refused, other types and every line of a file are kept",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const misspelt = { type: "message", message: { role: "user", contnt: "one" } };
+      await assertRefused(store.append(ref, [misspelt]), "INPUT_INVALID");
+      await assertRefused(store.append(ref, [{ ...userDraft("two"), type: "mesage" }]), "INPUT_INVALID");
+      const placed = { id: "r1", parentId: null, timestamp: "2026-01-02T03:04:05.006Z" };
+      await store.append(ref, [{ source: JSON.stringify({ ...misspelt, ...placed }) }, { type: "note", text: "kept" }]);
+      assert.deepEqual(
+        (await readRecords(store, ref)).map(({ type }) => type),
+        ["message", "note"],
+      );
+    },
+  },
+  {
     id: "append/result-is-the-truth",
     demand: "the result says what a read and a load say afterwards",
     async run({ store }) {

@@ -16,6 +16,20 @@ export const appendMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "takes a message that no context shows",
+    foundBy: "append/refuses-what-no-context-shows",
+    handle: (inner) => ({
+      append: (ref, drafts, options) =>
+        inner.append(
+          ref,
+          drafts.map((draft) =>
+            isDraft(draft) && JSON.stringify(draft).includes("contnt") ? { ...draft, type: "kept" } : draft,
+          ),
+          options,
+        ),
+    }),
+  },
+  {
     name: "acknowledges before the write",
     foundBy: "append/keeps-every-record",
     handle: (inner, world) => {

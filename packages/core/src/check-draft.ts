@@ -1,0 +1,100 @@
+import { findRecordProblem } from "./find-record-problem.ts";
+import type { RecordDraft } from "./record-draft.ts";
+import { quote } from "./session-id.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/**
+ * Record types whose misspelling is refused. The short ones (`leaf`, `label`, `usage`, `reset`) are left out: words that
+ * other programs use for kinds of their own, such as `preset`, are as near to them.
+ */
+const guardedTypes: readonly string[] = [
+  "message",
+  "compaction",
+  "branch_summary",
+  "custom",
+  "custom_message",
+  "model_change",
+  "thinking_level_change",
+  "session_info",
+  "context_edit",
+  "checkpoint",
+];
+
+/**
+ * Refuses a new record that no context would ever show although it was meant to be there: a message without usable
+ * content, or a type that is a known one misspelt. Other types pass, and so does every line that came from a file.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function assertDraftIsMeant(draft: RecordDraft, index: number): void {
+  if (draft.type === "message") return assertMessage(draft, index);
+  const meant = misspelt(draft.type);
+  if (meant === null) return;
+  throw wrong(
+    index,
+    "type",
+    `its type ${quote(draft.type)} is one letter away from ${quote(meant)}`,
+    `Use the type ${quote(meant)}, or a name that is less like it.`,
+    meant,
+  );
+}
+
+/** The known type that an unknown one is one letter away from; null for a known one and for all others. */
+export function misspelt(type: string): string | null {
+  return guardedTypes.includes(type) ? null : (guardedTypes.find((known) => isOneEditAway(type, known)) ?? null);
+}
+
+function assertMessage(draft: RecordDraft, index: number): void {
+  const { message } = draft;
+  const problem = findRecordProblem({ type: "message", id: "", parentId: null, timestamp: "", message });
+  if (problem === null || isWithoutContent(message)) return;
+  const near = nearestField(draft, problem.path);
+  const instead = near === null ? "" : `; it has ${quote(near)} instead`;
+  const remedy = `Give the record a usable ${quote(problem.path)}. docs/formats/records.md describes it.`;
+  throw wrong(index, problem.path, `${problem.path} ${problem.message}${instead}`, remedy, lastName(problem.path));
+}
+
+/** Other programs write an assistant's message with `content: null` when it holds nothing. */
+function isWithoutContent(message: unknown): boolean {
+  if (typeof message !== "object" || message === null) return false;
+  const { role, content } = message as { readonly role?: unknown; readonly content?: unknown };
+  return role === "assistant" && content === null;
+}
+
+/** A field beside the one that is missing whose name is one or two letters away from its name. */
+function nearestField(draft: RecordDraft, path: string): string | null {
+  const names = path.split(".");
+  let holder: unknown = draft;
+  for (const name of names.slice(0, -1)) holder = (holder as Readonly<Record<string, unknown>>)[name];
+  const wanted = lastName(path);
+  if (typeof holder !== "object" || holder === null || Object.hasOwn(holder, wanted)) return null;
+  const others = Object.keys(holder).filter((name) => name.length <= 64);
+  return others.find((name) => isOneEditAway(name, wanted) || isOneEditAway(name.toLowerCase(), wanted)) ?? null;
+}
+
+function lastName(path: string): string {
+  return path.slice(path.lastIndexOf(".") + 1);
+}
+
+/** One letter more, one less, another one, or two that have changed places. Upper and lower case are different letters. */
+function isOneEditAway(one: string, other: string): boolean {
+  if (one === other || Math.abs(one.length - other.length) > 1) return false;
+  let start = 0;
+  while (start < one.length && one[start] === other[start]) start += 1;
+  const [restOne, restOther] = [one.slice(start), other.slice(start)];
+  if (restOne.slice(1) === restOther.slice(1)) return true;
+  if (restOne.slice(1) === restOther || restOne === restOther.slice(1)) return true;
+  return (
+    restOne.length >= 2 &&
+    restOne[0] === restOther[1] &&
+    restOne[1] === restOther[0] &&
+    restOne.slice(2) === restOther.slice(2)
+  );
+}
+
+function wrong(index: number, path: string, why: string, remedy: string, nearest: string): ThroughlineError {
+  return new ThroughlineError("INPUT_INVALID", `Draft ${index} was not appended: ${why}.`, {
+    outcome: "not-applied",
+    details: { index, path, nearest },
+    remedy,
+  });
+}
