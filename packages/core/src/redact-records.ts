@@ -1,11 +1,17 @@
 import { appendOnce } from "./append-once.ts";
 import { findCopies } from "./find-copies.ts";
+import { loadExisting } from "./open-session.ts";
 import { draftsFingerprint } from "./prepare-drafts.ts";
+import type { RecordDraft } from "./record-draft.ts";
 import { withheldSummary } from "./summary-parts.ts";
+import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 import { throughlineDraft } from "./throughline-record.ts";
 import type { SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { RedactOptions, RedactResult, SessionStore } from "./session-store.ts";
+
+/** An append is tried this many times when others move the head under it. */
+const maxMoves = 64;
 
 const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "branch_summary"]);
 
@@ -16,6 +22,7 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
  * writes them anew and redacts the old ones. The notes go first, so that a process that ends in between has withheld too
  * much and not too little. The last one comes when the records are gone, and where there is no summary too: whoever has
  * the session open hears of it, and reads them again.
+ * @throws {ThroughlineError} SESSION_REPLACED when the session is reset meanwhile, and what the store throws
  */
 export async function redactRecords(
   store: SessionStore,
@@ -23,10 +30,11 @@ export async function redactRecords(
   ids: readonly string[],
   options: RedactOptions,
 ): Promise<RedactResult> {
+  const { sessionId } = await loadExisting(store, ref);
   const asked = new Set(ids);
   const found = await summariesAfter(store, ref, asked);
   const { lastSeq } = found;
-  if (found.seqs.length > 0 && found.summaryIds.length > 0) await withhold(store, ref, found);
+  if (found.seqs.length > 0 && found.summaryIds.length > 0) await withhold(store, ref, sessionId, found);
   const copied = { ids: asked, fromSeq: found.seqs[0] ?? lastSeq + 1 };
   const copies = await findCopies(store, ref, { ...copied, compactionIds: found.compactionIds });
   const { seqs } = await store.redact(ref, [...asked, ...copies], options);
@@ -35,7 +43,7 @@ export async function redactRecords(
   for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
     for (const record of page.records) noteSummary(record, late);
   }
-  await withhold(store, ref, late);
+  await withhold(store, ref, sessionId, late);
   if (late.summaryIds.length === 0) return { seqs };
   const more = await findCopies(store, ref, { ...copied, compactionIds: late.compactionIds });
   const afterwards = more.length === 0 ? [] : (await store.redact(ref, more, options)).seqs;
@@ -71,7 +79,7 @@ function noteSummary({ id, type }: { readonly id: string; readonly type: string 
   if (type === "compaction") found.compactionIds.unshift(id);
 }
 
-async function withhold(store: SessionStore, ref: SessionRef, found: Found): Promise<void> {
+async function withhold(store: SessionStore, ref: SessionRef, sessionId: string, found: Found): Promise<void> {
   const { seqs: redactedSeqs, summaryIds, compactionIds, lastSeq } = found;
   const drafts = [
     ...compactionIds.map((summaryId) => ({ kind: "summary-superseded", summaryId, summary: withheldSummary })),
@@ -86,7 +94,33 @@ async function withhold(store: SessionStore, ref: SessionRef, found: Found): Pro
     const digest = createHash("sha256")
       .update(`${lastSeq} ${draftsFingerprint(batch)}`)
       .digest("hex");
-    await appendOnce(store, ref, batch, { idempotencyKey: `redaction:${digest}` });
+    await appendTo(store, ref, sessionId, batch, `redaction:${digest}`);
+  }
+}
+
+/** Appends to this session, and to no other that has its key by now. @throws {ThroughlineError} SESSION_REPLACED */
+async function appendTo(
+  store: SessionStore,
+  ref: SessionRef,
+  sessionId: string,
+  drafts: readonly RecordDraft[],
+  idempotencyKey: string,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const now = await loadExisting(store, ref);
+    if (now.sessionId !== sessionId) {
+      const message = `Session ${sessionId} was reset while its records were redacted: the key ${ref.key} has the new session ${now.sessionId}.`;
+      const details = { ...ref, sessionId, newSessionId: now.sessionId };
+      const remedy =
+        "The earlier session is archived: `throughline sessions --archived` lists it. Check there that the records are redacted.";
+      throw new ThroughlineError("SESSION_REPLACED", message, { details, remedy });
+    }
+    try {
+      await appendOnce(store, ref, drafts, { idempotencyKey, expect: { head: now.head.headId } });
+      return;
+    } catch (error) {
+      if (!hasErrorCode(error, "APPEND_CONFLICT") || attempt >= maxMoves) throw error;
+    }
   }
 }
 

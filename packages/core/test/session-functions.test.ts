@@ -184,6 +184,29 @@ describe("redactRecords", () => {
     expect((await store.load(ref))?.head.headId).toBe(summary!.id);
   });
 
+  it("writes no note into the session that a reset puts under the key meanwhile", async () => {
+    const store = createMemoryStore();
+    const { state } = await openSession(store, ref, { random });
+    const { records } = await store.append(ref, [user("the password is hunter2")]);
+    const resetAfterwards = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name !== "redact") return typeof value === "function" ? value.bind(target) : value;
+        return async (...given: Parameters<SessionStore["redact"]>) => {
+          const result = await target.redact(...given);
+          await resetSession(target, ref, { random });
+          return result;
+        };
+      },
+    });
+    await expect(redactRecords(resetAfterwards, ref, [records[0]!.id], { reason: "secret" })).rejects.toMatchObject({
+      code: "SESSION_REPLACED",
+      details: { sessionId: state.sessionId },
+    });
+    expect(await readAll(store)).toEqual([]);
+    expect(JSON.stringify(await readAll(store, { ...ref, archiveId: state.sessionId }))).not.toContain("hunter2");
+  });
+
   it("takes what repeats the records along, and leaves what cannot", async () => {
     const store = createMemoryStore();
     await openSession(store, ref, { random });
