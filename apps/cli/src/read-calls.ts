@@ -11,7 +11,7 @@ export interface CallQuery {
   readonly tail?: number;
 }
 
-/** So many records of calls beyond those that are wanted are kept before what came too early is dropped. */
+/** How many surplus call records are kept before the oldest are dropped. */
 const spareRecords = 1000;
 
 /**

@@ -1,4 +1,4 @@
-// Exchanges two names for each other, again and again, until it is told to stop; then reports how often.
+// Exchanges two names for each other until a message stops it; then reports how often.
 import { renameSync, rmSync } from "node:fs";
 import process from "node:process";
 

@@ -28,7 +28,7 @@ Read the conversation above.${builds} Do not answer it. Write this JSON object:
 }
 
 const longestFallback = 4000;
-/** A checkpoint has some thousand characters; what has so many is none. */
+/** A checkpoint has a few thousand characters; a longer reply is not a checkpoint. */
 const longestReply = 200_000;
 
 /**

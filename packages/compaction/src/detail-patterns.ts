@@ -1,4 +1,4 @@
-/** Characters of paths, and of what is no path because it stands in an address. */
+/** Characters of paths, and of parts of addresses that look like paths. */
 const runPattern = /[\w@:/.~+-]+/g;
 const longestRun = 400;
 const fileEnding =

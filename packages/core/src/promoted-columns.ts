@@ -4,7 +4,7 @@ export interface PromotedColumns {
   readonly toolName: string | null;
 }
 
-/** For what is no message, and for what nobody may look into. */
+/** For lines that are not messages, and for content that must not be read. */
 export const noPromotedColumns: PromotedColumns = { role: null, toolName: null };
 
 /** What does not fit a column is left out: it is only a copy of what the text says. */

@@ -43,7 +43,7 @@ export class RememberedAppends {
   }
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for what is no idempotency key */
+/** @throws {ThroughlineError} INPUT_INVALID when the value is not an idempotency key */
 export function assertIdempotencyKey(key: string): void {
   if (!isColumnText(key, 256)) throw refused("INPUT_INVALID", "An idempotency key is text of 1 to 256 characters", key);
 }

@@ -41,7 +41,7 @@ export interface CallScene {
   readonly step: number;
   readonly model: SessionModel;
   readonly prefix: PromptPrefix;
-  /** The tools as the provider is told of them. */
+  /** The tools as they are sent to the provider. */
   readonly wireTools: WireTools;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
@@ -54,7 +54,7 @@ export interface CallScene {
   readonly summaryId: () => string | null;
   /** Makes the window smaller and gives what is to be sent then; null when nothing was compacted. */
   readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
-  /** A record has so many bytes at most. */
+  /** The largest record, in bytes. */
   readonly recordBytes: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;

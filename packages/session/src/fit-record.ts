@@ -20,7 +20,7 @@ export function fitReply(message: AssistantMessage, recordBytes: number): Assist
   return (fitted as unknown) === content ? own : { ...own, content: fitted as AssistantMessage["content"] };
 }
 
-/** The content of a reply or a result, in at most so many bytes of a record. What fits comes back as it is. */
+/** The content of a reply or a result, cut to the given bytes of a record. Content that fits comes back unchanged. */
 export function fitContent(content: SessionContent, recordBytes: number): SessionContent {
   const mostBytes = Math.max(recordBytes - otherBytes, markBytes * 2);
   if (bytesOf(content) <= mostBytes) return content;

@@ -13,7 +13,7 @@ export interface ToolsScene {
   readonly isParallel: boolean;
   readonly signal: AbortSignal;
   readonly emit: Emit | null;
-  /** A record has so many bytes at most. */
+  /** The largest record, in bytes. */
   readonly recordBytes: number;
   readonly append: (drafts: readonly RecordDraft[]) => Promise<unknown>;
 }

@@ -1,7 +1,7 @@
 import type { AssistantMessage, ToolDefinition } from "@throughline/core";
 import { toolsByWireName } from "@throughline/core/summaries";
 
-/** Tools as a provider is told of them: under the names that the calls of the history have, too. */
+/** Tools as they are sent to a provider, under the same names as the calls of the history. */
 export interface WireTools {
   readonly definitions: readonly ToolDefinition[];
   /** The tools' own names, by those that the provider gets. Null where all are the same. */

@@ -106,7 +106,7 @@ export function stageAppend(
   return { plan, lines, isWritten: isHeaderFirst };
 }
 
-/** So many records that are lost at the end of a transcript get a place each; more is damage that a person must look at. */
+/** At most this many lost records at the end of a transcript get a placeholder; more is damage that a person must look at. */
 const maxLost = 10_000;
 
 /** A record for the place of each acknowledged one that the transcript has lost at its end. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000 */

@@ -3,7 +3,7 @@ import { monotonicMs, systemClock } from "@throughline/core/node";
 
 /** Somebody of the process who is no store may give descriptors back too. */
 const lookMs = 25;
-/** So many of those who wait try again when an operation ends: each may take what it has let go of. */
+/** How many waiters try again when an operation ends. */
 const wokenAtOnce = 4;
 
 /** Whether a call failed because the process, or the system, may open no more files. */

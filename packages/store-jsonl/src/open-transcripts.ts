@@ -3,7 +3,7 @@ import type { TranscriptFileOptions } from "./transcript-base.ts";
 
 /** Each open transcript holds a file handle and the ids of its records. */
 const maxOpen = 64;
-/** What is in the middle of something is among so many that were used last. */
+/** Transcripts in use are always among this many most recently used ones. */
 const keptInNeed = 4;
 
 /** The transcripts of one agent that are open, those used last at the end. */

@@ -90,7 +90,7 @@ export class Transcript {
   /** The last line understood has no line feed yet. */
   isOpenEnded = false;
   tail: TornTail | null = null;
-  /** The file ends in the middle of an append that was acknowledged, and so many records are missing there. */
+  /** The number of records missing where the file ends in the middle of an acknowledged append. */
   lostCount = 0;
   /** The last line is half a record that was acknowledged: it keeps its place. */
   endsInHalf = false;

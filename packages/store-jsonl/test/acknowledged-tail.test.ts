@@ -11,7 +11,7 @@ function textsTo(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `r${index + 1}`);
 }
 
-/** A store whose session ends in an acknowledged append of so many records, closed. */
+/** A closed store whose session ends in an acknowledged append of the given number of records. */
 async function closedStore(count: number, options: Partial<JsonlStoreOptions> = {}): Promise<string> {
   const root = newFolder();
   const store = await storeWithSession(root, { sessionsJson: false, ...options });

@@ -11,7 +11,7 @@ const mark = "/store/agents/main/throughline/openclaw-was-here";
 /** What another program does to the transcript of a session; it changes the image. */
 type ForeignAct = (image: Map<string, Uint8Array | null>) => void;
 
-/** Keeps the first lines: so many, or all but so many where the number is negative. */
+/** Keeps the first `count` lines, or drops the last ones when the number is negative. */
 function keepLines(count: number): ForeignAct {
   return (image) => {
     const lines = Buffer.from(image.get(transcript) ?? [])
@@ -39,7 +39,7 @@ export const foreignActs: ReadonlyMap<string, ForeignAct> = new Map([
   ["deleted", (image) => void image.delete(transcript)],
 ]);
 
-/** The image after an act; null where there is no transcript to act on. */
+/** The image after an act; null without a transcript. */
 export function imageAfter(image: DiskImage, act: string): DiskImage | null {
   if (image.get(transcript) === undefined) return null;
   const changed = new Map(image);
@@ -78,7 +78,7 @@ export function lifeOfEntries(): readonly Step[] {
 export interface ForeignActsOptions {
   /** True: OpenClaw was met, and what is acknowledged is there. False: what was caught up, here by closing after each step. */
   readonly isOpenclaws: boolean;
-  /** Of each moment at most so many states, spread evenly. */
+  /** The most states of one moment, spread evenly. */
   readonly statesPerMoment: number;
   readonly cutEveryBytes: number;
   readonly part?: { readonly index: number; readonly count: number };

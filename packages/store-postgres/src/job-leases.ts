@@ -1,4 +1,4 @@
-import { quote, refused } from "@throughline/core/store";
+import { isColumnText, quote, refused } from "@throughline/core/store";
 import { flushed } from "./statement-settings.ts";
 import type { JobLease, StoreScene } from "./store-scene.ts";
 
@@ -65,7 +65,7 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
 }
 
 function assertText(text: unknown, what: string): void {
-  if (typeof text === "string" && text !== "" && text.length <= 256 && !/\p{Cc}|\p{Cs}/u.test(text)) return;
+  if (isColumnText(text, 256)) return;
   throw refused("INPUT_INVALID", `${what} is text of 1 to 256 characters without control characters.`, { text });
 }
 

@@ -6,7 +6,7 @@ import { backupsBeside, lookInto } from "./store-file.ts";
 import type { Session, SessionRow } from "./statements.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** So many sessions are compared at a time. */
+/** How many sessions are compared at a time. */
 const sliceRows = 200;
 
 type KnownSession = Pick<SessionRow, "session" | "session_id" | "last_seq">;
@@ -44,7 +44,7 @@ function isOneFile(path: string): boolean {
   return length === 20 && header[18] === 1;
 }
 
-/** Nothing of a file that cannot be read: whoever restores it is told. */
+/** Ignores a file that cannot be read: whoever restores it gets the error. */
 function sessionsOf(backup: string, driver: SqliteDriver, after: Session): readonly KnownSession[] {
   const sql = `SELECT session, session_id, last_seq FROM store_sessions WHERE session > ? ORDER BY session LIMIT ${sliceRows}`;
   try {

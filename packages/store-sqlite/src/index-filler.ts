@@ -20,7 +20,7 @@ const betweenBatchesMs = 250;
 /** After each batch the full-text index is merged in at most so many steps. */
 const mostMerges = 16;
 
-/** Whoever fills the index is told after so many batches how much is left. */
+/** Progress of a fill is reported after this many batches. */
 const batchesBetweenCounts = 16;
 
 /** A search waits so long for the lock before it reads what is not indexed, and for a while after that it does not wait again. */

@@ -56,7 +56,7 @@ export function keepLostLog(path: string, { pages, salts, proof }: LostLog): Fin
   return lostLogFinding(path, kept);
 }
 
-/** What is told of a loss whose proof is kept, now and until that is removed. */
+/** The finding for a loss, reported until the proof of it is removed. */
 export function lostLogFinding(path: string, kept: string): Finding {
   const message =
     `The log of ${path} was deleted or cut while it held ${kept.slice(kept.lastIndexOf("-") + 1)} pages of commits that ` +

@@ -10,7 +10,7 @@ export interface PageFile {
   page(number: number): DataView | null;
 }
 
-/** So many pages are kept: a chain of overflow pages is read once, and the page of a record for each of its records. */
+/** How many pages are cached: a chain of overflow pages is read once, the page of a record once for each of its records. */
 const keptPages = 64;
 
 /**

@@ -208,7 +208,7 @@ function insertSession(copy: Connection, found: SessionRow): SessionRow {
     ...found,
     // The ids are entered again when somebody asks for one.
     ids_to_seq: found.origin_seq ?? 0,
-    // Keyed appends are not copied: one that is repeated is told to be too old, and is not appended twice.
+    // Keyed appends are not copied: a repeated one is refused as too old instead of being appended twice.
     keyed_rows: 0,
     keyed_horizon_ms: Math.max(found.keyed_horizon_ms, found.updated_at_ms),
   };

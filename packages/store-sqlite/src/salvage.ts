@@ -15,7 +15,7 @@ type Place = number;
 
 /** More than a page has rows. */
 const placesInPage = 65_536;
-/** So many pages are looked at before others get their turn. */
+/** How many pages are read before other work gets a turn. */
 const pagesAtOnce = 64;
 
 /** The highest seq that is believed of a session's row, beyond the last record that was found. */

@@ -1,7 +1,7 @@
 import { hasErrorCode, ThroughlineError, type AppendResult, type ErrorCode, type SessionRef } from "@throughline/core";
 import { sessionRefText } from "@throughline/core/store";
 
-/** So many keys are remembered whose appends nobody knows about. */
+/** How many keys of appends with unknown outcome are remembered. */
 const mostKeys = 4096;
 
 /** What keeps a store from being asked: whether a key is in it already is not known then. */

@@ -15,7 +15,7 @@ import { createSession, testFolder, textsOf } from "./test-folder.ts";
 const frameBytes = 8192 + 24;
 const frameAt = (frame: number): number => 32 + (frame - 1) * frameBytes;
 
-/** The files of a store whose process was killed after so many acknowledged appends. */
+/** The files of a store whose process was killed after the given number of acknowledged appends. */
 function killedAfter(appends: number): string {
   const path = join(testFolder(), "store.db");
   const script = fileURLToPath(new URL("./append-then-die.ts", import.meta.url));

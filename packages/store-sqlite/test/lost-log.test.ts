@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
-/** The files of a store whose process was killed after so many acknowledged appends. */
+/** The files of a store whose process was killed after the given number of acknowledged appends. */
 function killedAfter(appends: number): string {
   const path = join(testFolder(), "store.db");
   const script = fileURLToPath(new URL("./append-then-die.ts", import.meta.url));
@@ -20,7 +20,7 @@ function killedAfter(appends: number): string {
   return path;
 }
 
-/** What is told when the store is opened, and what verify finds then. */
+/** The findings when the store is opened, and those of verify afterwards. */
 async function found(path: string): Promise<{ readonly told: Finding[]; readonly verified: Finding[] }> {
   const told: Finding[] = [];
   await using store = createSqliteStore({

@@ -58,7 +58,7 @@ const closingTags: Readonly<Record<string, RegExp>> = {
   output: /<\/output>/i,
 };
 
-/** What stands in the first tag, to its end or to that of the text; empty where there is none. */
+/** The content of the first tag, to its end or the end of the text; empty without a tag. */
 function insideTag(text: string): string {
   const opening = /<(summary|answer|output)>/i.exec(text);
   if (opening === null) return "";
@@ -67,7 +67,7 @@ function insideTag(text: string): string {
   return (end === -1 ? inside : inside.slice(0, end)).trim();
 }
 
-/** What stands in a fence that is the whole text but for a line in front of it; empty where there is none. */
+/** The content of a fence that is the whole text except for a first line; empty without a fence. */
 function insideFence(text: string): string {
   const at = text.indexOf("```");
   const before = text.slice(0, Math.max(0, at));

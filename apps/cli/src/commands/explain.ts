@@ -22,7 +22,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     else await print(context, call);
   }
   if (output.isJson) await output.end(shown.length);
-  else if (!hasCalls) output.note(`${ref.key} holds no record of a call: nobody asked a model through it here.`);
+  else if (!hasCalls) output.note(`${ref.key} holds no record of a model call.`);
   return 0;
 }
 

@@ -83,7 +83,7 @@ async function* chosenRecords(
   }
 }
 
-/** From so many records on it is worth a look at their heads whether they can be shown as they are read. */
+/** From this number of records on, their heads are read first to see whether the records can be streamed. */
 const longSession = 10_000;
 
 /** Whether every main record lies on the branch of the head, each behind its parent, and no window leaves one out. */
