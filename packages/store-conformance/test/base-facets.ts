@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { forkByCopy, ThroughlineError } from "@throughline/core";
+import { loadExisting, ThroughlineError } from "@throughline/core";
 import type {
   RecordPage,
   SearchHit,
@@ -8,19 +8,28 @@ import type {
   SessionState,
   SessionStore,
   SharedRecords,
+  SourcedDraft,
 } from "@throughline/core";
+import { forkBound } from "@throughline/core/store-plans";
 import { findMatches, readSearchQuery, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
 
 /** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
 export function withFacets(inner: SessionStore): Partial<SessionStore> {
+  const windows: StatedWindow[] = [];
   return {
     capabilities: Object.freeze({ ...inner.capabilities, search: true, fork: true, watch: true }),
     search: { search: (query) => scan(inner, query), lag: async () => 0 },
     fork: {
-      fork: (ref, target, options) => fork(inner, ref, target, options),
+      fork: (ref, target, options) => fork(inner, ref, target, options, windows),
       sharers: (ref, seqs) => sharers(inner, ref, seqs),
     },
     watch: { watch: (ref, options) => poll(inner, ref, options) },
+    append: async (ref, drafts, options) => {
+      const result = await inner.append(ref, drafts, options);
+      const { sessionId, lastSeq: atSeq, windowSeq } = result.head;
+      if (options?.windowFromSeq !== undefined) windows.push({ sessionId, atSeq, windowSeq });
+      return result;
+    },
     redact: async (ref, ids, options) => {
       const result = await inner.redact(ref, ids, options);
       for (const relative of await relativesOf(inner, ref, ids)) await inner.redact(relative, ids, options);
@@ -67,26 +76,36 @@ async function* scan(store: SessionStore, query: SearchQuery): AsyncGenerator<Se
   yield* [...hits.values()].toSorted((one, other) => other.score - one.score).slice(0, limit);
 }
 
+/** Which seq an append stated as the beginning of the window, and where it stands. */
+interface StatedWindow {
+  readonly sessionId: string;
+  readonly atSeq: number;
+  readonly windowSeq: number | null;
+}
+
 async function fork(
   store: SessionStore,
   ref: SessionRef,
   target: SessionRef,
-  { atSeq, sessionId }: { readonly atSeq?: number; readonly sessionId: string },
+  options: { readonly atSeq?: number; readonly sessionId: string },
+  windows: readonly StatedWindow[],
 ): Promise<SessionState> {
-  if (atSeq !== undefined && atSeq < 0)
-    throw new ThroughlineError("INPUT_INVALID", "atSeq is from 0 on.", { outcome: "not-applied" });
+  const bound = forkBound(ref, target, options);
+  const { head } = await loadExisting(store, ref);
+  const { sessionId } = options;
+  const atSeq = Math.min(bound, head.lastSeq);
   if ((await store.load(target)) !== null)
     throw new ThroughlineError("SESSION_EXISTS", "The key is taken.", { outcome: "not-applied" });
-  const origin = await store.load(ref);
-  await forkByCopy({ store, ref }, { store, ref: target }, { sessionId, ...(atSeq === undefined ? {} : { atSeq }) });
-  // What a shared fork has in one commit: the state of the origin and the first revision.
-  const entry = (await store.load(target))?.entry ?? { sessionId };
-  const windowSeq = origin?.head.windowSeq ?? null;
-  if (windowSeq !== null && windowSeq <= (atSeq ?? Infinity))
-    await store.append(target, [], { windowFromSeq: windowSeq, entry: {} });
-  const state = await store.load(target);
-  if (state === null) throw new Error("the fork is there");
-  return { ...state, entry, revision: 1 };
+  const forkedFrom = { agentId: ref.agentId, key: ref.key, sessionId: head.sessionId, atSeq };
+  await store.save(target, { sessionId, forkedFrom }, { ifRevision: null });
+  const stated = windows.findLast((each) => each.sessionId === head.sessionId && each.atSeq <= atSeq);
+  const windowSeq = atSeq === head.lastSeq ? head.windowSeq : (stated?.windowSeq ?? null);
+  const drafts: SourcedDraft[] = [];
+  for await (const { records } of store.read(ref, { beforeSeq: atSeq + 1, payload: "source" }))
+    for (const { source, record, isSourceCanonical } of records)
+      drafts.push(isSourceCanonical ? { source } : { source, record });
+  if (drafts.length > 0) await store.append(target, drafts, windowSeq === null ? {} : { windowFromSeq: windowSeq });
+  return loadExisting(store, target);
 }
 
 /** A copy has the ids of its origin in the same places. */

@@ -19,6 +19,11 @@ describe("the kit finds broken stores", () => {
     expect(kitProblems(rows)).toEqual([]);
   });
 
+  it("finds nothing wrong with the store that the broken ones are made from", async () => {
+    const { foundBy } = await killsOf({ name: "sound", foundBy: "" });
+    expect(foundBy).toEqual([]);
+  });
+
   it("names cases and mutants once", () => {
     const ids = conformanceCases.map(({ id }) => id);
     const names = mutants.map(({ name }) => name);
