@@ -69,7 +69,8 @@ export async function openScene(
       return state;
     },
     async say(key, text, role = "user") {
-      await store.append(sessionRef({ key }), [{ type: "message", message: { role, content: text } }]);
+      const ofCall = role === "toolResult" ? { toolCallId: "call", toolName: "read", isError: false } : {};
+      await store.append(sessionRef({ key }), [{ type: "message", message: { role, ...ofCall, content: text } }]);
     },
     async [Symbol.asyncDispose]() {
       await store.close();
