@@ -31,10 +31,10 @@ const pg = require("pg") as {
 };
 
 /** A turn: a question, a call of a tool, its result, the answer. About 3 KB. */
-const messages: readonly { readonly role: string; readonly content: string }[] = [
+const messages: readonly { readonly role: string; readonly content: string; readonly [field: string]: string }[] = [
   { role: "user", content: "q".repeat(200) },
   { role: "assistant", content: "c".repeat(300) },
-  { role: "toolResult", content: "r".repeat(1700) },
+  { role: "toolResult", toolCallId: "call_1", toolName: "read", content: "r".repeat(1700) },
   { role: "assistant", content: "a".repeat(500) },
 ];
 

@@ -182,12 +182,18 @@ function randomAppend(scene: Scene): AppendStep {
   };
 }
 
+const speakers: readonly Readonly<Record<string, unknown>>[] = [
+  { role: "user" },
+  { role: "assistant" },
+  { role: "toolResult", toolCallId: "call_1", toolName: "read", isError: false },
+];
+
 function randomDraft(choices: RandomChoices): DraftPlan {
   const type = choices.isTrue(0.4) ? "message" : choices.of(rareTypes);
   const content = choices.isTrue(0.7) ? choices.of(awkwardTexts) : randomValue(choices);
   const own: Record<string, unknown> =
     type === "message"
-      ? { message: { role: choices.of(["user", "assistant", "toolResult"]), content } }
+      ? { message: { ...choices.of(speakers), content: choices.of(awkwardTexts), details: content } }
       : type === "custom"
         ? { customType: choices.of(customTypes), data: content, v: 1, critical: false }
         : type === "leaf"

@@ -2,6 +2,7 @@ import { createPostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { openSecured, take, theirs, type SecuredScene } from "./secured-scene.ts";
+import { analyzeSchema } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -58,7 +59,7 @@ describe.skipIf(url === "")(
       );
       theirNumber = number.rows[0]?.no ?? "";
       // With samples, as a server takes them when nobody tells it not to.
-      await client.query("ANALYZE");
+      await analyzeSchema(client, scene.schema);
     });
 
     afterAll(async () => {
@@ -101,7 +102,7 @@ describe.skipIf(url === "")(
       const s = `"${scene.schema}"`;
       await client.query(`ALTER TABLE ${s}.records ALTER COLUMN rest SET STATISTICS -1;
         ALTER TABLE ${s}.search_documents ALTER COLUMN words SET STATISTICS -1`);
-      await client.query("ANALYZE");
+      await analyzeSchema(client, scene.schema);
       expect(await sampled()).toEqual(["rest", "words"]);
       await client.query(`UPDATE ${s}.store_info SET value = 'earlier' WHERE name = 'row_security'`);
       await using store = createPostgresStore({ url, schema: scene.schema, notify: false });

@@ -25,7 +25,10 @@ async function fill(store: PostgresStore): Promise<readonly SessionRef[]> {
   });
   await store.append(one, [
     { type: "message", message: { role: "user", content: "quoted ' \\ \" \n \u2028 words" } },
-    { type: "message", message: { role: "toolResult", toolName: "t", content: "large ".repeat(60_000) } },
+    {
+      type: "message",
+      message: { role: "toolResult", toolCallId: "c", toolName: "t", content: "large ".repeat(60_000) },
+    },
     { type: "checkpoint", checkpoint: { summary: "s" } },
   ]);
   await store.fork.fork(one, fork, { sessionId: "fork" });

@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { requestOrder } from "../src/append-request.ts";
 import { foreign, openSecured, take, theirs, type Outcome, type SecuredScene } from "./secured-scene.ts";
-import { withClient } from "./store-under-test.ts";
+import { analyzeSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -85,7 +85,7 @@ describe.skipIf(url === "")(
       scene = await openSecured(url);
       client = new pg.Client({ connectionString: url });
       await client.connect();
-      await client.query(`ANALYZE`);
+      await analyzeSchema(client, scene.schema);
       relations = (
         await client.query<Relation>(
           `SELECT c.relname AS name, c.relkind AS kind, c.oid::text, c.relrowsecurity AS is_secured,

@@ -23,6 +23,15 @@ export async function withClient<Result>(url: string, work: (client: pg.Client) 
   }
 }
 
+/** Takes samples of the tables of one schema: those of all would change the plans that other tests look at. */
+export async function analyzeSchema(client: pg.Client, schema: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p')",
+    [`"${schema}"`],
+  );
+  await client.query(`ANALYZE ${rows.map(({ name }) => name).join(", ")}`);
+}
+
 /** Everything the tables of a schema hold, as bytes. */
 async function tableContents(client: pg.Client, schema: string): Promise<readonly Uint8Array[]> {
   const tables = await client.query<{ name: string }>(
