@@ -1,9 +1,8 @@
 import { join, resolve } from "node:path";
 import type { ConfigFile } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
-import { readBoundedFile } from "./open-store.ts";
 import type { Host } from "./host.ts";
-import { assertReadable, isThere } from "./open-store.ts";
+import { assertReadable, isThere, readBoundedFile } from "./open-store.ts";
 
 /** Larger than any configuration somebody wrote. */
 const mostBytes = 4_194_304;
