@@ -100,10 +100,14 @@ export function stageAppend(
     const texts = lines.map(({ line }) => `${line}\n`);
     file.replace(path, temporary, owner, texts);
   } else {
-    const isNew = transcript.endBytes === 0;
-    file.stage(path, owner, isNew ? `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n` : "", lines);
+    file.stage(path, owner, headerBefore(transcript, row), lines);
   }
   return { plan, lines, isWritten: isHeaderFirst };
+}
+
+/** The header that the first line of an empty file needs before it. */
+function headerBefore({ endBytes }: Transcript, { sessionId, key, createdAtMs }: SessionRow): string {
+  return endBytes === 0 ? `${ownHeaderLine(sessionId, key, createdAtMs)}\n` : "";
 }
 
 /** At most this many lost records at the end of a transcript get a placeholder; more is damage that a person must look at. */
@@ -155,7 +159,7 @@ export function replaceLost(context: StoreContext, agent: AgentSessions, held: H
   file.repairTail(path, owner);
   const lines = lostLines(context, { ...held, transcript });
   transcript.lostCount = 0;
-  file.stage(path, owner, "", lines);
+  file.stage(path, owner, headerBefore(transcript, held.row), lines);
   // What was saved behind a lost record may name it as the head.
   if (transcript.head.headId !== null && !transcript.seqById.has(transcript.head.headId))
     transcript.head = { ...transcript.head, headId };

@@ -37,12 +37,11 @@ export class TranscriptEnd {
     const half = this.#half;
     const isIncomplete = taken < count;
     const firstSeq = this.#seq - (half === null ? 0 : 1) - (isIncomplete ? taken : 0) + 1;
-    if (half === null && !isIncomplete) return [];
+    if (half === null && !isIncomplete && this.#seq >= acknowledgedSeq) return [];
     if (firstSeq <= acknowledgedSeq) {
       const lost = acknowledgedSeq - this.#seq + (half === null ? 0 : 1);
-      const message = `The file ends in the middle of an acknowledged append; ${lost} of its records are missing.`;
       return [
-        createFinding("RECORD_MISSING", message, {
+        createFinding("RECORD_MISSING", lostMessage(lost, half !== null || isIncomplete), {
           path,
           key,
           line: half?.line ?? line,
@@ -61,6 +60,14 @@ export class TranscriptEnd {
       ...(isIncomplete ? [createFinding("BATCH_INCOMPLETE", partial, { path, key, line, byteOffset })] : []),
     ];
   }
+}
+
+/** Says how many acknowledged records are missing at the end of a transcript. `isInAppend`: the rest of their append is there. */
+export function lostMessage(count: number, isInAppend: boolean): string {
+  const verb = count === 1 ? "is" : "are";
+  if (isInAppend)
+    return `The file ends in the middle of an acknowledged append: ${count} of its records ${verb} missing.`;
+  return `${count} acknowledged ${count === 1 ? "record" : "records"} ${verb} missing at the end of the file.`;
 }
 
 function missing(

@@ -20,6 +20,7 @@ import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
 import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";
 import { withSavedTurn } from "./saved-head.ts";
+import { lostMessage } from "./transcript-end.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
@@ -213,20 +214,21 @@ export class Transcript {
   /** Says that the file ends here, for now. */
   finishScan(): void {
     const [first] = this.#batch;
-    const isPartial = first !== undefined && this.head.lastSeq < this.options.acknowledgedSeq();
+    const isShort = this.head.lastSeq < this.options.acknowledgedSeq();
+    const isPartial = first !== undefined && isShort;
     if (first !== undefined && !isPartial) this.#setTail(first.byteOffset, "BATCH_INCOMPLETE", this.#batch.length);
     else this.#commitPartialBatch(false);
     this.#batch = [];
     if (this.tail === null) this.endBytes = this.#scannedBytes;
-    if (this.endsInHalf || isPartial) this.#reportLost();
+    if (this.endsInHalf || isShort) this.#reportLost(isPartial);
     this.#reportReaderFindings();
   }
 
-  #reportLost(): void {
+  #reportLost(isPartial: boolean): void {
     this.lostCount = this.options.acknowledgedSeq() - this.head.lastSeq;
     this.head = withSavedTurn(this.head, this.savedHead);
     const count = this.lostCount + Number(this.endsInHalf);
-    const message = `The file ends in the middle of an acknowledged append; ${count} of its records are missing.`;
+    const message = lostMessage(count, this.endsInHalf || isPartial);
     const byteOffset = this.endsInHalf ? this.startOf(this.head.lastSeq) : this.#scannedBytes;
     this.#report("RECORD_MISSING", message, byteOffset, null);
   }

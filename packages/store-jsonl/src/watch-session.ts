@@ -100,7 +100,7 @@ function isPutBack({ transcript, file }: HeldSession): boolean {
 }
 
 function cutFinding(path: string, { key }: SessionRef, keptSeq: number, nextSeq: number): Finding {
-  const message = `Records ${keptSeq + 1} to ${nextSeq - 1} are gone or others; watching goes on with what is there now.`;
+  const message = `Records ${keptSeq + 1} to ${nextSeq - 1} are missing or replaced. The watch continues with the records that are there now.`;
   return createFinding("RECORD_MISSING", message, { path, key });
 }
 

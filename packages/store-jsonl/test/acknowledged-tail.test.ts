@@ -39,7 +39,7 @@ describe("an acknowledged append whose end is cut off", () => {
     const whole = readFileSync(path, "utf8");
     const [found] = await verified(root);
     expect(found).toMatchObject({ code: "RECORD_MISSING", severity: "error", line: 406 });
-    expect(found?.message).toBe("The file ends in the middle of an acknowledged append; 1 of its records are missing.");
+    expect(found?.message).toBe("The file ends in the middle of an acknowledged append: 1 of its records is missing.");
     const store = createJsonlStore({ root, sessionsJson: false });
     expect(await kindsOf(store)).toEqual([...textsTo(404), "malformed"]);
     expect((await store.append(mainRef, [userDraft("next")])).records[0]?.seq).toBe(406);
@@ -101,6 +101,45 @@ describe("an acknowledged append whose end is cut off", () => {
     for await (const finding of store.maintenance?.repair() ?? []) expect(finding.repaired).toBe(true);
     const copy = readFileSync(`${root}/agents/main/throughline/repaired/s1.jsonl`, "utf8");
     for (const text of ["r1", "r2", "throughline.unparsed"]) expect(copy).toContain(`"${text}"`);
+  });
+});
+
+describe("acknowledged appends that are cut off as a whole", () => {
+  it.each([
+    ["the last two", 3],
+    ["all records", 1],
+    ["all records and the header", 0],
+  ])("are reported, and no seq is given twice: %s", async (_what, linesLeft) => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    for (const text of textsTo(4)) await store.append(mainRef, [userDraft(text)]);
+    await store.close();
+    const path = transcriptOf(root);
+    const lines = readFileSync(path, "utf8").split("\n");
+    truncateSync(path, lines.slice(0, linesLeft).join("\n").length + Math.sign(linesLeft));
+    const left = textsTo(Math.max(0, linesLeft - 1));
+    const lost = Array.from({ length: 4 - left.length }, () => "lost");
+    const [found] = await verified(root);
+    expect(found).toMatchObject({ code: "RECORD_MISSING", severity: "error", path });
+    expect(found?.message).toBe(`${lost.length} acknowledged records are missing at the end of the file.`);
+    const again = createJsonlStore({ root, sessionsJson: false });
+    expect(await kindsOf(again)).toEqual(left);
+    expect((await again.append(mainRef, [userDraft("next")])).records[0]?.seq).toBe(5);
+    expect(await kindsOf(again)).toEqual([...left, ...lost, "next"]);
+    await again.close();
+    await using third = createJsonlStore({ root, sessionsJson: false });
+    expect(await kindsOf(third)).toEqual([...left, ...lost, "next"]);
+    expect(readFileSync(path, "utf8").startsWith('{"type":"session"')).toBe(true);
+  });
+
+  it("are noticed by an open store that wrote them", async () => {
+    const root = newFolder();
+    await using store = await storeWithSession(root, { sessionsJson: false });
+    for (const text of textsTo(4)) await store.append(mainRef, [userDraft(text)]);
+    const path = transcriptOf(root);
+    truncateSync(path, readFileSync(path, "utf8").split("\n").slice(0, 3).join("\n").length + 1);
+    expect((await store.append(mainRef, [userDraft("next")])).records[0]?.seq).toBe(5);
+    expect(await kindsOf(store)).toEqual(["r1", "r2", "lost", "lost", "next"]);
   });
 });
 

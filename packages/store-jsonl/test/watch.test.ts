@@ -100,8 +100,10 @@ describe("watching a session", () => {
       const seen: string[] = [];
       const following = (async (): Promise<void> => {
         for await (const { records } of store.watch!.watch(mainRef, { afterSeq, signal: controller.signal }))
-          for (const { seq, record } of records)
-            seen.push(`${seq} ${(record["message"] as { content: string }).content}`);
+          for (const { seq, record } of records) {
+            const { content, reason } = (record["message"] ?? record["data"]) as Record<string, unknown>;
+            seen.push(`${seq} ${String(content ?? reason)}`);
+          }
       })();
       const until = async (text: string): Promise<void> => {
         for (let waited = 0; !seen.includes(text) && waited < 500; waited++)
@@ -112,14 +114,15 @@ describe("watching a session", () => {
       // In one turn of the loop: the watch sees the file when it is longer than before.
       truncateSync(transcriptOf(root), sizes[2]);
       await writer.append(mainRef, ["n1", "n2", "n3", "n4"].map(userDraft));
-      await until("7 n4");
+      await until("9 n4");
       await writer.append(mainRef, [userDraft("n5")]);
-      await until("8 n5");
+      await until("10 n5");
       controller.abort();
       await following;
       const before = ["1 m1", "2 m2", "3 m3", "4 m4", "5 m5"].slice(afterSeq);
-      expect(seen).toEqual([...before, "4 n1", "5 n2", "6 n3", "7 n4", "8 n5"]);
-      expect(findingCodesOf(events)).toEqual(["RECORD_MISSING"]);
+      expect(seen).toEqual([...before, "4 lost", "5 lost", "6 n1", "7 n2", "8 n3", "9 n4", "10 n5"]);
+      // What the transcript has lost, and what this watch had given or was to give.
+      expect(findingCodesOf(events)).toEqual(["RECORD_MISSING", "RECORD_MISSING"]);
       await writer.close();
       await store.close();
     },
