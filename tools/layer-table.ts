@@ -17,6 +17,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 3, name: "session", never: ["store-*", ...providers] },
   { layer: 3, name: "transfer" },
   { layer: 3, name: "inspect" },
+  { layer: 3, name: "queries" },
   { layer: 3, name: "config" },
   { layer: 3, name: "workspace-tools" },
   { layer: 3, name: "session-tools" },

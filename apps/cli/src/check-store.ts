@@ -4,7 +4,7 @@ import { inspectStore } from "@throughline/inspect";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { openStore } from "./open-store.ts";
-import { listSessions } from "./resolve-session.ts";
+import { listSessions } from "@throughline/queries";
 import { NewFindings } from "./new-findings.ts";
 import { strangeStoreFiles } from "./strange-store-files.ts";
 

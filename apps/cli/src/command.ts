@@ -1,5 +1,6 @@
 import type { Finding, SessionStore } from "@throughline/core";
 import type { Config, Setting } from "@throughline/config";
+import type { SessionScope } from "@throughline/queries";
 import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";
 
@@ -43,14 +44,6 @@ export interface CommandInput {
   readonly arguments: readonly string[];
   /** By the option's long name in camel case. */
   readonly options: Readonly<Record<string, unknown>>;
-}
-
-/** The sessions that are meant. */
-export interface SessionScope {
-  readonly namespace: string;
-  readonly agentId: string;
-  /** False for the default agent: then a key that names its agent decides. */
-  readonly isAgentGiven: boolean;
 }
 
 /** What a command works with. */

@@ -9,7 +9,7 @@ import {
   readCalibration,
 } from "@throughline/tokens";
 import type { ContextBreakdown, EstimateSource, ModelName } from "@throughline/tokens";
-import { percentOf } from "./session-row.ts";
+import { percentOf } from "@throughline/queries";
 
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {

@@ -1,7 +1,7 @@
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionEntry, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { peerSessionKey, sessionKeySlug } from "@throughline/core/keys";
-import type { SessionScope } from "./command.ts";
+import type { SessionScope } from "@throughline/queries";
 
 /** The key the command line gives a session of its own: `agent:<agent>:cli:direct:<label-slug>`. */
 export function labelKey(agentId: string, label: string): string {

@@ -1,6 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
-import { recordRole, recordText } from "./record-text.ts";
+import { recordRole, recordText } from "@throughline/queries/records";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { createMemoryStore } from "@throughline/store-memory";
 import { sessionRef } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listSessions } from "../src/resolve-session.ts";
-import { scanRecords } from "../src/scan-records.ts";
+import { listSessions } from "@throughline/queries";
+import { scanRecords } from "@throughline/queries/records";
 import { objects, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();

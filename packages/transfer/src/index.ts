@@ -1,3 +1,4 @@
+export { appendLines, type Acknowledgement, type AppendLinesOptions } from "./append-lines.ts";
 export { copySessions } from "./copy-sessions.ts";
 export type { CopyOptions, CopyResult } from "./copy-sessions.ts";
 export { exportAll, exportToFile } from "./export-files.ts";
@@ -6,6 +7,7 @@ export { exportSession } from "./export-session.ts";
 export type { ExportFormat, ExportOptions, ExportRemark } from "./export-types.ts";
 export { importPaths } from "./import-paths.ts";
 export { nameSessionId } from "./transcript-source.ts";
+export { readDrafts, type DraftLine } from "./read-drafts.ts";
 export { receiptOf } from "./import-receipt.ts";
 export type { ImportReceipt } from "./import-receipt.ts";
 export type {

@@ -5,7 +5,7 @@ import type { AgentSessions } from "@throughline/session/whole-turn";
 import { modelText } from "../chat/greeting.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { eventNote, eventObject } from "../chat/event-note.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { waitForTurn } from "../wait-for-turn.ts";
 import { openConversation } from "./open-conversation.ts";
 

@@ -1,7 +1,7 @@
 import { forkSession } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
 import { freeRef } from "../new-session-key.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { restoredText } from "./greeting.ts";
 import type { ReplScene } from "./repl-commands.ts";
 

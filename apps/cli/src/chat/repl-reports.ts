@@ -1,7 +1,7 @@
 import { readWindow } from "@throughline/core";
 import { contextReport } from "@throughline/tokens";
 import { counted } from "../counted.ts";
-import { blocksText } from "../record-text.ts";
+import { blocksText } from "@throughline/queries/records";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import type { ReplScene } from "./repl-commands.ts";
 

@@ -2,12 +2,10 @@ import { openSession, ThroughlineError } from "@throughline/core";
 import type { Durability, SessionRef, SessionStore } from "@throughline/core";
 import { isSessionId } from "@throughline/core/keys";
 import { systemRandom } from "@throughline/core/node";
-import { appendLines } from "../append-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { readDrafts } from "../read-drafts.ts";
-import type { DraftLine } from "../read-drafts.ts";
-import { refsOf, resolveSession } from "../resolve-session.ts";
+import { refsOf, resolveSession } from "@throughline/queries";
+import { appendLines, readDrafts, type DraftLine } from "@throughline/transfer";
 
 interface AppendCommandOptions {
   readonly batch?: number;

@@ -7,7 +7,7 @@ import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
 import { freeRef, labelKey } from "../new-session-key.ts";
-import { listSessions, refsOf, resolveSession } from "../resolve-session.ts";
+import { listSessions, refsOf, resolveSession } from "@throughline/queries";
 import { isTalkedToHere } from "../talked-to-here.ts";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 

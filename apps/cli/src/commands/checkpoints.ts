@@ -1,7 +1,7 @@
 import { listCheckpoints } from "@throughline/checkpoint";
 import { checkpointObject, printCheckpoint } from "../agent/checkpoint-report.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 
 /** Lists a session's checkpoints, oldest first. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {

@@ -2,8 +2,7 @@ import type { CommandContext, CommandDefinition, CommandInput, OptionDefinition 
 import { commandTable } from "../command-table.ts";
 import { openStore } from "../open-store.ts";
 import { globalOptions } from "../program.ts";
-import { listSessions } from "../resolve-session.ts";
-import { sessionLabel } from "../session-row.ts";
+import { listSessions, sessionLabel } from "@throughline/queries";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
 /** So many sessions are looked at: a shell waits, and nobody reads more. */

@@ -10,9 +10,8 @@ import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
 import { withinMemory } from "../memory-budget.ts";
-import { blocksText } from "../record-text.ts";
-import { resolveSession } from "../resolve-session.ts";
-import { modelName } from "../session-row.ts";
+import { modelName, resolveSession } from "@throughline/queries";
+import { blocksText } from "@throughline/queries/records";
 import { LongText } from "../terminal-safe.ts";
 
 interface ContextOptions {

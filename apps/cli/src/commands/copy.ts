@@ -5,7 +5,7 @@ import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
 import { openStore } from "../open-store.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { parseStoreUrl, withHome } from "../store-url.ts";
 
 interface CopyCommandOptions {

@@ -1,7 +1,7 @@
 import { loadExisting } from "@throughline/core";
 import { assertMayEnd, endSession } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 import { patience } from "../wait-for-turn.ts";
 

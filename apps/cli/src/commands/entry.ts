@@ -3,7 +3,7 @@ import type { SessionEntry, SessionState } from "@throughline/core";
 import { findEntryFieldProblem } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { jsonLine } from "../terminal-safe.ts";
 
 /** Fields that are no settings: another id would begin another session. */

@@ -2,7 +2,7 @@ import type { ExplainedCall } from "@throughline/session/explain";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { readCalls } from "../read-calls.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { timeText } from "../time-text.ts";
 
 interface ExplainOptions {

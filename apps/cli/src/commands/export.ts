@@ -7,7 +7,7 @@ import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
 import { isFolder } from "../open-store.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 
 interface ExportOptions {
   readonly all?: boolean;

@@ -2,10 +2,9 @@ import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
 import { forkSession } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { findRecord } from "../find-record.ts";
+import { resolveSession, sessionLabel } from "@throughline/queries";
+import { findRecord } from "@throughline/queries/records";
 import { freeRef, sessionExists } from "../new-session-key.ts";
-import { resolveSession } from "../resolve-session.ts";
-import { sessionLabel } from "../session-row.ts";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {

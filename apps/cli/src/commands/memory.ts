@@ -6,8 +6,8 @@ import { memorySearchTool } from "../chat/workspace.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { blocksText } from "../record-text.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
+import { blocksText } from "@throughline/queries/records";
 
 interface MemoryOptions {
   readonly limit?: number;

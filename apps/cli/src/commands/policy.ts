@@ -13,7 +13,7 @@ import { systemClock } from "@throughline/core/node";
 import type { SessionEntry } from "@throughline/core";
 import { misspeltEntryField } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { timeText } from "../time-text.ts";
 
 /** Says whether something would be sent in a session and by which rule, and when the session begins anew. */

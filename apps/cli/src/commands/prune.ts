@@ -8,7 +8,7 @@ import type { RetainedSession, RetentionPlan, RetentionStep } from "@throughline
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { listSessions } from "../resolve-session.ts";
+import { listSessions } from "@throughline/queries";
 import { ageText } from "../time-text.ts";
 
 interface PruneOptions {

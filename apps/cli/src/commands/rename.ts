@@ -2,7 +2,7 @@ import { sessionRef, updateEntry } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 

@@ -2,7 +2,7 @@ import { resetSession, ThroughlineError } from "@throughline/core";
 import { keptOnReset, noteArchiving } from "@throughline/core/entries";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 

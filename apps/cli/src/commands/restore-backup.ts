@@ -3,7 +3,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { namedPath } from "../named-path.ts";
 import { isThere, openStore } from "../open-store.ts";
-import { listSessions } from "../resolve-session.ts";
+import { listSessions } from "@throughline/queries";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
 
 /** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */

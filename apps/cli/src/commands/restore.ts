@@ -2,7 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
-import { listSessions } from "../resolve-session.ts";
+import { listSessions } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 
 /** Makes an archived session the current one of its key again. */

@@ -3,9 +3,9 @@ import { planRewind } from "@throughline/history/branches";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { findRecord } from "../find-record.ts";
+import { resolveSession } from "@throughline/queries";
+import { findRecord } from "@throughline/queries/records";
 import { readRecords } from "../read-records.ts";
-import { resolveSession } from "../resolve-session.ts";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 

@@ -5,8 +5,8 @@ import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { tellIndexing } from "../tell-indexing.ts";
 import type { Piece } from "../output.ts";
-import { listSessions, resolveSession } from "../resolve-session.ts";
-import { scanRecords } from "../scan-records.ts";
+import { listSessions, resolveSession } from "@throughline/queries";
+import { scanRecords } from "@throughline/queries/records";
 import { timeText } from "../time-text.ts";
 
 interface SearchOptions {

@@ -1,8 +1,7 @@
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { ageText } from "../time-text.ts";
-import { sessionRow } from "../session-row.ts";
-import type { SessionRow } from "../session-row.ts";
+import { sessionRow, type SessionRow } from "@throughline/queries";
 import type { TableColumn } from "../text-table.ts";
 
 interface SessionsOptions {

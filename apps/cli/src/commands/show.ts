@@ -2,14 +2,18 @@ import { loadExisting, readWindow } from "@throughline/core";
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { BranchWalk } from "@throughline/core/store-rows";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { followRecords } from "../follow-records.ts";
+import { resolveSession } from "@throughline/queries";
+import {
+  followRecords,
+  isBoundary,
+  isChosen,
+  messageRole,
+  readTail,
+  selectRecords,
+  type RecordSelection,
+} from "@throughline/queries/records";
 import { readRecords } from "../read-records.ts";
-import { readTail } from "../read-tail.ts";
 import { withinMemory } from "../memory-budget.ts";
-import { messageRole } from "../record-text.ts";
-import { resolveSession } from "../resolve-session.ts";
-import { isBoundary, isChosen, selectRecords } from "../select-records.ts";
-import type { RecordSelection } from "../select-records.ts";
 import { showRecord } from "../show-record.ts";
 
 interface ShowOptions {

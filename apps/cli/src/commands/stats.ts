@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { listSessions } from "../resolve-session.ts";
+import { listSessions } from "@throughline/queries";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
 import { timeText } from "../time-text.ts";
 

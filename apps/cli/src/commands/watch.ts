@@ -1,7 +1,6 @@
 import type { CommandContext, CommandInput } from "../command.ts";
-import { followRecords } from "../follow-records.ts";
-import { messageRole } from "../record-text.ts";
-import { resolveSession } from "../resolve-session.ts";
+import { resolveSession } from "@throughline/queries";
+import { followRecords, messageRole } from "@throughline/queries/records";
 import { showRecord } from "../show-record.ts";
 
 interface WatchOptions {

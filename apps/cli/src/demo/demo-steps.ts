@@ -7,7 +7,7 @@ import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/h
 import { importPaths } from "@throughline/transfer";
 import type { Host } from "../host.ts";
 import { openStore } from "../open-store.ts";
-import { listSessions } from "../resolve-session.ts";
+import { listSessions } from "@throughline/queries";
 import { explainCalls, rebuildCall } from "@throughline/session/explain";
 import { createWorkspaceTools } from "@throughline/workspace-tools";
 import { foreignStateDirectory, searchedPhrase } from "./demo-conversation.ts";

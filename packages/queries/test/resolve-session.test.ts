@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { sessionRef } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
-import { matchSession, resolveSession } from "../src/resolve-session.ts";
-import type { SessionCandidate } from "../src/resolve-session.ts";
+import { matchSession, resolveSession, type SessionCandidate } from "@throughline/queries";
 
 const candidate = (
   key: string,

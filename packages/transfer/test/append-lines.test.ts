@@ -2,9 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sessionRef, ThroughlineError } from "@throughline/core";
 import type { AppendDraft, AppendOptions, RecordDraft, SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { appendLines } from "../src/append-lines.ts";
-import type { Acknowledgement, AppendLinesOptions } from "../src/append-lines.ts";
-import type { DraftLine } from "../src/read-drafts.ts";
+import { appendLines, type Acknowledgement, type AppendLinesOptions, type DraftLine } from "@throughline/transfer";
 
 const ref = sessionRef({ key: "agent:main:main" });
 

@@ -10,9 +10,13 @@ import {
 import { readBounds, readContextRecords } from "@throughline/core/store-rows";
 import { buildContext, walkBranch } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import { readTail } from "../src/read-tail.ts";
-import { selectRecords, type RecordSelection, type TailSelection } from "../src/select-records.ts";
-import { messageRole } from "../src/record-text.ts";
+import {
+  messageRole,
+  readTail,
+  selectRecords,
+  type RecordSelection,
+  type TailSelection,
+} from "@throughline/queries/records";
 
 const roleOf = ({ record }: StoredRecord): string | null => messageRole(record);
 const everything: RecordSelection = { isAll: false, isAllBranches: false, afterSeq: 0, role: null, tail: null };

@@ -1,8 +1,15 @@
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { parseSessionKey, sessionKeyAliases } from "@throughline/core/keys";
-import type { SessionScope } from "./command.ts";
 import { sessionLabel } from "./session-row.ts";
+
+/** The sessions that a text may name. */
+export interface SessionScope {
+  readonly namespace: string;
+  readonly agentId: string;
+  /** False for the default agent: then a key that names its agent decides. */
+  readonly isAgentGiven: boolean;
+}
 
 /** What a text is compared with. */
 export interface SessionCandidate {

@@ -1,0 +1,13 @@
+export { findRecord } from "./find-record.ts";
+export { followRecords } from "./follow-records.ts";
+export { readTail, type TailQuery } from "./read-tail.ts";
+export { blocksText, messageRole, recordRole, recordText } from "./record-text.ts";
+export { scanRecords, type ScanOptions } from "./scan-records.ts";
+export {
+  isBoundary,
+  isChosen,
+  selectRecords,
+  type RecordSelection,
+  type RoleOf,
+  type TailSelection,
+} from "./select-records.ts";
