@@ -242,6 +242,20 @@ describe("entry", () => {
 });
 
 describe("entry set", () => {
+  it("brings the fields of a route into agreement, and counts as activity [ENT-18] [IDX-07]", async () => {
+    await run(["entry", key, "set", "lastThreadId", "42"]);
+    const before = (await json("entry", key))["entry"] as Record<string, number>;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    const route = { channel: "slack", to: "U1", accountId: "acc" };
+    const { entry } = await json("entry", key, "set", "deliveryContext", JSON.stringify(route));
+    expect(entry).toMatchObject({ deliveryContext: route, lastChannel: "slack", lastTo: "U1", lastAccountId: "acc" });
+    expect(entry).not.toHaveProperty("lastThreadId");
+    expect((entry as Record<string, number>)["updatedAt"]).toBeGreaterThan(before["updatedAt"] ?? Infinity);
+    const renamed = await json("rename", key, "--label", "Other plans");
+    expect(renamed["updatedAtMs"]).toBeGreaterThanOrEqual((entry as Record<string, number>)["updatedAt"] ?? Infinity);
+    await run(["rename", key, "--label", "Plans"]);
+  });
+
   it.each([
     [["sendpolicy", "deny"], `throughline entry ${key} set sendPolicy deny`],
     [["send_policy", "deny"], `throughline entry ${key} set sendPolicy deny`],

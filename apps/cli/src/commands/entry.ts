@@ -1,6 +1,7 @@
 import { updateEntry, shellWord } from "@throughline/core";
 import type { SessionEntry, SessionState } from "@throughline/core";
-import { findEntryFieldProblem } from "@throughline/core/entries";
+import { findEntryFieldProblem, mergeEntry } from "@throughline/core/entries";
+import { systemClock } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "@throughline/queries";
@@ -64,11 +65,10 @@ function readValue(text: string, isText: boolean): unknown {
   }
 }
 
+/** A change is activity, and the fields of a route stay in agreement, as with every other writer. */
 function changed(entry: SessionEntry, field: string, value: unknown): SessionEntry {
-  if (value !== undefined) return { ...entry, [field]: value };
-  if (!Object.hasOwn(entry, field)) return entry;
-  const { [field]: _old, ...kept } = entry;
-  return kept as SessionEntry;
+  if (value === undefined && !Object.hasOwn(entry, field)) return entry;
+  return mergeEntry(entry, { [field]: value }, { nowMs: systemClock.nowMs() });
 }
 
 async function print({ output }: CommandContext, state: SessionState, field: string | undefined): Promise<void> {

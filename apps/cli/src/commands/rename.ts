@@ -1,5 +1,7 @@
 import { sessionRef, updateEntry } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
+import { mergeEntry } from "@throughline/core/entries";
+import { systemClock } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "@throughline/queries";
@@ -21,9 +23,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     state = await store.move(state.ref, { kind: "rename", key: newKey });
   }
   if (label !== undefined) {
-    state = await updateEntry(store, state.ref, ({ label: _old, ...entry }) =>
-      label === "" ? entry : { ...entry, label },
-    );
+    const patch = { label: label === "" ? undefined : label };
+    state = await updateEntry(store, state.ref, (entry) => mergeEntry(entry, patch, { nowMs: systemClock.nowMs() }));
   }
   await showSession(context, state, "renamed");
   return 0;
