@@ -21,18 +21,21 @@ export interface AgentParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly onEvent: WholeTurnListener;
   readonly onSummarizerFailed: (name: string, cause: unknown) => void;
+  /** Told which of the named models are left out, and who does their work. */
+  readonly onNote: (message: string) => void;
 }
 
 /** Sessions whose turns flush, compact and make checkpoints by themselves, with this model. */
 export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions {
-  const { store, system, tools, settings, breakers, environment, onEvent, onSummarizerFailed } = parts;
-  const { summarizers, extractive, writers } = summaryModels({
+  const { store, system, tools, settings, breakers, environment, onEvent, onSummarizerFailed, onNote } = parts;
+  const { summarizers, extractive, writers, notes } = summaryModels({
     settings,
     chosen,
     breakers,
     environment,
     onFailed: onSummarizerFailed,
   });
+  for (const note of notes) onNote(note);
   const { compaction, checkpoint, retry, turn, maxOutputTokens } = settings;
   const memorySearch = tools.find(({ definition }) => definition.name === "memory_search");
   return createAgentSessions({
@@ -45,12 +48,20 @@ export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions
     extractive,
     breakers,
     compaction: { ...(memorySearch === undefined ? {} : { memorySearchTool: "memory_search" }), ...compaction },
-    checkpoint: { ...checkpoint, writers },
+    checkpoint: checkpointsBy(checkpoint, writers),
     memoryFlush: flushSettings(parts),
     // Nobody could do better than the one that needs no model.
     retry: summarizers.length === 0 ? { ...retry, intervalSeconds: 0 } : retry,
     onEvent,
   });
+}
+
+/** Checkpoints that are there can still be used where nobody writes new ones, so they are not switched off. */
+function checkpointsBy(
+  { enabled, ...settings }: SessionSettings["checkpoint"],
+  writers: NonNullable<NonNullable<AgentSessionsOptions["checkpoint"]>["writers"]>,
+): NonNullable<AgentSessionsOptions["checkpoint"]> {
+  return { ...settings, writers, ...(enabled === undefined || writers.length === 0 ? {} : { enabled }) };
 }
 
 /** An agent that cannot write a file has nothing to be asked for. */

@@ -1,6 +1,7 @@
 import type { HelperModel, SessionSettings } from "@throughline/config";
 import { chatCheckpointWriter, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import type { CheckpointWriter } from "@throughline/checkpoint";
+import { hasErrorCode } from "@throughline/core";
 import type { ChatModel, Summarizer } from "@throughline/core";
 import { modelFromSettings, modelProviders } from "@throughline/models";
 import { createChatSummarizer, createSummarizerChain } from "@throughline/summarizer-providers";
@@ -22,29 +23,32 @@ export interface SummaryModels {
   readonly summarizers: readonly Summarizer[];
   readonly extractive: Summarizer;
   readonly writers: readonly CheckpointWriter[];
-  /** By name, in the order they are asked. */
-  readonly names: readonly string[];
+  /** One sentence for each model that is left out, for people. */
+  readonly notes: readonly string[];
 }
+
+/** A helper model with its provider's key, or the variable that would hold the key. */
+type Helper =
+  | { readonly model: HelperModel; readonly chat: ChatModel }
+  | { readonly model: HelperModel; readonly chat: null; readonly variable: string };
 
 /**
  * The models that are named, in their order, then the one that answers. The offline rules write no summaries: with them
- * checkpoints are taken from the conversation by its form, and compactions as well.
+ * checkpoints and compactions are extracted by rules, without a model. A model whose provider has no key is left out with
+ * a note: a conversation must not end because a helper cannot be reached.
+ * @throws {ThroughlineError} INPUT_INVALID for a provider that does not exist
  */
 export function summaryModels({ settings, chosen, ...options }: SummaryModelsOptions): SummaryModels {
   const { breakers, environment, onFailed } = options;
   const extractive = createExtractiveSummarizer();
-  const chained: ChainedSummarizer[] = settings.summaryModels.map((helper) => {
+  const helpers = settings.summaryModels.map((model) => helperOf(model, environment));
+  const chained: ChainedSummarizer[] = helpers.flatMap(({ model: helper, chat }) => {
+    if (chat === null) return [];
     const { contextTokens, deadlineMs, modelId } = helper;
-    return {
-      name: nameOf(helper),
-      summarizer: createChatSummarizer({
-        chat: chatOf(helper, environment),
-        modelId,
-        name: nameOf(helper),
-        ...(contextTokens === null ? {} : { windowTokens: contextTokens }),
-        ...(deadlineMs === null ? {} : { deadlineMs }),
-      }),
-    };
+    const name = nameOf(helper);
+    const window = contextTokens === null ? {} : { windowTokens: contextTokens };
+    const deadline = deadlineMs === null ? {} : { deadlineMs };
+    return [{ name, summarizer: createChatSummarizer({ chat, modelId, name, ...window, ...deadline }) }];
   });
   const { chat, modelId, windowTokens } = chosen.model;
   const asksMain = settings.asksMainModel && !chosen.isOffline && !chained.some(({ name }) => name === chosen.name);
@@ -56,30 +60,55 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
     });
   }
   const failed = ({ name, cause }: { readonly name: string; readonly cause: unknown }): void => onFailed(name, cause);
+  const writer = settings.checkpointModel === null ? null : helperOf(settings.checkpointModel, environment);
+  const writers = checkpointWriters(writer, settings.checkpointFallsBack, chosen, extractive);
   return {
     summarizers:
       chained.length === 0 ? [] : [createSummarizerChain({ summarizers: chained, breakers, onFailed: failed })],
     extractive,
-    writers: checkpointWriters(settings, chosen, environment, extractive),
-    names: chained.map(({ name }) => name),
+    writers,
+    notes: [
+      ...missingNotes(helpers, "summaries", chained[0]?.name ?? "rules, without a model"),
+      ...(writer === null ? [] : missingNotes([writer], "checkpoints", writers[0]?.name ?? null)),
+    ],
   };
 }
 
 function checkpointWriters(
-  { checkpointModel, checkpointFallsBack }: SessionSettings,
+  helper: Helper | null,
+  fallsBack: boolean,
   { isOffline, model }: ChosenModel,
-  environment: SummaryModelsOptions["environment"],
   extractive: Summarizer,
 ): readonly CheckpointWriter[] {
   const first =
-    checkpointModel === null
-      ? []
-      : [chatCheckpointWriter(chatOf(checkpointModel, environment), checkpointModel.modelId)];
-  if (checkpointModel !== null && !checkpointFallsBack) return first;
+    helper === null || helper.chat === null ? [] : [chatCheckpointWriter(helper.chat, helper.model.modelId)];
+  if (helper !== null && !fallsBack) return first;
   const main = isOffline
     ? summarizerCheckpointWriter(extractive, "extractive")
     : chatCheckpointWriter(model.chat, model.modelId);
   return [...first, main];
+}
+
+/** What happens instead of the models that have no key; nobody writes them where `instead` is null. */
+function missingNotes(helpers: readonly Helper[], what: string, instead: string | null): readonly string[] {
+  return helpers.flatMap((helper) => {
+    if (helper.chat !== null) return [];
+    const by = instead === null ? `no ${what} are written` : `${what} are written by ${instead}`;
+    return [`${helper.variable} is not set, so ${nameOf(helper.model)} is left out: ${by}.`];
+  });
+}
+
+function helperOf(model: HelperModel, environment: SummaryModelsOptions["environment"]): Helper {
+  try {
+    return { model, chat: chatOf(model, environment) };
+  } catch (error) {
+    if (!hasErrorCode(error, "MODEL_KEY_MISSING")) throw error;
+    return { model, chat: null, variable: keyVariableOf(model.provider) ?? `The key of ${model.provider}` };
+  }
+}
+
+function keyVariableOf(provider: string): string | null {
+  return modelProviders.find(({ name }) => name === provider)?.keyVariable ?? null;
 }
 
 function nameOf({ provider, modelId }: HelperModel): string {

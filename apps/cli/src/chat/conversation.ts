@@ -78,7 +78,9 @@ class OpenConversation implements Conversation {
   #wanted: ModelChoice["wanted"];
   /** For the model of that name: who summarises goes with who answers. */
   #agent: { readonly name: string; readonly sessions: AgentSessions } | null = null;
-  #listener: ConversationListener = { onEvent: () => {}, onNote: () => {} };
+  /** Of opening the first session, before anybody listens. */
+  readonly #earlyNotes: string[] = [];
+  #listener: ConversationListener = { onEvent: () => {}, onNote: (message) => this.#earlyNotes.push(message) };
   ref: SessionRef;
   session: Session | null = null;
   chosen: ChosenModel;
@@ -152,7 +154,8 @@ class OpenConversation implements Conversation {
     };
     const onSummarizerFailed = (name: string, cause: unknown): void =>
       this.#listener.onNote(`no summary by ${name}: ${causeText(cause)}`);
-    return openAgent({ ...parts, environment: choice.environment, onEvent, onSummarizerFailed }, this.chosen);
+    const onNote = (message: string): void => this.#listener.onNote(message);
+    return openAgent({ ...parts, environment: choice.environment, onEvent, onSummarizerFailed, onNote }, this.chosen);
   }
 
   async runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn> {
@@ -182,6 +185,7 @@ class OpenConversation implements Conversation {
 
   listen(listener: ConversationListener): void {
     this.#listener = listener;
+    for (const note of this.#earlyNotes.splice(0)) listener.onNote(note);
   }
 
   settle(options: SettleOptions): Promise<void> {
