@@ -27,6 +27,11 @@ export interface WorkspaceToolsOptions {
    * stays denied. @default []
    */
   readonly allow?: readonly string[];
+  /**
+   * The only folders in which `write` and `edit` change files, as names from `root`: `memory`, `notes/daily`. A link does
+   * not make another folder writable. @default the whole workspace
+   */
+  readonly writable?: readonly string[];
   /** Most bytes of a file in one answer. @default 65536 */
   readonly maxReadBytes?: number;
   /** Largest file that is written or edited. @default 1048576 */

@@ -5,7 +5,8 @@ import type { RandomSource } from "@throughline/core";
 import { isBelow, namesBelow } from "./contained-path.ts";
 import { identityOf, lookUpDenied, type DeniedPlaces, type Identity } from "./denied-places.ts";
 import { holdFolder, orNull, systemDescriptors, type HeldFolder } from "./held-folder.ts";
-import { hasHiddenName, repositoryMarks, type PlaceUse } from "./hidden-names.ts";
+import { repositoryMarks, type PlaceUse } from "./hidden-names.ts";
+import { allowedDepth, isHidden, isWritable, writtenNames, type NameRules } from "./name-rules.ts";
 import { quoted, refusalOf, ToolRefusal } from "./tool-refusal.ts";
 
 /**
@@ -66,6 +67,8 @@ export interface WorkspaceFolderOptions {
   readonly denyFiles?: readonly string[];
   /** Names that begin with a dot and may be used all the same. @default [] */
   readonly allow?: readonly string[];
+  /** The only folders in which files are written. @default the whole workspace */
+  readonly writable?: readonly string[];
   readonly random: RandomSource;
   /** Where open folders have paths of their own; null where the system gives them none. @default this system's */
   readonly descriptors?: string | null;
@@ -77,10 +80,8 @@ const { O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } 
 const kernelFolders = ["/proc", "/sys"];
 
 /** What one call may touch. */
-interface Rules {
+interface Rules extends NameRules {
   readonly denied: DeniedPlaces;
-  /** Names of places that may be used although they begin with a dot. */
-  readonly allowed: readonly (readonly string[])[];
 }
 
 /** A place that is opened. */
@@ -98,7 +99,12 @@ export function createWorkspaceFolder(options: WorkspaceFolderOptions): Workspac
   const trees = [...deny.map((path) => resolve(root, path)), ...kernelFolders];
   const files = denyFiles.map((path) => resolve(root, path));
   const seen = new Set<Identity>();
-  const rulesNow = (): Rules => ({ denied: lookUpDenied({ trees, files }, seen), allowed: allowedNames(root, allow) });
+  const { writable } = options;
+  const rulesNow = (): Rules => ({
+    denied: lookUpDenied({ trees, files }, seen),
+    allowed: writtenNames(root, allow),
+    writable: writable === undefined ? null : writtenNames(root, writable),
+  });
   const walk = async <Result>(
     place: Place,
     use: PlaceUse,
@@ -180,19 +186,6 @@ async function assertOpenWay(
   }
 }
 
-/** As they are written: a link must not make what it leads to allowed. */
-function allowedNames(root: string, allow: readonly string[]): Rules["allowed"] {
-  return allow.flatMap((path) => {
-    try {
-      return [namesBelow(path, [root])];
-    } catch (error) {
-      // Outside nothing is allowed, whoever says so.
-      if (error instanceof ToolRefusal && error.reason === "outside") return [];
-      throw error;
-    }
-  });
-}
-
 /** The folder a place lies in, or the folder it is, held after every rule was asked on the way. */
 async function holdPlace(root: string, opening: Opening, descriptors: string | null): Promise<HeldFolder> {
   const { place, use, depth, rules } = opening;
@@ -200,6 +193,10 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
   if (isHidden(names, use, rules)) {
     const what = use === "read" ? "is not for tools" : "may not be written by tools";
     throw new ToolRefusal("denied", `${quoted(path)} ${what}: it is hidden, and nobody allowed it by name.`);
+  }
+  if (use === "write" && !isWritable(names, rules)) {
+    const folders = (rules.writable ?? []).map((each) => quoted(each.join("/"))).join(", ");
+    throw new ToolRefusal("denied", `${quoted(path)} may not be written: tools write only in ${folders}.`);
   }
   // What was allowed by name may be a repository; one that lies below it, or that a HEAD would make of it, may not.
   const allowedTo = allowedDepth(names, rules);
@@ -237,17 +234,6 @@ function assertStillInside(folder: HeldFolder, { place, depth, rules }: Opening)
 function isRepository(folder: HeldFolder): boolean {
   const isThere = (name: string): boolean => lstatSync(folder.at(name), { throwIfNoEntry: false }) !== undefined;
   return isThere(repositoryMarks.head) && repositoryMarks.others.some(isThere);
-}
-
-/** What lies below an allowed name is asked anew: `.github/.env` is not allowed with `.github`. */
-function isHidden(names: readonly string[], use: PlaceUse, rules: Rules): boolean {
-  return hasHiddenName(names.slice(allowedDepth(names, rules)), use);
-}
-
-/** How many of the names were allowed. */
-function allowedDepth(names: readonly string[], { allowed }: Rules): number {
-  const found = allowed.filter((each) => each.every((name, index) => names[index] === name));
-  return Math.max(0, ...found.map(({ length }) => length));
 }
 
 function notForTools(path: string): ToolRefusal {

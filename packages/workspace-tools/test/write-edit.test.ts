@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { chmod, readdir, readFile, stat } from "node:fs/promises";
+import { chmod, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
@@ -184,5 +184,23 @@ describe("edit", () => {
     meanwhile = () => undefined;
     expect(await workspace.refusal("write", { path: "a.txt", content: "ours" })).toBe("outside");
     expect(await readFile(join(workspace.outside, "secret.txt"), "utf8")).toBe("the secret\n");
+  });
+});
+
+describe("folders that are writable", () => {
+  it("are the only ones that write and edit change, whatever links lead elsewhere", async () => {
+    await using workspace = await openWorkspace(
+      { "src/a.ts": "one\n", "memory/old.md": "one\n", "memory-2/x.md": "one\n" },
+      { writable: ["memory"] },
+    );
+    const { root } = workspace;
+    await symlink("../src", join(root, "memory/src"));
+    for (const path of ["src/a.ts", "memory/src/a.ts", "memory/../src/a.ts", "memory-2/x.md", "memory", "new.md"])
+      expect(await workspace.refusal("write", { path, content: "two\n" }), path).toMatch(/^(denied|not-a-file)$/);
+    expect(await workspace.refusal("edit", { path: "src/a.ts", old_text: "one", new_text: "two" })).toBe("denied");
+    expect(await readFile(join(root, "src/a.ts"), "utf8")).toBe("one\n");
+    expect(await workspace.run("read", { path: "src/a.ts" })).toMatchObject({ content: "one\n" });
+    for (const path of ["memory/old.md", "memory/2026-01-01.md", "memory/deep/b.md"])
+      expect((await workspace.run("write", { path, content: "two\n" })).isError, path).toBeUndefined();
   });
 });
