@@ -70,8 +70,9 @@ export const chatSettings: SettingTable = {
     },
     {
       key: "tools",
-      description: "What the model may do in the workspace: read, all (write and edit too), or none.",
-      kind: { type: "choice", choices: ["read", "all", "none"] },
+      description:
+        "What the model may do in the workspace: read, memory (write too, only in session.memoryFlush.memoryFolder), all, or none. Where nobody sets it and session.memoryFlush.enabled is true: memory.",
+      kind: { type: "choice", choices: ["read", "memory", "all", "none"] },
       environment: [{ name: "THROUGHLINE_TOOLS" }],
       flag: "--tools",
       isFileAllowed: true,

@@ -4,7 +4,7 @@ import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";
 import type { SettingSet } from "./setting-set.ts";
 
-type Check = (settings: SettingSet, say: Say) => void;
+type Check = (settings: SettingSet, say: Say, notes: ConfigNote[]) => void;
 
 /** Uses another value; it is only worth a word where somebody wrote the one it replaces. */
 type Say = (key: string, used: SettingValue, why: string) => void;
@@ -25,7 +25,7 @@ export function checkCombinations(settings: SettingSet): readonly ConfigNote[] {
     const message = `${key} is ${shown(before)}; ${shown(used)} is used: ${why}.`;
     notes.push({ kind: "repaired", key, message, used, path: place?.path ?? null, line: place?.line ?? null });
   };
-  for (const check of checks) check(settings, say);
+  for (const check of checks) check(settings, say, notes);
   return notes;
 }
 
@@ -34,6 +34,7 @@ const checks: readonly Check[] = [
   checkpointWriters,
   preferredCheckpoint,
   keptParts,
+  servedModels,
   summaryModels,
   retries,
   flushPrompts,
@@ -75,6 +76,18 @@ function keptParts(settings: SettingSet, say: Say): void {
     throw settings.refusal(emergency, message, allowed);
   }
   say(emergency, settings.value(keep), `never less stays than ${keep} says`);
+}
+
+/** Names of the documents that no provider serves, and the model that has their place now. */
+const replacedModels: Readonly<Record<string, string>> = { "anthropic/claude-3-haiku": "anthropic/claude-haiku-4-5" };
+
+function servedModels(settings: SettingSet, say: Say): void {
+  const served = (name: SettingValue): SettingValue =>
+    typeof name === "string" && Object.hasOwn(replacedModels, name) ? (replacedModels[name] ?? name) : name;
+  const why = "Anthropic's API has no model of the other name";
+  say("session.checkpoint.model", served(settings.value("session.checkpoint.model")), why);
+  const models = settings.value("session.compaction.summaryModels");
+  if (Array.isArray(models)) say("session.compaction.summaryModels", models.map(served), why);
 }
 
 function summaryModels(settings: SettingSet): void {
@@ -130,13 +143,32 @@ function flushPrompts(settings: SettingSet, say: Say): void {
   throw settings.refusal("session.memoryFlush.showInSystemPrompt", message, allowed);
 }
 
-function flushTools(settings: SettingSet, say: Say): void {
-  if (settings.value("tools") === "all" || settings.value("session.memoryFlush.enabled") !== true) return;
-  say(
-    "session.memoryFlush.enabled",
-    false,
-    `tools is ${String(settings.value("tools"))}, so nothing could write a file`,
-  );
+/** A flush that somebody asked for needs a tool that writes, and no more than that. */
+function flushTools(settings: SettingSet, say: Say, notes: ConfigNote[]): void {
+  const key = "session.memoryFlush.enabled";
+  if (settings.value(key) !== true) return;
+  const tools = String(settings.value("tools"));
+  if (tools === "all" || tools === "memory") return;
+  if (settings.isSet("tools")) {
+    say(
+      key,
+      false,
+      `tools is ${tools}, so no tool could write a file; set tools to memory or all, or pass --tools all`,
+    );
+    return;
+  }
+  settings.fill("tools", "memory", key);
+  const folder = String(settings.value("session.memoryFlush.memoryFolder"));
+  const message = `${key} is true, so tools is memory: the model may also write files in ${folder} of the workspace.`;
+  const place = settings.place(key);
+  notes.push({
+    kind: "repaired",
+    key: "tools",
+    message,
+    used: "memory",
+    path: place?.path ?? null,
+    line: place?.line ?? null,
+  });
 }
 
 function inheritedKeys(settings: SettingSet): void {

@@ -24,9 +24,11 @@ export function checkWindow(settings: SettingSet, windowTokens: number | null): 
   const effective = settingsForWindow(compactionValues(settings), windowTokens);
   const reserve = effective.repairs.find(({ key }) => key === "reserveTokens");
   if (reserve !== undefined) {
-    const message = `${area}.reserveTokens is ${reserve.given}; ${reserve.used} is used: ${reserve.reason}.`;
+    const isFloor = reserve.given < reserve.used;
+    const remedy = isFloor ? `; set ${area}.reserveFloorTokens to ${reserve.given} as well to keep it` : "";
+    const message = `${area}.reserveTokens is ${reserve.given}; ${reserve.used} is used: ${reserve.reason}${remedy}.`;
     note("repaired", `${area}.reserveTokens`, message, reserve.used);
-  }
+  } else noteShortAnswers(settings, note);
   if (windowTokens === null || effective.triggerTokens === null) return notes;
   for (const [name, used, share] of [
     ["keepRecentTokens", effective.keepTokens, "a quarter"],
@@ -41,6 +43,14 @@ export function checkWindow(settings: SettingSet, windowTokens: number | null): 
   checkpointsInReach(settings, windowTokens, effective.triggerTokens, note);
   flushInReach(settings, windowTokens, effective.triggerTokens, note);
   return notes;
+}
+
+/** A reserve this small is used as it is written; the request asks for a shorter answer when it has to. */
+function noteShortAnswers(settings: SettingSet, note: Note): void {
+  const [reserve, output] = [settings.number(`${area}.reserveTokens`), settings.number("maxOutputTokens")];
+  if (reserve >= output) return;
+  const message = `${area}.reserveTokens is ${reserve}, less than maxOutputTokens (${output}): just before a compaction an answer has at most ${reserve} tokens.`;
+  note("repaired", `${area}.reserveTokens`, message, reserve);
 }
 
 type Note = (kind: ConfigNote["kind"], key: string, message: string, used?: SettingValue) => void;

@@ -45,7 +45,10 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
   "goclaw-spec": {
     "session.inherit.readKey": "agent:main:main",
     "session.inherit.writeKey": "goclaw:main:main",
+    "session.defaultKey": "agent:main:main",
     "session.compaction.reserveTokens": 4000,
+    // The document's number holds as it is printed.
+    "session.compaction.reserveFloorTokens": 4000,
     "session.compaction.preferCheckpoint": true,
     "session.checkpoint.enabled": true,
     "session.checkpoint.model": "anthropic/claude-3-haiku",
@@ -86,6 +89,7 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
     "session.compaction.preferCheckpoint": false,
     "session.compaction.deadlineMs": 180_000,
     "session.checkpoint.enabled": false,
+    "session.memoryFlush.enabled": true,
     "session.memoryFlush.thresholds": [
       {
         percent: 88,

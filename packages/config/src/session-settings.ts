@@ -48,6 +48,8 @@ export interface SessionSettings {
   readonly sendPolicyMode: "first-match" | "deny-overrides";
   /** Of OpenClaw's functions. */
   readonly cacheTtlMs: number;
+  /** The session that a conversation opens where nobody names one; null: the one that was used last. */
+  readonly defaultKey: string | null;
   /** What of another program's sessions is taken over. */
   readonly inherit: {
     /** Null: it is to be asked. */
@@ -100,12 +102,13 @@ export function sessionSettings({ settings }: Config): SessionSettings {
       parallelTools: values.of("session.turn.parallelTools") === true,
       leaseMs: values.number("session.turn.leaseMs"),
       warnAtPercents: values.of("session.turn.warnAtPercents") as readonly number[],
-      showContextLine: values.of("session.turn.showContextLine") === true,
+      showContextLine: showsContextLine(values),
     },
     maxOutputTokens: maxOutputTokens === 0 ? null : maxOutputTokens,
     sendPolicy: values.of("session.sendPolicy"),
     sendPolicyMode: values.of("session.sendPolicyMode") as SessionSettings["sendPolicyMode"],
     cacheTtlMs: values.number("session.cacheTtlMs"),
+    defaultKey: defaultKey(values),
     inherit: {
       enabled: values.of("session.inherit.enabled") as boolean | null,
       source: String(values.of("session.inherit.source")),
@@ -130,15 +133,15 @@ class Values {
     return Number(this.of(key));
   }
 
-  /** Somebody wrote it, or it is used in place of what holds by itself. */
-  #isSet(key: string): boolean {
+  /** Somebody wrote it, or it is used in place of the default. */
+  isSet(key: string): boolean {
     const setting = this.#settings.get(key);
     return setting !== undefined && (setting.source !== "default" || setting.given !== undefined);
   }
 
   /** The members that are set; the package knows what holds for the others. */
   block<Block extends object>(area: string, names: readonly (keyof Block & string)[]): Block {
-    const set = names.filter((name) => this.#isSet(`${area}.${name}`) && this.of(`${area}.${name}`) !== null);
+    const set = names.filter((name) => this.isSet(`${area}.${name}`) && this.of(`${area}.${name}`) !== null);
     return Object.fromEntries(set.map((name) => [name, this.of(`${area}.${name}`)])) as Block;
   }
 }
@@ -175,7 +178,22 @@ function retry(values: Values): SessionSettings["retry"] {
   return Object.fromEntries(named) as SessionSettings["retry"];
 }
 
-/** Switched off where the agent has nothing to write a file with; else what was said of it, if anything was. */
+/** A session that is continued under another key is opened under that key. */
+function defaultKey(values: Values): string | null {
+  const key = values.of("session.defaultKey") as string | null;
+  const writeKey = values.of("session.inherit.writeKey") as string | null;
+  return key !== null && key === values.of("session.inherit.readKey") ? (writeKey ?? key) : key;
+}
+
+/** The line belongs to the memory flush: without a flush only who asks for it by name gets it. */
+function showsContextLine(values: Values): boolean {
+  const line = values.of("session.turn.showContextLine");
+  if (line !== null) return line === true;
+  const isMeant = values.isSet("session.memoryFlush.showInSystemPrompt") || memoryFlush(values)?.enabled !== false;
+  return isMeant && values.of("session.memoryFlush.showInSystemPrompt") === true;
+}
+
+/** Switched off where the agent has no tool to write a file with; otherwise only what was set. */
 function memoryFlush(values: Values): MemoryFlushSettings | undefined {
   const set = values.block<MemoryFlushSettings>("session.memoryFlush", [
     "enabled",
@@ -185,6 +203,7 @@ function memoryFlush(values: Values): MemoryFlushSettings | undefined {
     "memoryFolder",
     "writeTools",
   ]);
-  if (values.of("tools") !== "all") return { enabled: false };
+  const tools = values.of("tools");
+  if (tools !== "all" && tools !== "memory") return { enabled: false };
   return Object.keys(set).length === 0 ? undefined : set;
 }

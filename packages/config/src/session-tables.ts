@@ -18,6 +18,12 @@ export const storeSettings: SettingFragment = {
       default: null,
     },
     {
+      key: "defaultKey",
+      description: "The session that chat opens without --key; null: the one that was used last here.",
+      kind: { type: "text", minLength: 1 },
+      default: null,
+    },
+    {
       key: "cacheTtlMs",
       description: "How long OpenClaw's functions may give out a loaded index again; 0 switches the cache off.",
       kind: { type: "integer", min: 0, max: 2_147_483_647 },
@@ -94,9 +100,10 @@ export const turnSettings: SettingFragment = {
     },
     {
       key: "showContextLine",
-      description: "Whether the system prompt ends with a line that says how full the context is.",
+      description:
+        "Whether the system prompt ends with the line [Context: 156k/200k tokens (78%)]; null: as session.memoryFlush.showInSystemPrompt says where that is set or the memory flush is on.",
       kind: { type: "boolean" },
-      default: false,
+      default: null,
     },
   ],
 };

@@ -7,7 +7,6 @@ export const settingAliases: Readonly<Record<string, string>> = {
   "session.inherit": "session.inherit.enabled",
   "session.inheritPath": "session.inherit.source",
   "session.inheritFrom": "session.inherit.readKey",
-  "session.defaultKey": "session.inherit.readKey",
   "session.checkpoint.tokenThresholds": "session.checkpoint.tokenThresholdPercents",
   "session.checkpoint.thresholds": "session.checkpoint.tokenThresholdPercents",
 };

@@ -77,7 +77,15 @@ describe("combinations that could have no effect", () => {
       { checkpoint: { tokenThresholdPercents: [75, 25, 25] } },
       [["repaired", "session.checkpoint.tokenThresholdPercents", [25, 75]]],
     ],
-    [{ memoryFlush: { enabled: true } }, [["repaired", "session.memoryFlush.enabled", false]]],
+    [{ memoryFlush: { enabled: true } }, [["repaired", "tools", "memory"]]],
+    [
+      { checkpoint: { model: "anthropic/claude-3-haiku" } },
+      [["repaired", "session.checkpoint.model", "anthropic/claude-haiku-4-5"]],
+    ],
+    [
+      { compaction: { reserveTokens: 4000, reserveFloorTokens: 4000 } },
+      [["repaired", "session.compaction.reserveTokens", 4000]],
+    ],
     [{ compaction: { reserveTokens: 4000 } }, [["repaired", "session.compaction.reserveTokens", 20_000]]],
   ])("mends %j, and says so where somebody wrote it [CFG-08]", async (session, notes) => {
     expect(await notesOf(session)).toEqual(notes);

@@ -42,8 +42,10 @@ describe("the documents' blocks as they stand", () => {
       store: "jsonl:/home/ada/.throughline",
       "session.inherit.enabled": true,
       "session.inherit.source": openclawSessions,
-      "session.inherit.readKey": "agent:main:main",
-      "session.checkpoint.model": "anthropic/claude-3-haiku",
+      "session.defaultKey": "agent:main:main",
+      "session.inherit.readKey": null,
+      // The provider serves no model of the name that is printed.
+      "session.checkpoint.model": "anthropic/claude-haiku-4-5",
       "session.checkpoint.fallbackToMain": true,
       "session.checkpoint.turnThreshold": 15,
       "session.checkpoint.minTokensForGen": 10_000,
@@ -57,8 +59,8 @@ describe("the documents' blocks as they stand", () => {
       ["alias", "session.storage", 3],
       ["alias", "session.path", 4],
       ["alias", "session.inherit", 5],
-      ["alias", "session.defaultKey", 6],
       ["repaired", "session.storePath", 4],
+      ["repaired", "session.checkpoint.model", 10],
       ["repaired", "session.compaction.reserveTokens", 40],
     ]);
   });

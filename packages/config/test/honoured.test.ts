@@ -251,7 +251,7 @@ describe("settings of sessions", () => {
 
   it("are all shown at work, or are where sessions are and whose", () => {
     const shown = new Set(cases.map(({ area, key }) => `session.${area}.${key}`));
-    const elsewhere = /^session\.(store|storePath|inherit\.\w+|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
+    const elsewhere = /^session\.(store|storePath|defaultKey|inherit\.\w+|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
     const keys = settingTables
       .flatMap(({ settings }) => settings.map(({ key }) => key))
       .filter((key) => key.startsWith("session."));

@@ -13,7 +13,7 @@ export const memoryFlushSettings: SettingFragment = {
     },
     {
       key: "showInSystemPrompt",
-      description: "Whether prompts delivered as system are shown in the system prompt.",
+      description: "Whether the system prompt shows prompts delivered as system, and how full the context is.",
       kind: { type: "boolean" },
       default: true,
     },

@@ -12,7 +12,8 @@ export interface WorkspaceOfTools {
 }
 
 /**
- * What the model may do in the workspace: nothing, read and list, or write and edit too; never outside of it. Whoever may
+ * What the model may do in the workspace: nothing, read and list, write and edit in the memory folder alone, or write and
+ * edit everywhere; never outside of it. Whoever may
  * read may also search memory files and what the session no longer has in its context.
  */
 export async function workspaceTools(context: CommandContext, store: SessionStore): Promise<WorkspaceOfTools> {
@@ -30,7 +31,9 @@ export async function workspaceTools(context: CommandContext, store: SessionStor
     return { tools: [search], root };
   }
   const { createWorkspaceTools } = await import("@throughline/workspace-tools");
-  return { tools: [...createWorkspaceTools({ root, ...rules, readOnly: which !== "all" }), search], root };
+  const memoryFolder = String(valueOf("session.memoryFlush.memoryFolder"));
+  const writing = which === "memory" ? { writable: [memoryFolder] } : { readOnly: which !== "all" };
+  return { tools: [...createWorkspaceTools({ root, ...rules, ...writing }), search], root };
 }
 
 /** The tool `memory_search` over a workspace and the sessions of the store. */

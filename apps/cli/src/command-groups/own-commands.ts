@@ -21,8 +21,9 @@ export const conversationCommands: readonly CommandDefinition[] = [
       { flags: "--workspace <dir>", description: "the folder the tools are confined to (default: the current one)" },
       {
         flags: "--tools <which>",
-        description: "what the model may do there: read, all or none (default: read)",
-        choices: ["read", "all", "none"],
+        description:
+          "what the model may do there: read, memory (write in the memory folder too), all or none (default: read)",
+        choices: ["read", "memory", "all", "none"],
       },
     ],
     examples: [

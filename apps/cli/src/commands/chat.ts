@@ -1,3 +1,4 @@
+import { sessionSettings } from "@throughline/config";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { openConversation } from "../agent/open-conversation.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -28,7 +29,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (text !== null && text.trim() === "") throw usageError("There is nothing to say: --once TEXT, or text on stdin.");
   const store = await context.openStore("write");
   await offerImport(context, store, { canAsk: isInteractive });
-  const ref = await startingRef(context, store, options.key ?? null);
+  const ref = await startingRef(context, store, options.key ?? sessionSettings(context.config).defaultKey);
   await using conversation: Conversation = await openConversation(context, store, ref);
   const whenBusy = options.whenBusy ?? null;
   return text === null
@@ -41,7 +42,7 @@ function isTerminal({ host, settings }: CommandContext): boolean {
   return isInputAllowed && host.stdin.isTTY === true && host.stdout.isTTY === true;
 }
 
-/** The session of the key, which may be new; else the one that was used last here; else a new one. */
+/** The session of the key, given or configured, which may be new; else the one that was used last here; else a new one. */
 async function startingRef(context: CommandContext, store: SessionStore, key: string | null): Promise<SessionRef> {
   const { scope, signal } = context;
   const { namespace, agentId } = scope;
