@@ -291,7 +291,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   entry: { ...kind, key: text, sessionId: text, revision: count, entry: anything },
   backup: { ...kind, path: text, sizeBytes: count },
   restored: { ...kind, path: text, backup: text, keptPath: or(text), sessions: count },
-  reindex: { ...kind, store: text, lag: count },
+  reindex: { ...kind, store: text, lag: or(count), files: listOf({ path: text, sessions: count }) },
   stats: {
     ...kind,
     store: text,

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -173,7 +173,7 @@ describe("backup and restore-backup", () => {
     expect(readdirSync(directory.path).toSorted()).toEqual(before);
     for (const command of [
       ["backup", "x.db", "--store", "memory:"],
-      ["reindex", ...jsonl()],
+      ["reindex", "--store", "memory:"],
       ["restore-backup", "x.db", ...jsonl()],
     ])
       expect((await run(...command)).talk.at(-1)).toMatchObject({ code: "CAPABILITY_UNSUPPORTED" });
@@ -183,8 +183,30 @@ describe("backup and restore-backup", () => {
 });
 
 describe("reindex", () => {
+  it("keeps a damaged sessions.json and writes a new one, as doctor advises [IDX-03]", async () => {
+    const path = join(directory.path, "files/agents/main/sessions/sessions.json");
+    const whole = JSON.parse(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
+    const theirs = { ...whole, "agent:main:theirs": { sessionId: "t1", updatedAt: 5 } };
+    const damaged = JSON.stringify(theirs, null, 2).slice(0, -1);
+    writeFileSync(path, damaged);
+    const found = await run("doctor", ...jsonl());
+    expect([found.code, found.out[0]]).toMatchObject([3, { code: "INDEX_UNREADABLE", severity: "error", path }]);
+    expect(found.out[0]?.["remedy"]).toContain("throughline reindex");
+    const files = [path, join(directory.path, "files/agents/main/throughline/index.db")];
+    const { code, out } = await run("reindex", ...jsonl());
+    expect([code, out]).toMatchObject([0, [{ kind: "reindex", store: "jsonl", lag: null }]]);
+    expect(out[0]?.["files"]).toMatchObject(expect.arrayContaining(files.map((one) => ({ path: one, sessions: 2 }))));
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual(theirs);
+    const torn = join(directory.path, "files/agents/main/throughline/torn");
+    expect(readdirSync(torn).map((name) => readFileSync(join(torn, name), "utf8"))).toEqual([damaged]);
+    expect(await run("doctor", ...jsonl())).toMatchObject({ code: 0, talk: [] });
+    expect((await runHere(directory.path, ["reindex", ...jsonl()])).stdout).toContain(
+      "The jsonl store keeps no search index: a search reads every record.",
+    );
+  });
+
   it("makes the index anew, and everything is found again", async () => {
-    expect((await run("reindex")).out).toMatchObject([{ kind: "reindex", lag: 0 }]);
+    expect((await run("reindex")).out).toMatchObject([{ kind: "reindex", lag: 0, files: [] }]);
     expect((await run("search", "harbour", "--all-agents")).out).toHaveLength(5);
     expect((await run("stats")).out).toMatchObject([{ sessions: 3, records: 5, messages: 5, agents: 2, searchLag: 0 }]);
   });

@@ -86,6 +86,7 @@ export type { Durability, StoreCapabilities, StoreLimits } from "./store-capabil
 export type {
   ForkFacet,
   MaintenanceFacet,
+  RebuiltFile,
   SearchFacet,
   SearchHit,
   SearchQuery,

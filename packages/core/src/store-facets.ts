@@ -107,11 +107,22 @@ export interface SharedRecords {
   readonly seqs: readonly number[];
 }
 
+/** A derived file, and how many sessions it was made from. */
+export interface RebuiltFile {
+  readonly path: string;
+  readonly sessions: number;
+}
+
 export interface MaintenanceFacet {
   /** Reads everything and reports; changes nothing. */
   verify(options?: { readonly full?: boolean; readonly signal?: AbortSignal }): AsyncIterable<Finding>;
   /** Writes repaired copies and keeps the originals. */
   repair(options?: { readonly signal?: AbortSignal }): AsyncIterable<Finding>;
+  /**
+   * Makes what the store derives from its sessions anew, beside the search index, and gives each file that was made. A
+   * damaged one is kept under another name. Absent where there is no such file.
+   */
+  rebuild?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RebuiltFile>;
   /** A consistent copy while others write. */
   backup(path: string, options?: { readonly signal?: AbortSignal }): Promise<{ readonly sizeBytes: number }>;
 }

@@ -315,6 +315,12 @@ export class AgentSessions {
     return isWritten;
   }
 
+  /** Believes nothing of the index that comes from transcripts: they are read anew. */
+  forgetIndexed(): void {
+    this.index.forgetSeen();
+    this.#summaries.forgetIndexed();
+  }
+
   /** To be called after a transcript was written: keeps what `known` says up to date. */
   remember({ file, row }: HeldSession): void {
     if (file.current !== null) this.#summaries.remember(row, file.current, file.facts);

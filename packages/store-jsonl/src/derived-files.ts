@@ -1,10 +1,16 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { createFinding } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError } from "./file-work.ts";
+import type { SeenSession } from "./seen-session.ts";
+import { createSlices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Another program may write sessions.json as often as it likes; then it is tried again later. */
 const maxAttempts = 5;
+
+/** So often a damaged sessions.json that somebody may still be writing is looked at again. */
+const settlingMs = 100;
 
 /** What is longer Node takes for a millisecond. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -56,6 +62,28 @@ export class DerivedFiles {
   /** A session is gone for good: with the next `flush` it is gone from here too. */
   purged(agent: AgentSessions): void {
     this.#waitingOf(agent).isPurged = true;
+  }
+
+  /** Makes sessions.json and the index anew; a damaged sessions.json is kept. Gives the paths of both, where they are kept. */
+  rebuild(agent: AgentSessions): Promise<readonly string[]> {
+    const rebuilt = this.#running.then(() => this.#rebuildAgent(agent));
+    this.#running = rebuilt.then(
+      () => undefined,
+      () => undefined,
+    );
+    return rebuilt;
+  }
+
+  async #rebuildAgent(agent: AgentSessions): Promise<readonly string[]> {
+    const { folder, foreign, log, view } = agent;
+    if (!agent.exists) return [];
+    agent.prepareWriting();
+    await foreign.take();
+    while (view.isSettling) await pause(settlingMs);
+    await this.#flushAgent(agent, new Set(), false);
+    const isIndexed = await this.#rebuildIndex(agent);
+    const isViewed = view.isWanted(() => log.activeCount()) && view.look() !== "";
+    return [...(isViewed ? [folder.sessionsJson] : []), ...(isIndexed ? [folder.index] : [])];
   }
 
   /** Never rejects. */
@@ -141,10 +169,24 @@ export class DerivedFiles {
       const written = await agent.view.publish(rows.values(), agent.known, {
         isTaken: (seenAs) => agent.foreign.isViewTaken(seenAs),
         underLock: (commit) => locks.hold(agent.place.viewLocks(), commit),
+        isPurged: isStale,
       });
       if (written !== null) return agent.foreign.noteView(written.seenAs);
     }
     this.schedule(agent);
+  }
+
+  /** From every transcript. False where no index is kept. */
+  async #rebuildIndex(agent: AgentSessions): Promise<boolean> {
+    const slices = createSlices();
+    agent.forgetIndexed();
+    const seen: SeenSession[] = [];
+    for (const row of agent.log.all().values().toArray()) {
+      const one = agent.lookPast(row);
+      if (one !== null) seen.push(one);
+      await slices.next();
+    }
+    return agent.updateIndex(seen) && this.#context.files.facts(agent.folder.index) !== null;
   }
 
   #writeIndex(agent: AgentSessions, written: ReadonlySet<string>): void {

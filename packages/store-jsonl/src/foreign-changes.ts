@@ -26,6 +26,8 @@ export class ForeignChanges {
   /** What is derived may still hold what was purged. */
   hasFinishedPurge = false;
   #hasStrays = false;
+  /** The damaged sessions.json of which everything was taken that can be read. */
+  #takenDamaged: string | null = null;
   #lookedAtMs = -Infinity;
   #looking: Promise<void> | null = null;
   /** Findings, by file and place: nobody wants to hear the same at every look. */
@@ -117,12 +119,16 @@ export class ForeignChanges {
 
   /** Keeps in mind that nothing is to be taken from sessions.json as it was then. */
   noteView(seenAs: string | null): void {
-    if (this.#agent.view.isReadable && seenAs !== null) this.#note("view", this.#stamp(seenAs));
+    if (seenAs === null) return;
+    // Whoever comes next is to hear of a damaged one too.
+    if (this.#agent.view.isReadable) this.#note("view", this.#stamp(seenAs));
+    else this.#takenDamaged = this.#stamp(seenAs);
   }
 
   /** Whether everything was taken from sessions.json as it was then. */
   isViewTaken(seenAs: string): boolean {
-    return this.#isTaken("view", this.#stamp(seenAs));
+    const stamp = this.#stamp(seenAs);
+    return this.#takenDamaged === stamp || this.#isTaken("view", stamp);
   }
 
   #note(name: "folder" | "view", seen: string): void {

@@ -23,6 +23,12 @@ const schemaVersion = 2;
 /** A transaction here takes a few milliseconds; who finds it longer goes without the index for once. */
 const busyTimeoutMs = 20;
 
+/** A row that cannot be what was written. */
+export class DamagedIndex extends Error {}
+
+/** Others wait for no longer than so many take. */
+export const rowsPerTransaction = 500;
+
 const schema = `
   CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE sessions (

@@ -4,7 +4,6 @@ import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core
 import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
-import { refused } from "@throughline/core/store";
 import {
   assertMoveAction,
   assertObjects,
@@ -85,7 +84,8 @@ class JsonlStore implements core.SessionStore {
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
     const agents = (): readonly AgentSessions[] =>
       this.#namespaces().flatMap((one) => this.#agentsOf({ namespace: one }));
-    this.maintenance = createMaintenance({ context: this.#context, agents, begin, track });
+    const rebuild = (agent: AgentSessions): Promise<readonly string[]> => this.#derived.rebuild(agent);
+    this.maintenance = createMaintenance({ context: this.#context, agents, rebuild, begin, track });
     this.watch = {
       watch: (ref, how) =>
         watchSession(
@@ -270,7 +270,7 @@ class JsonlStore implements core.SessionStore {
   }
 
   #begin(signal?: AbortSignal): void {
-    if (this.#isClosed) throw refused("STORE_CLOSED", "The store handle was closed.");
+    if (this.#isClosed) throw rules.refused("STORE_CLOSED", "The store handle was closed.");
     assertSignal(signal);
     if (signal?.aborted === true) {
       throw new ThroughlineError("ABORTED", "The signal was aborted before the operation began.", {
@@ -318,7 +318,7 @@ class JsonlStore implements core.SessionStore {
   #assertRoot(): void {
     const { root, files } = this.#context;
     if (this.#options.create !== false || withFileErrors(root, () => files.facts(root)) !== null) return;
-    throw refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
+    throw rules.refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
   }
 
   #namespaces(): readonly string[] {

@@ -9,6 +9,8 @@ export interface MaintenanceScene {
   readonly context: StoreContext;
   /** Every agent of every namespace. */
   agents(): readonly AgentSessions[];
+  /** Makes the derived files of an agent anew, and gives their paths. */
+  rebuild(agent: AgentSessions): Promise<readonly string[]>;
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;
   /** Runs work that whoever closes the store waits for. */

@@ -1,11 +1,12 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { createFinding, type Finding, type MaintenanceFacet } from "@throughline/core";
+import { createFinding, type Finding, type MaintenanceFacet, type RebuiltFile } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
+import { damagedFinding } from "./keep-damaged-view.ts";
 import { readLogLine } from "./log-damage.ts";
 import { entryOf, unlessSealed } from "./sealed-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceScene } from "./maintenance-scene.ts";
@@ -21,6 +22,7 @@ export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
   return {
     verify: (options = {}) => inSteps(scene, withOurErrors(scene, verifyStore(scene, options))),
     repair: (options = {}) => inSteps(scene, withOurErrors(scene, repairStore(scene, options))),
+    rebuild: (options = {}) => inSteps(scene, withOurErrors(scene, rebuildStore(scene, options))),
     backup: (path, options = {}) =>
       scene.track(async () => {
         scene.begin(options.signal);
@@ -34,26 +36,23 @@ export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
 }
 
 /** Whoever closes the store waits for the step that is under way, or it would open again what was let go of. */
-async function* inSteps(scene: MaintenanceScene, findings: AsyncGenerator<Finding>): AsyncGenerator<Finding> {
+async function* inSteps<T>(scene: MaintenanceScene, results: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     for (;;) {
-      const step = await scene.track(() => findings.next());
+      const step = await scene.track(() => results.next());
       if (step.done === true) return;
       yield step.value;
       scene.begin();
     }
   } finally {
-    await findings.return(undefined);
+    await results.return(undefined);
   }
 }
 
 /** What fails outside of a file's own work fails with our errors too. */
-async function* withOurErrors(
-  { context }: MaintenanceScene,
-  findings: AsyncIterable<Finding>,
-): AsyncGenerator<Finding> {
+async function* withOurErrors<T>({ context }: MaintenanceScene, results: AsyncIterable<T>): AsyncGenerator<T> {
   try {
-    yield* findings;
+    yield* results;
   } catch (error) {
     throw ourError(error, context.root);
   }
@@ -63,6 +62,17 @@ async function* withOurErrors(
 function ourError(error: unknown, path: string): unknown {
   const { code = "" } = error as NodeJS.ErrnoException;
   return /^E[A-Z0-9]+$/.test(code) ? fileError(error, path, "unknown") : error;
+}
+
+async function* rebuildStore(
+  { agents, begin, rebuild }: MaintenanceScene,
+  { signal }: { readonly signal?: AbortSignal },
+): AsyncGenerator<RebuiltFile> {
+  begin(signal);
+  for (const agent of agents()) {
+    for (const path of await rebuild(agent)) yield { path, sessions: agent.log.all().size };
+    begin(signal);
+  }
 }
 
 async function* verifyStore(
@@ -221,8 +231,7 @@ function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Gen
     } else yield* verifyUnindexed(files, path);
   }
   agent.view.entries();
-  if (!agent.view.isReadable)
-    yield createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object.", { path: sessionsJson });
+  if (!agent.view.isReadable) yield damagedFinding(sessionsJson);
 }
 
 function* verifyUnindexed(files: Files, path: string): Generator<Finding> {

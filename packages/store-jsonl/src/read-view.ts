@@ -3,12 +3,15 @@ import type { AgentFolder } from "./agent-folder.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { jsonMembers } from "./json-members.ts";
+import { salvageEntries } from "./salvage-entries.ts";
 import { parseObject } from "./stored-line.ts";
 
 /** sessions.json as it is, and what this store wrote there last. */
 export interface ReadView {
-  /** Null: the file cannot be read. */
-  readonly theirs: ReadonlyMap<string, unknown> | null;
+  /** Of a damaged file: what can be read of it, and for everything else what this store wrote there last. */
+  readonly theirs: ReadonlyMap<string, unknown>;
+  /** How many entries of a damaged file could be read; null: the file is whole, or not there. */
+  readonly salvaged: number | null;
   readonly base: ReadonlyMap<string, unknown>;
   readonly changed: readonly string[];
   readonly crc: number | null;
@@ -21,19 +24,22 @@ export interface ReadView {
 export function* readView(files: Files, folder: AgentFolder, seenAs: string): Generator<undefined, ReadView> {
   const view = seenAs === "" ? null : yield* readInSteps(files, folder.sessionsJson);
   const crc = view?.crc ?? null;
-  const theirs = seenAs === "" ? new Map<string, unknown>() : yield* readEntries(view?.bytes ?? null);
+  const whole = seenAs === "" ? new Map<string, unknown>() : yield* readEntries(view?.bytes ?? null);
   const next = splitBase(yield* readInSteps(files, folder.viewNext));
   const last = splitBase(yield* readInSteps(files, folder.viewBase));
   const isWritten = next?.crc !== undefined && next.crc === crc;
   const written = yield* readEntries((isWritten ? next : last)?.entries ?? null);
   const base = written ?? new Map<string, unknown>();
+  const salvaged = whole === null ? yield* salvageEntries(view?.bytes ?? Buffer.alloc(0)) : null;
+  // Nobody deleted what cannot be read.
+  const theirs = whole ?? new Map([...base, ...(salvaged ?? [])]);
   const changed: string[] = [];
-  for (const key of new Set([...(theirs?.keys() ?? []), ...base.keys()])) {
-    if (!isSame(theirs?.get(key), base.get(key))) changed.push(key);
+  for (const key of new Set([...theirs.keys(), ...base.keys()])) {
+    if (!isSame(theirs.get(key), base.get(key))) changed.push(key);
     yield;
   }
   const isBaseTheirs = (isWritten ? next : last)?.isTheirs === true;
-  return { theirs, base, changed, crc, baseCrc: last?.crc ?? null, isBaseTheirs };
+  return { theirs, salvaged: salvaged?.size ?? null, base, changed, crc, baseCrc: last?.crc ?? null, isBaseTheirs };
 }
 
 interface ReadFile {

@@ -19,6 +19,9 @@ export async function* repairStore(
   scene.begin(signal);
   for (const agent of scene.agents()) {
     agent.log.refresh();
+    // What was found and what became of it comes as events of the store.
+    agent.view.entries();
+    if (!agent.view.isReadable) await scene.rebuild(agent);
     const rows = agent.log.all().values().toArray();
     if (rows.length > 0) prepareFolder(scene, agent);
     for (const row of rows) {

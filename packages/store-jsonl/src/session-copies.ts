@@ -3,12 +3,13 @@ import { flushFolder, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
 /**
- * Deletes transcripts by their names, with their archived forms and every copy the store made of them. What was torn off the entries log goes
- * too, for nobody can tell whose entry it holds. Under the entries lock: the log has no such session any more.
+ * Deletes transcripts by their names, with their archived forms and every copy the store made of them. What was torn off the entries log and
+ * every damaged sessions.json that was kept go too, for nobody can tell whose entries they hold. Under the entries lock: the
+ * log has no such session any more.
  */
 export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
   for (const fileName of fileNames) removeNamed(files, folder.sessions, fileName);
-  removeNamed(files, folder.torn, "entries.log");
+  for (const name of ["entries.log", "sessions.json"]) removeNamed(files, folder.torn, name);
   removeCopies(files, folder, fileNames);
 }
 

@@ -3,7 +3,7 @@ import { createFinding, hasErrorCode, type Finding, type ListQuery, type Session
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { FlushedSeqs } from "./flushed-seqs.ts";
-import { isDamage, openIndexFile, type IndexFile } from "./index-file.ts";
+import { DamagedIndex, isDamage, openIndexFile, rowsPerTransaction, type IndexFile } from "./index-file.ts";
 import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
 import type { SessionKeys } from "./keyed-appends.ts";
@@ -34,8 +34,6 @@ export interface SessionIndexOptions {
 }
 
 type Row = Readonly<Record<string, unknown>>;
-
-const rowsPerTransaction = 500;
 
 /**
  * The derived index of an agent's sessions. It may be deleted, replaced or broken at any time: every answer can be
@@ -199,6 +197,11 @@ export class SessionIndex {
       if (this.#transaction(() => this.#updateSeen(some)) === undefined) return undefined;
     }
     return "written";
+  }
+
+  /** Forgets what was read of the transcripts: all of them are looked at anew. */
+  forgetSeen(): void {
+    this.#transaction(() => this.#run("UPDATE sessions SET seen = NULL, folded = NULL, summary = NULL"));
   }
 
   /** Leaves no trace of what was deleted in the files; where that is not possible now, or it is not deleted yet, deletes them. */
@@ -395,5 +398,3 @@ export class SessionIndex {
     return statement;
   }
 }
-
-class DamagedIndex extends Error {}

@@ -1,8 +1,16 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { AgentFolder } from "./agent-folder.ts";
-import { appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { appendAll, fileError, flushFolder, readWhole, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
+import {
+  damagedFinding,
+  damagedPath,
+  isSettling,
+  keepDamaged,
+  replacedFinding,
+  type DamagedCopy,
+} from "./keep-damaged-view.ts";
 import { DeepJson } from "./json-members.ts";
 import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
 import { crcOfBase, readView, type ReadView } from "./read-view.ts";
@@ -26,6 +34,8 @@ export interface Publication {
   /** Whether what others wrote into the file, as it was then, is in the rows. */
   isTaken(seenAs: string): boolean;
   underLock(commit: () => string | null): Promise<string | null>;
+  /** The file holds what was purged: a damaged one goes at once, and no copy of it is kept. */
+  readonly isPurged: boolean;
 }
 
 /** What the keeping of what both agree on depends on. */
@@ -57,7 +67,8 @@ export class SessionsView {
   #base: ReadonlyMap<string, unknown> = new Map();
   /** Keys whose entries are not what this store wrote. */
   #changed: readonly string[] = [];
-  #isReadable = true;
+  /** How many entries of a damaged file could be read; null: it is whole. */
+  #salvaged: number | null = null;
   #seenCrc: number | null = null;
   /** Of the sessions.json that `viewBase` was written with. */
   #baseCrc: number | null = null;
@@ -82,9 +93,14 @@ export class SessionsView {
     return this.#seenAs;
   }
 
-  /** False after the file was read and could not be. */
+  /** False after the file was read and is damaged: what can be read of it counts, and nothing of it was deleted. */
   get isReadable(): boolean {
-    return this.#isReadable;
+    return this.#salvaged === null;
+  }
+
+  /** Whether the file is damaged and somebody may still be writing it: then it is left as it is for a moment. */
+  get isSettling(): boolean {
+    return !this.isReadable && isSettling(this.#options.files, this.#options.folder);
   }
 
   /** Reads the file again when it is another or changed, with others running in between. */
@@ -128,26 +144,23 @@ export class SessionsView {
     return facts === null ? "" : textOf(facts);
   }
 
-  #take(seenAs: string, baseAs: string, { theirs, base, changed, crc, baseCrc, isBaseTheirs }: ReadView): void {
+  #take(seenAs: string, baseAs: string, read: ReadView): void {
     const { folder, onFinding } = this.#options;
-    [this.#seenAs, this.#baseAs] = [seenAs, baseAs];
+    const { theirs, salvaged, base, changed, crc, baseCrc, isBaseTheirs } = read;
+    [this.#seenAs, this.#baseAs, this.#salvaged] = [seenAs, baseAs, salvaged];
     [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [crc, baseCrc, isBaseTheirs];
-    this.#isReadable = theirs !== null;
     const path = folder.sessionsJson;
-    if (theirs === null)
-      onFinding(
-        createFinding("INDEX_UNREADABLE", "sessions.json is not a JSON object; it is left as it is.", { path }),
-      );
-    if (theirs?.size === 0 && base.size > 1) {
+    if (salvaged !== null) onFinding(damagedFinding(path));
+    if (theirs.size === 0 && base.size > 1) {
       const message = `sessions.json is empty where ${base.size} sessions were: taken for lost, and written again.`;
       onFinding(createFinding("INDEX_UNREADABLE", message, { path, repaired: true }));
     }
-    for (const [key, entry] of theirs ?? []) {
+    for (const [key, entry] of theirs) {
       if (!(entry instanceof DeepJson)) continue;
       const message = "An entry of sessions.json is nested too deeply to be read; it is left as it is.";
       onFinding(createFinding("ENTRY_UNREADABLE", message, { path, key }));
     }
-    [this.#theirs, this.#base, this.#changed] = [theirs ?? new Map(), base, changed];
+    [this.#theirs, this.#base, this.#changed] = [theirs, base, changed];
   }
 
   /** What this store wrote last, by key. To be asked after `entries`. */
@@ -158,7 +171,7 @@ export class SessionsView {
   /** What the other program changed since both agreed last; null when nothing. */
   foreignChanges({ rowOf, putBack }: KnownRows, nowMs: number): RowChange | null {
     const theirs = this.entries();
-    if (!this.#isReadable || this.#seenAs === "" || this.#isLost) return null;
+    if (this.#seenAs === "" || this.#isLost) return null;
     const changed: SessionRow[] = [];
     for (const key of this.#changed) {
       const fields = fieldsOf(theirs.get(key));
@@ -187,7 +200,7 @@ export class SessionsView {
    */
   async agree(seenAs: string, isOurs: (key: string) => boolean, { underLock }: Agreement): Promise<void> {
     const { files } = this.#options;
-    if (seenAs === "" || seenAs !== this.#seenAs || !this.#isReadable || this.#isLost) return;
+    if (seenAs === "" || seenAs !== this.#seenAs || !this.isReadable || this.#isLost) return;
     if (!this.#changed.some((key) => this.#base.has(key) || isOurs(key))) return;
     const [crc, slices] = [this.#seenCrc, createSlices()];
     const theirs = this.#isBaseTheirs || this.#base.size === 0 ? { theirs: true } : {};
@@ -223,22 +236,22 @@ export class SessionsView {
   }
 
   /**
-   * Writes the file if it says something else. Text and bytes are made in slices, so that nobody else in the process
+   * Writes the file if it says something else, or is damaged: then it is kept under another name. Text and bytes are made in slices, so that nobody else in the process
    * waits for them; under the locks the new files only take their names. Gives what the file is then; null when another
    * program wrote it meanwhile, or has written something that was not taken over: then its changes come first.
    */
   async publish(
     rows: Iterable<SessionRow>,
     known: (row: SessionRow) => SessionRow,
-    { isTaken, underLock }: Publication,
+    { isTaken, underLock, isPurged }: Publication,
   ): Promise<{ readonly seenAs: string } | null> {
-    const { files } = this.#options;
+    const { files, folder } = this.#options;
     // Of the moment: while this pauses rows may come and go.
     const active = [...rows].filter((row) => !row.isArchived);
     await this.refresh();
     const theirs = this.entries();
     const seenAs = this.#seenAs ?? "";
-    if (!this.#isReadable || (active.length === 0 && seenAs === "")) return { seenAs };
+    if ((this.isSettling && !isPurged) || (active.length === 0 && seenAs === "")) return { seenAs };
     if (!isTaken(seenAs)) return null;
     const base = this.#base;
     const slices = createSlices();
@@ -264,15 +277,22 @@ export class SessionsView {
     const baseParts = [Buffer.from(`${JSON.stringify({ crc: text.crc })}\n`), ...ownText.parts];
     const view = this.#temporary("sessions.json");
     const next = this.#temporary("sessions-view.json");
+    const salvaged = this.#salvaged;
+    const damaged = salvaged === null || isPurged ? null : this.#damagedCopy();
     let written: string | null = null;
     try {
       await this.#prepare(view, text.parts, slices);
       await this.#prepare(next, baseParts, slices);
-      written = await underLock(() => this.#replace(seenAs, view, next));
+      if (damaged !== null)
+        await this.#prepare(damaged.temporary, [readWhole(files, folder.sessionsJson) ?? Buffer.alloc(0)], slices);
+      written = await underLock(() => this.#replace(seenAs, { view, next, damaged }));
     } finally {
-      if (written === null) for (const path of [view, next]) files.remove(path);
+      const made = [view, next, ...(damaged === null ? [] : [damaged.temporary])];
+      if (written === null) for (const path of made) files.remove(path);
     }
     if (written === null) return null;
+    if (damaged !== null) this.#options.onFinding(replacedFinding(folder.sessionsJson, damaged.path, salvaged ?? 0));
+    this.#salvaged = null;
     [this.#seenAs, this.#theirs, this.#base] = [written, wanted, own];
     [this.#seenCrc, this.#baseCrc, this.#isBaseTheirs] = [text.crc, text.crc, false];
     this.#changed = [...wanted.keys()].filter((key) => !ours.has(key));
@@ -302,13 +322,20 @@ export class SessionsView {
     return this.#options.folder.temporary(`${name}.${this.#options.writer}.${++this.#made}`);
   }
 
+  #damagedCopy(): DamagedCopy {
+    const { files, folder } = this.#options;
+    return { temporary: this.#temporary("sessions.json"), path: damagedPath(files, folder, this.#seenCrc ?? 0) };
+  }
+
   /** Gives the prepared files their names, unless sessions.json is not what it was. What it is then; null: not done. */
-  #replace(seenAs: string, view: string, next: string): string | null {
+  #replace(seenAs: string, { view, next, damaged }: PreparedView): string | null {
     const { files, folder } = this.#options;
     this.sweep(systemClock.nowMs() - abandonedMs);
     const facts = files.facts(view);
     // A purge takes away what is in the making: it may hold what was purged.
     if (this.look() !== seenAs || facts === null || files.facts(next) === null) return null;
+    if (damaged !== null && files.facts(damaged.temporary) === null) return null;
+    if (damaged !== null) keepDamaged(files, folder, damaged);
     this.#nameBase(next, () => {
       files.rename(view, folder.sessionsJson);
       flushFolder(files, folder.sessions);
@@ -353,6 +380,14 @@ export class SessionsView {
       files.close(handle);
     }
   }
+}
+
+/** Files in the making. */
+interface PreparedView {
+  readonly view: string;
+  readonly next: string;
+  /** Of the damaged file they take the place of. */
+  readonly damaged: DamagedCopy | null;
 }
 
 function textOf({ identity, sizeBytes, modifiedNs }: FileFacts): string {

@@ -75,6 +75,11 @@ export class TranscriptSummaries {
     return { head, messageCount, updatedAtMs, windowAt, revision: row.revision };
   }
 
+  /** Believes nothing of the index any more: its transcripts are read anew. */
+  forgetIndexed(): void {
+    for (const [sessionId, { summary }] of this.#kept) if (summary.indexed !== undefined) this.#kept.delete(sessionId);
+  }
+
   forget(sessionId: string): void {
     this.#kept.delete(sessionId);
     this.#options.redo.forget(sessionId);

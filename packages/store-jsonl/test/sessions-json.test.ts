@@ -236,20 +236,6 @@ describe("sessions.json", () => {
     expect(readFileSync(transcriptOf(root, "t1"), "utf8")).toBe(`${JSON.stringify(header)}\n${JSON.stringify(line)}\n`);
   });
 
-  it("is left alone while it cannot be read [IDX-03]", async () => {
-    const root = newFolder();
-    await (await storeWithSession(root)).close();
-    const path = `${root}/agents/main/sessions/sessions.json`;
-    writeFileSync(path, '{"agent:main:main": {"sessionId"');
-    const events: SessionEvent[] = [];
-    const store = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
-    await store.append(mainRef, [userDraft("hi")], { entry: { label: "kept" } });
-    expect((await store.list()).sessions).toHaveLength(1);
-    await store.close();
-    expect(readFileSync(path, "utf8")).toBe('{"agent:main:main": {"sessionId"');
-    expect(findingCodesOf(events)).toContain("INDEX_UNREADABLE");
-  });
-
   it("that is empty all of a sudden is taken for lost: nobody is archived, and it is written again", async () => {
     const root = newFolder();
     const other = sessionRef({ key: "agent:main:other" });

@@ -1,19 +1,33 @@
-import { ThroughlineError } from "@throughline/core";
+import { ThroughlineError, type RebuiltFile, type SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
+import { counted } from "../counted.ts";
 
-/** Makes the store's search index anew from the records. */
+/** Makes what the store derives from its sessions anew: the search index, or the files beside the transcripts. */
 export async function run({ output, openStore, signal }: CommandContext): Promise<number> {
   const store = await openStore("write");
   const { name } = store.capabilities;
-  if (store.search?.rebuild === undefined)
-    throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The ${name} store keeps no search index.`, {
+  output.progress("reading every record");
+  const lag = await rebuildSearch(store, signal);
+  const files: RebuiltFile[] = [];
+  for await (const file of store.maintenance?.rebuild?.({ signal }) ?? []) files.push(file);
+  if (lag === null && store.maintenance?.rebuild === undefined)
+    throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The ${name} store keeps no index.`, {
       details: { store: name },
       remedy: "There is nothing to do: `throughline search` reads every record of it.",
     });
-  output.progress("reading every record");
-  await store.search.rebuild({ signal });
-  const lag = await store.search.lag();
-  if (output.isJson) await output.object({ kind: "reindex", store: name, lag });
-  else await output.line(`The search index was made anew; ${lag} records are not in it.`);
+  if (output.isJson) {
+    await output.object({ kind: "reindex", store: name, lag, files });
+    return 0;
+  }
+  if (lag !== null) await output.line(`The search index was made anew; ${lag} records are not in it.`);
+  for (const { path, sessions } of files) await output.line(`Wrote ${path} from ${counted(sessions, "session")}.`);
+  if (lag === null) await output.line(`The ${name} store keeps no search index: a search reads every record.`);
   return 0;
+}
+
+/** How many records the new index lacks; null where the store keeps none. */
+async function rebuildSearch({ search }: SessionStore, signal: AbortSignal): Promise<number | null> {
+  if (search?.rebuild === undefined) return null;
+  await search.rebuild({ signal });
+  return search.lag();
 }
