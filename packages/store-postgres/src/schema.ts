@@ -3,6 +3,7 @@ import { firstForm, type FunctionForm } from "./function-form.ts";
 import { readFunctions } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
 import { ownNamesInside } from "./statement-settings.ts";
+import { summaryViews } from "./summary-views.ts";
 
 /** One step of the schema, from the version before it to `version`. */
 export interface SchemaStep {
@@ -230,4 +231,5 @@ export const schemaSteps: readonly SchemaStep[] = [
         `ALTER FUNCTION ${schema}.read_page_1 ${ownNamesInside};`,
       ].join("\n"),
   },
+  { version: 3, oldestProgram: 1, sql: summaryViews },
 ];

@@ -7,7 +7,7 @@ import { newSchema, withClient } from "./store-under-test.ts";
 /** Nothing that a role of the agent `main` is told, in an answer, a message or a notice, has one of these. */
 export const foreign: RegExp = /Zanzibar|5a616e7a69626172|other|theirs|their|somebody/i;
 
-const own: SessionRef = { namespace: "", agentId: "main", key: "agent:main:own" };
+export const own: SessionRef = { namespace: "", agentId: "main", key: "agent:main:own" };
 export const theirs: SessionRef = { namespace: "", agentId: "other", key: "agent:other:one" };
 
 function say(content: string): { readonly type: string; readonly message: object } {

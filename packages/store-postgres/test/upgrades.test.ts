@@ -23,6 +23,8 @@ const fixtures: readonly (readonly [name: string, isSecured: boolean])[] = [
   ["schema-1", false],
   ["schema-1-secured-first", true],
   ["schema-1-secured", true],
+  ["schema-2", false],
+  ["schema-2-secured", true],
 ];
 
 async function restore(name: string): Promise<string> {

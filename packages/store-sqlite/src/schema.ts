@@ -1,3 +1,4 @@
+import { schemaFour } from "./schema-four.ts";
 import { schemaOne } from "./schema-one.ts";
 import { schemaThree } from "./schema-three.ts";
 import { schemaTwo } from "./schema-two.ts";
@@ -16,4 +17,5 @@ export const schemaSteps: readonly SchemaStep[] = [
   { version: 1, sql: schemaOne },
   { version: 2, sql: schemaTwo },
   { version: 3, sql: schemaThree },
+  { version: 4, sql: schemaFour },
 ];

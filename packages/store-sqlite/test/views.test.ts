@@ -43,7 +43,6 @@ async function filled(options: Partial<SqliteStoreOptions> = {}): Promise<string
         summary: "so far",
         firstKeptEntryId: "m2",
         tokensBefore: 9000,
-        details: { needsSummaryRetry: true },
       },
       {
         type: "checkpoint",
@@ -57,7 +56,6 @@ async function filled(options: Partial<SqliteStoreOptions> = {}): Promise<string
           keyDecisions: ["d"],
           openQuestions: ["q"],
           coversToId: "m3",
-          generatedBy: "extractive",
         },
       },
     ],
@@ -113,13 +111,11 @@ describe("views", () => {
     ]);
   });
 
-  it("show compactions, checkpoints and sessions by the columns of their documents [SQL-03] [SQL-04] [SQL-15] [C46]", async () => {
+  // The columns that the compactor and the checkpointer fill: apps/cli/test/summary-views.test.ts.
+  it("show compactions, checkpoints and sessions by the columns of their documents [SQL-04] [C46]", async () => {
     const path = await filled();
     expect(
-      rows(
-        path,
-        "SELECT id, session_key, timestamp, summary, first_kept_entry_id, tokens_before, needs_summary_retry FROM compactions",
-      ),
+      rows(path, "SELECT id, session_key, timestamp, summary, first_kept_entry_id, tokens_before FROM compactions"),
     ).toEqual([
       {
         id: "p1",
@@ -128,13 +124,12 @@ describe("views", () => {
         summary: "so far",
         first_kept_entry_id: "m2",
         tokens_before: 9000,
-        needs_summary_retry: 1,
       },
     ]);
     expect(
       rows(
         path,
-        "SELECT id, summary, tokens_at_checkpoint, message_count_at_checkpoint, topics, key_decisions, open_questions, generated_by, covers_up_to FROM checkpoints",
+        "SELECT id, summary, tokens_at_checkpoint, message_count_at_checkpoint, topics, key_decisions, open_questions, covers_up_to FROM checkpoints",
       ),
     ).toEqual([
       {
@@ -145,7 +140,6 @@ describe("views", () => {
         topics: '["t"]',
         key_decisions: '["d"]',
         open_questions: '["q"]',
-        generated_by: "extractive",
         covers_up_to: "m3",
       },
     ]);

@@ -1,0 +1,113 @@
+import { ownNamesInside } from "./statement-settings.ts";
+
+/**
+ * Views of compactions and checkpoints, for people and programs that query the database. Nothing in this package reads
+ * them. They show a caller only what row security lets it read: a view checks rights as its caller from PostgreSQL 15 on,
+ * and PostgreSQL 14 gets no views.
+ */
+export function summaryViews(schema: string): string {
+  return `
+${jsonFunctions(schema)}
+DO $views$
+BEGIN
+  IF current_setting('server_version_num')::integer < 150000 THEN RETURN; END IF;
+  EXECUTE $view$${compactions(schema)}$view$;
+  EXECUTE $view$${checkpoints(schema)}$view$;
+END $views$;
+`;
+}
+
+/**
+ * A text as JSON, and the content of a record; null where jsonb cannot hold it (a NUL, half a character), and under a
+ * codec. One record or entry that cannot be read must not end a query about all of them. Both run with the rights of their
+ * caller. The bodies are texts, so that no view depends on the columns with contents: row security gives those their type
+ * again to remove samples of them, which PostgreSQL refuses for a column of a view.
+ */
+function jsonFunctions(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}.json_of_1(p_text text) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ${ownNamesInside} AS $json$
+BEGIN
+  RETURN p_text::jsonb;
+EXCEPTION WHEN OTHERS THEN RETURN NULL;
+END $json$;
+CREATE FUNCTION ${schema}.record_json_1(p_session_no bigint, p_seq bigint) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $record$
+DECLARE
+  v_text text;
+  v_form smallint;
+  v_hash bytea;
+BEGIN
+  SELECT r.rest, r.form, r.rest_hash INTO v_text, v_form, v_hash
+    FROM ${schema}.records r WHERE r.session_no = p_session_no AND r.seq = p_seq;
+  IF v_hash IS NOT NULL THEN
+    SELECT convert_from(p.content, 'UTF8') INTO v_text
+      FROM ${schema}.payloads p WHERE p.session_no = p_session_no AND p.hash = v_hash;
+  END IF;
+  -- 0: the whole line. Else the line from its timestamp on.
+  IF v_form IS DISTINCT FROM 0 THEN v_text := '{' || v_text; END IF;
+  RETURN v_text::jsonb;
+EXCEPTION WHEN OTHERS THEN RETURN NULL;
+END $record$;
+CREATE FUNCTION ${schema}.has_retry_1(p_session_no bigint, p_id text) RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $retry$
+BEGIN
+  RETURN coalesce((SELECT ${schema}.json_of_1(s.entry_values[array_position(s.entry_names, '"summaryRetries"')]) ? p_id
+    FROM ${schema}.sessions s WHERE s.session_no = p_session_no), false);
+END $retry$;`;
+}
+
+/**
+ * The records of a type in every session, and those that a fork shares as its own. OFFSET keeps PostgreSQL from reading the
+ * content anew for every column, and a condition on the session still reaches its index.
+ */
+function recordsOf(schema: string, type: string): string {
+  return `FROM ${schema}.sessions s
+CROSS JOIN LATERAL (
+  SELECT u.no, coalesce(lag(u.to_seq) OVER (ORDER BY u.place), 0) AS from_seq, u.to_seq
+  FROM unnest(s.base_nos || s.session_no, s.base_to_seqs || s.last_seq) WITH ORDINALITY AS u (no, to_seq, place)
+) b
+JOIN ${schema}.records r ON r.session_no = b.no AND r.seq > b.from_seq AND r.seq <= b.to_seq
+CROSS JOIN LATERAL (SELECT ${schema}.record_json_1(r.session_no, r.seq) AS data OFFSET 0) o
+WHERE r.type = '${type}'`;
+}
+
+const placeBefore = `r.id, s.key AS session_key, coalesce(r.ts_ms, r.stored_at_ms) AS timestamp`;
+const placeAfter = `o.data, r.seq, s.session_id, s.agent_id, s.namespace, s.archived`;
+
+/** A number of a record; null where another program put something else. */
+function numberAt(path: string): string {
+  return `CASE WHEN jsonb_typeof(${path}) = 'number' THEN (${path})::numeric END`;
+}
+
+/**
+ * A compaction of ours keeps `needsRetry` for ever, because no record changes. Its entry says what is still due: the retry
+ * that succeeds takes the id out of `summaryRetries` in the same commit. `needsSummaryRetry` is what an import keeps.
+ */
+function compactions(schema: string): string {
+  return `
+CREATE VIEW ${schema}.compactions WITH (security_invoker = true) AS
+SELECT ${placeBefore}, o.data ->> 'summary' AS summary, o.data ->> 'firstKeptEntryId' AS first_kept_entry_id,
+  ${numberAt("o.data -> 'tokensBefore'")} AS tokens_before,
+  CASE WHEN o.data IS NULL THEN NULL
+    WHEN o.data @> '{"details": {"needsRetry": true}}' THEN ${schema}.has_retry_1(s.session_no, r.id)
+    ELSE o.data @> '{"details": {"needsSummaryRetry": true}}' END AS needs_summary_retry,
+  ${placeAfter}
+${recordsOf(schema, "compaction")}`;
+}
+
+/** A checkpoint without `coversToId` covers what is before it. `generatedBy` is what an import keeps. */
+function checkpoints(schema: string): string {
+  const field = (name: string): string => `o.data -> 'checkpoint' -> '${name}'`;
+  const text = (name: string): string => `o.data -> 'checkpoint' ->> '${name}'`;
+  return `
+CREATE VIEW ${schema}.checkpoints WITH (security_invoker = true) AS
+SELECT ${placeBefore}, ${text("summary")} AS summary,
+  ${numberAt(field("tokensAtCheckpoint"))} AS tokens_at_checkpoint,
+  ${numberAt(field("messageCountAtCheckpoint"))} AS message_count_at_checkpoint,
+  ${field("topics")} AS topics, ${field("keyDecisions")} AS key_decisions, ${field("openQuestions")} AS open_questions,
+  coalesce(${text("model")}, ${text("generatedBy")}) AS generated_by,
+  coalesce(${text("coversToId")}, r.parent_id) AS covers_up_to,
+  ${placeAfter}
+${recordsOf(schema, "checkpoint")}`;
+}
