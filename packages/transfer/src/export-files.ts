@@ -18,7 +18,7 @@ import {
   type SessionFileName,
 } from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
-import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
+import { workingDirectoryOf, type ExportFormat, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { assertNoFile, sizeIfSame, writeNewFile } from "./node/target-files.ts";
@@ -91,7 +91,7 @@ async function exportTo(
     options.onRemark?.(remark);
   };
   const sizeBytes = await write(exportSession(store, ref, { ...options, onRemark }));
-  const leftOut = remarks.filter(({ what }) => what === "left-out").length;
+  const leftOut = remarks.reduce((sum, { what, records = 1 }) => sum + (what === "left-out" ? records : 0), 0);
   return {
     path,
     key: ref.key,
@@ -119,7 +119,8 @@ export interface ExportAllOptions extends ExportFileOptions {
 
 /**
  * Writes all sessions below a directory: for `jsonl` and `openclaw` as `agents/<agent>/sessions/` with a sessions.json
- * that holds every field of the entries, for `pi` as a folder for each working directory. One result a file; a session
+ * that holds every field of the entries, for `claw0` with claw0's index one folder up, for `pi` as a folder for each working
+ * directory. One result a file; a session
  * that cannot be read, or has no name there, is a result with an error, and the others are written all the same. Where an
  * export was interrupted the next one goes on: a session's file with exactly the bytes it would have counts as written.
  * @throws {ThroughlineError} EXPORT_EXISTS, also of an index: an export that was complete; what was written before stays
@@ -131,22 +132,69 @@ export async function* exportAll(
 ): AsyncGenerator<ExportedFile> {
   const { agentId, namespace = "", archived = false } = options;
   using indexes = new AgentIndexes();
+  const layout = layouts[options.to];
   for await (const state of sessionsOf(store, { namespace, agentId, archived })) {
-    if (options.to !== "pi") await assertNoFile(indexPath(directory, state.ref.agentId));
+    if (layout.indexPath !== null) await assertNoFile(layout.indexPath(directory, state.ref.agentId));
     let path = directory;
     try {
-      path = options.to === "pi" ? await piPath(store, state, directory, options) : openclawPath(state, directory);
-      const isIndexed = options.to !== "pi" && !state.archived;
-      const entry = isIndexed ? await exportedEntry(store, state, path) : null;
+      path = await layout.path({ store, state, directory, options });
+      // Before the file is written: an entry that cannot be read leaves none.
+      const member = layout.indexPath === null ? null : await layout.member(store, state, path);
       yield await exportOnce(store, state.ref, path, options);
-      if (options.to !== "pi") indexes.add(state, entry);
+      if (layout.indexPath !== null) indexes.add(state.ref.agentId, member);
     } catch (error) {
       if (!hasErrorCode(error, ...ofOneSession)) throw error;
       const { ref, sessionId } = state;
       yield { path, key: ref.key, sessionId, records: 0, sizeBytes: 0, remarks: [], error };
     }
   }
-  for (const [agent, entries] of indexes.all) yield await writeIndex(indexPath(directory, agent), entries, options);
+  if (layout.indexPath === null) return;
+  for (const [agent, entries] of indexes.all)
+    yield await writeIndex(layout.indexPath(directory, agent), entries, options);
+}
+
+interface ExportPlace {
+  readonly store: SessionStore;
+  readonly state: SessionState;
+  readonly directory: string;
+  readonly options: ExportOptions;
+}
+
+/** Where a program keeps its sessions, and what its index says of one. */
+interface ExportLayout {
+  path(place: ExportPlace): string | Promise<string>;
+  /** Null for a program without an index. */
+  readonly indexPath: ((directory: string, agentId: string) => string) | null;
+  /** A session's name in the index and what stands there; null for one that is in none. */
+  member(store: SessionStore, state: SessionState, path: string): Promise<IndexMember | null>;
+}
+
+type IndexMember = readonly [name: string, value: unknown];
+
+const openclawLayout: ExportLayout = {
+  path: ({ state, directory }) => openclawPath(state, directory),
+  indexPath: (directory, agentId) => joinPath(directory, "agents", agentId, "sessions", "sessions.json"),
+  member: async (store, state, path) =>
+    state.archived ? null : [state.ref.key, await exportedEntry(store, state, path)],
+};
+
+const layouts: Readonly<Record<ExportFormat, ExportLayout>> = {
+  jsonl: openclawLayout,
+  openclaw: openclawLayout,
+  pi: { path: piPath, indexPath: null, member: () => Promise.resolve(null) },
+  claw0: {
+    path: ({ state, directory }) =>
+      joinPath(directory, "agents", state.ref.agentId, "sessions", transcriptFileName(state.sessionId)),
+    indexPath: (directory, agentId) => joinPath(directory, "agents", agentId, "sessions.json"),
+    member: (_store, state) => Promise.resolve(claw0Member(state)),
+  },
+};
+
+/** As claw0's index has it: by id, times in seconds. */
+function claw0Member({ sessionId, entry, createdAtMs, updatedAtMs, messageCount }: SessionState): IndexMember {
+  const label = typeof entry.label === "string" ? entry.label : "";
+  const times = { created_at: createdAtMs / 1000, last_active: updatedAtMs / 1000 };
+  return [sessionId, { label, ...times, message_count: messageCount }];
 }
 
 /** What is wrong with one session and says nothing of the others. */
@@ -165,10 +213,10 @@ class AgentIndexes implements Disposable {
   readonly all = new Map<string, ScratchMap>();
 
   /** An agent of which only archives are exported has an index too. */
-  add({ ref }: SessionState, entry: SessionEntry | null): void {
-    const entries = this.all.get(ref.agentId) ?? createScratchMap();
-    this.all.set(ref.agentId, entries);
-    if (entry !== null) entries.set(ref.key, JSON.stringify(entry));
+  add(agentId: string, member: IndexMember | null): void {
+    const entries = this.all.get(agentId) ?? createScratchMap();
+    this.all.set(agentId, entries);
+    if (member !== null) entries.set(member[0], JSON.stringify(member[1]));
   }
 
   [Symbol.dispose](): void {
@@ -219,10 +267,6 @@ function* parsed(entries: ScratchMap): Generator<readonly [string, unknown]> {
   for (const [key, text] of entries.entries()) yield [key, JSON.parse(text) as unknown];
 }
 
-function indexPath(directory: string, agentId: string): string {
-  return joinPath(directory, "agents", agentId, "sessions", "sessions.json");
-}
-
 /** As the file was called that the session came from: the topic of a conversation stands in the name only. */
 function openclawPath(state: SessionState, directory: string): string {
   const named = sourceName(state.entry);
@@ -264,12 +308,7 @@ async function exportedEntry(store: SessionStore, state: SessionState, path: str
 }
 
 /** `--<cwd>--/<time>_<id>.jsonl`, as pi names its files. */
-async function piPath(
-  store: SessionStore,
-  state: SessionState,
-  directory: string,
-  options: ExportOptions,
-): Promise<string> {
+async function piPath({ store, state, directory, options }: ExportPlace): Promise<string> {
   const { cwd, timestamp } = await headerOf(store, state, options);
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   if (folder.includes("\0") || Buffer.byteLength(folder) > 255) {

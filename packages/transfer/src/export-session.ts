@@ -10,6 +10,7 @@ import {
 import { isBlobNote } from "@throughline/core/entries";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
+import { claw0Lines } from "./export-claw0.ts";
 import { workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
 import { importedRecords, noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
@@ -26,10 +27,11 @@ export async function* exportSession(
   ref: SessionRef,
   options: ExportOptions,
 ): AsyncGenerator<Uint8Array> {
-  const state = await loadExisting(store, ref);
   let piece: Uint8Array[] = [];
   let sizeBytes = 0;
-  for await (const part of exportedParts(store, ref, state, options)) {
+  for await (const part of options.to === "claw0"
+    ? claw0Parts(store, ref, options)
+    : exportedParts(store, ref, options)) {
     piece.push(part);
     sizeBytes += part.length;
     if (sizeBytes < pieceBytes) continue;
@@ -42,12 +44,16 @@ export async function* exportSession(
 
 const lineFeed = encodeLine("\n");
 
+async function* claw0Parts(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
+  for await (const line of claw0Lines(store, ref, options)) yield* withLineFeed(line);
+}
+
 async function* exportedParts(
   store: SessionStore,
   ref: SessionRef,
-  state: SessionState,
   options: ExportOptions,
 ): AsyncGenerator<Uint8Array> {
+  const state = await loadExisting(store, ref);
   const isExact = options.to === "jsonl";
   const receipts = receiptChain(state.entry);
   const { lastSeq, headId } = state.head;

@@ -1,19 +1,27 @@
-/** `jsonl`: the exact lines. `openclaw`, `pi`: version 3 as those programs read it. */
-export type ExportFormat = "jsonl" | "openclaw" | "pi";
+/**
+ * `jsonl`: the exact lines. `openclaw`, `pi`: version 3 as those programs read it. `claw0`: the context as flat lines, which
+ * claw0 replays.
+ */
+export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0";
 
 /** A record that is not in the export as it is in the store. */
 export interface ExportRemark {
   /** Null for a line that was added. */
   readonly seq: number | null;
   readonly id: string | null;
-  /** `left-out`: has no place in the format. `added`: a header or head row the format needs. */
-  readonly what: "left-out" | "added";
+  /**
+   * `left-out`: has no place in the format. `added`: a header or head row the format needs. `changed`: is in the file in
+   * another form.
+   */
+  readonly what: "left-out" | "added" | "changed";
   readonly reason: string;
+  /** How many records it speaks of. @default 1 */
+  readonly records?: number;
 }
 
 export interface ExportOptions {
   readonly to: ExportFormat;
-  /** Called for every record left out and every line added. */
+  /** Called for every record left out and every line added; for `claw0` once for each reason. */
   readonly onRemark?: (remark: ExportRemark) => void;
   /**
    * The folder a header of `openclaw` or `pi` names when neither the session's own header nor its entry (`cwd`) names one: pi

@@ -99,7 +99,8 @@ async function* indexed(
     format,
     sizeBytes,
     agentId,
-    key: session.key,
+    // One tutorial's index knows ids only.
+    key: session.key ?? header?.key ?? null,
     sessionId,
     // One tutorial puts the key before the id; there the name says nothing.
     nameSessionId: format === "claw0" ? null : nameSessionId,

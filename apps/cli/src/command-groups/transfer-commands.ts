@@ -50,8 +50,8 @@ export const transferCommands: readonly CommandDefinition[] = [
       { flags: "--all", description: "every session of the agent" },
       {
         flags: "--to <format>",
-        description: "jsonl, openclaw or pi (default: jsonl)",
-        choices: ["jsonl", "openclaw", "pi"],
+        description: "jsonl, openclaw, pi or claw0 (default: jsonl)",
+        choices: ["jsonl", "openclaw", "pi", "claw0"],
       },
       { flags: "-o, --output <path>", description: "file, or directory with --all (default: stdout)" },
       allAgents,
