@@ -3,14 +3,17 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseSync } from "oxc-parser";
 import { findFiles, repositoryRoot } from "./find-files.ts";
-import { calleeNames, lineCounter, nameOf, textOf, walkSyntax } from "./syntax-tree.ts";
+import { readTestPath } from "./product-tests.ts";
+import { calleeNames, isSyntaxNode, lineCounter, nameOf, textOf, walkSyntax } from "./syntax-tree.ts";
 
 /** A row of docs/requirements.md. */
 export interface RequirementRow {
   readonly id: string;
   readonly line: number;
-  /** The dated reason of a row that is left out; null for one that is to be proven. */
+  /** The dated reason of a row that is left out; null for one that needs proof. */
   readonly leftOut: string | null;
+  /** Why no user can observe what the row says, so that any test proves it; null for every other row. */
+  readonly internal: string | null;
 }
 
 /** The requirement ids that one test title names. */
@@ -18,20 +21,34 @@ export interface ProvingTitle {
   readonly path: string;
   readonly line: number;
   readonly ids: readonly string[];
+  /** The test is skipped on a machine without the corpus of real transcripts, so it proves nothing. */
+  readonly needsCorpus: boolean;
 }
 
 /** How far an area, or everything, is proven. */
 export interface ProvenCount {
-  readonly proven: number;
-  /** Rows to be proven: those left out are not among them. */
+  /** Rows proven by a test that runs the product. */
+  readonly throughProduct: number;
+  /** Rows proven by other tests only. */
+  readonly byOtherTests: number;
+  /** Rows that no user can observe, proven by any test. */
+  readonly internal: number;
+  /** Rows that need proof through the product: neither internal nor left out. */
   readonly total: number;
   readonly leftOut: number;
+}
+
+/** A row that tests of the product do not reach, with the tests that name it. */
+export interface WeakRow {
+  readonly id: string;
+  readonly tests: readonly string[];
 }
 
 /** What the check found. */
 export interface RequirementReport extends ProvenCount {
   readonly areas: Readonly<Record<string, ProvenCount>>;
   readonly unproven: readonly string[];
+  readonly byOtherTestsOnly: readonly WeakRow[];
   readonly violations: readonly string[];
 }
 
@@ -58,7 +75,9 @@ export function readRequirements(text: string): { readonly rows: RequirementRow[
     const leftOut = /left out: (\d{4}-\d{2}-\d{2} \S.*)/.exec(note)?.[1] ?? null;
     if (/left out/i.test(note) && !leftOut)
       violations.push(`${at} ${id} is left out without "left out: YYYY-MM-DD reason"`);
-    rows.push({ id, line: index + 1, leftOut });
+    const internal = /\binternal: (\S.*)/.exec(note)?.[1] ?? null;
+    if (/\binternal\b/i.test(note) && !internal) violations.push(`${at} ${id} is internal without "internal: reason"`);
+    rows.push({ id, line: index + 1, leftOut, internal });
   }
   return { rows, violations };
 }
@@ -75,35 +94,56 @@ export function idsOfTitle(title: string): string[] {
 export function readProvingTitles(path: string, text: string): ProvingTitle[] {
   const titles: ProvingTitle[] = [];
   const lineOf = lineCounter(text);
-  const add = (node: unknown, start: number): void => {
-    const ids = idsOfTitle(textOf(node, true) ?? "");
-    if (ids.length > 0) titles.push({ path, line: lineOf(start), ids });
+  const readsCorpus = text.includes("THROUGHLINE_CORPUS");
+  const visit = (value: unknown, needsCorpus: boolean): void => {
+    const add = (node: unknown, start: number): void => {
+      const ids = idsOfTitle(textOf(node, true) ?? "");
+      if (ids.length > 0) titles.push({ path, line: lineOf(start), ids, needsCorpus });
+    };
+    walkSyntax(value, (node) => {
+      if (node.type === "Property" && nameOf(node["key"]) === "title") add(node["value"], node.start);
+      if (node.type !== "CallExpression") return true;
+      const [first, ...modifiers] = calleeNames(node["callee"]);
+      if (modifiers.includes("skip") || modifiers.includes("todo")) return false;
+      const isConditional = modifiers.includes("skipIf") || modifiers.includes("runIf");
+      if (!needsCorpus && isConditional && (readsCorpus || /corpus/i.test(calleeText(node["callee"], text)))) {
+        visit(node, true);
+        return false;
+      }
+      if (first === "it" || first === "test") add((node["arguments"] as unknown[])[0], node.start);
+      return true;
+    });
   };
-  walkSyntax(parseSync(path, text, { lang: "ts" }).program, (node) => {
-    if (node.type === "Property" && nameOf(node["key"]) === "title") add(node["value"], node.start);
-    if (node.type !== "CallExpression") return true;
-    const [first, ...modifiers] = calleeNames(node["callee"]);
-    if (modifiers.includes("skip") || modifiers.includes("todo")) return false;
-    if (first === "it" || first === "test") add((node["arguments"] as unknown[])[0], node.start);
-    return true;
-  });
+  visit(parseSync(path, text, { lang: "ts" }).program, false);
   return titles;
 }
 
-function count(rows: readonly RequirementRow[], proven: ReadonlySet<string>): ProvenCount {
-  const wanted = rows.filter((row) => row.leftOut === null);
+function calleeText(callee: unknown, text: string): string {
+  return isSyntaxNode(callee) ? text.slice(callee.start, Number(callee["end"])) : "";
+}
+
+type Proof = "product" | "other" | "none";
+
+function count(rows: readonly RequirementRow[], proofs: ReadonlyMap<string, Proof>): ProvenCount {
+  const open = rows.filter((row) => row.leftOut === null);
+  const wanted = open.filter((row) => row.internal === null);
   return {
-    proven: wanted.filter((row) => proven.has(row.id)).length,
+    throughProduct: wanted.filter((row) => proofs.get(row.id) === "product").length,
+    byOtherTests: wanted.filter((row) => proofs.get(row.id) === "other").length,
+    internal: open.length - wanted.length,
     total: wanted.length,
-    leftOut: rows.length - wanted.length,
+    leftOut: rows.length - open.length,
   };
 }
 
-/** Holds the rows of `table` against the titles. */
-export function checkRequirements(table: string, titles: readonly ProvingTitle[]): RequirementReport {
+/** Compares the rows of `table` with the titles; `runsProduct` tells of a file whether its tests run the product. */
+export function checkRequirements(
+  table: string,
+  titles: readonly ProvingTitle[],
+  runsProduct: (path: string) => boolean,
+): RequirementReport {
   const { rows, violations } = readRequirements(table);
   const byId = new Map(rows.map((row) => [row.id, row]));
-  const proven = new Set(titles.flatMap((title) => title.ids));
   for (const { path, line, ids } of titles) {
     if (ids.length > mostIdsPerTitle)
       violations.push(`${path}:${line} ${ids.length} ids in one title; at most ${mostIdsPerTitle}`);
@@ -114,25 +154,44 @@ export function checkRequirements(table: string, titles: readonly ProvingTitle[]
         violations.push(`${path}:${line} ${id} is proven here but left out in ${tablePath}:${row.line}`);
     }
   }
+  const counting = titles.filter((title) => !title.needsCorpus);
+  const proofs = new Map<string, Proof>();
+  for (const { path, ids } of counting) {
+    const proof = runsProduct(path) ? "product" : "other";
+    for (const id of ids) if (proofs.get(id) !== "product") proofs.set(id, proof);
+  }
   const byArea = Map.groupBy(rows, (row) => /^[A-Z]+/.exec(row.id)?.[0] ?? "");
+  const needed = rows.filter((row) => row.leftOut === null);
   return {
-    ...count(rows, proven),
-    areas: Object.fromEntries(byArea.entries().map(([area, ofArea]) => [area, count(ofArea, proven)])),
-    unproven: rows.filter((row) => !row.leftOut && !proven.has(row.id)).map((row) => row.id),
+    ...count(rows, proofs),
+    areas: Object.fromEntries(byArea.entries().map(([area, ofArea]) => [area, count(ofArea, proofs)])),
+    unproven: needed.filter((row) => !proofs.has(row.id)).map((row) => row.id),
+    byOtherTestsOnly: needed
+      .filter((row) => row.internal === null && proofs.get(row.id) === "other")
+      .map(({ id }) => ({
+        id,
+        tests: counting.filter(({ ids }) => ids.includes(id)).map(({ path, line }) => `${path}:${line}`),
+      })),
     violations: violations.toSorted(),
   };
 }
 
-function counted({ proven, total, leftOut }: ProvenCount, verb: string): string {
-  return `${proven} of ${total}${verb}${leftOut > 0 ? `, ${leftOut} left out` : ""}`;
+function counted(count: ProvenCount, through: string): string {
+  const parts = [`${count.throughProduct} of ${count.total}${through}`];
+  if (count.byOtherTests > 0 || through !== "") parts.push(`${count.byOtherTests} by other tests only`);
+  if (count.internal > 0) parts.push(`${count.internal} internal`);
+  if (count.leftOut > 0) parts.push(`${count.leftOut} left out`);
+  return parts.join(", ");
 }
 
-/** The report as lines of text; the last one is the sum. */
-export function reportLines(report: RequirementReport): string[] {
+/** The report as lines of text; the last one is the sum. `list` adds the rows that no test of the product proves. */
+export function reportLines(report: RequirementReport, list = false): string[] {
   return [
     ...report.violations,
+    ...(list ? report.byOtherTestsOnly.map(({ id, tests }) => `${id} by other tests only: ${tests.join(" ")}`) : []),
+    ...report.unproven.map((id) => `${id} unproven`),
     ...Object.entries(report.areas).map(([area, ofArea]) => `${area} ${counted(ofArea, "")}`),
-    `requirements: ${counted(report, " proven")}`,
+    `requirements: ${counted(report, " proven through the product")}`,
   ];
 }
 
@@ -147,8 +206,13 @@ function collectTitles(root: string): ProvingTitle[] {
 
 if (import.meta.main) {
   const table = readFileSync(join(repositoryRoot, tablePath), "utf8");
-  const report = checkRequirements(table, collectTitles(repositoryRoot));
-  const json = process.argv.includes("--json");
-  process.stdout.write(`${json ? JSON.stringify(report) : reportLines(report).join("\n")}\n`);
-  process.exitCode = report.violations.length === 0 ? 0 : 1;
+  const report = checkRequirements(
+    table,
+    collectTitles(repositoryRoot),
+    (path) => readTestPath(repositoryRoot, path).runsProduct,
+  );
+  const has = (flag: string): boolean => process.argv.includes(flag);
+  const text = has("--json") ? JSON.stringify(report) : reportLines(report, has("--list")).join("\n");
+  process.stdout.write(`${text}\n`);
+  process.exitCode = report.violations.length === 0 && report.unproven.length === 0 ? 0 : 1;
 }
