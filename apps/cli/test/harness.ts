@@ -128,6 +128,11 @@ export async function seed(
   }
 }
 
+/** The body of a request that a provider of the tests got. */
+export function sentBody(request: { readonly body: unknown } | undefined): Readonly<Record<string, unknown>> {
+  return (request?.body ?? {}) as Readonly<Record<string, unknown>>;
+}
+
 export function user(text: string): RecordDraft {
   return { type: "message", message: { role: "user", content: text } };
 }
