@@ -324,7 +324,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     key: text,
     sessionId: text,
     turnId: text,
-    outcome: one("done", "aborted", "step-limit"),
+    outcome: one("done", "aborted", "step-limit", "denied"),
     stopReason: or(text),
     model: text,
     text,

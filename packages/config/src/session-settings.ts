@@ -1,6 +1,7 @@
 import type { CheckpointSettings } from "@throughline/checkpoint";
 import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
+import { readSendPolicy, type SendPolicy, type SendPolicyMode } from "@throughline/policy";
 import type { SettingValue } from "@throughline/core/settings";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";
@@ -42,10 +43,8 @@ export interface SessionSettings {
   };
   /** Null leaves it to the provider. */
   readonly maxOutputTokens: number | null;
-  /** As it was written, for `readSendPolicy`; null: everything may be sent. */
-  readonly sendPolicy: SettingValue;
-  /** How its rules are weighed where it does not say so itself. */
-  readonly sendPolicyMode: "first-match" | "deny-overrides";
+  /** Null: everything may be sent. */
+  readonly sendPolicy: SendPolicy | null;
   /** Of OpenClaw's functions. */
   readonly cacheTtlMs: number;
   /** The session that a conversation opens where nobody names one; null: the one that was used last. */
@@ -105,8 +104,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
       showContextLine: showsContextLine(values),
     },
     maxOutputTokens: maxOutputTokens === 0 ? null : maxOutputTokens,
-    sendPolicy: values.of("session.sendPolicy"),
-    sendPolicyMode: values.of("session.sendPolicyMode") as SessionSettings["sendPolicyMode"],
+    sendPolicy: sendPolicy(values),
     cacheTtlMs: values.number("session.cacheTtlMs"),
     defaultKey: defaultKey(values),
     inherit: {
@@ -144,6 +142,11 @@ class Values {
     const set = names.filter((name) => this.isSet(`${area}.${name}`) && this.of(`${area}.${name}`) !== null);
     return Object.fromEntries(set.map((name) => [name, this.of(`${area}.${name}`)])) as Block;
   }
+}
+
+function sendPolicy(values: Values): SendPolicy | null {
+  const written = values.of("session.sendPolicy");
+  return written === null ? null : readSendPolicy(written, values.of("session.sendPolicyMode") as SendPolicyMode);
 }
 
 function helperOf(values: Values, name: SettingValue): HelperModel | null {

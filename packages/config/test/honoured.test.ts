@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readRetries } from "@throughline/compaction";
 import { sessionSettings, settingTables } from "@throughline/config";
 import { createOpenclawSessions } from "@throughline/openclaw-compat";
-import { readSendPolicy, resolveSendPolicy } from "@throughline/policy";
+import { resolveSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { converse, type Seen, type Talk } from "./converse.ts";
 import { resolve } from "./resolve.ts";
@@ -215,7 +215,7 @@ describe("settings of sessions", () => {
     ];
     const action = async (sendPolicyMode: string) => {
       const settings = sessionSettings(await resolve({ file: { session: { sendPolicy: { rules }, sendPolicyMode } } }));
-      const policy = readSendPolicy(settings.sendPolicy, settings.sendPolicyMode);
+      const policy = settings.sendPolicy;
       return resolveSendPolicy({ key: "agent:main:slack:direct:ada", entry: null, policy, channel: "slack" }).action;
     };
     expect([await action("first-match"), await action("deny-overrides")]).toEqual(["allow", "deny"]);

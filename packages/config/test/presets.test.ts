@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { presets, sessionSettings, settingTables } from "@throughline/config";
 import { safePromptTokens } from "@throughline/guard";
 import { settingsForWindow } from "@throughline/compaction";
-import { readSendPolicy } from "@throughline/policy";
 import { managementBlock, persistenceBlock } from "./documents.ts";
 import { resolve, settingsOf, written } from "./resolve.ts";
 
@@ -73,7 +72,9 @@ describe("presets", () => {
     });
     // 4,000 tokens before the compaction at 180,000.
     expect(settings.memoryFlush?.thresholds?.map(({ percent }) => percent * 2000)).toEqual([176_000]);
-    expect(readSendPolicy({ rules: [] }, settings.sendPolicyMode).mode).toBe("deny-overrides");
+    const policy = { session: { sendPolicy: { rules: [] } } };
+    const { sendPolicy } = sessionSettings(await resolve({ file: { preset: "openclaw", ...policy } }));
+    expect(sendPolicy?.mode).toBe("deny-overrides");
   });
 
   it("default to what is safest, by the rows that chose [C21, C22, C23, C28]", async () => {

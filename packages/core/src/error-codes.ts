@@ -179,6 +179,12 @@ const table = {
     retryable: false,
     remedy: "Load it again and apply the change to the new value; `updateEntry` does that.",
   },
+  SEND_DENIED: {
+    summary: "The send policy denies the agent's messages in the session; the user's message is stored.",
+    retryable: false,
+    remedy:
+      "`throughline policy KEY` shows what decides; `throughline entry KEY set sendPolicy allow` allows messages.",
+  },
   SESSION_AMBIGUOUS: {
     summary: "The text fits more than one session.",
     retryable: false,

@@ -56,7 +56,7 @@ export async function spawnSession(
   const idFor = (use: string): string =>
     occasion === undefined ? random.uuid() : derivedUuid([parent.key, state.sessionId, occasion, use]);
   const { namespace, agentId } = parent;
-  const ref = sessionRef({ namespace, agentId, key: childKey(parent, idFor("key")) });
+  const ref = sessionRef({ namespace, agentId, key: childSessionKey(parent, idFor("key")) });
   const sessionId = idFor("session");
   const known = occasion === undefined ? null : await spawnedBefore(store, ref, sessionId);
   if (known !== null) return known;
@@ -107,7 +107,8 @@ function statedDepth({ entry, ref }: SessionState): number {
   return Math.max(typeof stated === "number" && Number.isFinite(stated) ? stated : 0, byKey);
 }
 
-function childKey({ agentId, key }: SessionRef, uuid: string): string {
+/** The key of a session below another. */
+export function childSessionKey({ agentId, key }: SessionRef, uuid: string): string {
   const parsed = parseSessionKey(key);
   const isSubagent = parsed.form === "agent" && parsed.rest.kind === "subagent" && parsed.suffix === null;
   return isSubagent ? `${key}:subagent:${uuid}` : subagentSessionKey(agentId, uuid);

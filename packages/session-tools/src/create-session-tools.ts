@@ -1,6 +1,7 @@
 import type { AgentTool, Clock, RandomSource, SessionStore } from "@throughline/core";
 import type { SpawnLimits } from "@throughline/core/entries";
 import { systemClock, systemRandom } from "@throughline/core/node";
+import type { SendPolicy } from "@throughline/policy";
 import { appendDelivery, type SessionDeliverer } from "./deliver-message.ts";
 import { createHistoryTool } from "./history-tool.ts";
 import { createListTool } from "./list-tool.ts";
@@ -16,6 +17,11 @@ export interface SessionToolsOptions {
   readonly visibility?: SessionVisibility;
   /** @default 3 generations, 8 active children, 32 active descendants, active for an hour */
   readonly spawnLimits?: SpawnLimits;
+  /**
+   * In which sessions agents may send, as `readSendPolicy` of the package `policy` reads it; an entry's own `sendPolicy`
+   * decides before it. @default null: everywhere the entry does not say `deny`
+   */
+  readonly sendPolicy?: SendPolicy | null;
   /** @default puts the message into the transcript, where the session's next turn finds it */
   readonly deliver?: SessionDeliverer;
   /** How long a message waits for a turn that runs, where the default delivers it. @default 15_000 */
@@ -50,6 +56,7 @@ export function createSessionTools(options: SessionToolsOptions): readonly Agent
     },
     deliver: options.deliver ?? appendDelivery(store, { clock, patienceMs: options.patienceMs ?? 15_000 }),
     spawnLimits: options.spawnLimits ?? {},
+    sendPolicy: options.sendPolicy ?? null,
     limits: {
       totalBytes: options.maxHistoryBytes ?? 80_000,
       textLength: options.maxHistoryText ?? 4000,

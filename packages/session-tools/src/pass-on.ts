@@ -1,27 +1,43 @@
 import { createHash } from "node:crypto";
-import type { AgentToolCall, SessionRef } from "@throughline/core";
+import type { AgentToolCall, SessionEntry, SessionRef, SessionState } from "@throughline/core";
+import { resolveSendPolicy } from "@throughline/policy";
 import { hopsOf, provenanceFrom, sessionMessage } from "./session-message.ts";
 import type { SessionToolScene } from "./session-tool-scene.ts";
-import { ToolRefusal } from "./tool-refusal.ts";
+import { quote, ToolRefusal } from "./tool-refusal.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
 export const noSession = "This session does not exist any more.";
+
+/** A session, or one that is about to be made. */
+export interface SendTarget {
+  readonly key: string;
+  readonly entry: SessionEntry;
+}
 
 /** Brings a text to another session, from this one. The answer, or null where it lies there for the next turn. */
 export type PassOn = (ref: SessionRef, text: string) => Promise<string | null>;
 
 /**
  * What a session may still pass on. Nothing is done yet, so that one that may not leaves nothing behind.
- * @throws {ToolRefusal} when the session is gone, or sessions passed it on too often already
+ * @throws {ToolRefusal} when the session is gone, the send policy denies it, or sessions passed it on too often already
  */
 export async function readyToPassOn(
-  { deliver, limits }: SessionToolScene,
+  { deliver, limits, sendPolicy }: SessionToolScene,
   { store, own }: VisibleSessions,
   { signal, callId }: AgentToolCall,
-  by: { readonly tool: string; readonly keyPrefix: string },
+  by: {
+    readonly tool: string;
+    readonly keyPrefix: string;
+    /** Where it goes, as far as the send policy asks. */
+    readonly target: (own: SessionState) => SendTarget;
+  },
 ): Promise<PassOn> {
   const state = await store.load(own, { signal });
   if (state === null) throw new ToolRefusal("no-session", noSession);
+  // Whoever may not speak cannot have another session speak in its place.
+  for (const { key, entry } of [{ key: own.key, entry: state.entry }, by.target(state)])
+    if (resolveSendPolicy({ key, entry, policy: sendPolicy }).action === "deny")
+      throw new ToolRefusal("send-denied", `The send policy denies messages in ${quote(key)}. Nothing was sent.`);
   const hops = 1 + (await hopsOf(store, own, signal));
   if (hops > limits.hops)
     throw new ToolRefusal("too-many-hops", `Sessions passed this on ${limits.hops} times; a person has to go on.`);

@@ -30,7 +30,11 @@ export function createSendTool(scene: SessionToolScene): AgentTool {
         const target = await sessions.find(textArgument(args, "session", 512));
         if (target.ref.key === sessions.own.key)
           throw new ToolRefusal("arguments", "This is that session; it need not be sent anything.");
-        const passOn = await readyToPassOn(scene, sessions, call, { tool: definition.name, keyPrefix: "send" });
+        const passOn = await readyToPassOn(scene, sessions, call, {
+          tool: definition.name,
+          keyPrefix: "send",
+          target: () => ({ key: target.ref.key, entry: target.entry }),
+        });
         const reply = await passOn(target.ref, text);
         const { key } = target.ref;
         return {

@@ -1,5 +1,6 @@
 import type { AgentToolCall, Clock, RandomSource } from "@throughline/core";
 import type { SpawnLimits } from "@throughline/core/entries";
+import type { SendPolicy } from "@throughline/policy";
 import type { HistoryLimits } from "./history-lines.ts";
 import type { SessionDeliverer } from "./deliver-message.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
@@ -10,6 +11,7 @@ export interface SessionToolScene {
   sessionsOf(call: AgentToolCall): VisibleSessions;
   readonly deliver: SessionDeliverer;
   readonly spawnLimits: SpawnLimits;
+  readonly sendPolicy: SendPolicy | null;
   readonly limits: HistoryLimits & { readonly messageLength: number; readonly hops: number };
   readonly clock: Clock;
   readonly random: RandomSource;

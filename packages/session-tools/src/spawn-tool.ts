@@ -1,6 +1,6 @@
 import { hasErrorCode, type AgentTool, type SessionState } from "@throughline/core";
-import { spawnSession } from "@throughline/core/entries";
-import { noSession, readyToPassOn } from "./pass-on.ts";
+import { childSessionKey, spawnSession } from "@throughline/core/entries";
+import { noSession, readyToPassOn, type SendTarget } from "./pass-on.ts";
 import { sessionRow } from "./session-row.ts";
 import type { SessionToolScene } from "./session-tool-scene.ts";
 import { optionalText, quote, refusing, ToolRefusal, type RefusalReason } from "./tool-refusal.ts";
@@ -30,7 +30,7 @@ export function createSpawnTool(scene: SessionToolScene): AgentTool {
         const sessions = sessionsOf(call);
         const task = optionalText(args, "task", limits.messageLength);
         const label = optionalText(args, "label", 120);
-        const by = { tool: definition.name, keyPrefix: "spawn" };
+        const by = { tool: definition.name, keyPrefix: "spawn", target: childOf };
         const passOn = task === null ? null : await readyToPassOn(scene, sessions, call, by);
         // A model may use the id of a call again, for another task: that is another call.
         const occasion = JSON.stringify([call.callId, task, label]);
@@ -48,6 +48,12 @@ export function createSpawnTool(scene: SessionToolScene): AgentTool {
         return { content: `Started ${quote(key)}. ${answer}`, details: { ...row, isAnswered: reply !== null } };
       }),
   };
+}
+
+/** As the send policy sees a child that is not made yet. */
+function childOf({ ref, sessionId, entry: { sendPolicy } }: SessionState): SendTarget {
+  const entry = { sessionId, ...(sendPolicy === undefined ? {} : { sendPolicy }) };
+  return { key: childSessionKey(ref, "child"), entry };
 }
 
 async function spawned(

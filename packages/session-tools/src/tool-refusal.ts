@@ -16,6 +16,7 @@ export type RefusalReason =
   | "arguments"
   | "busy"
   | "no-session"
+  | "send-denied"
   | "spawn-circular"
   | "spawn-depth"
   | "spawn-children"

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { resetSession, sessionRef } from "@throughline/core";
 import { keptOnReset } from "@throughline/core/entries";
 import { systemClock, systemRandom } from "@throughline/core/node";
+import { readSendPolicy } from "@throughline/policy";
 import { openScene, recordsOf, storeKinds } from "./tool-scene.ts";
 
 const main = "agent:main:main";
@@ -19,6 +20,37 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
     const grandchild = await scene.spawn(child.ref.key);
     expect(grandchild.entry).toMatchObject({ spawnedBy: child.ref.key, spawnDepth: 2 });
     expect(grandchild.ref.key.startsWith(`${child.ref.key}:subagent:`)).toBe(true);
+  });
+
+  it("sends nothing to or from a session that may not send, and makes no child for a task it may not have [POL-01]", async () => {
+    const sendPolicy = readSendPolicy({ rules: [{ match: { chatType: "group" }, action: "deny" }] });
+    await using scene = await openScene(open, { visibility: "agent", sendPolicy });
+    await scene.open(main);
+    const muted = await scene.open("agent:main:work", { sendPolicy: "deny" });
+    const group = await scene.open("agent:main:discord:group:123");
+    const listening = await scene.open("agent:main:talk");
+    for (const { key } of [muted, group]) {
+      const sent = await scene.run("sessions_send", main, { session: key, message: "Hello." });
+      expect(sent).toMatchObject({ isError: true, reason: "send-denied", text: expect.stringContaining(key) });
+      expect(await scene.run("sessions_send", key, { session: listening.key, message: "Hello." })).toMatchObject({
+        reason: "send-denied",
+      });
+      expect(await recordsOf(scene.store, { ...muted, key })).toEqual([]);
+    }
+    expect(await recordsOf(scene.store, listening)).toEqual([]);
+    const before = (await scene.run("sessions_list", main)).text;
+    expect(await scene.run("sessions_spawn", muted.key, { task: "Go." })).toMatchObject({ reason: "send-denied" });
+    expect((await scene.run("sessions_list", main)).text).toBe(before);
+    const allowed = await scene.run("sessions_send", main, { session: listening.key, message: "Hello." });
+    expect(allowed).toMatchObject({ isError: false });
+  });
+
+  it("gives no task to sub-agents where the configuration denies their keys [POL-07]", async () => {
+    const sendPolicy = readSendPolicy({ rules: [{ match: { keyPrefix: "subagent:" }, action: "deny" }] });
+    await using scene = await openScene(open, { sendPolicy });
+    await scene.open(main);
+    expect(await scene.run("sessions_spawn", main, { task: "Go." })).toMatchObject({ reason: "send-denied" });
+    expect((await scene.run("sessions_list", main)).details["sessions"]).toHaveLength(1);
   });
 
   it("a task is the child's first message and says who sent it", async () => {

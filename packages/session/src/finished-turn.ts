@@ -1,6 +1,7 @@
 import type { AssistantMessage, Message, Usage } from "@throughline/core";
 import { gaugeOf, type Gauge } from "@throughline/tokens";
 import { readCallPart, type CallFacts } from "./call-record.ts";
+import type { SendDenial } from "./send-denial.ts";
 import type { Turn } from "./session.ts";
 import type { SessionLog } from "./session-log.ts";
 import { readTurnMark, type TurnMarkState } from "./turn-mark.ts";
@@ -26,6 +27,7 @@ export async function findKeyedTurn(log: SessionLog, turnId: string, firstSeq: n
   const messages: Message[] = [];
   const calls: CallFacts[] = [];
   let state: TurnMarkState = "open";
+  let denial: SendDenial | null = null;
   let isInside = false;
   for await (const page of log.store.read(log.ref, { afterSeq: firstSeq - 1 })) {
     for (const { record, side } of page.records) {
@@ -33,16 +35,17 @@ export async function findKeyedTurn(log: SessionLog, turnId: string, firstSeq: n
       if (mark?.resumes !== undefined && turnIds.has(mark.resumes)) turnIds.add(mark.turnId);
       if (mark !== null) {
         isInside = mark.state === "open" && turnIds.has(mark.turnId);
-        if (turnIds.has(mark.turnId)) state = mark.state;
+        if (turnIds.has(mark.turnId)) ({ state, denial = null } = mark);
       }
       const part = readCallPart(record);
       if (part?.part === 1 && turnIds.has(part.call.turnId)) calls.push(part.call);
       if (isInside && !side && record.type === "message") messages.push(record["message"] as Message);
     }
   }
-  const isOver = state === "done" || state === "step-limit";
   const parts = { turnId, ref: log.ref, messages, calls, usage: usageOf(calls), gauge: gaugeNow(log), replayed: true };
-  return { turn: isOver ? finishedTurn({ ...parts, outcome: state as "done" | "step-limit" }) : null, turnIds };
+  const outcome: TurnMarkState = state;
+  const isOver = outcome === "done" || outcome === "step-limit" || outcome === "denied";
+  return { turn: isOver ? finishedTurn({ ...parts, outcome, denial }) : null, turnIds };
 }
 
 function usageOf(calls: readonly CallFacts[]): Usage | null {

@@ -12,6 +12,7 @@ export type {
   Turn,
   TurnOutcome,
 } from "./session.ts";
+export type { SendDenial } from "./send-denial.ts";
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {
   BeforeClose,

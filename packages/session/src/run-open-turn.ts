@@ -79,13 +79,15 @@ function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger, counter: Token
     turnId,
     ref: handle.ref,
     outcome: end.outcome,
+    denial: end.denial,
     messages: taken.flatMap(({ seq, record }) => (seq < firstSeq ? [] : [record["message"] as Message])),
     calls: end.calls,
     usage: ledger.used,
     gauge: ledger.now(),
     replayed: false,
   });
-  handle.track(afterTurn({ handle, settings, turn, counter, emit }));
+  // A session in which nothing was answered has nothing new to keep.
+  if (end.denial === null) handle.track(afterTurn({ handle, settings, turn, counter, emit }));
   return turn;
 }
 

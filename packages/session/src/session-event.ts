@@ -3,6 +3,7 @@ import type { SessionRef, StoredRecord } from "@throughline/core";
 import type { GuardEvent } from "@throughline/guard";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
+import type { SendDenial } from "./send-denial.ts";
 import type { InterruptedTurn, TurnOutcome } from "./session.ts";
 
 /** Of which session and turn an event speaks. */
@@ -19,6 +20,8 @@ type Happening =
   | { readonly name: "turn.branched"; readonly from: SessionRef }
   | { readonly name: "turn.interrupted"; readonly interrupted: InterruptedTurn }
   | { readonly name: "turn.opened"; readonly fence: number; readonly resumes: string | null }
+  /** The send policy denies an answer: the model is not asked, or not asked again, and the turn is closed. */
+  | ({ readonly name: "send.denied" } & SendDenial)
   | { readonly name: "turn.closed"; readonly outcome: TurnOutcome }
   | { readonly name: "record.appended"; readonly record: StoredRecord }
   | { readonly name: "call.started"; readonly step: number; readonly attempt: number; readonly estimatedTokens: number }

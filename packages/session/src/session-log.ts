@@ -204,6 +204,14 @@ export class SessionLog {
     return this.#exclusively(() => this.#catchUp());
   }
 
+  /** Takes in what others saved in the entry. That the key has another session by now shows with the next append. */
+  refreshEntry(): Promise<void> {
+    return this.#exclusively(async () => {
+      const { sessionId, entry } = await loadExisting(this.store, this.ref);
+      if (sessionId === this.sessionId) this.#entry = entry;
+    });
+  }
+
   /** Reads the window again. */
   reload(): Promise<void> {
     return this.#exclusively(() => this.#reload());

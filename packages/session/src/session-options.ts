@@ -16,6 +16,7 @@ import type {
 } from "@throughline/core";
 import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
 import type { OverflowKind } from "@throughline/guard";
+import type { SendPolicy } from "@throughline/policy";
 import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -178,6 +179,11 @@ export interface SessionsOptions {
   readonly holdBack?: HoldBack;
   /** Percentages of the window at which a prompt is announced before it is sent, once a cycle. @default [90] */
   readonly warnAtPercents?: readonly number[];
+  /**
+   * In which sessions the agent may answer, as `readSendPolicy` of the package `policy` reads it. An entry's own
+   * `sendPolicy` decides before it. @default null: everywhere the entry does not say `deny`
+   */
+  readonly sendPolicy?: SendPolicy | null;
   readonly redactBeforeAppend?: RedactDraft;
   readonly onEvent?: SessionEventListener;
   /** @default the system's clock */

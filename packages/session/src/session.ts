@@ -11,11 +11,15 @@ import type {
 import type { Repair } from "@throughline/history";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
+import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { SessionContent, SessionModel, SessionTool, SystemPrompt } from "./session-options.ts";
 
-/** How a turn ended. `failed` ones are thrown, with the outcome in the log. */
-export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit";
+/**
+ * How a turn ended. `failed` ones are thrown, with the outcome in the log. `denied`: the send policy denies answers in this
+ * session; the user's words are stored and the model was not asked.
+ */
+export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied";
 
 /** A turn that is over. */
 export interface Turn {
@@ -33,6 +37,8 @@ export interface Turn {
   readonly gauge: Gauge;
   /** One for each call of the model, failed ones too. */
   readonly calls: readonly CallFacts[];
+  /** What denied the answer; null unless the outcome is `denied`. */
+  readonly denial: SendDenial | null;
   /** Where it took place: the session's own, or the branch's. */
   readonly ref: SessionRef;
   /** True when a turn with this idempotency key was done before and this is what came of it. */
@@ -127,7 +133,7 @@ export interface Session extends AsyncDisposable {
   readonly model: SessionModel;
   /**
    * One turn: the user's words are kept, the model asked, tools run, and every record kept as it happens. Resolves when
-   * the turn is closed; an aborted one resolves too.
+   * the turn is closed; an aborted one resolves too, and so does one that the send policy denies.
    * @throws {ThroughlineError} SESSION_BUSY, SESSION_REPLACED, TURN_FENCED, CONTEXT_OVERFLOW, MODEL_FAILED, ABORTED
    *   (before it began), and what the store says
    */

@@ -1,7 +1,8 @@
+import type { SendDenial } from "./send-denial.ts";
 import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
 
 /** `open` begins a turn; every other state ends it. */
-export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "interrupted";
+export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "denied" | "interrupted";
 
 /** A side record at the beginning and at the end of a turn. */
 export interface TurnMark {
@@ -15,9 +16,19 @@ export interface TurnMark {
   readonly resumes?: string;
   /** Of a failed turn: why. */
   readonly error?: { readonly code: string; readonly message: string };
+  /** Of a denied turn: what decided. */
+  readonly denial?: SendDenial;
 }
 
-const states: ReadonlySet<unknown> = new Set(["open", "done", "aborted", "failed", "step-limit", "interrupted"]);
+const states: ReadonlySet<unknown> = new Set([
+  "open",
+  "done",
+  "aborted",
+  "failed",
+  "step-limit",
+  "denied",
+  "interrupted",
+]);
 
 /** What counts of owner and lease is what the store says: it changes while the turn runs. */
 export function turnMarkDraft(mark: TurnMark): RecordDraft {

@@ -17,9 +17,10 @@ import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";
 import { estimatePrompt, prefixOf, promptOf, type Prompt, type PromptGauge, type PromptPrefix } from "./prompt.ts";
 import { resultDraft, runTools } from "./run-tools.ts";
+import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { ClosingDecision, StepScene } from "./session-options.ts";
+import type { ClosingDecision, StepScene, TurnClosing } from "./session-options.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
@@ -47,8 +48,9 @@ export interface TurnRunOptions {
 
 /** How an open turn ended, and with what. */
 export interface TurnEnd {
-  readonly outcome: "done" | "aborted" | "step-limit";
+  readonly outcome: "done" | "aborted" | "step-limit" | "denied";
   readonly reply: AssistantMessage | null;
+  readonly denial: SendDenial | null;
   readonly calls: readonly CallFacts[];
 }
 
@@ -72,6 +74,8 @@ export class TurnRun {
     const { settings, signal } = this.#options;
     for (;;) {
       if (signal.aborted) return this.#abort(null, []);
+      const denial = await this.#denial();
+      if (denial !== null) return this.#deny(denial);
       this.#step += 1;
       const { result, ask } = await this.#ask();
       const message = withOwnId(result.message, this.#options.log.facts.replyId);
@@ -92,14 +96,28 @@ export class TurnRun {
           continue;
         }
         await this.#close(drafts, { state: "done" }, result, entry);
-        return { outcome: "done", reply: message, calls: this.#calls };
+        return { outcome: "done", reply: message, calls: this.#calls, denial: null };
       }
       await this.#append(drafts, { entry: this.#patch(result) });
       await this.#runTools(message, calls);
       if (this.#step < settings.maxSteps || signal.aborted) continue;
       await this.#close([], { state: "step-limit" }, null, this.#closing("step-limit", message).entry);
-      return { outcome: "step-limit", reply: message, calls: this.#calls };
+      return { outcome: "step-limit", reply: message, calls: this.#calls, denial: null };
     }
+  }
+
+  /** Read anew before each call: whoever denies a session while a turn runs in it wants it to be silent. */
+  async #denial(): Promise<SendDenial | null> {
+    const { log, settings } = this.#options;
+    await log.refreshEntry();
+    return sendDenial(settings.sendPolicy, log);
+  }
+
+  async #deny(denial: SendDenial): Promise<TurnEnd> {
+    this.#estimate();
+    this.#options.emit?.({ name: "send.denied", ...denial });
+    await this.#close([], { state: "denied", denial }, null);
+    return { outcome: "denied", reply: null, calls: this.#calls, denial };
   }
 
   async #ask(): Promise<{
@@ -237,7 +255,7 @@ export class TurnRun {
       ...calls.flatMap(callDrafts),
     ];
     await this.#close(drafts, { state: "aborted" }, null, this.#closing("aborted", reply).entry);
-    return { outcome: "aborted", reply, calls: this.#calls };
+    return { outcome: "aborted", reply, calls: this.#calls, denial: null };
   }
 
   async #fail({ message, calls, error }: CallResult): Promise<unknown> {
@@ -279,7 +297,7 @@ export class TurnRun {
     }
   }
 
-  #closing(outcome: TurnEnd["outcome"], reply: AssistantMessage | null): ClosingDecision {
+  #closing(outcome: TurnClosing["outcome"], reply: AssistantMessage | null): ClosingDecision {
     const { settings, log, turnId } = this.#options;
     return settings.beforeClose?.({ ref: log.ref, turnId, outcome, reply, entry: log.entry }) ?? {};
   }

@@ -1,4 +1,5 @@
 import type { ToolDefinition } from "@throughline/core";
+import type { SendPolicy } from "@throughline/policy";
 import type { RunTurnOptions } from "./session.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type {
@@ -30,6 +31,7 @@ export interface TurnSettings {
   readonly beforeClose: BeforeClose | null;
   readonly holdBack: HoldBack | null;
   readonly warnAtPercents: readonly number[];
+  readonly sendPolicy: SendPolicy | null;
 }
 
 const sets = new WeakMap<readonly SessionTool[], ToolSet>();
@@ -63,5 +65,6 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     beforeClose: options.beforeClose ?? null,
     holdBack: options.holdBack ?? null,
     warnAtPercents: options.warnAtPercents ?? usualWarnings,
+    sendPolicy: options.sendPolicy ?? null,
   };
 }

@@ -111,7 +111,8 @@ describe("what a turn costs", () => {
     expect({ ...long, appendedBytes: 0 }).toEqual({ ...short, appendedBytes: 0 });
     expect({ ...longest, appendedBytes: 0 }).toEqual({ ...short, appendedBytes: 0 });
     // One commit for each step: the words, the reply with its call, the result, the last reply.
-    expect(short).toMatchObject({ appends: 20, loads: 0, pages: 0, recordsTaken: 40 });
+    // One load for each call of the model: the entry's send policy.
+    expect(short).toMatchObject({ appends: 20, loads: 10, pages: 0, recordsTaken: 40 });
   });
 
   it("opening reads the window alone, however long the session is [STO-16]", async () => {

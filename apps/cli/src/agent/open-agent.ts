@@ -36,11 +36,12 @@ export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions
     onFailed: onSummarizerFailed,
   });
   for (const note of notes) onNote(note);
-  const { compaction, checkpoint, retry, turn, maxOutputTokens } = settings;
+  const { compaction, checkpoint, retry, turn, maxOutputTokens, sendPolicy } = settings;
   const memorySearch = tools.find(({ definition }) => definition.name === "memory_search");
   return createAgentSessions({
     store,
     ...turn,
+    sendPolicy,
     model: { ...chosen.model, maxOutputTokens },
     system,
     tools,

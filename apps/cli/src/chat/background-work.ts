@@ -31,7 +31,8 @@ export function createBackgroundWork(): BackgroundWork {
   };
   return {
     see: (event) => {
-      if (event.name === "turn.closed") isStepDue = true;
+      // Nothing follows a turn that failed or was denied.
+      if (event.name === "turn.closed") isStepDue = event.outcome !== "failed" && event.outcome !== "denied";
       else if (event.name === "step.finished" || event.name === "step.failed") {
         if (event.step === "checkpoint") isStepDue = false;
       } else if (event.name === "checkpoint.started") making = { ref: event.ref, sinceMs: systemClock.nowMs() };

@@ -10,6 +10,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `${event.from.key} is busy: this goes on in a copy, ${event.ref.key}`;
     case "session.replaced":
       return `another program reset this session; its key has the new session ${event.newSessionId}`;
+    case "send.denied":
+      return "the send policy denies answers in this session; the message is stored, and no model is asked";
     case "lease.lost":
       return "another process took the session over; this turn stops";
     case "threshold.crossed":

@@ -5,6 +5,7 @@ import { withRemedy } from "../error-report.ts";
 import { percentOf } from "@throughline/queries";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation } from "./conversation.ts";
+import { sendDenied } from "./send-denied.ts";
 import { interruptedText, modelText } from "./greeting.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 import type { TurnPrinter } from "./turn-printer.ts";
@@ -40,6 +41,7 @@ export async function runOnce(
     onWaiting: () => output.progress("making a checkpoint"),
   });
   await printer.finish();
+  if (turn.denial !== null) throw sendDenied(conversation, turn.denial);
   if (turn.outcome !== "aborted") return 0;
   if (host.signal.aborted) return interruptedExitCode;
   await output.flush();

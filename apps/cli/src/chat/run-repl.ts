@@ -13,6 +13,7 @@ import { createLineEditor } from "./line-editor.ts";
 import type { LineEditor } from "./line-editor.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplScene } from "./repl-commands.ts";
+import { sendDenied } from "./send-denied.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 
 export interface ReplOptions {
@@ -115,6 +116,10 @@ async function takeTurn(
       .finally(() => printer.finish());
     if (turn.outcome === "aborted")
       await output.line({ text: "(cancelled; what had arrived is kept)", style: "yellow" });
+    if (turn.denial !== null) {
+      const { message, remedy } = sendDenied(conversation, turn.denial);
+      await output.line({ text: `(${message} ${remedy} Then /continue asks the model.)`, style: "yellow" });
+    }
     if (turn.outcome === "step-limit")
       await output.line({ text: "(stopped at the limit of model calls; /continue goes on)", style: "yellow" });
     if (conversation.ref.key !== before)

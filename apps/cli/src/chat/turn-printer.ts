@@ -74,6 +74,8 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       if (note === null) return;
       const told = eventObject(event, note);
       events.push(told);
+      // Whoever runs the turn says so, with the reason.
+      if (event.name === "send.denied") return;
       if (output.isTerminal) line(`(${note})`);
       else write(async () => output.event(told));
     },

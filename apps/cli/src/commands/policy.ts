@@ -5,7 +5,6 @@ import {
   openSendPolicy,
   planReset,
   readResetPolicy,
-  readSendPolicy,
   resolveSendPolicy,
 } from "@throughline/policy";
 import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
@@ -14,6 +13,7 @@ import type { SessionEntry } from "@throughline/core";
 import { misspeltEntryField } from "@throughline/core/entries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
+import { sendPolicyText } from "../chat/send-policy-text.ts";
 import { timeText } from "../time-text.ts";
 
 /** Says whether something would be sent in a session and by which rule, and when the session begins anew. */
@@ -24,8 +24,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const { ref, sessionId, entry } = found;
   noteMisspelt(context, entry);
-  const { sendPolicy, sendPolicyMode } = sessionSettings(config);
-  const policy = sendPolicy === null ? null : readSendPolicy(sendPolicy, sendPolicyMode);
+  const { sendPolicy: policy } = sessionSettings(config);
   const question = {
     key: ref.key,
     entry,
@@ -58,13 +57,15 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   await output.line({ text: ref.key, style: "bold" });
   await output.line(
     { text: answer.action, style: answer.action === "allow" ? "green" : "red" },
-    `  ${sourceText(answer, entry["sendPolicy"])}`,
+    `  ${sendPolicyText(answer, entry["sendPolicy"])}`,
   );
   if (rule !== null) await output.line({ text: `  ${JSON.stringify(rule)}`, style: "dim" });
   await output.line({
     text: `  held against: channel ${answer.channel ?? "unknown"}, chat type ${answer.chatType ?? "unknown"}, key ${ref.key}`,
     style: "dim",
   });
+  if (answer.action === "deny")
+    await output.line("  A turn stores the message and asks no model. Other sessions cannot send to this one.");
   if (differ)
     await output.line({ text: "  first-match and deny-overrides give different answers here", style: "yellow" });
   await output.line(`reset: ${resetText(reset)}`);
@@ -84,19 +85,6 @@ function resetPolicy({ settings }: CommandContext): Parameters<typeof planReset>
 
 function ruleOf(policy: SendPolicy | null, { ruleIndex }: SendPolicyAnswer): unknown {
   return ruleIndex === null ? null : ((policy ?? openSendPolicy).rules[ruleIndex] ?? null);
-}
-
-function sourceText({ source, ruleIndex, mode }: SendPolicyAnswer, own: unknown): string {
-  switch (source) {
-    case "session":
-      return `by the session's own sendPolicy, ${JSON.stringify(own)}`;
-    case "rule":
-      return `by rule ${(ruleIndex ?? 0) + 1} of session.sendPolicy (${mode})`;
-    case "default":
-      return "by the default of session.sendPolicy: no rule fits";
-    case "unset":
-      return "nothing is configured, so everything may be sent";
-  }
 }
 
 function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string {

@@ -1,0 +1,18 @@
+import type { SendPolicyAnswer } from "@throughline/policy";
+
+/** What decided whether an agent may send in a session. `own` is the session's own `sendPolicy`. */
+export function sendPolicyText(
+  { source, ruleIndex, mode }: Pick<SendPolicyAnswer, "source" | "ruleIndex" | "mode">,
+  own: unknown,
+): string {
+  switch (source) {
+    case "session":
+      return `by the session's own sendPolicy, ${JSON.stringify(own)}`;
+    case "rule":
+      return `by rule ${(ruleIndex ?? 0) + 1} of session.sendPolicy (${mode})`;
+    case "default":
+      return "by the default of session.sendPolicy: no rule fits";
+    case "unset":
+      return "nothing is configured, so everything may be sent";
+  }
+}
