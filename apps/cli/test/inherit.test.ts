@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openclawFixture, talk } from "../../../packages/transfer/test/database-fixtures.ts";
-import { isTalkedToHere } from "../src/talked-to-here.ts";
 import { objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run, RunOptions } from "./harness.ts";
 import { runInTerminal } from "./terminal.ts";
@@ -272,21 +271,6 @@ describe("chat without a key", () => {
     expect(second.stderr).toContain("agent:main:cli:direct:chat goes on.");
     const third = await run([...once, "--key", channel]);
     expect(objects(third.stdout)[0]).toMatchObject({ key: channel });
-  });
-
-  it("knows by its key what is talked to from a terminal", () => {
-    const keys = [
-      [key, "talk", "goclaw:main:main", "main:cli:ada", "agent:main:direct:ada", "agent:main:dm:ada"],
-      ["agent:main:cli:direct:notes", "agent:main:import:direct:x", "agent:main:main:thread:7", "agent:main:a:b"],
-      ["agent:main:slack:channel:c1", "agent:main:discord:direct:1", "agent:main:telegram:group:2:topic:3"],
-      ["main:slack:U1", "agent:main:subagent:w:1", "agent:main:cron:daily", "agent:main:cli:group:all"],
-    ];
-    expect(keys.map((each) => each.map(isTalkedToHere))).toEqual([
-      [true, true, true, true, true, true],
-      [true, true, true, true],
-      [false, false, false],
-      [false, false, false, false],
-    ]);
   });
 });
 

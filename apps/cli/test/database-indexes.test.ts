@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere, seed, temporaryDirectory, user } from "./harness.ts";
+
+const directory = temporaryDirectory();
+const home = directory.path;
+let database: DatabaseSync;
+
+beforeAll(async () => {
+  const drafts = Array.from({ length: 50 }, (_, index) => user(`m${index}`));
+  await seed(home, [
+    { key: "agent:main:a", drafts },
+    { key: "agent:main:b", drafts },
+  ]);
+  expect((await runHere(home, ["verify"])).code).toBe(0);
+  database = new DatabaseSync(join(home, "sessions.db"), { readOnly: true });
+});
+afterAll(() => {
+  database.close();
+  directory.remove();
+});
+
+/** What SQLite would do for a query. */
+function plan(sql: string): string {
+  const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return rows.map(({ detail }) => String(detail)).join("\n");
+}
+
+describe("the database of the command line, read with SQL", () => {
+  it("finds the children of a record by its id through an index [SQL-07]", () => {
+    const found = plan("SELECT * FROM children WHERE session_key = 'agent:main:a' AND parent_id = 'x'");
+    expect(found).toContain("SEARCH c USING PRIMARY KEY (session=? AND parent_id=?)");
+    expect(found.split("\n").filter((line) => /^SCAN (?!(?:up|t|s|CONSTANT ROW)\b)/.test(line))).toEqual([]);
+  });
+});
