@@ -44,6 +44,33 @@ describe("diagnose", () => {
     });
   });
 
+  it("takes no message for an overflow because it says token or context [C40]", async () => {
+    for (const error of [
+      { provider: "anthropic", status: 401, message: "invalid x-api-key token" },
+      { provider: "openai", status: 401, message: "Incorrect API key provided: your access token has expired" },
+      {
+        provider: "openai",
+        status: 429,
+        message: "Rate limit reached: Limit 30000 tokens per min, Used 29000, Requested 4000",
+      },
+      { provider: "openai", status: 400, message: "Unexpected token < in JSON at position 0" },
+      { provider: "ollama", status: 500, message: "context deadline exceeded" },
+      {
+        provider: "anthropic",
+        status: 400,
+        message: "max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens",
+      },
+    ])
+      expect([error.message, (await diagnose(JSON.stringify(error)))["overflow"]]).toEqual([error.message, false]);
+    // The provider's code counts before every word.
+    const coded = {
+      provider: "openai",
+      status: 400,
+      body: { error: { code: "context_length_exceeded", message: "no" } },
+    };
+    expect(await diagnose(JSON.stringify(coded))).toMatchObject({ overflow: true });
+  });
+
   it("uses the provider's name where the error says none", async () => {
     const error = '{"status":400}';
     expect(await diagnose(error)).toMatchObject({ overflow: false });

@@ -145,7 +145,7 @@ describe("a command for one agent", () => {
     expect(Object.keys(attempts).toSorted()).toEqual(commandTable.map(({ name }) => name).toSorted());
   });
 
-  it.each(rows)("$command $args does not reach another agent's session [ISO-02]", async (row) => {
+  it.each(rows)("$command $args does not reach another agent's session [ISO-02] [TST-03]", async (row) => {
     const { command, args, stdin, expected } = row;
     const before = await everythingTheirs();
     expect(before).toContain(secret);
