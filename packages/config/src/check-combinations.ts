@@ -40,7 +40,22 @@ const checks: readonly Check[] = [
   flushPrompts,
   flushTools,
   inheritedKeys,
+  resets,
 ];
+
+/** Whoever writes a time believes that sessions begin anew then. */
+function resets(settings: SettingSet): void {
+  const mode = String(settings.value("session.reset.mode"));
+  for (const [key, modes] of [
+    ["session.reset.idleMinutes", ["idle", "daily"]],
+    ["session.reset.atHour", ["daily"]],
+  ] as const) {
+    if (!settings.isGiven(key) || (modes as readonly string[]).includes(mode)) continue;
+    const allowed = `left out, or session.reset.mode ${modes.map((each) => `"${each}"`).join(" or ")}`;
+    const message = `${key} is ${settings.number(key)} and session.reset.mode is "${mode}": it would have no effect; it must be ${allowed}.`;
+    throw settings.refusal(key, message, allowed);
+  }
+}
 
 function checkpointOrder(settings: SettingSet, say: Say): void {
   for (const key of ["session.checkpoint.tokenThresholdPercents", "session.turn.warnAtPercents"]) {

@@ -1,7 +1,13 @@
 import type { CheckpointSettings } from "@throughline/checkpoint";
 import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
-import { readSendPolicy, type SendPolicy, type SendPolicyMode } from "@throughline/policy";
+import {
+  readResetPolicy,
+  readSendPolicy,
+  type ResetPolicy,
+  type SendPolicy,
+  type SendPolicyMode,
+} from "@throughline/policy";
 import type { SettingValue } from "@throughline/core/settings";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";
@@ -45,6 +51,8 @@ export interface SessionSettings {
   readonly maxOutputTokens: number | null;
   /** Null: everything may be sent. */
   readonly sendPolicy: SendPolicy | null;
+  /** When sessions begin anew by themselves. */
+  readonly reset: ResetPolicy;
   /** Of OpenClaw's functions. */
   readonly cacheTtlMs: number;
   /** The session that a conversation opens where nobody names one; null: the one that was used last. */
@@ -105,6 +113,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     },
     maxOutputTokens: maxOutputTokens === 0 ? null : maxOutputTokens,
     sendPolicy: sendPolicy(values),
+    reset: readResetPolicy({ reset: values.block("session.reset", ["mode", "idleMinutes", "atHour"]) }),
     cacheTtlMs: values.number("session.cacheTtlMs"),
     defaultKey: defaultKey(values),
     inherit: {

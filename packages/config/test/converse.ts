@@ -109,6 +109,8 @@ export async function converse(session: object, talk: Talk = {}, others: object 
     checkpoint: { ...settings.checkpoint, writers },
     ...(settings.memoryFlush === undefined ? {} : { memoryFlush: settings.memoryFlush }),
     retry: settings.retry,
+    reset: settings.reset,
+    timeZone: "UTC",
     ...settings.turn,
     onEvent: (event) => seen.events.push(event),
   });

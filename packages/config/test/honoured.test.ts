@@ -48,7 +48,16 @@ type ShortRow = readonly [string, readonly [unknown, unknown], Talk, Case["see"]
 
 const rows = <Kind extends Row | ShortRow>(...given: readonly Kind[]): readonly Kind[] => given;
 
+const resets = ({ events }: Seen): unknown => events.filter(({ name }) => name === "session.reset").length;
+// The conversation begins at 23:30 UTC.
+const slow: Talk = { turns: 3, stepMs: 20 * 60_000 };
+
 const cases: readonly Case[] = [
+  ...rows<Row>(
+    ["mode", ["never", "idle"], {}, { turns: 2, stepMs: 61 * 60_000 }, resets],
+    ["idleMinutes", [10, 30], { mode: "idle" }, slow, resets],
+    ["atHour", [0, 12], { mode: "daily" }, slow, resets],
+  ).map(([key, values, beside, talk, see]) => ({ area: "reset", key, values, beside: { reset: beside }, talk, see })),
   ...rows<Row>(
     ["reserveTokens", [500, 4500], { ...small }, {}, firstCompactionSeq],
     ["reserveFloorTokens", [500, 4500], { ...small }, {}, firstCompactionSeq],

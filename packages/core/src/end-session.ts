@@ -54,7 +54,12 @@ const archivedAtField = "archivedAtMs";
 
 /** Notes in the entry that it is being archived: an archive takes no writes, and retention asks how long it has been one. */
 export async function noteArchiving(store: SessionStore, ref: SessionRef, clock: Clock): Promise<void> {
-  await updateEntry(store, ref, (entry) => ({ ...entry, [archivedAtField]: clock.nowMs() }));
+  await updateEntry(store, ref, (entry) => archivingEntry(entry, clock));
+}
+
+/** The entry with the time at which its session is archived. */
+export function archivingEntry(entry: SessionEntry, clock: Clock): SessionEntry {
+  return { ...entry, [archivedAtField]: clock.nowMs() };
 }
 
 /** When a session was archived; null when nobody noted it. */

@@ -13,6 +13,7 @@ export { openThread } from "./open-thread.ts";
 export type { OpenThreadOptions } from "./open-thread.ts";
 export { spawnLineage } from "./spawn-lineage.ts";
 export type { SpawnLineage } from "./spawn-lineage.ts";
+export { resetUnchanged } from "./reset-unchanged.ts";
 export { childSessionKey, spawnSession } from "./spawn-session.ts";
 export type { SpawnLimits, SpawnSessionOptions } from "./spawn-session.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";

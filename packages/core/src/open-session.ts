@@ -70,7 +70,7 @@ const maxSaves = 4;
  * when the first attempt did not reach it, and else with the revision that the first attempt led to. Only a save that
  * the store acknowledges counts: the entry that a read returns may be in the page cache only.
  */
-async function saveOnce(
+export async function saveOnce(
   store: SessionStore,
   ref: SessionRef,
   entry: SessionEntry,
@@ -107,17 +107,14 @@ export async function resetSession(
   ref: SessionRef,
   options: ResetSessionOptions,
 ): Promise<SessionState> {
-  const sessionId = options.random.uuid();
-  return updateEntry(store, ref, (entry) =>
-    patchEntry(
-      { sessionId },
-      {
-        ...options.keep?.(entry),
-        sessionId,
-        previousSessionIds: [...earlierIds(entry["previousSessionIds"]), entry.sessionId],
-      },
-    ),
-  );
+  return updateEntry(store, ref, (entry) => followingEntry(entry, options));
+}
+
+/** The entry of the session that follows one with this entry at a reset. */
+export function followingEntry(entry: SessionEntry, { random, keep }: ResetSessionOptions): SessionEntry {
+  const sessionId = random.uuid();
+  const previousSessionIds = [...earlierIds(entry["previousSessionIds"]), entry.sessionId];
+  return patchEntry({ sessionId }, { ...keep?.(entry), sessionId, previousSessionIds });
 }
 
 /** What another program may have written there is no list of ids. */

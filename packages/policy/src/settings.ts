@@ -1,6 +1,6 @@
 import type { SettingFragment } from "@throughline/core/settings";
 
-/** What configuration may say of who may send. */
+/** What configuration says about sending and resets. */
 export const policySettings: SettingFragment = {
   area: "session",
   fields: [
@@ -15,6 +15,25 @@ export const policySettings: SettingFragment = {
       description: "How rules are weighed where the block itself says no mode: the first that fits, or any deny.",
       kind: { type: "choice", choices: ["first-match", "deny-overrides"] },
       default: "first-match",
+    },
+    {
+      key: "reset.mode",
+      description:
+        "When a session begins anew by itself, before the next message: never, after idle minutes, or daily at an hour. The earlier one is archived.",
+      kind: { type: "choice", choices: ["never", "idle", "daily"] },
+      default: "never",
+    },
+    {
+      key: "reset.idleMinutes",
+      description: "Minutes without a message; null: 60 where the mode is idle. With daily, whichever comes first.",
+      kind: { type: "integer", min: 1, max: 525_600 },
+      default: null,
+    },
+    {
+      key: "reset.atHour",
+      description: "The hour of a daily reset, on this computer's clock.",
+      kind: { type: "integer", min: 0, max: 23 },
+      default: 4,
     },
   ],
 };

@@ -11,11 +11,21 @@ import { SharedParts } from "./shared-parts.ts";
 
 /**
  * Sessions over a store: every turn is kept before a model sees it, and survives whatever happens to the process.
- * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
+ * @throws {ThroughlineError} CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for, INPUT_INVALID for a
+ *   time zone that does not exist
  */
 export function createSessions(options: SessionsOptions): Sessions {
   historyTarget(options.model.chat.api);
   return new OpenSessions(options);
+}
+
+function knownTimeZone(timeZone: string | undefined): string {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone }).resolvedOptions().timeZone;
+  } catch {
+    const message = `There is no time zone ${JSON.stringify(timeZone)}.`;
+    throw new ThroughlineError("INPUT_INVALID", message, { details: { timeZone } });
+  }
 }
 
 class OpenSessions implements Sessions {
@@ -31,6 +41,7 @@ class OpenSessions implements Sessions {
       random: options.random ?? systemRandom,
       estimator: options.estimator ?? createTokenEstimator(),
       owners: options.owners ?? processOwners(),
+      timeZone: knownTimeZone(options.timeZone),
     });
   }
 

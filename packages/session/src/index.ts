@@ -12,6 +12,8 @@ export type {
   Turn,
   TurnOutcome,
 } from "./session.ts";
+export { planSessionReset } from "./reset-due.ts";
+export type { ResetTimes, SessionResetPlan } from "./reset-due.ts";
 export type { SendDenial } from "./send-denial.ts";
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {

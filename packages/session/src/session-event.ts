@@ -40,6 +40,15 @@ type Happening =
   | { readonly name: "lease.lost"; readonly cause: unknown }
   /** Another handle or process began a new session under the key. This handle writes nothing until `acceptReset`. */
   | { readonly name: "session.replaced"; readonly sessionId: string; readonly newSessionId: string }
+  /** The reset policy began a new session under the key, before a turn; the earlier one is archived. */
+  | {
+      readonly name: "session.reset";
+      readonly reason: "daily" | "idle";
+      readonly lastActivityMs: number;
+      readonly dueAtMs: number;
+      readonly sessionId: string;
+      readonly newSessionId: string;
+    }
   | { readonly name: "window.unread"; readonly cause: unknown }
   | GuardEvent;
 

@@ -9,6 +9,7 @@ import {
   type SessionRef,
   type StoredRecord,
 } from "@throughline/core";
+import { noteArchiving } from "@throughline/core/entries";
 import { gaugeOf } from "@throughline/tokens";
 import { interruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
@@ -193,6 +194,7 @@ export class SessionHandle implements Session, TurnHost {
   async reset(): Promise<void> {
     this.assertOpen();
     const { store } = this.log;
+    await noteArchiving(store, this.ref, this.shared.clock);
     await resetSession(store, this.ref, { random: this.shared.random, keep: resetEntry });
     await this.log.acceptReplacement();
   }

@@ -16,7 +16,7 @@ import type {
 } from "@throughline/core";
 import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
 import type { OverflowKind } from "@throughline/guard";
-import type { SendPolicy } from "@throughline/policy";
+import type { ResetPolicy, SendPolicy } from "@throughline/policy";
 import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -184,6 +184,13 @@ export interface SessionsOptions {
    * `sendPolicy` decides before it. @default null: everywhere the entry does not say `deny`
    */
   readonly sendPolicy?: SendPolicy | null;
+  /**
+   * When a session begins anew by itself, as `readResetPolicy` of the package `policy` reads it. It is looked at before each
+   * turn with new words; the earlier session is archived. @default null: never
+   */
+  readonly reset?: ResetPolicy | null;
+  /** An IANA zone, for daily resets. @default the system's */
+  readonly timeZone?: string;
   readonly redactBeforeAppend?: RedactDraft;
   readonly onEvent?: SessionEventListener;
   /** @default the system's clock */

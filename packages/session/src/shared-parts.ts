@@ -12,16 +12,18 @@ export class SharedParts {
   readonly random: RandomSource;
   readonly estimator: TokenEstimator;
   readonly owners: TurnOwners;
+  readonly timeZone: string;
   /** Turns that ended here without the log knowing: the store failed. */
   readonly abandoned: Set<string> = new Set();
   readonly #queues = new Map<string, TurnQueue>();
   readonly #windows = new WeakMap<ChatModel, Map<string, number | null>>();
 
-  constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners">) {
+  constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners" | "timeZone">) {
     this.clock = parts.clock;
     this.random = parts.random;
     this.estimator = parts.estimator;
     this.owners = parts.owners;
+    this.timeZone = parts.timeZone;
   }
 
   queueOf({ namespace, agentId, key }: SessionRef): TurnQueue {

@@ -4,6 +4,7 @@ import { beginTurn, interruptedTurn, isGone, keyedTurnId, type Beginning, type B
 import { branchSession } from "./branch-session.ts";
 import { findKeyedTurn } from "./finished-turn.ts";
 import { runOpenTurn } from "./run-open-turn.ts";
+import { resetIfDue } from "./reset-due.ts";
 import { interruptedResult } from "./run-tools.ts";
 import type { RunTurnOptions, Turn } from "./session.ts";
 import { createEmit, type Emit } from "./session-event.ts";
@@ -19,9 +20,8 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
   if (options.signal?.aborted === true) throw abortedBefore(options.signal);
   const { shared, ref, log } = handle;
   const queue = shared.queueOf(ref);
-  const turnId =
-    input.idempotencyKey === null ? shared.random.uuid() : keyedTurnId(handle.sessionId, input.idempotencyKey);
-  const emit = createEmit({ ref, turnId }, [handle.options.onEvent, options.onEvent]);
+  const turn = newTurn(handle, input, options);
+  const { turnId, emit } = turn;
   const wait = new TurnWait(handle, options);
   if (queue.holder !== null) {
     if (options.whenBusy === "reject") throw busyHere(queue.holder, shared.owners.self);
@@ -33,13 +33,24 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
   }
   const leave = await wait.enter(queue, { turnId, sinceMs: shared.clock.nowMs() });
   try {
-    return await openTurn({ handle, input, options, turnId, emit, wait });
+    const isReset = await resetIfDue(handle, input, emit);
+    return await openTurn({ handle, input, options, wait, ...(isReset ? newTurn(handle, input, options) : turn) });
   } catch (error) {
     if (!(error instanceof BranchOff)) throw error;
   } finally {
     leave();
   }
   return branchOff(handle, input, options, emit);
+}
+
+/** The id of the turn in the session as it is now, and who hears of it. */
+function newTurn(
+  { shared, ref, sessionId, options: { onEvent } }: TurnHost,
+  { idempotencyKey }: TurnInput,
+  options: RunTurnOptions,
+): Pick<OpenScene, "turnId" | "emit"> {
+  const turnId = idempotencyKey === null ? shared.random.uuid() : keyedTurnId(sessionId, idempotencyKey);
+  return { turnId, emit: createEmit({ ref, turnId }, [onEvent, options.onEvent]) };
 }
 
 interface OpenScene {

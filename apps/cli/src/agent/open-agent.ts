@@ -36,12 +36,13 @@ export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions
     onFailed: onSummarizerFailed,
   });
   for (const note of notes) onNote(note);
-  const { compaction, checkpoint, retry, turn, maxOutputTokens, sendPolicy } = settings;
+  const { compaction, checkpoint, retry, turn, maxOutputTokens, sendPolicy, reset } = settings;
   const memorySearch = tools.find(({ definition }) => definition.name === "memory_search");
   return createAgentSessions({
     store,
     ...turn,
     sendPolicy,
+    reset,
     model: { ...chosen.model, maxOutputTokens },
     system,
     tools,

@@ -1,5 +1,6 @@
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 import { counted } from "../counted.ts";
+import { timeText } from "../time-text.ts";
 
 /** What a person should hear of an event; null for what is as usual. */
 export function eventNote(event: WholeTurnEvent): string | null {
@@ -10,6 +11,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `${event.from.key} is busy: this goes on in a copy, ${event.ref.key}`;
     case "session.replaced":
       return `another program reset this session; its key has the new session ${event.newSessionId}`;
+    case "session.reset":
+      return `a new session begins here: the last message is from ${timeText(event.lastActivityMs)} UTC (session.reset, ${event.reason}); the earlier one is archived, \`throughline show ${event.sessionId}\` shows it`;
     case "send.denied":
       return "the send policy denies answers in this session; the message is stored, and no model is asked";
     case "lease.lost":

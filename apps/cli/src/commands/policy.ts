@@ -1,12 +1,6 @@
 import { sessionSettings } from "@throughline/config";
-import {
-  compareSendPolicyModes,
-  neverReset,
-  openSendPolicy,
-  planReset,
-  readResetPolicy,
-  resolveSendPolicy,
-} from "@throughline/policy";
+import { compareSendPolicyModes, openSendPolicy, resolveSendPolicy } from "@throughline/policy";
+import { planSessionReset } from "@throughline/session";
 import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
 import { systemClock } from "@throughline/core/node";
 import type { SessionEntry } from "@throughline/core";
@@ -24,7 +18,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const { ref, sessionId, entry } = found;
   noteMisspelt(context, entry);
-  const { sendPolicy: policy } = sessionSettings(config);
+  const { sendPolicy: policy, reset: resetPolicy } = sessionSettings(config);
   const question = {
     key: ref.key,
     entry,
@@ -34,10 +28,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   };
   const answer = resolveSendPolicy(question);
   const { differ } = compareSendPolicyModes(question);
-  const reset = planReset({
-    policy: resetPolicy(context),
-    key: ref.key,
-    lastActivityMs: found.updatedAtMs,
+  const reset = await planSessionReset(store, found, {
+    policy: resetPolicy,
     nowMs: systemClock.nowMs(),
     timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
@@ -70,17 +62,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     await output.line({ text: "  first-match and deny-overrides give different answers here", style: "yellow" });
   await output.line(`reset: ${resetText(reset)}`);
   return 0;
-}
-
-/** Of configuration that has one; nothing resets by itself. */
-function resetPolicy({ settings }: CommandContext): Parameters<typeof planReset>[0]["policy"] {
-  const block = Object.fromEntries(
-    ["reset", "resetByType", "resetByChannel"].flatMap((name) => {
-      const value = settings.find(({ key }) => key === `session.${name}`)?.value;
-      return value === undefined || value === null ? [] : [[name, value]];
-    }),
-  );
-  return Object.keys(block).length === 0 ? neverReset : readResetPolicy(block);
 }
 
 function ruleOf(policy: SendPolicy | null, { ruleIndex }: SendPolicyAnswer): unknown {
