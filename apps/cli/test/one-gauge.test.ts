@@ -4,6 +4,7 @@ import { createProviderSimulator } from "@throughline/provider-simulator";
 import { modelFromSettings } from "@throughline/models";
 import { chatSettings } from "@throughline/config";
 import { createSessions } from "@throughline/session";
+import { createAgentSessions } from "@throughline/session/whole-turn";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../src/open-store.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
@@ -49,5 +50,69 @@ describe("the gauge", () => {
     const fresh = await runHere(home, ["context", key, "--json", "--quiet"]);
     const [unlearned = {}] = objects(fresh.stdout);
     expect(unlearned["gauge"]).not.toMatchObject({ tokens: shown.tokens });
+  });
+
+  it("takes the count of replies that another program appended, in context, /status, the prompt and the compaction alike", async () => {
+    await using provider = createProviderSimulator({ fallback: () => "The quay is looked after. ".repeat(20) });
+    await provider.start();
+    const environment = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const home = directory.path;
+    const [name = "", modelId = ""] = model.split("/");
+    const drafts = Array.from({ length: 12 }, (_, turn) => [
+      { role: "user", content: `Look after quay ${turn} at every tide, and note who came in. `.repeat(20) },
+      {
+        role: "assistant",
+        provider: name,
+        model: modelId,
+        content: [{ type: "text", text: `Quay ${turn} is looked after.` }],
+        stopReason: "stop",
+        usage: { input: 14_000 * (turn + 1), output: 100, cacheRead: 0, cacheWrite: 0 },
+      },
+    ]).flat();
+    const lines = drafts.map((message) => `${JSON.stringify({ type: "message", message })}\n`).join("");
+    expect(await runHere(home, ["append", key], { stdin: lines })).toMatchObject({ code: 0 });
+    const gaugeOf = async () => {
+      const { stdout } = await runHere(home, ["context", key, "--json", "--quiet"]);
+      return objects(stdout)[0]?.["gauge"];
+    };
+    expect(await gaugeOf()).toMatchObject({ tokens: 168_100, source: "actual" });
+    const chat = modelFromSettings({ provider: name, apiKey: "sk-test", baseUrl: provider.url });
+    await using store = await openStore(`sqlite:${join(home, "sessions.db")}`, {
+      workingDirectory: home,
+      create: false,
+    });
+    await using sessions = createAgentSessions({
+      store,
+      model: { chat, modelId, windowTokens: 200_000 },
+      summarizers: [],
+      checkpoint: { enabled: false },
+    });
+    const session = await sessions.open(key);
+    expect((await session.messages()).gauge).toMatchObject({ tokens: 168_100, source: "actual" });
+    expect((await sessions.status(session)).gauge.tokens).toBe(168_100);
+    await session.close();
+    const args = [
+      "chat",
+      "--key",
+      key,
+      "--model",
+      model,
+      "--window",
+      "180000",
+      "--tools",
+      "none",
+      "--once",
+      "Go on.",
+      "--json",
+    ];
+    const run = await runHere(home, args, { environment });
+    const [turn = {}] = objects(run.stdout);
+    const planned = (turn["events"] as { readonly name: string; readonly data: unknown }[]).filter(
+      ({ name: event }) => event === "compaction.planned",
+    );
+    expect(planned).toMatchObject([{ data: { tokensBefore: expect.any(Number) } }]);
+    const { tokensBefore } = planned[0]?.data as { readonly tokensBefore: number };
+    expect(tokensBefore).toBeGreaterThan(168_100);
+    expect(tokensBefore).toBeLessThan(168_200);
   });
 });

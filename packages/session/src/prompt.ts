@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ToolDefinition } from "@throughline/core";
-import { estimateContext, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
+import { estimateContext, lastActual, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
 import type { Rendering } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
@@ -77,6 +77,7 @@ export class PromptGauge {
 
   /** The measured size and how many messages of the request it covers; null when everything has to be counted. */
   actual(log: SessionLog, messages: readonly unknown[], prefix: PromptPrefix, counter: TokenCounter): Actual | null {
+    if (log.facts.isCountInMessages) return countInMessages(log, messages, counter);
     const { measured } = log.facts;
     if (measured === null) return null;
     const { call, occupancyTokens } = measured;
@@ -97,6 +98,33 @@ export class PromptGauge {
 function prefixTokens({ system, tools }: PromptPrefix, counter: TokenCounter): number {
   const bare = (system === null ? 0 : counter.countText(system)) + counter.countTools(tools).bareTokens;
   return Math.round(bare * counter.profile.factor);
+}
+
+/**
+ * The count that the newest reply states, if it holds, and how many messages of the request it covers. It stands in the
+ * neutral context; replies of the model are what both have in common, one or several messages each.
+ */
+function countInMessages(log: SessionLog, messages: readonly unknown[], counter: TokenCounter): Actual | null {
+  const context = log.history.context().messages.filter((message) => !isBrokenOff(message));
+  const actual = lastActual(context, counter.model);
+  if (actual === null) return null;
+  let replies = context
+    .slice(actual.coversMessages)
+    .filter(
+      (message, index, rest) => message.role === "assistant" && index > 0 && rest[index - 1]?.role !== "assistant",
+    );
+  let end = messages.length;
+  for (;;) {
+    while (end > 0 && !isOfModel(messages[end - 1])) end -= 1;
+    if (replies.length === 0) return end === 0 ? null : { tokens: actual.tokens, coversMessages: end };
+    replies = replies.slice(1);
+    while (end > 0 && isOfModel(messages[end - 1])) end -= 1;
+  }
+}
+
+/** Replies that broke off are not sent. */
+function isBrokenOff(message: { readonly role: string; readonly stopReason?: unknown }): boolean {
+  return message.role === "assistant" && (message.stopReason === "aborted" || message.stopReason === "error");
 }
 
 /** The reply to the first `from` messages ends before the first message that no model wrote. */

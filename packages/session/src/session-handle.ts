@@ -166,7 +166,10 @@ export class SessionHandle implements Session, TurnHost {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);
       const prompt = promptOf(log, text);
       const actual = this.promptGauge.actual(log, prompt.messages, prefix, counter);
-      const estimate = estimatePrompt(prompt, prefix.tools, { counter, calibration, actual });
+      // The words of the next turn take the place of a user message that was made up to end the request.
+      const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
+      const held = { ...prompt, messages: isContinued ? prompt.messages.slice(0, -1) : prompt.messages };
+      const estimate = estimatePrompt(held, prefix.tools, { counter, calibration, actual });
       const gauge = gaugeOf(estimate, { windowTokens });
       return { system: prompt.system, messages: prompt.messages, repairs: prompt.rendering.repairs, gauge };
     };

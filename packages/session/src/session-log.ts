@@ -276,6 +276,7 @@ export class SessionLog {
     this.#history.moveHead(headId);
     this.#lastMainId = headId;
     this.facts.measured = null;
+    this.facts.isCountInMessages = true;
     this.facts.thinkingOut = [];
     this.facts.changes += 1;
   }

@@ -1,6 +1,7 @@
 import type { StoredRecord } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/summaries";
 import type { GuardChange } from "@throughline/guard";
+import { readUsage } from "@throughline/tokens";
 import { readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
@@ -39,6 +40,8 @@ export class WindowFacts {
   /** Of the messages as they are rendered now: whatever changes them takes their thinking out by itself. */
   thinkingOut: ThinkingRange[] = [];
   measured: MeasuredCall | null = null;
+  /** No call record tells what the newest reply counted: another program wrote it, or the window changed after it. */
+  isCountInMessages = false;
   turn: WindowTurn | null = null;
   userMessages = 0;
   /** Calls of the newest reply that have no result yet: names by id. */
@@ -60,6 +63,7 @@ export class WindowFacts {
     else if (type === "custom") this.#takeCustom(stored);
     if (changesWindow(stored)) {
       this.measured = null;
+      this.isCountInMessages = true;
       this.thinkingOut = [];
       this.changes += 1;
     }
@@ -72,6 +76,7 @@ export class WindowFacts {
     const { role, content, toolCallId, responseId } = message as Readonly<Record<string, unknown>>;
     if (role === "assistant") {
       this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
+      if (readUsage((message as { readonly usage?: unknown }).usage) !== null) this.isCountInMessages = true;
       this.replyId = typeof responseId === "string" ? responseId : this.replyId;
     }
     if (role === "toolResult" && this.openCalls.has(toolCallId as string))
@@ -106,6 +111,8 @@ export class WindowFacts {
     const { call } = part;
     this.#keep(call);
     this.#changedBy = call;
+    // Our own reply, which its call record tells more about.
+    this.isCountInMessages = false;
     if (call.outcome !== "answered" || call.actual === null) return;
     const occupancyTokens = call.actual.reduce((sum, tokens) => sum + tokens, 0);
     this.measured = call.splice === null ? { call, occupancyTokens } : null;
