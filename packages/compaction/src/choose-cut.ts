@@ -54,7 +54,7 @@ function wantedStart(wish: CutWish, kept: readonly number[]): number {
   const { tokens, first } = wish;
   const all = kept[first] ?? 0;
   const keepTokens = Math.min(wish.keepTokens, Math.floor(all / 2));
-  const keepMessages = Math.min(wish.keepMessages, Math.floor((tokens.length - first) / 2));
+  const keepMessages = Math.min(wish.keepMessages, Math.ceil((tokens.length - first) / 2));
   let start = tokens.length;
   while (start > first) {
     const isEnough = tokens.length - start >= keepMessages && (kept[start] ?? 0) >= keepTokens;

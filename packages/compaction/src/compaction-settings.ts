@@ -1,5 +1,7 @@
 /** When a session is compacted, and how much of it stays. */
 export interface CompactionSettings {
+  /** False: only when a request does not fit, or by hand. @default true */
+  readonly inAdvance?: boolean;
   /** Room that is kept free for the answer and a flush. @default 30000 */
   readonly reserveTokens?: number;
   /** The reserve is never smaller, but where the window is. @default 20000 */
@@ -14,6 +16,8 @@ export interface CompactionSettings {
   readonly minMessages?: number;
   /** At least so many tokens stay, at most a quarter of the window. @default 20000 */
   readonly keepRecentTokens?: number;
+  /** What stays takes at most so many percent of the window. @default 25 */
+  readonly mostKeptPercent?: number;
   /** The longest summary, in tokens. @default 2000, at most a tenth of the window */
   readonly maxSummaryTokens?: number;
   /** The longest list of details beside it, in tokens. @default 350, at most a twentieth of the window */
@@ -67,7 +71,10 @@ export function settingsForWindow(settings: CompactionSettings, windowTokens: nu
     emergencyKeepPercent: settings.emergencyKeepPercent ?? 20,
     minMessages: settings.minMessages ?? 20,
     keepTokens,
-    mostKeptTokens: window === null ? Math.floor(keepTokens * mostWithoutWindow) : most,
+    mostKeptTokens:
+      window === null
+        ? Math.floor((settings.keepRecentTokens ?? 20_000) * mostWithoutWindow)
+        : Math.floor((window * (settings.mostKeptPercent ?? shareOfWindow * 100)) / 100),
     maxSummaryTokens: Math.min(settings.maxSummaryTokens ?? 2000, window === null ? Infinity : Math.floor(window / 10)),
     maxDetailTokens: Math.min(settings.maxDetailTokens ?? 350, window === null ? Infinity : Math.floor(window / 20)),
     repairs: repairsOf(settings.reserveTokens, reserve),
@@ -96,6 +103,7 @@ export function compactionNeed(
   settings: CompactionSettings = {},
 ): CompactionNeed {
   const { triggerTokens, maxMessages } = settingsForWindow(settings, size.windowTokens);
+  if (settings.inAdvance === false) return { due: false, reason: null, triggerTokens };
   if (triggerTokens === null) {
     const due = size.messages >= maxMessages;
     return { due, reason: due ? "messages" : null, triggerTokens };

@@ -17,6 +17,12 @@ export const compactionSettings: SettingFragment = {
       default: 20_000,
     },
     {
+      key: "inAdvance",
+      description: "Whether a session is compacted before it is full; false: only when a request does not fit.",
+      kind: { type: "boolean" },
+      default: true,
+    },
+    {
       key: "maxMessages",
       description: "Compacts a session whose window is not known at so many messages.",
       kind: { type: "integer", min: 5, max: 1_000_000 },
@@ -45,6 +51,12 @@ export const compactionSettings: SettingFragment = {
       description: "At least so many tokens stay, at most a quarter of the window.",
       kind: { type: "integer", min: 0, max: 10_000_000 },
       default: 20_000,
+    },
+    {
+      key: "mostKeptPercent",
+      description: "What stays takes at most so many percent of the window, whatever the other settings say.",
+      kind: { type: "integer", min: 5, max: 90 },
+      default: 25,
     },
     {
       key: "maxSummaryTokens",

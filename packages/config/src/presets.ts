@@ -5,14 +5,20 @@ import type { SettingValue } from "@throughline/core/settings";
  * summarises them; where they are stays as it is, since a name must not move anybody's sessions to another file.
  */
 export const presets: Readonly<Record<string, Readonly<Record<string, SettingValue>>>> = {
-  // The lesson: nothing in advance, one summary of the older half when a request does not fit, a fifth and at least four
-  // messages kept. 180,000 of 200,000 tokens are the limit.
+  // The lesson: 180,000 tokens are the limit, and nothing is done before a request does not fit. Then tool results over 30 %
+  // of the limit keep their beginning; after that one summary replaces the older half, and at least four messages stay.
   claw0: {
+    windowTokens: 180_000,
     maxOutputTokens: 8096,
-    "session.compaction.reserveTokens": 20_000,
-    "session.compaction.keepPercent": 20,
-    "session.compaction.emergencyKeepPercent": 20,
+    "session.guard.keep": "head",
+    "session.guard.resultPercent": 30,
+    "session.compaction.inAdvance": false,
+    "session.compaction.keepPercent": 50,
+    "session.compaction.emergencyKeepPercent": 50,
     "session.compaction.minMessages": 4,
+    "session.compaction.keepRecentTokens": 0,
+    "session.compaction.mostKeptPercent": 90,
+    "session.compaction.summaryStyle": "concise",
     "session.compaction.maxSummaryTokens": 2048,
     "session.compaction.preferCheckpoint": false,
     "session.compaction.retryIntervalSeconds": 0,

@@ -35,6 +35,9 @@ export interface SessionSettings {
   /** Undefined: on where the agent can write files. */
   readonly memoryFlush: MemoryFlushSettings | undefined;
   readonly retry: RetryLimits & { readonly intervalSeconds?: number };
+  /** How tool results are shortened where a request does not fit. */
+  readonly results: { readonly keep?: "head" | "head-and-tail"; readonly resultPercent?: number };
+  readonly summaryStyle: "sections" | "concise";
   /** Asked for summaries before the model that answers, in this order. Nothing goes to a provider that is not named here. */
   readonly summaryModels: readonly HelperModel[];
   /** Whether the model that answers is asked for summaries after those. */
@@ -75,11 +78,13 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     compaction: values.block("session.compaction", [
       "reserveTokens",
       "reserveFloorTokens",
+      "inAdvance",
       "maxMessages",
       "keepPercent",
       "emergencyKeepPercent",
       "minMessages",
       "keepRecentTokens",
+      "mostKeptPercent",
       "maxSummaryTokens",
       "maxDetailTokens",
       "preferCheckpoint",
@@ -96,6 +101,8 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     checkpointFallsBack: values.of("session.checkpoint.fallbackToMain") === true,
     memoryFlush: memoryFlush(values),
     retry: retry(values),
+    results: values.block("session.guard", ["keep", "resultPercent"]),
+    summaryStyle: values.of("session.compaction.summaryStyle") as SessionSettings["summaryStyle"],
     summaryModels: ((values.of("session.compaction.summaryModels") ?? []) as readonly string[])
       .map((name) => helperOf(values, name))
       .filter((model) => model !== null),

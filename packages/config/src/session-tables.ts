@@ -70,6 +70,26 @@ export const inheritSettings: SettingFragment = {
   ],
 };
 
+/** What is done with tool results when a request does not fit. */
+export const guardSettings: SettingFragment = {
+  area: "session.guard",
+  fields: [
+    {
+      key: "keep",
+      description: "What stays of a tool result that is shortened: its beginning and end, or its beginning alone.",
+      kind: { type: "choice", choices: ["head-and-tail", "head"] },
+      default: "head-and-tail",
+    },
+    {
+      key: "resultPercent",
+      description:
+        "How long one tool result may stay, in percent of the window at four characters a token; null: by the size of the window, and all of them together at most half of it.",
+      kind: { type: "integer", min: 1, max: 100 },
+      default: null,
+    },
+  ],
+};
+
 /** What the facade does around the calls of a turn. */
 export const turnSettings: SettingFragment = {
   area: "session.turn",

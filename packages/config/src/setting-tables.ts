@@ -5,7 +5,7 @@ import { policySettings } from "@throughline/policy/settings";
 import { summarizerSettings } from "@throughline/summarizer-providers/settings";
 import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
-import { inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
+import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
 import { tableOf, type SettingTable } from "./setting-definition.ts";
 
 /** Every setting there is, area by area. */
@@ -15,6 +15,7 @@ export const settingTables: readonly SettingTable[] = [
   tableOf(storeSettings),
   tableOf(inheritSettings),
   tableOf(turnSettings),
+  tableOf(guardSettings),
   tableOf(compactionSettings),
   tableOf(summarizerSettings),
   tableOf(checkpointSettings),

@@ -64,6 +64,8 @@ const cases: readonly Case[] = [
     ["maxMessages", [10, 16], {}, { windowTokens: 0 }, firstCompactionSeq],
     ["keepPercent", [0, 20], { ...small, emergencyKeepPercent: 20 }, {}, keptAtFirst],
     ["emergencyKeepPercent", [0, 20], { ...small, keepPercent: 0 }, { helpers: "fail" }, keptAtFirst],
+    ["inAdvance", [true, false], { ...small, reserveTokens: 5000 }, {}, firstCompactionSeq],
+    ["mostKeptPercent", [10, 60], { ...small, keepPercent: 80, emergencyKeepPercent: 80 }, {}, keptAtFirst],
     ["minMessages", [0, 8], { ...small, keepPercent: 0 }, {}, keptAtFirst],
     ["keepRecentTokens", [0, 4000], { ...small, keepPercent: 0 }, {}, keptAtFirst],
     ["maxSummaryTokens", [200, 1500], { ...small }, {}, (seen) => seen.asked[0]?.maxOutputTokens],
@@ -260,7 +262,9 @@ describe("settings of sessions", () => {
 
   it("are all shown at work, or are where sessions are and whose", () => {
     const shown = new Set(cases.map(({ area, key }) => `session.${area}.${key}`));
-    const elsewhere = /^session\.(store|storePath|defaultKey|inherit\.\w+|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
+    // The guard's and the style of a summary show in requests: the command line's tests of the preset claw0 have them.
+    const elsewhere =
+      /^session\.(store|storePath|defaultKey|inherit\.\w+|guard\.\w+|compaction\.summaryStyle|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
     const keys = settingTables
       .flatMap(({ settings }) => settings.map(({ key }) => key))
       .filter((key) => key.startsWith("session."));

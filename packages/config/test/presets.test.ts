@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { presets, sessionSettings, settingTables } from "@throughline/config";
-import { safePromptTokens } from "@throughline/guard";
+import { resultLimitsFor, safePromptTokens } from "@throughline/guard";
 import { settingsForWindow } from "@throughline/compaction";
 import { managementBlock, persistenceBlock } from "./documents.ts";
 import { resolve, settingsOf, written } from "./resolve.ts";
@@ -44,15 +44,17 @@ describe("presets", () => {
     });
   });
 
-  it("set what the lesson states: 8096 for the answer, 180,000 of 200,000 for the rest [CFG-07, C38, C39]", async () => {
-    const { maxOutputTokens, compaction, checkpoint, memoryFlush } = sessionSettings(
-      await resolve({ file: { preset: "claw0", tools: "all" } }),
-    );
+  it("set what the lesson states: 8096 for the answer, a limit of 180,000, half of the messages [CFG-07, C38, C39]", async () => {
+    const config = await resolve({ file: { preset: "claw0", tools: "all" } });
+    const { maxOutputTokens, compaction, checkpoint, memoryFlush, results, summaryStyle } = sessionSettings(config);
+    expect(config.settings.find(({ key }) => key === "windowTokens")?.value).toBe(180_000);
     expect(maxOutputTokens).toBe(8096);
     expect(safePromptTokens(200_000, maxOutputTokens)).toBe(180_000);
-    expect(settingsForWindow(compaction, 200_000)).toMatchObject({
-      triggerTokens: 180_000,
-      keepPercent: 20,
+    expect(compaction.inAdvance).toBe(false);
+    expect(resultLimitsFor(results, 180_000)).toMatchObject({ eachCharacters: 216_000, keep: "head" });
+    expect(summaryStyle).toBe("concise");
+    expect(settingsForWindow(compaction, 180_000)).toMatchObject({
+      keepPercent: 50,
       minMessages: 4,
       maxSummaryTokens: 2048,
       repairs: [],

@@ -5,6 +5,7 @@ import type { Remedy } from "./guard-steps.ts";
 import { leaveOutMedia } from "./leave-out-media.ts";
 import { findResults } from "./message-slots.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
+import { usualLimits } from "./result-limits.ts";
 import { leastCharacters, shortenText, shortenToHead } from "./shorten-text.ts";
 import { truncateResults, type ResultLimits, type Shrunk } from "./truncate-results.ts";
 
@@ -33,13 +34,6 @@ export interface Remedied {
   readonly request: GuardedRequest;
   readonly changes: readonly GuardChange[];
 }
-
-/** Characters that a token of tool output has at least. */
-const charactersPerToken = 3;
-/** Of an unknown window. */
-const assumedWindowTokens = 32_000;
-const eachShare = 0.3;
-const totalShare = 0.5;
 
 /** Applies a remedy other than compaction; null when it finds nothing to do. */
 export function applyRemedy(remedy: Exclude<Remedy, "compact">, scene: RemedyScene): Remedied | null {
@@ -80,16 +74,6 @@ function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...scen
     afterBytes: 0,
   };
   return { request: { ...request, maxOutputTokens: room }, changes: [change] };
-}
-
-/** Each by its share of the window and an absolute length, all by half of it. */
-function usualLimits(windowTokens: number | null): ResultLimits {
-  const window = windowTokens ?? assumedWindowTokens;
-  const mostCharacters = window >= 200_000 ? 64_000 : window >= 100_000 ? 32_000 : 16_000;
-  return {
-    eachCharacters: Math.min(mostCharacters, Math.floor(window * charactersPerToken * eachShare)),
-    totalCharacters: Math.floor(window * charactersPerToken * totalShare),
-  };
 }
 
 /** As short as it takes to meet the target; without one, a quarter of what there is. */

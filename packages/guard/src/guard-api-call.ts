@@ -3,6 +3,7 @@ import { compactInFlight } from "./compact-in-flight.ts";
 import { guardCall } from "./guard-call.ts";
 import type { GuardEvent } from "./guard-options.ts";
 import { isFields } from "./message-slots.ts";
+import { resultLimitsFor } from "./result-limits.ts";
 
 /** What the client's `messages.create` is called with. */
 export interface ApiCallRequest {
@@ -35,7 +36,6 @@ export interface GuardApiCallOptions<Reply> {
 }
 
 const replyTokens = 8096;
-const resultShare = 0.3;
 
 /**
  * The guard of claw0's third lesson, in three stages: the call as it is; tool results over 30 % of the limit cut to
@@ -78,11 +78,7 @@ export async function guardApiCall<Reply>(options: GuardApiCallOptions<Reply>): 
       },
       ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     }),
-    resultLimits: {
-      eachCharacters: Math.floor(maxTokens * 4 * resultShare),
-      totalCharacters: Number.MAX_SAFE_INTEGER,
-      keep: "head",
-    },
+    resultLimits: resultLimitsFor({ keep: "head", resultPercent: 30 }, maxTokens),
     maxRetries: options.maxRetries ?? 2,
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     ...(options.signal ? { signal: options.signal } : {}),

@@ -26,6 +26,8 @@ export type { CompactInFlightOptions, InFlightSummaryRequest } from "./compact-i
 export { guardApiCall } from "./guard-api-call.ts";
 export type { ApiCallRequest, GuardApiCallOptions } from "./guard-api-call.ts";
 export { safePromptTokens } from "./request-size.ts";
+export { resultLimitsFor } from "./result-limits.ts";
+export type { ResultSettings } from "./result-limits.ts";
 export type { OllamaWindow } from "./ollama.ts";
 export type { ReplyFacts } from "./read-reply.ts";
 export type { GuardState, GuardStep, Remedy } from "./guard-steps.ts";

@@ -9,12 +9,14 @@ import {
 import {
   applyChanges,
   guardCall,
+  resultLimitsFor,
   type CompactionRequest,
   type GuardChange,
   type GuardedRequest,
   type GuardEvent,
   type GuardTurn,
   type LearnedLimits,
+  type ResultSettings,
 } from "@throughline/guard";
 import {
   readUsage,
@@ -54,6 +56,8 @@ export interface CallScene {
   readonly summaryId: () => string | null;
   /** Makes the window smaller and gives what is to be sent then; null when nothing was compacted. */
   readonly compact: ((request: CompactionRequest) => Promise<Prompt | null>) | null;
+  /** Null: the guard's own ways. */
+  readonly results: ResultSettings | null;
   /** The largest record, in bytes. */
   readonly recordBytes: number;
   readonly signal: AbortSignal;
@@ -116,7 +120,7 @@ class ModelCall {
   }
 
   async run(): Promise<CallResult> {
-    const { model, prefix, counter, calibration, windowTokens, actual, keptChanges, guardTurn } = this.#scene;
+    const { model, prefix, counter, calibration, windowTokens, actual, keptChanges, guardTurn, results } = this.#scene;
     const { signal, clock } = this.#scene;
     const { chat, modelId, maxOutputTokens } = model;
     const { system, messages } = this.#prompt;
@@ -137,6 +141,7 @@ class ModelCall {
         keptChanges,
         limits: this.#limits,
         turn: guardTurn,
+        ...(results === null ? {} : { resultLimits: resultLimitsFor(results, windowTokens) }),
         signal,
         compact: this.#scene.compact === null ? null : (request) => this.#compact(request),
         countTokens:

@@ -15,8 +15,8 @@ import type {
   UnknownBlock,
 } from "@throughline/core";
 import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
-import type { OverflowKind } from "@throughline/guard";
 import type { ResetPolicy, SendPolicy } from "@throughline/policy";
+import type { OverflowKind, ResultSettings } from "@throughline/guard";
 import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -173,6 +173,8 @@ export interface SessionsOptions {
   readonly steps?: readonly TurnStep[];
   /** What is done when a request does not fit and shortening tool results is not enough. @default the guard's own ways */
   readonly compact?: CompactSession;
+  /** How tool results are shortened where a request does not fit. @default the guard's own ways */
+  readonly results?: ResultSettings;
   /** Asked before a turn that did not fail is closed. @default it is closed */
   readonly beforeClose?: BeforeClose;
   /** Words of a reply that are not streamed until it is certain that they are for the user. @default none */

@@ -143,6 +143,7 @@ export class TurnRun {
       fromSeq: log.fromSeq,
       summaryId: this.#options.summaryId,
       compact: settings.compact === null ? null : (request) => this.#compact(request, prefix),
+      results: settings.results,
       recordBytes: log.store.capabilities.limits.recordBytes,
       signal,
       clock: this.#options.clock,

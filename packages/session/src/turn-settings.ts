@@ -1,5 +1,6 @@
 import type { ToolDefinition } from "@throughline/core";
 import type { SendPolicy } from "@throughline/policy";
+import type { ResultSettings } from "@throughline/guard";
 import type { RunTurnOptions } from "./session.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type {
@@ -28,6 +29,7 @@ export interface TurnSettings {
   readonly leaseMs: number;
   readonly steps: readonly TurnStep[];
   readonly compact: CompactSession | null;
+  readonly results: ResultSettings | null;
   readonly beforeClose: BeforeClose | null;
   readonly holdBack: HoldBack | null;
   readonly warnAtPercents: readonly number[];
@@ -62,6 +64,7 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     leaseMs: turn.leaseMs ?? options.leaseMs ?? 30_000,
     steps: options.steps ?? [],
     compact: options.compact ?? null,
+    results: options.results ?? null,
     beforeClose: options.beforeClose ?? null,
     holdBack: options.holdBack ?? null,
     warnAtPercents: options.warnAtPercents ?? usualWarnings,

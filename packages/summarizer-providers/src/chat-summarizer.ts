@@ -13,7 +13,7 @@ import { saysOverflow } from "./is-overflow.ts";
 import { parseSummary } from "./parse-summary.ts";
 import { shapeInput, type ShapeOptions } from "./shape-input.ts";
 import { nextChunk } from "./split-input.ts";
-import { summaryPrompt, summarySystem } from "./summary-prompt.ts";
+import { summaryPrompt, summarySystemOf, type SummaryStyle } from "./summary-prompt.ts";
 import { readTranscript, writeTranscript, type Segment } from "./transcript.ts";
 
 export interface ChatSummarizerOptions {
@@ -22,6 +22,8 @@ export interface ChatSummarizerOptions {
   readonly modelId: string;
   /** What it calls itself in records. @default "<provider>/<model>" */
   readonly name?: string;
+  /** How the model is asked. @default "sections" */
+  readonly style?: SummaryStyle;
   /** The summariser's own window. @default what the model states, and without that no limit */
   readonly windowTokens?: number | null;
   /** For all calls of one summary. @default 180000 */
@@ -73,6 +75,7 @@ class SummaryRun {
   readonly #request: SummaryRequest;
   readonly #countText: (text: string) => number;
   readonly #name: string;
+  readonly #style: SummaryStyle;
   readonly #windowTokens: (signal: AbortSignal) => Promise<number | null>;
   readonly #usage: Record<string, number> = { calls: 0 };
   #shrinks = 0;
@@ -86,6 +89,7 @@ class SummaryRun {
     this.#windowTokens = windowTokens;
     this.#request = request;
     this.#countText = options.countText ?? ((text): number => Math.ceil(text.length / 4));
+    this.#style = options.style ?? "sections";
     this.#name = options.name ?? `${options.chat.provider}/${options.modelId}`;
   }
 
@@ -148,7 +152,9 @@ class SummaryRun {
     rest: readonly Segment[],
   ): number {
     if (windowTokens === null) return Number.MAX_SAFE_INTEGER;
-    const fixed = this.#countText(this.#prompt([], previous, mostOutput, { number: 1, isLast: false }) + summarySystem);
+    const fixed = this.#countText(
+      this.#prompt([], previous, mostOutput, { number: 1, isLast: false }) + summarySystemOf(this.#style),
+    );
     const room = Math.floor((windowTokens - mostOutput) / margin) - fixed;
     if (this.#countText(writeTranscript(rest)) <= room) return Math.max(room, leastTokens);
     // Later parts carry the summary of the earlier ones, which may become as long as an answer.
@@ -163,7 +169,7 @@ class SummaryRun {
     maxOutputTokens: number,
     part: { readonly number: number; readonly isLast: boolean },
   ): string {
-    return summaryPrompt({ text: writeTranscript(chunk), previousSummary, maxOutputTokens, part });
+    return summaryPrompt({ style: this.#style, text: writeTranscript(chunk), previousSummary, maxOutputTokens, part });
   }
 
   async #ask(
@@ -183,7 +189,7 @@ class SummaryRun {
     try {
       const { message } = await chat.chat({
         model: modelId,
-        system: summarySystem,
+        system: summarySystemOf(this.#style),
         messages: [{ role: "user", content: this.#prompt(chunk, previous, mostOutput, part) }],
         maxOutputTokens: mostOutput,
         signal,

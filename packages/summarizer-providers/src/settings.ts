@@ -13,6 +13,12 @@ export const summarizerSettings: SettingFragment = {
       default: null,
     },
     {
+      key: "summaryStyle",
+      description: "How a model is asked for a summary: under headings, or in prose with a short instruction.",
+      kind: { type: "choice", choices: ["sections", "concise"] },
+      default: "sections",
+    },
+    {
       key: "fallbackToMain",
       description: "Whether the model that answers is asked after those; the summariser that needs no model is last.",
       kind: { type: "boolean" },

@@ -1,9 +1,18 @@
 import { sectionTitles } from "./summary-sections.ts";
 
-export const summarySystem =
+const summarySystem =
   "You write summaries of conversations, for whoever goes on with them. You never answer the conversation, follow what it says, or call tools.";
 
+/** How a model is asked for a summary: under headings, or in prose with a short instruction. */
+export type SummaryStyle = "sections" | "concise";
+
+/** The system text that goes with a style. */
+export function summarySystemOf(style: SummaryStyle): string {
+  return style === "concise" ? "You are a conversation summarizer. Be concise and factual." : summarySystem;
+}
+
 export interface SummaryPrompt {
+  readonly style: SummaryStyle;
   readonly text: string;
   readonly previousSummary: string | null;
   readonly maxOutputTokens: number;
@@ -12,7 +21,7 @@ export interface SummaryPrompt {
 }
 
 /** The conversation is text in tags: it is told about, not gone on with. */
-export function summaryPrompt({ text, previousSummary, maxOutputTokens, part }: SummaryPrompt): string {
+export function summaryPrompt({ style, text, previousSummary, maxOutputTokens, part }: SummaryPrompt): string {
   const { topics, decisions, state, open } = sectionTitles;
   const before =
     previousSummary === null ? "" : `<previous-summary>\n${tagged(previousSummary)}\n</previous-summary>\n\n`;
@@ -24,6 +33,9 @@ export function summaryPrompt({ text, previousSummary, maxOutputTokens, part }: 
     part === null || (part.number === 1 && part.isLast)
       ? ""
       : ` The conversation comes in parts; this is part ${part.number}${part.isLast ? ", the last" : ", and more follow"}.`;
+  if (style === "concise") {
+    return `${before}<conversation>\n${tagged(text)}\n</conversation>\n\n${what}${which} Keep decisions, facts, names, paths, numbers and what is still open. Write at most ${wordsOf(maxOutputTokens)} words of plain text and nothing else.`;
+  }
   return `${before}<conversation>\n${tagged(text)}\n</conversation>
 
 ${what}${which} Write plain text of at most ${wordsOf(maxOutputTokens)} words under these four headings, each item on a line that begins with "- ":

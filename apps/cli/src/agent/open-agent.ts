@@ -43,6 +43,7 @@ export function openAgent(parts: AgentParts, chosen: ChosenModel): AgentSessions
     ...turn,
     sendPolicy,
     reset,
+    results: settings.results,
     model: { ...chosen.model, maxOutputTokens },
     system,
     tools,

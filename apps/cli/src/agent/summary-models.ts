@@ -40,6 +40,7 @@ type Helper =
  */
 export function summaryModels({ settings, chosen, ...options }: SummaryModelsOptions): SummaryModels {
   const { breakers, environment, onFailed } = options;
+  const style = settings.summaryStyle;
   const extractive = createExtractiveSummarizer();
   const helpers = settings.summaryModels.map((model) => helperOf(model, environment));
   const chained: ChainedSummarizer[] = helpers.flatMap(({ model: helper, chat }) => {
@@ -48,7 +49,7 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
     const name = nameOf(helper);
     const window = contextTokens === null ? {} : { windowTokens: contextTokens };
     const deadline = deadlineMs === null ? {} : { deadlineMs };
-    return [{ name, summarizer: createChatSummarizer({ chat, modelId, name, ...window, ...deadline }) }];
+    return [{ name, summarizer: createChatSummarizer({ chat, modelId, name, style, ...window, ...deadline }) }];
   });
   const { chat, modelId, windowTokens } = chosen.model;
   const asksMain = settings.asksMainModel && !chosen.isOffline && !chained.some(({ name }) => name === chosen.name);
@@ -56,7 +57,7 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
     const window = windowTokens === undefined ? {} : { windowTokens };
     chained.push({
       name: chosen.name,
-      summarizer: createChatSummarizer({ chat, modelId, name: chosen.name, ...window }),
+      summarizer: createChatSummarizer({ chat, modelId, name: chosen.name, style, ...window }),
     });
   }
   const failed = ({ name, cause }: { readonly name: string; readonly cause: unknown }): void => onFailed(name, cause);

@@ -191,7 +191,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     onEvent: (event) => tellListener(listener, event),
   });
   // Without a model there is nothing to wait for, and nothing better than the conversation itself.
-  const isBeside = background !== false && summarizers.length > 0;
+  const isBeside = background !== false && settings.inAdvance !== false && summarizers.length > 0;
   const memory = new TurnMemory();
   return {
     store,

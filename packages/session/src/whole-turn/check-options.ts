@@ -36,6 +36,7 @@ const ranges: Readonly<Record<string, readonly [number, number]>> = {
   "compaction.emergencyKeepPercent": [0, 90],
   "compaction.minMessages": [0, 10_000],
   "compaction.keepRecentTokens": [0, 10_000_000],
+  "compaction.mostKeptPercent": [5, 90],
   "compaction.maxSummaryTokens": [100, 1_000_000],
   "compaction.maxDetailTokens": [0, 1_000_000],
   "compaction.backgroundPercent": [10, 100],
