@@ -25,7 +25,8 @@ export const storeSettings: SettingFragment = {
     },
     {
       key: "cacheTtlMs",
-      description: "How long OpenClaw's functions may give out a loaded index again; 0 switches the cache off.",
+      description:
+        "How long OpenClaw's functions may use loaded entries again that nobody has changed since; 0 switches the cache off. Commands keep no cache.",
       kind: { type: "integer", min: 0, max: 2_147_483_647 },
       default: 45_000,
       foreignVariables: ["OPENCLAW_SESSION_CACHE_TTL_MS"],

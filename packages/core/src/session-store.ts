@@ -79,6 +79,12 @@ export interface SessionStore extends AsyncDisposable {
   list(query?: ListQuery): Promise<SessionPage>;
 
   /**
+   * A text that is another one whenever an entry of the agent's sessions may have changed, whoever changed it; null while
+   * the store cannot tell. For caches of entries. Absent where it costs as much as reading them.
+   */
+  entriesMark?(query: Pick<ListQuery, "namespace" | "agentId">): Promise<string | null>;
+
+  /**
    * Renames, archives or restores. The records stay where they are: they hang on the session id.
    * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH
    */

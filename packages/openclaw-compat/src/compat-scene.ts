@@ -14,6 +14,14 @@ import type { StoreLock } from "./store-lock.ts";
 /** Entries by session key, as `sessions.json` has them. */
 export type EntriesByKey = Record<string, SessionEntry>;
 
+/** What was read of an agent's sessions. */
+export interface LoadedEntries {
+  readonly entries: EntriesByKey;
+  readonly loadedAtMs: number;
+  /** The store's `entriesMark` from before it was read. */
+  readonly mark: string;
+}
+
 /** What the functions share. */
 export interface CompatScene {
   readonly store: SessionStore;
@@ -25,7 +33,7 @@ export interface CompatScene {
   readonly lock: StoreLock;
   readonly cacheTtlMs: number;
   /** Of `loadSessionStore`, by agent. */
-  readonly cache: Map<string, { readonly entries: EntriesByKey; readonly loadedAtMs: number }>;
+  readonly cache: Map<string, LoadedEntries>;
 }
 
 /** The agent whose index the path is; `main` for one that lies in no agent's folder. */

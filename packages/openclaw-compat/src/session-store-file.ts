@@ -25,9 +25,9 @@ export interface LoadSessionStoreOptions {
 const maxAttempts = 64;
 
 /**
- * Every session of the agent whose index the path is, by key. What was loaded less than the cache's time ago and was not
- * written through these functions since comes again; another process's change may be seen that much later. Updates never
- * start from it. The result is the caller's own.
+ * Every session of the agent whose index the path is, by key. What was loaded less than the cache's time ago is used again
+ * while the store says that nobody has changed an entry since; a store that cannot say so is read. Updates never start from
+ * it. The result is the caller's own.
  */
 export async function loadSessionStore(
   scene: CompatScene,
@@ -36,13 +36,21 @@ export async function loadSessionStore(
 ): Promise<EntriesByKey> {
   const agentId = agentOf(storePath);
   if (withBlobs) return loadWhole(scene, agentId);
-  const nowMs = scene.clock.nowMs();
+  // Before it is read: what changes meanwhile has another mark.
+  const mark = await markOf(scene, agentId);
+  const loadedAtMs = scene.clock.nowMs();
   const cached = scene.cache.get(agentId);
-  if (!skipCache && cached !== undefined && nowMs - cached.loadedAtMs < scene.cacheTtlMs) return copyOf(cached.entries);
+  const isCurrent = mark !== null && cached?.mark === mark && loadedAtMs - cached.loadedAtMs < scene.cacheTtlMs;
+  if (!skipCache && isCurrent) return copyOf(cached.entries);
   const entries = emptyEntries();
   for (const { ref, entry } of await readStates(scene, agentId)) entries[ref.key] = entry;
-  if (scene.cacheTtlMs > 0) scene.cache.set(agentId, { entries: copyOf(entries), loadedAtMs: nowMs });
+  if (mark !== null) scene.cache.set(agentId, { entries: copyOf(entries), loadedAtMs, mark });
   return entries;
+}
+
+/** Null: there is nothing to be cached, or nobody can tell whether it is still so. */
+async function markOf({ store, namespace, cacheTtlMs }: CompatScene, agentId: string): Promise<string | null> {
+  return cacheTtlMs > 0 ? ((await store.entriesMark?.({ namespace, agentId })) ?? null) : null;
 }
 
 async function loadWhole(scene: CompatScene, agentId: string): Promise<EntriesByKey> {

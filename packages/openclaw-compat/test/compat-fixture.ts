@@ -17,6 +17,8 @@ export const key = "agent:main:discord:direct:7";
 
 export interface CompatFixture extends AsyncDisposable {
   readonly store: SessionStore;
+  /** Of the store's files. */
+  readonly folder: string;
   readonly sessions: OpenclawSessions;
   /** The same store for another handle, with a cache and a lock of its own. */
   again(options?: Partial<OpenclawSessionsOptions>): OpenclawSessions;
@@ -50,6 +52,7 @@ export function compatFixture(
     });
   return {
     store,
+    folder,
     sessions: again(),
     again,
     async [Symbol.asyncDispose]() {

@@ -7,7 +7,6 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, openSession, sessionRef } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { cacheTtlFrom } from "@throughline/openclaw-compat";
 import { compatFixture, key, openStore, steppedClock, storeKinds, storePath } from "./compat-fixture.ts";
 
 describe.each(storeKinds)("the session store functions over %s", (kind) => {
@@ -85,47 +84,6 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
     const loaded = await fixture.sessions.loadSessionStore(storePath, { skipCache: true });
     expect(JSON.stringify(loaded[key])).toContain('"__proto__":{"polluted":true}');
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
-  });
-});
-
-describe("the cache of loaded stores", () => {
-  it("gives copies, for 45 seconds, and forgets with every write of its own [LCK-01] [LCK-04] [LCK-05] [LCK-07]", async () => {
-    const clock = steppedClock();
-    await using fixture = compatFixture("memory", { clock });
-    const other = fixture.again();
-    await fixture.sessions.updateSessionStore(storePath, (store) => {
-      store[key] = { sessionId: "s1", label: "first" };
-    });
-    const first = await fixture.sessions.loadSessionStore(storePath);
-    first[key] = { sessionId: "changed by the caller" };
-    expect((await fixture.sessions.loadSessionStore(storePath))[key]?.label).toBe("first");
-    await other.updateSessionStoreEntry({ storePath, sessionKey: key, update: () => ({ label: "by another" }) });
-    clock.advance(44_999);
-    expect((await fixture.sessions.loadSessionStore(storePath))[key]?.label).toBe("first");
-    clock.advance(1);
-    expect((await fixture.sessions.loadSessionStore(storePath))[key]?.label).toBe("by another");
-    await fixture.sessions.updateLastRoute({ storePath, sessionKey: key, channel: "slack" });
-    expect((await fixture.sessions.loadSessionStore(storePath))[key]?.lastChannel).toBe("slack");
-  });
-
-  it("is passed by with skipCache, cleared for tests, and off at 0 [LCK-02] [LCK-06] [LCK-08] [TST-02]", async () => {
-    await using fixture = compatFixture();
-    const other = fixture.again({ cacheTtlMs: 0 });
-    const label = async (sessions = fixture.sessions, options = {}): Promise<unknown> =>
-      (await sessions.loadSessionStore(storePath, options))[key]?.label;
-    await fixture.sessions.updateSessionStore(storePath, (store) => {
-      store[key] = { sessionId: "s1", label: "a" };
-    });
-    expect([await label(), await label(other)]).toEqual(["a", "a"]);
-    await fixture.store.append(sessionRef({ key }), [], { entry: { label: "b" } });
-    expect([await label(), await label(other)]).toEqual(["a", "b"]);
-    expect(await label(fixture.sessions, { skipCache: true })).toBe("b");
-    await fixture.store.append(sessionRef({ key }), [], { entry: { label: "c" } });
-    fixture.sessions.clearSessionStoreCacheForTest();
-    expect(await label()).toBe("c");
-    expect(
-      ["0", "500", "", "x", undefined].map((text) => cacheTtlFrom({ OPENCLAW_SESSION_CACHE_TTL_MS: text })),
-    ).toEqual([0, 500, 45_000, 45_000, 45_000]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { ThroughlineError, type SessionRef } from "@throughline/core";
+import { isAgentId } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
@@ -35,6 +36,13 @@ export type AgentAddress = Pick<SessionRef, "namespace" | "agentId">;
 
 export function agentsFolder(root: string, namespace: string): string {
   return namespace === "" ? `${root}/agents` : `${root}/namespaces/${namespace}/agents`;
+}
+
+/** The namespaces of a store; the first is that of sessions without one. */
+export function namespacesIn({ root, files }: { readonly root: string; readonly files: Files }): readonly string[] {
+  const folder = `${root}/namespaces`;
+  const names = withFileErrors(folder, () => (files.facts(folder)?.kind === "folder" ? files.names(folder) : []));
+  return ["", ...names.filter((name) => isAgentId(name)).toSorted()];
 }
 
 export function agentFolder(root: string, { namespace, agentId }: AgentAddress): AgentFolder {

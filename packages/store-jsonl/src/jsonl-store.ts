@@ -15,10 +15,11 @@ import {
   prepareAppend,
 } from "@throughline/core/store-plans";
 import { readBounds } from "@throughline/core/store-rows";
-import { agentsFolder, type AgentAddress } from "./agent-folder.ts";
+import { agentsFolder, namespacesIn, type AgentAddress } from "./agent-folder.ts";
 import { AgentSessions } from "./agent-sessions.ts";
 import { AppendQueues } from "./append-queues.ts";
 import { DerivedFiles } from "./derived-files.ts";
+import { entriesMark } from "./entries-mark.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
@@ -83,7 +84,7 @@ class JsonlStore implements core.SessionStore {
     const begin = (signal?: AbortSignal): void => this.#begin(signal);
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
     const agents = (): readonly AgentSessions[] =>
-      this.#namespaces().flatMap((one) => this.#agentsOf({ namespace: one }));
+      namespacesIn(this.#context).flatMap((one) => this.#agentsOf({ namespace: one }));
     const rebuild = (agent: AgentSessions): Promise<readonly string[]> => this.#derived.rebuild(agent);
     this.maintenance = createMaintenance({ context: this.#context, agents, rebuild, begin, track });
     this.watch = {
@@ -216,6 +217,10 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
+  entriesMark({ namespace = "", agentId = "main" }: core.ListQuery): Promise<string | null> {
+    return this.#track(async () => (this.#begin(), entriesMark(this.#context, this.#agentAt({ namespace, agentId }))));
+  }
+
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     assertMoveAction(action);
     const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
@@ -319,13 +324,6 @@ class JsonlStore implements core.SessionStore {
     const { root, files } = this.#context;
     if (this.#options.create !== false || withFileErrors(root, () => files.facts(root)) !== null) return;
     throw rules.refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
-  }
-
-  #namespaces(): readonly string[] {
-    const { root, files } = this.#context;
-    const folder = `${root}/namespaces`;
-    const names = withFileErrors(folder, () => (files.facts(folder)?.kind === "folder" ? files.names(folder) : []));
-    return ["", ...names.filter((name) => isAgentId(name)).toSorted()];
   }
 
   #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessions[] {

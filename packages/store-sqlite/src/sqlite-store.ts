@@ -7,6 +7,7 @@ import { createRowCoder, readPages } from "@throughline/core/store-rows";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
 import { IndexFiller, type SearchFill } from "./index-filler.ts";
+import { createEntriesMark } from "./entries-mark.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { checkedOptions } from "./checked-options.ts";
 import { listSessions } from "./list-sessions.ts";
@@ -91,6 +92,7 @@ class SqliteStore implements core.SessionStore {
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet;
   readonly maintenance: core.MaintenanceFacet;
+  readonly entriesMark: () => Promise<string>;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
   readonly #listed: ListedStates;
@@ -129,6 +131,7 @@ class SqliteStore implements core.SessionStore {
     this.watch = createWatch(this.#handle);
     this.fork = createFork(this.#handle);
     this.maintenance = createMaintenance(this.#handle, open);
+    this.entriesMark = createEntriesMark(this.#handle);
     if (options.backups !== undefined) {
       const backups = new BackupKeeper(open, options.backups, clock, (finding) => this.#handle.tell(finding));
       this.#handle.follow(() => backups.poke());
