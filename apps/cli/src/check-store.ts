@@ -54,6 +54,7 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   const onFinding = (finding: Finding): number => noticed.push(finding);
   const repair = { isFailed: false };
   const store = await checked.open(onFinding);
+  await assertOwn(store);
   if (checked.named === "")
     for await (const finding of strangeStoreFiles(context)) {
       newFindings.addStrange(finding);
@@ -68,6 +69,16 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   if (isDamaged && checked.path !== null)
     noteWays(context, { ...checked, isRepair: checked.isRepair || !isRepairable }, checked.path);
   return !repair.isFailed;
+}
+
+/** A database of another program holds nothing to check or to repair. @throws {ThroughlineError} STORE_FOREIGN */
+async function assertOwn(store: SessionStore): Promise<void> {
+  try {
+    await store.list({ limit: 1 });
+  } catch (error) {
+    // Whatever else is wrong is what the check is for.
+    if (hasErrorCode(error, "STORE_FOREIGN")) throw error;
+  }
 }
 
 /** What can be done about a damaged file. */

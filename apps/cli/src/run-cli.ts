@@ -8,6 +8,7 @@ import type { CommandContext, CommandDefinition, CommandInput } from "./command.
 import { configPath, readConfigFile } from "./config-file.ts";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
+import { explainForeignStore } from "./foreign-store.ts";
 import type { Host } from "./host.ts";
 import { isThere, openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
@@ -191,7 +192,7 @@ async function runCommand(
     const exitCode = await run(context, request.input);
     return host.signal.aborted ? interruptedExitCode : exitCode;
   } catch (error) {
-    if (timeout?.aborted !== true || host.signal.aborted) throw error;
+    if (timeout?.aborted !== true || host.signal.aborted) throw await explainForeignStore(error);
     throw new ThroughlineError("ABORTED", `${request.definition.name} did not end within ${timeoutMs} ms.`, {
       cause: error,
       details: { timeoutMs },

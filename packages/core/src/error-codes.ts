@@ -246,6 +246,11 @@ const table = {
     retryable: false,
     remedy: "Run `throughline doctor`; nothing was overwritten.",
   },
+  STORE_FOREIGN: {
+    summary: "The place of the store holds a database of another program.",
+    retryable: false,
+    remedy: "Name another place for the store; the database was not changed.",
+  },
   STORE_FULL: {
     summary: "The disk is full.",
     retryable: true,

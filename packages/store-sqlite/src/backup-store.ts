@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { abortedBefore, refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
@@ -19,6 +20,7 @@ import {
   copyDatabase,
   createPrivateFile,
   isThere,
+  makeFolders,
   putInPlace,
   removeDatabase,
   replaceFile,
@@ -116,6 +118,7 @@ export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPat
   const [path, from] = [databasePath(options.path), databasePath(options.backupPath)];
   const part = `${path}.restored.part`;
   try {
+    makeFolders(dirname(path));
     return alone(recoverMark(path), driver, `Another process restores ${path}.`, () => {
       copyBackup(from, part, driver);
       try {

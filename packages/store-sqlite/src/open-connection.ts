@@ -80,7 +80,7 @@ export const defaultDriver: SqliteDriver = (path, options) => new Database(path,
 
 /**
  * One attempt to open the store. Nothing is written to a file that is no store of ours, or of a newer version.
- * @throws {ThroughlineError} STORE_NOT_FOUND, STORE_CORRUPT, STORE_VERSION_UNSUPPORTED, STORE_LOCKED, STORE_READ_ONLY,
+ * @throws {ThroughlineError} STORE_NOT_FOUND, STORE_CORRUPT, STORE_FOREIGN, STORE_VERSION_UNSUPPORTED, STORE_LOCKED, STORE_READ_ONLY,
  *   STORE_FULL, STORE_IO, STORE_UNSUPPORTED, PATH_UNSAFE, CODEC_FAILED
  */
 export function openConnection(options: OpenOptions): Connection {
@@ -159,9 +159,12 @@ function beginLog(database: Database.Database, path: string, driver: SqliteDrive
 export function assertOurs(path: string, driver: SqliteDriver, shown: string = path): void {
   const header = inOneThread(() => readHeader(path)) ?? readThrough(path, driver);
   if (header.isEmpty) return;
-  if (!header.isSqlite || header.applicationId !== applicationId) {
-    throw refused("STORE_CORRUPT", `${shown} is no store of Throughline's; it was not changed.`, { path: shown });
-  }
+  if (!header.isSqlite)
+    throw refused("STORE_CORRUPT", `${shown} is damaged or is not a SQLite database; it was not changed.`, {
+      path: shown,
+    });
+  if (header.applicationId !== applicationId)
+    throw refused("STORE_FOREIGN", `${shown} is a database of another program; it was not changed.`, { path: shown });
   assertKnown(shown, header.userVersion, schemaSteps.at(-1)?.version ?? 0);
   if (!header.isWhole)
     throw refused("STORE_CORRUPT", `${shown} ends within a page; it was not changed.`, { path: shown });

@@ -15,7 +15,7 @@ export function isUnreadable(error: unknown): boolean {
 
 /**
  * Puts the newest good backup in the place of a file that cannot be opened as a store. The file, its log and its index
- * are kept beside it. Null when there is no backup: then nothing is touched, for the file may be another program's.
+ * are kept beside it. Null when there is no backup: then nothing is touched. A database of another program never gets here.
  * @throws {ThroughlineError} STORE_LOCKED while another process is at it, or has just been
  */
 export function recoverStore(options: OpenOptions, nowMs: number, damage: unknown): Finding | null {
@@ -57,7 +57,7 @@ function isGood(backup: string, part: string, driver: OpenOptions["driver"]): bo
     copyBackup(backup, part, driver);
     return true;
   } catch (error) {
-    if (isUnreadable(error) || hasErrorCode(error, "STORE_VERSION_UNSUPPORTED")) return false;
+    if (isUnreadable(error) || hasErrorCode(error, "STORE_FOREIGN", "STORE_VERSION_UNSUPPORTED")) return false;
     throw error;
   }
 }

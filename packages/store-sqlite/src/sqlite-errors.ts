@@ -29,7 +29,7 @@ const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)$/, "STORE_FULL", "There is no space left for the database."],
   [/^SQLITE_READONLY_DBMOVED$/, "STORE_IO", "The database file was moved or deleted while it was open."],
   [/^(SQLITE_READONLY|SQLITE_PERM|EACCES|EPERM|EROFS)/, "STORE_READ_ONLY", "The database cannot be written."],
-  [/^SQLITE_(NOTADB|CORRUPT)/, "STORE_CORRUPT", "The file is damaged or no database."],
+  [/^SQLITE_(NOTADB|CORRUPT)/, "STORE_CORRUPT", "The file is damaged or is not a SQLite database."],
   [
     /^(SQLITE_(IOERR|CANTOPEN|NOLFS)|E[A-Z0-9]+$)/,
     "STORE_IO",

@@ -199,7 +199,7 @@ describe("a log that is as a crash leaves it", () => {
     spawnSync(process.execPath, ["-e", script], { cwd: join(import.meta.dirname, "..") });
     await flipByte(`${path}-wal`, 32 + 2 * (4096 + 24) + 100, 0x01);
     const { store } = open(path);
-    await expect(store.list()).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    await expect(store.list()).rejects.toMatchObject({ code: "STORE_FOREIGN" });
     await store.close();
     expect(readdirSync(dirname(path)).some((name) => name.includes("damaged-log"))).toBe(false);
     expect(damageOf(Buffer.alloc(200_000, "no log at all "))).toBeNull();

@@ -108,7 +108,7 @@ describe("opening a store", () => {
       busy: 0,
       page: 8192,
       application: 0x546c6e65,
-      version: 3,
+      version: 4,
     });
     expect(Number(read("journal_size_limit"))).toBeGreaterThan(0);
   });
@@ -166,13 +166,14 @@ describe("opening a store", () => {
         other.close();
       },
     ],
-  ])("refuses %s and leaves it as it is", async (_what, make) => {
+  ])("refuses %s and leaves it as it is", async (what, make) => {
     const folder = testFolder();
     const path = join(folder, "store.db");
     make(path);
     chmodSync(path, 0o640);
     const before = facts(folder);
-    expect(await codesOf(() => createSqliteStore({ path }))).toEqual(new Set(["STORE_CORRUPT"]));
+    const code = what.startsWith("another program") ? "STORE_FOREIGN" : "STORE_CORRUPT";
+    expect(await codesOf(() => createSqliteStore({ path }))).toEqual(new Set([code]));
     expect(facts(folder)).toEqual(before);
   });
 

@@ -191,7 +191,8 @@ describe("a store SQLite does not read", { timeout: 120_000 }, () => {
     const database = new Database(foreign);
     database.exec("CREATE TABLE notes (note TEXT, at INTEGER); INSERT INTO notes VALUES ('hello', 1)");
     database.close();
-    expect(await repaired(foreign)).toMatchObject({ path: null });
+    await expect(repaired(foreign)).rejects.toMatchObject({ code: "STORE_FOREIGN" });
+    expect(readdirSync(dirname(foreign))).toEqual(["foreign.db"]);
   });
 
   it("gives sessions whose rows are lost a key that says so", async () => {

@@ -7,6 +7,21 @@ import { openForeignDatabase } from "./node/foreign-database.ts";
 import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
 
 /**
+ * Which program a database belongs to, of those whose sessions can be imported; null for any other. Nothing changes in the
+ * database or beside it.
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
+ */
+export async function databaseProgram(path: string): Promise<"openclaw" | "goclaw" | null> {
+  const database = await openForeignDatabase(path);
+  try {
+    if (isOpenclawDatabase(database)) return "openclaw";
+    return isGoclawDatabase(database) ? "goclaw" : null;
+  } finally {
+    await database.close();
+  }
+}
+
+/**
  * The sessions of a database of another program. It stays open while they are imported, one after the other.
  * @throws {ThroughlineError} FORMAT_UNKNOWN, FILE_NOT_FOUND, FILE_UNREADABLE, STORE_VERSION_UNSUPPORTED
  */

@@ -66,7 +66,7 @@ function keysOf(database: ForeignDatabase): readonly (string | null)[] {
   const tables = ["messages", "checkpoints", "compactions"].filter((table) =>
     database.columns(table).has("session_key"),
   );
-  const selects = tables.map((table) => `SELECT session_key AS key FROM ${table}`);
+  const selects = tables.map((table) => `SELECT DISTINCT session_key AS key FROM ${table}`);
   if (database.columns("sessions").has("key")) selects.push("SELECT key FROM sessions");
   const keys = database
     .all(`${selects.join(" UNION ")} ORDER BY 1`)

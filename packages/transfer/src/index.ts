@@ -1,6 +1,7 @@
 export { appendLines, type Acknowledgement, type AppendLinesOptions } from "./append-lines.ts";
 export { copySessions } from "./copy-sessions.ts";
 export type { CopyOptions, CopyResult } from "./copy-sessions.ts";
+export { databaseProgram } from "./database-file.ts";
 export { exportAll, exportToFile } from "./export-files.ts";
 export type { ExportAllOptions, ExportedFile, ExportFileOptions } from "./export-files.ts";
 export { exportSession } from "./export-session.ts";

@@ -9,6 +9,7 @@ import { checkStore, noteWays } from "../check-store.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
+import { foreignDatabaseError } from "../foreign-store.ts";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
 import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
@@ -80,11 +81,7 @@ async function checkDatabase(
   report: Report,
 ): Promise<string | null> {
   const quoted = JSON.stringify(path);
-  if (database === "foreign")
-    throw new ThroughlineError("INPUT_INVALID", `${quoted} is a database of another program.`, {
-      details: { path },
-      remedy: `\`throughline import ${shellWord(path)} --dry-run\` says what is in it, where that program is known.`,
-    });
+  if (database === "foreign") throw await foreignDatabaseError("INPUT_INVALID", path);
   if (database === "log")
     throw new ThroughlineError("INPUT_INVALID", `${quoted} is the log of a database, not a database.`, {
       details: { path },

@@ -1,9 +1,11 @@
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
+import { foreignDatabaseError } from "../foreign-store.ts";
 import { namedPath } from "../named-path.ts";
 import { isThere, openStore } from "../open-store.ts";
 import { listSessions } from "@throughline/queries";
+import { sqliteFileOf } from "../sqlite-file.ts";
 import { maskSecrets, parseStoreUrl } from "../store-url.ts";
 
 /** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */
@@ -24,6 +26,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     throw new ThroughlineError("FILE_NOT_FOUND", `${JSON.stringify(backupPath)} does not exist.`, {
       details: { path: backupPath },
     });
+  // What a backup takes the place of is a store: nobody moves the database of another program away from it.
+  if (sqliteFileOf(path) === "foreign") throw await foreignDatabaseError("STORE_FOREIGN", path);
   if (isThere(path)) await context.confirm(`Put the backup in the place of ${path}, which is kept beside it?`);
   const { restoreSqliteBackup } = await import("@throughline/store-sqlite");
   const keptAs = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
