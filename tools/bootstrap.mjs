@@ -1,5 +1,6 @@
 // The way in from a fresh clone: plain JavaScript for any Node from 20 on, no dependencies.
-// `npm start` installs what the command line needs and opens it; `npm test` installs everything and runs all checks.
+// `npm start` installs what the command line needs and opens it; `npm test` installs everything and runs all checks;
+// `npm run build` installs everything and builds what would be published.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,6 +11,8 @@ import { fileURLToPath } from "node:url";
 const pnpmVersion = "12.21.0";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const markerPath = join(root, "node_modules/.cache/throughline/install.json");
+/** The package manager as arguments of npx: a machine with Node and npm need not have it. */
+const pnpm = ["-y", `pnpm@${pnpmVersion}`];
 // No --filter for the command line alone: pnpm 12.21 takes 85 s with one where it takes 13 s without (empty store).
 const cliOnly = ["--prod"];
 
@@ -59,7 +62,7 @@ async function install(scope) {
   if (present === "all" || present === scope) return;
   process.stderr.write(`installing ${scope === "cli" ? "what the command line needs" : "packages"} ... `);
   const startMs = performance.now();
-  const args = ["-y", `pnpm@${pnpmVersion}`, "install", "--frozen-lockfile", ...(scope === "cli" ? cliOnly : [])];
+  const args = [...pnpm, "install", "--frozen-lockfile", ...(scope === "cli" ? cliOnly : [])];
   // CI=true: pnpm must not stop to ask whether it may replace an older node_modules.
   const { code, output } = await run("npx", args, { capture: true, env: { ...process.env, CI: "true" } });
   if (code !== 0) {
@@ -104,13 +107,23 @@ async function test(args) {
   }
 }
 
+/** Turbo runs the scripts of the packages with pnpm, which npx puts on its path. */
+async function build(args) {
+  await install("all");
+  const { code } = await run("npx", [...pnpm, "exec", "turbo", "run", "build", ...args], {
+    env: { ...process.env, TURBO_TELEMETRY_DISABLED: "1" },
+  });
+  return code;
+}
+
 async function main([command, ...args]) {
   if (Number(process.versions.node.split(".")[0]) < 20) {
     throw new Error(`Node 20 or newer is needed; this is ${process.versions.node}.`);
   }
   if (command === "start") return start(args);
   if (command === "test") return test(args);
-  throw new Error("usage: node tools/bootstrap.mjs start|test [arguments]");
+  if (command === "build") return build(args);
+  throw new Error("usage: node tools/bootstrap.mjs start|test|build [arguments]");
 }
 
 try {

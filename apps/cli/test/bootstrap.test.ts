@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { promisify } from "node:util";
 import { spawn } from "@lydell/node-pty";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -35,6 +36,32 @@ async function piped(...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [script, "start", ...args], { cwd: root });
   return stdout.trim();
 }
+
+describe("npm run build", () => {
+  it("hands turbo the pinned pnpm, on a path that has none", async () => {
+    const folder = join(root, "path");
+    mkdirSync(folder);
+    symlinkSync(process.execPath, join(folder, "node"));
+    // What the registry would be asked for: says how it was called.
+    writeFileSync(
+      join(folder, "npx"),
+      `#!${process.execPath}\nconsole.log("npx " + process.argv.slice(2).join(" "));`,
+      {
+        mode: 0o755,
+      },
+    );
+    const { stdout } = await promisify(execFile)(process.execPath, [script, "build", "--dry"], {
+      cwd: root,
+      env: { PATH: folder },
+    });
+    expect(stdout.trim()).toMatch(/^npx -y pnpm@\d+\.\d+\.\d+ exec turbo run build --dry$/);
+    const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    expect(Object.entries(scripts).filter(([, line]) => /(^|\s)turbo\s/.test(line))).toEqual([]);
+    expect(scripts["build"]).toBe("node tools/bootstrap.mjs build");
+  });
+});
 
 describe("npm start", () => {
   it("opens a conversation on a terminal", async () => {
