@@ -57,6 +57,8 @@ const kitFolder = "packages/store-conformance/src";
 const idPattern = /^(?:[A-Z]+-\d+|C\d+)$/;
 const bracketPattern = /\[((?:[A-Z]+-\d+|C\d+)(?:[\s,]+(?:[A-Z]+-\d+|C\d+))*)\]/g;
 const mostIdsPerTitle = 5;
+/** Where tables of cases have the titles of their tests; the second is the conformance kit's. */
+const titleFields: ReadonlySet<string> = new Set(["title", "demand"]);
 
 /** Reads the rows of the tables; a row that breaks their form is a violation. */
 export function readRequirements(text: string): { readonly rows: RequirementRow[]; readonly violations: string[] } {
@@ -88,8 +90,8 @@ export function idsOfTitle(title: string): string[] {
 }
 
 /**
- * The titles of a file that name requirements: first arguments of `it` and `test`, and `title` properties, which is how
- * the conformance kit names its cases. A test that never runs proves nothing, so `skip` and `todo` are passed over.
+ * The titles of a file that name requirements: first arguments of `it` and `test`, and `title` and `demand` properties,
+ * which are the titles in tables of cases. A test that never runs proves nothing, so `skip` and `todo` are passed over.
  */
 export function readProvingTitles(path: string, text: string): ProvingTitle[] {
   const titles: ProvingTitle[] = [];
@@ -101,7 +103,7 @@ export function readProvingTitles(path: string, text: string): ProvingTitle[] {
       if (ids.length > 0) titles.push({ path, line: lineOf(start), ids, needsCorpus });
     };
     walkSyntax(value, (node) => {
-      if (node.type === "Property" && nameOf(node["key"]) === "title") add(node["value"], node.start);
+      if (node.type === "Property" && titleFields.has(nameOf(node["key"]) ?? "")) add(node["value"], node.start);
       if (node.type !== "CallExpression") return true;
       const [first, ...modifiers] = calleeNames(node["callee"]);
       if (modifiers.includes("skip") || modifiers.includes("todo")) return false;

@@ -23,6 +23,7 @@ describe("which titles prove something", () => {
     [`it.skipIf(process.platform !== "linux")("a [KEY-01]", f)`, ["KEY-01"]],
     [`describe("x", () => { it("a [KEY-01]", f) })`, ["KEY-01"]],
     [`const cases = [{ id: "append/order", title: "a [KEY-01]" }]`, ["KEY-01"]],
+    [`const cases = [{ id: "append/order", demand: "a [KEY-01]" }]`, ["KEY-01"]],
   ])("%s does", (source, ids) => {
     expect(titlesOf(source)).toEqual([{ path: "a.test.ts", line: 1, ids, needsCorpus: false }]);
   });

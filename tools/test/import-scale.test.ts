@@ -26,7 +26,7 @@ function hashOf(root: string): string {
 
 describe("an import at scale", () => {
   // `node --conditions=@throughline/source tools/import-scale.ts` does it with 100,000 sessions and 5,000,000 records.
-  it("is killed twice, goes on where it was, loses nothing, and does nothing the second time [MIG-09, MIG-14]", async () => {
+  it("is killed twice, goes on where it was, loses nothing, and does nothing the second time [MIG-09, MIG-15]", async () => {
     const report = await runScale({ sessions: 400, records: 9000 }, folder, () => undefined);
     expect(problemsOf(report, 300)).toEqual([]);
     expect(report.stored).toMatchObject({ sessions: 400, records: 9000 });

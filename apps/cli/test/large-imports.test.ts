@@ -68,7 +68,7 @@ describe("an import on the command line", () => {
   });
 
   it(
-    "of many sessions is killed half way, goes on from there, and then has nothing to do [MIG-09, MIG-14]",
+    "of many sessions is killed half way, goes on from there, and then has nothing to do [MIG-09, MIG-15]",
     { timeout: 180_000 },
     async () => {
       writeSessions(600, 20, "x".repeat(100));

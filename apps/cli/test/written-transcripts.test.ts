@@ -121,7 +121,7 @@ describe("a transcript that the commands write", () => {
     expect(new Set(grown)).toEqual(new Set(["append", "chat", "checkpoint", "compact", "rewind"]));
   });
 
-  it("is read without a header, and not emptied by the next append [REC-10, C10]", async () => {
+  it("is read without a header, and not emptied by the next append [REC-31, C10]", async () => {
     await run(["append", key], { stdin: exchanges(3) });
     const [name = ""] = transcripts().keys();
     const whole = readFileSync(join(folder(), name), "utf8");
@@ -135,7 +135,7 @@ describe("a transcript that the commands write", () => {
     expect(again.filter(({ kind }) => kind === "record")).toHaveLength(8);
   });
 
-  it("of another program is imported without a header, and its file stays as it is [REC-10, C10]", async () => {
+  it("of another program is imported without a header, and its file stays as it is [REC-31, C10]", async () => {
     const source = join(directory.path, "source");
     mkdirSync(source);
     const text = `${JSON.stringify({ type: "message", id: "a", parentId: null, timestamp: "2026-01-02T03:04:05.006Z", message: { role: "user", content: "without a header" } })}\n`;

@@ -88,7 +88,7 @@ describe.each(storeKinds)("the session store functions over %s", (kind) => {
 });
 
 describe("the lock of a session store", () => {
-  it("runs one holder at a time, the next whatever became of the one before [LCK-14] [LCK-13]", async () => {
+  it("runs one holder at a time, the next whatever became of the one before [LCK-14]", async () => {
     await using fixture = compatFixture();
     const other = fixture.again();
     let inside = 0;
@@ -127,7 +127,7 @@ describe("the lock of a session store", () => {
     expect(inner).toBe("nested");
   });
 
-  it("gives up in time naming the holder, and follows one that says nothing any more [LCK-10] [LCK-11] [LCK-12] [C42]", async () => {
+  it("gives up in time naming the holder, and follows one that says nothing any more [LCK-10] [LCK-11] [LCK-12] [LCK-20] [C42]", async () => {
     const clock = steppedClock();
     await using fixture = compatFixture("memory", { clock });
     const { promise: ended, resolve: letGo } = Promise.withResolvers<void>();

@@ -219,7 +219,7 @@ function smallDisk(kilobytes: number): (Disposable & { readonly path: string }) 
 }
 
 describe("a disk that is full", () => {
-  it("ends the import with an error that says so, and the next one goes on from there [MIG-09, MIG-14]", async (context) => {
+  it("ends the import with an error that says so, and the next one goes on from there [MIG-09, MIG-15]", async (context) => {
     using disk = smallDisk(600);
     if (disk === null) return context.skip("needs to mount a small file system, as root");
     const texts = Array.from({ length: 40 }, (_, at) =>

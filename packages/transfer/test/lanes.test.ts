@@ -68,7 +68,7 @@ const ids = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, at) => `s${String(at).padStart(3, "0")}`);
 
 describe("many sources", () => {
-  it("are written several at a time, no more than sixteen, and told in their order [MIG-14]", async () => {
+  it("are written several at a time, no more than sixteen, and told in their order [MIG-16]", async () => {
     writeFolder(
       "main",
       ids(60).map((id) => ({ id, key: `agent:main:telegram:direct:${id}` })),
@@ -80,7 +80,7 @@ describe("many sources", () => {
     expect(sources.map(({ sessionId, state }) => [sessionId, state])).toEqual(ids(60).map((id) => [id, "imported"]));
   });
 
-  it("that are large are fewer at a time: together no more than two megabytes [MIG-14]", async () => {
+  it("that are large are fewer at a time: together no more than two megabytes [MIG-16]", async () => {
     const text = "x".repeat(900_000);
     writeFolder(
       "main",
@@ -133,7 +133,7 @@ describe("many sources", () => {
     ]);
   });
 
-  it("end together when the store fails: what was begun is settled, and the next run takes the rest [MIG-09, MIG-14]", async () => {
+  it("end together when the store fails: what was begun is settled, and the next run takes the rest [MIG-09, MIG-15]", async () => {
     writeFolder(
       "main",
       ids(40).map((id) => ({ id, key: `agent:main:telegram:direct:${id}` })),
