@@ -6,6 +6,7 @@ import { assistant, objects, runHere, sentBody, temporaryDirectory, user } from 
 import type { Run } from "./harness.ts";
 
 const key = "agent:main:cli:direct:work";
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 let directory = temporaryDirectory();
 beforeEach(() => {
@@ -85,7 +86,7 @@ async function* everyWritingCommand(): AsyncGenerator<string> {
 }
 
 describe("a transcript that the commands write", () => {
-  it("begins with a version 3 header that names its session and key, whatever made the file [REC-09, REC-10, C10]", async () => {
+  it("begins with a version 3 header that names its session and key, whatever made the file [REC-09, REC-10, REC-19, REC-20, C10]", async () => {
     for await (const _ of everyWritingCommand());
     const written = transcripts();
     expect([...written.keys()].filter((name) => name.includes(".reset.") || name.includes(".deleted."))).toHaveLength(
@@ -97,10 +98,16 @@ describe("a transcript that the commands write", () => {
       const [header, ...others] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(header).toMatchObject({ type: "session", version: 3, id: expect.stringMatching(uuid) });
       expect(name.startsWith(`${String(header?.["id"])}.jsonl`)).toBe(true);
-      expect(header?.["timestamp"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      expect(header?.["timestamp"]).toMatch(isoTime);
       expect(typeof header?.["cwd"]).toBe("string");
       expect(String(header?.["key"])).toContain(key);
       expect(others.map(({ type }) => type)).not.toContain("session");
+      const ids = new Set<unknown>([null]);
+      for (const { id, parentId, timestamp } of others) {
+        expect(ids.has(parentId)).toBe(true);
+        expect(timestamp).toMatch(isoTime);
+        ids.add(id);
+      }
     }
   });
 
