@@ -111,7 +111,7 @@ describe("the gauge", () => {
       ({ name: event }) => event === "compaction.planned",
     );
     expect(planned).toMatchObject([{ data: { tokensBefore: expect.any(Number) } }]);
-    const { tokensBefore } = planned[0]?.data as { readonly tokensBefore: number };
+    const { tokensBefore } = (planned[0]?.data ?? {}) as { readonly tokensBefore: number };
     expect(tokensBefore).toBeGreaterThan(168_100);
     expect(tokensBefore).toBeLessThan(168_200);
   });
