@@ -34,7 +34,8 @@ export const chatSettings: SettingTable = {
     },
     {
       key: "windowTokens",
-      description: "The model's window in tokens; 0: what the provider says of it.",
+      description:
+        "The model's window in tokens. Not set: what the provider states, else 200,000. 0: what the provider states, else unknown.",
       kind: { type: "integer", min: 0, max: 100_000_000 },
       environment: [{ name: "THROUGHLINE_WINDOW_TOKENS" }],
       flag: "--window",

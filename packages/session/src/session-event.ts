@@ -50,6 +50,8 @@ type Happening =
       readonly newSessionId: string;
     }
   | { readonly name: "window.unread"; readonly cause: unknown }
+  /** The provider states no window: `assumedWindowTokens` of the model counts. Once for each model. */
+  | { readonly name: "window.assumed"; readonly modelId: string; readonly windowTokens: number }
   | GuardEvent;
 
 /** What happens in a session, for those who watch. Events inform and decide nothing; a listener that throws disturbs nothing. */

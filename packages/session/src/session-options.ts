@@ -27,6 +27,8 @@ export interface SessionModel {
   readonly modelId: string;
   /** Null stands for unknown. @default what the provider states, else what its errors have told */
   readonly windowTokens?: number | null;
+  /** Taken for the window where neither `windowTokens` nor the provider states one. @default null: it stays unknown */
+  readonly assumedWindowTokens?: number | null;
   /** Room for each answer; null leaves it to the provider. @default 8192 */
   readonly maxOutputTokens?: number | null;
   /** @default "off" */

@@ -17,6 +17,8 @@ export class SharedParts {
   readonly abandoned: Set<string> = new Set();
   readonly #queues = new Map<string, TurnQueue>();
   readonly #windows = new WeakMap<ChatModel, Map<string, number | null>>();
+  /** Models whose assumed window was reported. */
+  readonly #assumed = new WeakMap<ChatModel, Set<string>>();
 
   constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners" | "timeZone">) {
     this.clock = parts.clock;
@@ -37,13 +39,21 @@ export class SharedParts {
     return queue;
   }
 
-  /** The window as stated in the options, or by the provider, who is asked once; null when nobody knows. */
-  async windowOf(
-    { chat, modelId, windowTokens }: SessionModel,
-    emit: Emit | null,
-    signal: AbortSignal,
-  ): Promise<number | null> {
-    if (windowTokens !== undefined || chat.windowTokens === undefined) return windowTokens ?? null;
+  /** The window as stated in the options, or by the provider, who is asked once, or as assumed; null when it is unknown. */
+  async windowOf(model: SessionModel, emit: Emit | null, signal: AbortSignal): Promise<number | null> {
+    if (model.windowTokens !== undefined) return model.windowTokens;
+    const stated = await this.#statedWindow(model, emit, signal);
+    if (stated !== null) return stated;
+    const { chat, modelId, assumedWindowTokens = null } = model;
+    if (assumedWindowTokens !== null && emit !== null && !this.#assumed.get(chat)?.has(modelId)) {
+      this.#assumed.set(chat, (this.#assumed.get(chat) ?? new Set()).add(modelId));
+      emit({ name: "window.assumed", modelId, windowTokens: assumedWindowTokens });
+    }
+    return assumedWindowTokens;
+  }
+
+  async #statedWindow({ chat, modelId }: SessionModel, emit: Emit | null, signal: AbortSignal): Promise<number | null> {
+    if (chat.windowTokens === undefined) return null;
     const windows = this.#windows.get(chat) ?? new Map<string, number | null>();
     this.#windows.set(chat, windows);
     const known = windows.get(modelId);

@@ -24,6 +24,7 @@ export async function openConversation(
   const { host, output, settings } = context;
   const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value ?? null;
   const wanted = settings.find(({ key, value }) => key === "model" && value !== null);
+  const window = settings.find(({ key }) => key === "windowTokens");
   const system = String(valueOf("system") ?? "");
   const agent = sessionSettings(context.config);
   for (const { message } of context.config.notes) output.note(maskSecrets(message));
@@ -44,7 +45,7 @@ export async function openConversation(
           wanted === undefined ? null : { name: String(wanted.value), source: wanted.sourceName ?? wanted.source },
         baseUrl: valueOf("modelBaseUrl") as string | null,
         apiKey: valueOf("modelApiKey") as string | null,
-        windowTokens: Number(valueOf("windowTokens")),
+        windowTokens: window === undefined || window.source === "default" ? null : Number(window.value),
         environment: host.environment,
       },
     },

@@ -21,10 +21,13 @@ export interface ModelChoice {
   readonly own: { readonly provider: string; readonly modelId: string } | null;
   readonly baseUrl: string | null;
   readonly apiKey: string | null;
-  /** 0: what the provider says. */
-  readonly windowTokens: number;
+  /** 0: what the provider says, and unknown where it says nothing; null: then as much as `assumedWindowTokens`. */
+  readonly windowTokens: number | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
+
+/** Of most models that are offered today. A smaller window is learned from the first refusal. */
+const assumedWindowTokens = 200_000;
 
 /** Asked when only a key says whose models are meant. */
 const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-4-5", openai: "gpt-5" };
@@ -56,13 +59,19 @@ export function chooseModel(choice: ModelChoice): ChosenModel {
 function chosen(choice: ModelChoice, provider: string, modelId: string, reason: string): ChosenModel {
   const isOffline = provider === "offline";
   const chat = modelOf(choice, provider);
-  const windowTokens = choice.windowTokens > 0 ? { windowTokens: choice.windowTokens } : {};
   return {
     name: isOffline ? "offline" : `${provider}/${modelId}`,
-    model: { chat, modelId, ...windowTokens },
+    model: { chat, modelId, ...windowOf(choice, isOffline) },
     isOffline,
     reason,
   };
+}
+
+type Window = Pick<SessionModel, "windowTokens" | "assumedWindowTokens">;
+
+function windowOf({ windowTokens }: ModelChoice, isOffline: boolean): Window {
+  if (windowTokens === null) return isOffline ? {} : { assumedWindowTokens };
+  return windowTokens > 0 ? { windowTokens } : {};
 }
 
 function modelOf({ wanted, baseUrl, apiKey, environment }: ModelChoice, provider: string): ChatModel {

@@ -19,6 +19,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return "another process took the session over; this turn stops";
     case "threshold.crossed":
       return `${event.percent} % of the window is full`;
+    case "window.assumed":
+      return `the provider does not state the window of ${event.modelId}: ${grouped(event.windowTokens)} tokens are assumed; --window or the setting windowTokens states it`;
     case "guard.shrunk":
       return "the request did not fit and was made smaller; `explain` shows how";
     case "guard.truncation-suspected":
