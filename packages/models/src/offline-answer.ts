@@ -16,7 +16,7 @@ const mostResultCharacters = 2000;
 
 /** The answer to a conversation by the first rule that fits. */
 export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[]): OfflineAnswer {
-  const instead = notForRules(view.asked);
+  const instead = notForRules(view);
   if (instead !== null) return { text: instead, calls: [] };
   const failed = view.results.filter(({ isError }) => isError);
   for (const rule of offlineRules) {
@@ -36,9 +36,9 @@ export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[
  * What programs ask of a model behind the user's back, answered so that they can tell: a summary cannot be made by rules,
  * in words that an audit takes for a refusal, and nothing is worth a note to memory.
  */
-function notForRules(asked: string): string | null {
+function notForRules({ asked, isFlush }: OfflineView): string | null {
   if (/^summari[sz]e the conversation|<conversation>/i.test(asked)) return `I cannot summarize that. ${label}`;
-  return /\bNO_REPLY\b|\bContext at \d{1,3} ?%/.test(asked) ? `NO_REPLY ${label}` : null;
+  return isFlush ? `NO_REPLY ${label}` : null;
 }
 
 function say(text: string): OfflineAnswer {

@@ -12,6 +12,8 @@ export interface OfflineResult {
 export interface OfflineView {
   /** What the user asked last. */
   readonly asked: string;
+  /** A program asks whether there is something to store before the conversation is made smaller. */
+  readonly isFlush: boolean;
   /** What was called for it, in the order of the results. */
   readonly results: readonly OfflineResult[];
   /** What the user said before, oldest first; summaries of what is no longer sent are among it. */
@@ -23,6 +25,7 @@ export interface OfflineView {
 /** Reads messages of Anthropic's shape. */
 export function readOfflineView(messages: readonly unknown[]): OfflineView {
   const said: string[] = [];
+  let flush: string | null = null;
   const calls = new Map<string, { readonly tool: string; readonly input: WireFields }>();
   let results: OfflineResult[] = [];
   for (const message of messages.filter(isFields)) {
@@ -41,12 +44,24 @@ export function readOfflineView(messages: readonly unknown[]): OfflineView {
       // Each on its own: a summary and the question behind it may stand in one message.
       const text = textOf([block]).trim();
       if (text === "") continue;
+      // The user's question stays the newest one, with what was called for it, while a program asks about memories.
+      if (flushReminder.test(text)) flush = null;
+      else if (flushQuestion.test(text)) flush = text;
+      if (flushReminder.test(text) || flush === text) continue;
+      flush = null;
       said.push(text);
       results = [];
     }
   }
-  return { asked: said.at(-1) ?? "", results, earlier: said.slice(0, -1), messageCount: messages.length };
+  const asked = flush ?? said.at(-1) ?? "";
+  const earlier = flush === null ? said.slice(0, -1) : said;
+  return { asked, results, earlier, isFlush: flush !== null, messageCount: messages.length };
 }
+
+/** What a memory flush asks, by its words: whether there is something to store. */
+const flushQuestion = /\bNO_REPLY\b|\bContext at \d{1,3} ?%/;
+/** What follows a flush that was answered: the user's question is asked again. */
+const flushReminder = /^\[SYSTEM: memory flush\]\nThe memory flush is over\b/;
 
 function blocksOf(content: unknown): readonly WireFields[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : fieldsOf(content);
