@@ -69,7 +69,13 @@ export const replCommands: readonly ReplCommand[] = [
     help: "go to another: key, id, or the beginning of key, id or label",
     run: switchSession,
   },
-  { name: "history", aliases: [], usage: "/history [N]", help: "what was said, shortened", run: showHistory },
+  {
+    name: "history",
+    aliases: [],
+    usage: "/history [N] [--all]",
+    help: "what was said, shortened; --all: also before compactions",
+    run: showHistory,
+  },
   { name: "context", aliases: [], usage: "/context", help: "how full the window is", run: showContext },
   {
     name: "status",

@@ -1,7 +1,9 @@
-import { readWindow } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import { contextReport } from "@throughline/tokens";
 import { counted } from "../counted.ts";
-import { blocksText } from "@throughline/queries/records";
+import { withinMemory } from "../memory-budget.ts";
+import type { Piece } from "../output.ts";
+import { blocksText, isBoundary, readTail } from "@throughline/queries/records";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import type { ReplScene } from "./repl-commands.ts";
 
@@ -9,29 +11,64 @@ const shownTextCharacters = 200;
 const shownResultCharacters = 100;
 const usualMessages = 20;
 
-/** `/history [N]`: the last messages, each on a line: 200 characters of a text, 100 of a tool's result. */
+/**
+ * `/history [N] [--all]`: the last messages of the window, each on a line: 200 characters of a text, 100 of a tool's result.
+ * With `--all` what compactions and resets left behind too; all of it unless N says how many.
+ */
 export async function showHistory({ context, conversation }: ReplScene, argument: string): Promise<void> {
   const { output, signal } = context;
-  const { session } = conversation;
+  const { session, store } = conversation;
+  const wanted = historyArguments(argument);
+  if (wanted === null) {
+    await output.line({ text: `/history [N] [--all] takes no ${JSON.stringify(argument)}.`, style: "red" });
+    return;
+  }
   if (session === null) {
     await output.line("Nothing was said yet.");
     return;
   }
   await session.refresh();
-  const wanted = /^\d{1,6}$/.test(argument) ? Number(argument) : usualMessages;
-  const { records } = await readWindow(conversation.store, session.ref, { signal });
-  const messages = records.filter(({ type, side }) => type === "message" && !side);
-  const shown = wanted === 0 ? [] : messages.slice(-wanted);
-  if (shown.length < messages.length)
-    await output.line({ text: `… ${counted(messages.length - shown.length, "earlier message")}`, style: "dim" });
-  for (const { record, seq } of shown) {
-    const message = record["message"] as { readonly role?: unknown; readonly content?: unknown };
-    const isResult = message.role === "toolResult";
-    const text = terminalSafeLine(blocksText(message.content));
-    const most = isResult ? shownResultCharacters : shownTextCharacters;
-    const cut = text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
-    await output.line({ text: `#${seq} ${String(message.role)}`, style: "cyan" }, `  ${cut}`);
+  const { isAll, count } = wanted;
+  // The window is read whole, to say how much of it is not shown.
+  const selection = { isAll, isAllBranches: false, afterSeq: 0, role: shownRole, tail: isAll ? count : Infinity };
+  const { head } = session;
+  const found =
+    count === 0 ? [] : await readTail(withinMemory(store), session.ref, { head, selection, roleOf }, signal);
+  const shown = found.slice(Math.max(0, found.length - count));
+  const earlier = isAll ? [] : found.slice(0, found.length - shown.length).filter(({ type }) => type === "message");
+  if (earlier.length > 0) await output.line({ text: `… ${counted(earlier.length, "earlier message")}`, style: "dim" });
+  for (const stored of shown) await output.line(...historyLine(stored));
+}
+
+const shownRole = "shown";
+
+/** Null for what is no such argument. Without a number the usual count, or with `--all` everything. */
+function historyArguments(argument: string): { readonly isAll: boolean; readonly count: number } | null {
+  const words = argument.split(/\s+/).filter((word) => word !== "");
+  const isAll = words.includes("--all");
+  const [number, ...rest] = words.filter((word) => word !== "--all");
+  if (rest.length > 0) return null;
+  if (number === undefined) return { isAll, count: isAll ? Infinity : usualMessages };
+  return /^\d{1,6}$/.test(number) ? { isAll, count: Number(number) } : null;
+}
+
+function roleOf(stored: StoredRecord): string | null {
+  return (stored.type === "message" && !stored.side) || isBoundary(stored) ? shownRole : null;
+}
+
+function historyLine({ record, seq, type }: StoredRecord): readonly Piece[] {
+  if (type !== "message") {
+    const summary = typeof record["summary"] === "string" ? record["summary"] : "";
+    return [{ text: `#${seq} ${type}`, style: "dim" }, `  ${shortened(summary, shownTextCharacters)}`];
   }
+  const { role, content } = record["message"] as { readonly role?: unknown; readonly content?: unknown };
+  const most = role === "toolResult" ? shownResultCharacters : shownTextCharacters;
+  return [{ text: `#${seq} ${String(role)}`, style: "cyan" }, `  ${shortened(blocksText(content), most)}`];
+}
+
+function shortened(given: string, most: number): string {
+  const text = terminalSafeLine(given);
+  return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
 }
 
 /** `/context`: the line, the bar, and where the number comes from. */
