@@ -20,7 +20,7 @@ import { stepFrom } from "./compaction-steps.ts";
 import { extractDetails } from "./extract-details.ts";
 import { conversationText } from "./find-summary.ts";
 import { newRetry, readRetries, retryPatch, type PendingRetry } from "./retry-entry.ts";
-import { afterFailure, retryStateAt, retrySteps, type RetryState } from "./retry-steps.ts";
+import { afterFailure, afterPause, retryStateAt, retrySteps, type RetryState } from "./retry-steps.ts";
 import type { RetryOutcome, SummaryRetryOptions } from "./retry-summaries.ts";
 import {
   betterBefore,
@@ -139,13 +139,14 @@ export class RetryPass {
     state = stepFrom(retrySteps, state, "begun");
     if (this.options.stopgap)
       tellListener(this.options.onEvent, { name: "summary.withheld", ref: this.ref, summaryId: id });
-    const prose = await this.summarize(summary, records);
+    const { prose, pausedMs } = await this.summarize(summary, records);
     if (this.signal?.aborted === true) {
       throw new ThroughlineError("ABORTED", "The retry was aborted.", { cause: this.signal.reason });
     }
     if (prose === null) {
       const isLost = this.options.stopgap || (await this.standing(summary)) === null;
-      return isLost ? { kind: "settled", summaryId: id } : this.failed(id, retry, state);
+      if (isLost) return { kind: "settled", summaryId: id };
+      return pausedMs === null ? this.failed(id, retry, state) : this.paused(id, retry, state, pausedMs);
     }
     stepFrom(retrySteps, state, "passed");
     const written = await this.write(summary, prose, records);
@@ -174,6 +175,14 @@ export class RetryPass {
     return { kind: "failed", summaryId: id, attempts, nextAtMs };
   }
 
+  private async paused(id: string, retry: PendingRetry, state: RetryState, pausedMs: number): Promise<RetryOutcome> {
+    const nowMs = this.options.clock.nowMs();
+    const after = afterPause(retry, nowMs, pausedMs, this.options);
+    stepFrom(retrySteps, state, "paused");
+    await this.keep(id, after);
+    return { kind: "waiting", summaryId: id, nextAtMs: after.nextAtMs ?? nowMs };
+  }
+
   private async keep(id: string, retry: PendingRetry | null): Promise<void> {
     await updateEntry(this.options.store, this.ref, (entry) => {
       if (entry.sessionId !== this.sessionId) return entry;
@@ -184,12 +193,12 @@ export class RetryPass {
     });
   }
 
-  /** Null when no summariser gave one that passes. */
-  private async summarize(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<string | null> {
+  /** Without prose when no summariser gave one that passes. */
+  private async summarize(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetriedProse> {
     const { measure } = this;
     const { clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000 } = this.options;
     const removed = removedMessages(summary, records);
-    if (removed.length === 0) return null;
+    if (removed.length === 0) return noProse;
     const { previousSummaryId } = summary.details;
     const before = summaryTextOf(records, previousSummaryId);
     const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
@@ -199,8 +208,9 @@ export class RetryPass {
     const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
     await using deadline = new Deadline(clock, deadlineMs, this.signal);
     const { signal } = deadline;
+    const pauses: (number | null)[] = [];
     for (const [index, summarizer] of this.options.summarizers.entries()) {
-      if (signal.aborted) return null;
+      if (signal.aborted) return noProse;
       const failed = { name: "compaction.rung-failed", ref: this.ref, rung: "model", index } as const;
       try {
         const work = summarizer.summarize({ text, previousSummary, maxOutputTokens, signal });
@@ -208,13 +218,16 @@ export class RetryPass {
         const limits = { maxOutputTokens, countText: measure.countText };
         const most = replacedTokens + measure.countText(previousSummary ?? "");
         const problem = auditSummary(reply.summary, { ...limits, replacedTokens: most });
-        if (problem === null) return reply.summary.toWellFormed().trim();
+        if (problem === null) return { prose: reply.summary.toWellFormed().trim(), pausedMs: null };
+        pauses.push(null);
         tellListener(this.options.onEvent, { ...failed, problem, cause: null });
       } catch (cause) {
+        pauses.push(pauseOf(cause));
         tellListener(this.options.onEvent, { ...failed, problem: null, cause });
       }
     }
-    return null;
+    const known = pauses.filter((pause) => pause !== null);
+    return { prose: null, pausedMs: known.length > 0 && known.length === pauses.length ? Math.min(...known) : null };
   }
 
   /** What was taken from the conversation stays as it was, unless a part of it may not be said any more. */
@@ -348,6 +361,21 @@ export class RetryPass {
     // The id tells this note from the very same one of another process, whose key is the same.
     return appendOnce(store, this.ref, [{ ...throughlineDraft("note", note), id: ids.next() }], options);
   }
+}
+
+/** What the summarisers gave; `pausedMs` says that none was asked, and how long that lasts. */
+interface RetriedProse {
+  readonly prose: string | null;
+  readonly pausedMs: number | null;
+}
+
+const noProse: RetriedProse = { prose: null, pausedMs: null };
+
+/** How long a summariser that was not asked stays out; null for every other failure. */
+function pauseOf(cause: unknown): number | null {
+  if (!ThroughlineError.isInstance(cause) || cause.code !== "SUMMARIZER_PAUSED") return null;
+  const { retryInMs } = cause.details;
+  return typeof retryInMs === "number" ? retryInMs : 0;
 }
 
 /** The session while a text still stands, and the key under which another may take its place. */

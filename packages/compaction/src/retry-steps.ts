@@ -12,6 +12,8 @@ export type RetryStep =
   | "passed"
   /** None did. */
   | "failed"
+  /** Nobody was asked: every summariser is out for a while. It is no attempt. */
+  | "paused"
   /** None did, and it was the last attempt. */
   | "exhausted"
   /** The caller's signal, a lost lease, or the process ended: nothing was written. */
@@ -28,6 +30,7 @@ export const retrySteps: Readonly<Record<RetryState, Readonly<Record<RetryStep, 
   running: row({
     passed: "improved",
     failed: "waiting",
+    paused: "waiting",
     exhausted: "given-up",
     interrupted: "due",
     overtaken: "improved",
@@ -69,12 +72,25 @@ export function afterFailure(retry: PendingRetry, nowMs: number, limits: RetryLi
   return { ...retry, attempts, nextAtMs: nowMs + delayMs };
 }
 
+/** What is kept when nobody could be asked before `pausedMs` are over. */
+export function afterPause(
+  retry: PendingRetry,
+  nowMs: number,
+  pausedMs: number,
+  { firstDelayMs = 60_000, maxDelayMs = longestDelayMs }: RetryLimits,
+): PendingRetry {
+  // Somebody else is just trying it again.
+  const delayMs = pausedMs > 0 ? pausedMs : firstDelayMs;
+  return { ...retry, nextAtMs: nowMs + Math.min(delayMs, maxDelayMs) };
+}
+
 function row(steps: Partial<Record<RetryStep, RetryState>>): Record<RetryStep, RetryState | null> {
   return {
     begun: null,
     elapsed: null,
     passed: null,
     failed: null,
+    paused: null,
     exhausted: null,
     interrupted: null,
     overtaken: null,

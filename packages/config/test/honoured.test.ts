@@ -260,6 +260,27 @@ describe("settings of sessions", () => {
     expect(await reads({ THROUGHLINE_SESSION_CACHE_TTL_MS: "0", OPENCLAW_SESSION_CACHE_TTL_MS: "9999" })).toBe(2);
   });
 
+  it("a summary that is made again spends no attempt while every summarizer is paused [RTY-02, SUM-03]", async () => {
+    const compaction = {
+      ...small,
+      summaryModels: ["x/one"],
+      fallbackToMain: false,
+      retryIntervalSeconds: 60,
+      retryFirstDelayMs: 60_000,
+      retryMaxAttempts: 2,
+      ollamaFailureThreshold: 1,
+    };
+    const paused = await converse({ compaction: { ...compaction, ollamaResetMinutes: 600 } }, poor);
+    expect(asked("summary")(paused)).toEqual(["x/one"]);
+    const retries = Object.values(readRetries(paused.entry));
+    expect(retries.map(({ attempts }) => attempts)).toEqual(retries.map(() => 0));
+    expect(retries.length).toBeGreaterThan(0);
+    const tried = await converse({ compaction: { ...compaction, ollamaResetMinutes: 1 } }, poor);
+    expect(Object.values(readRetries(tried.entry))).toContainEqual(
+      expect.objectContaining({ nextAtMs: null, attempts: 2 }),
+    );
+  });
+
   it("are all shown at work, or are where sessions are and whose", () => {
     const shown = new Set(cases.map(({ area, key }) => `session.${area}.${key}`));
     // The guard's and the style of a summary show in requests: the command line's tests of the preset claw0 have them.

@@ -4,7 +4,7 @@ import { breakerSteps, type BreakerState, type BreakerStep } from "./breaker-ste
 
 /** What is kept of one summariser's failures; plain JSON. */
 export interface BreakerEntry {
-  /** In a row. */
+  /** In a row, counted up to the threshold. */
   readonly failures: number;
   /** When it was last taken out; null while it is asked. */
   readonly openedAtMs: number | null;
@@ -101,7 +101,8 @@ class Breaker {
   #state: BreakerState;
 
   constructor(name: string, entry: BreakerEntry, settings: BreakerSettings) {
-    this.entry = entry;
+    // Also of a snapshot that was kept under a higher threshold.
+    this.entry = { ...entry, failures: Math.min(entry.failures, settings.threshold) };
     this.#name = name;
     this.#settings = settings;
     // What was tried when the process ended was not answered: it is tried again.
@@ -130,7 +131,7 @@ class Breaker {
   }
 
   #fail(error: unknown): void {
-    const failures = this.entry.failures + 1;
+    const failures = Math.min(this.entry.failures + 1, this.#settings.threshold);
     const lastError = shortError(error);
     // A probe that fails begins the pause anew, whatever the count says.
     const isTripping = failures >= this.#settings.threshold || this.#state === "half-open";

@@ -30,7 +30,8 @@ export interface SummarizerChainOptions {
 /**
  * The first summary that can be used, of whoever gives it: `source` of the reply says who did. A text that fails the
  * audit is a failure like any other, for the breaker too.
- * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARY_FAILED when nobody gave one, with every attempt in its details
+ * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARIZER_PAUSED when nobody was asked, because every one is out,
+ *   with `retryInMs` of the first that is tried again; SUMMARY_FAILED when nobody gave one, with every attempt in its details
  */
 export function createSummarizerChain(options: SummarizerChainOptions): Summarizer {
   const { summarizers, breakers, onFailed, countText } = options;
@@ -53,6 +54,11 @@ export function createSummarizerChain(options: SummarizerChainOptions): Summariz
           onFailed?.({ name, cause });
         }
       }
+      const pausedMs = pauseOf(failed);
+      if (pausedMs !== null) {
+        const message = "Every summarizer failed several times in a row and is not asked for a while.";
+        throw new ThroughlineError("SUMMARIZER_PAUSED", message, { details: { retryInMs: pausedMs } });
+      }
       const attempts = failed.map(({ name, cause }) => ({ name, message: messageOf(cause) }));
       const told = attempts.length === 0 ? "none was given" : attempts.map(({ name }) => name).join(", ");
       throw new ThroughlineError("SUMMARY_FAILED", `No summariser gave a usable summary (${told}).`, {
@@ -61,6 +67,15 @@ export function createSummarizerChain(options: SummarizerChainOptions): Summariz
       });
     },
   };
+}
+
+/** Until the first of them is tried again; null when one was asked, or there is none. */
+function pauseOf(failed: readonly FailedSummarizer[]): number | null {
+  const waits = failed.map(({ cause }) =>
+    ThroughlineError.isInstance(cause) && cause.code === "SUMMARIZER_PAUSED" ? cause.details["retryInMs"] : null,
+  );
+  const known = waits.filter((wait): wait is number => typeof wait === "number");
+  return known.length === 0 || known.length < waits.length ? null : Math.min(...known);
 }
 
 function isAborted(signal: AbortSignal | undefined): boolean {

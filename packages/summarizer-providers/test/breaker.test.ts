@@ -104,6 +104,22 @@ describe("the breaker", () => {
     expect(await code(guarded.summarize(request))).toBe("done");
   });
 
+  it("counts no more failures than the threshold, in a probe, in a snapshot, and in what it says [SUM-03]", async () => {
+    const clock = createTestClock();
+    const breakers = createSummarizerBreakers({ clock });
+    const guarded = breakers.guard("ollama", scripted("fails", "fails", "fails", "fails", "fails"));
+    for (let time = 0; time < 3; time++) await code(guarded.summarize(request));
+    for (let probe = 0; probe < 2; probe++) {
+      clock.advance(30 * minuteMs);
+      expect(await code(guarded.summarize(request))).toBe("failed");
+      expect(breakers.status()).toMatchObject([{ failures: 3, threshold: 3, state: "open" }]);
+    }
+    const message = /ollama failed 3 times in a row/;
+    await expect(guarded.summarize(request)).rejects.toMatchObject({ message: expect.stringMatching(message) });
+    const after = createSummarizerBreakers({ clock, snapshot: breakers.snapshot(), threshold: 2 });
+    expect(after.status()).toMatchObject([{ failures: 2, threshold: 2 }]);
+  });
+
   it("stays out after a failed probe, also when the threshold was raised meanwhile", async () => {
     const clock = createTestClock();
     const entry = { failures: 3, openedAtMs: clock.nowMs() - 30 * minuteMs, lastError: null };
