@@ -100,6 +100,48 @@ describe.skipIf(shim.library === null)(
   },
 );
 
+/** `rewind` while flushes fail, and the moves of the head that are on the disk at the end. */
+async function rewindOnce(scheme: string, failing: FailingFlushes | null) {
+  const own = join(directory.path, String(runs++));
+  const [home, after] = [join(own, "home"), join(own, "after")];
+  for (const folder of [own, home, after]) mkdirSync(folder);
+  const place = flushPlace(own);
+  const url = (folder: string): string => `${scheme}:${join(folder, scheme === "sqlite" ? "s.db" : "s")}`;
+  {
+    await using store = await openStore(url(place.folder), { workingDirectory: home, create: true });
+    await store.save(ref, { sessionId: "flushes" }, { ifRevision: null });
+    for (const content of ["one", "two", "three"])
+      await store.append(ref, [{ type: "message", message: { role: "user", content } }]);
+  }
+  countAsFlushed(place);
+  const environment = shim.environment(place, failing);
+  const run = await runChild(home, ["rewind", key, "--to", "1", "--json", "--store", url(place.folder)], {
+    environment,
+  });
+  afterPowerCut(place, after);
+  const leaves = async (folder: string) => count(await wordsIn(url(folder), home), '"type":"leaf"');
+  return { run, onDisk: await leaves(after), readable: await leaves(place.folder), flushes: flushesOf(place) };
+}
+
+describe.skipIf(shim.library === null)("rewind while one flush fails", () => {
+  it.each(["jsonl", "sqlite"])(
+    "moves the head once, and ends with 0 only when that is on the disk: %s",
+    async (scheme) => {
+      const clean = await rewindOnce(scheme, null);
+      expect(clean).toMatchObject({ run: { code: 0 }, onDisk: 1, readable: 1 });
+      let repeated = 0;
+      for (const [index] of clean.flushes.entries()) {
+        const { run, onDisk, readable } = await rewindOnce(scheme, { from: index + 1, until: index + 1 });
+        const label = JSON.stringify({ scheme, index, run });
+        expect(readable, label).toBeLessThanOrEqual(1);
+        if (run.code === 0) expect(onDisk, label).toBe(1);
+        if (run.code === 0) repeated += 1;
+      }
+      expect(repeated).toBeGreaterThan(0);
+    },
+  );
+});
+
 /** Lists what came of each position, for people; only when asked for. */
 function note(facts: readonly unknown[]): void {
   const path = process.env["THROUGHLINE_FLUSH_MATRIX"];

@@ -1,4 +1,6 @@
 import { loadExisting, shellWord } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
+import { systemRandom } from "@throughline/core/node";
 import { planRewind } from "@throughline/history/branches";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
@@ -20,7 +22,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { head } = await loadExisting(store, ref);
   const targetId = to === "start" ? null : (await findRecord(store, ref, to, signal)).id;
   const { drafts, options, leftIds } = planRewind(await readRecords(store, ref, signal), head.headId, targetId);
-  await store.append(ref, drafts, { ...options, signal });
+  const idempotencyKey = systemRandom.uuid();
+  await appendOnce(store, ref, drafts, { ...options, signal, idempotencyKey, isNewKey: true });
   output.note(
     `${counted(leftIds.length, "record")} left behind; \`throughline show ${shellWord(ref.key)} --all-branches\` still shows them, and rewind leads back.`,
   );
