@@ -89,6 +89,27 @@ describe("compaction by hand", () => {
     );
   });
 
+  it("takes a checkpoint that covers everything without asking a model, and keeps the last exchange [CMP-06]", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    const checkpoint = { summary: "Every quay is looked after; none is painted red.", topics: ["quays"] };
+    await using provider = createProviderSimulator({ fallback: () => JSON.stringify(checkpoint) });
+    await provider.start();
+    const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const here = async (...args: readonly string[]): Promise<Record<string, unknown>> => {
+      const run = await runHere(directory.path, [...args, "--model", model, "--json", "--quiet"], { environment });
+      expect(run).toMatchObject({ code: 0, stderr: "" });
+      return objects(run.stdout)[0] ?? {};
+    };
+    await here("checkpoint", key);
+    expect(provider.requests).toHaveLength(1);
+    const made = await here("compact", key);
+    expect(made).toMatchObject({ state: "compacted", source: "checkpoint", needsRetry: false, messagesRemoved: 38 });
+    expect(provider.requests).toHaveLength(1);
+    const after = JSON.stringify((await only("context", key))["messages"]);
+    expect(after).toContain("none is painted red");
+    expect(after).toContain("Quay 19 is looked after");
+  });
+
   it("leaves the session as it was when it is interrupted", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     await using provider = createProviderSimulator({

@@ -75,7 +75,7 @@ export type NothingReason =
   | "no-place"
   /** What could be removed is no longer than its summary would be, or what stays does not fit. */
   | "no-gain"
-  /** The covered record is not on the branch, or nothing follows it. */
+  /** The covered record is not on the branch, or there is no place behind which the conversation could be cut. */
   | "not-covered"
   /** A checkpoint was to be the summary, and none can be. */
   | "no-checkpoint";
@@ -192,7 +192,10 @@ function findCut(
   return least === undefined || input.coversToId !== undefined ? "no-gain" : least;
 }
 
-/** The cut behind what a summary covers, or before it: then some messages are both summarised and kept. */
+/**
+ * The cut behind what a summary covers, or before it: then some messages are both summarized and kept. Behind a summary of
+ * everything the last exchange stays.
+ */
 function coveredCut(
   input: CompactionInput,
   messages: readonly NeutralMessage[],
@@ -203,7 +206,8 @@ function coveredCut(
   const covered = path.findIndex(({ id }) => id === input.coversToId);
   if (covered < 0) return [];
   const after = new Set(path.slice(covered + 1).map(({ id }) => id));
-  const start = messages.findIndex(({ recordId }, index) => index >= first && after.has(recordId));
+  const next = messages.findIndex(({ recordId }, index) => index >= first && after.has(recordId));
+  const start = next === -1 ? messages.length - lastExchange : next;
   for (let index = start; index > first; index--) if (places[index] === "clean") return [index];
   return [];
 }
