@@ -45,9 +45,20 @@ const lists = [
   "memoryFiles",
 ] as const;
 
-/** The details of a compaction record; null when they are another program's or cannot be read. */
-export function readCompactionDetails(details: unknown): CompactionDetails | null {
+/** What a compaction of another program replaced, as its place in the log says. */
+export type SummarizedRange = Pick<CompactionDetails, "summarizedFromSeq" | "summarizedToSeq" | "previousSummaryId">;
+
+/**
+ * The details of a compaction record; null when they cannot be read. A compaction of GoClaw says no more than whether its
+ * summary is to be made again: with the range that it replaced, it is one like ours.
+ */
+export function readCompactionDetails(
+  details: unknown,
+  range: () => SummarizedRange | null = () => null,
+): CompactionDetails | null {
   if (typeof details !== "object" || details === null) return null;
+  const { needsSummaryRetry } = details as { readonly needsSummaryRetry?: unknown };
+  if (typeof needsSummaryRetry === "boolean" && !("v" in details)) return foreignDetails(needsSummaryRetry, range());
   const fields = details as Partial<Record<keyof CompactionDetails, unknown>>;
   const isRead =
     fields.v === 1 &&
@@ -57,6 +68,13 @@ export function readCompactionDetails(details: unknown): CompactionDetails | nul
     Number.isSafeInteger(fields.summarizedToSeq) &&
     lists.every((list) => isTexts(fields[list]));
   return isRead ? (details as CompactionDetails) : null;
+}
+
+function foreignDetails(needsRetry: boolean, range: SummarizedRange | null): CompactionDetails | null {
+  if (range === null) return null;
+  const nothing = Object.fromEntries(lists.map((list) => [list, []])) as unknown as ExtractedDetails;
+  const source = needsRetry ? "stub" : "model";
+  return { ...nothing, firstRequest: null, v: 1, source, provider: null, needsRetry, ...range };
 }
 
 function isTexts(value: unknown): boolean {

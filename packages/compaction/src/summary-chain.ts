@@ -2,9 +2,9 @@ import { isFlushMessage, throughlineKind, type StoredRecord } from "@throughline
 import { outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { withoutFlush } from "./plan-compaction.ts";
-import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
+import { readCompactionDetails, type CompactionDetails, type SummarizedRange } from "./compaction-details.ts";
 
-/** A compaction of ours with the newest text of its summary. */
+/** A compaction with the newest text of its summary. */
 export interface ChainedSummary {
   readonly stored: StoredRecord;
   readonly details: CompactionDetails;
@@ -15,11 +15,12 @@ export interface ChainedSummary {
   readonly isPoor: boolean;
 }
 
-/** The compactions of ours in a log or its end, in the order of seq; one that another replaced is not among them. */
+/** The compactions in a log or its end whose summaries can be made again, in the order of seq; one that another replaced is not among them. */
 export function summaryChain(records: readonly StoredRecord[]): readonly ChainedSummary[] {
   const replaced = new Set(records.map(({ record }) => supersededId(record)));
   return records.flatMap((stored) => {
-    const details = stored.type === "compaction" ? readCompactionDetails(stored.record["details"]) : null;
+    const range = (): SummarizedRange | null => rangeBefore(stored, records);
+    const details = stored.type === "compaction" ? readCompactionDetails(stored.record["details"], range) : null;
     const { summary } = stored.record as { readonly summary?: unknown };
     if (details === null || typeof summary !== "string" || replaced.has(stored.id)) return [];
     const better = records.findLast(({ record }) => noteOf(record, "summary-superseded")?.["summaryId"] === stored.id);
@@ -30,6 +31,26 @@ export function summaryChain(records: readonly StoredRecord[]): readonly Chained
     }
     return [{ stored, details, summary: text, writtenSeq: better.seq, isPoor: note?.["needsRetry"] === true }];
   });
+}
+
+/** What a compaction replaced that does not say so: from what the one before it kept up to what it keeps itself. */
+function rangeBefore(stored: StoredRecord, records: readonly StoredRecord[]): SummarizedRange | null {
+  const until = records.filter(({ seq }) => seq < stored.seq);
+  const { path } = walkBranch(until, stored.parentId);
+  const previous = path.findLast(({ type, side }) => type === "compaction" && !side);
+  const placeOf = (id: unknown): number => path.findIndex((record) => record.id === id);
+  const begin = previous === undefined ? 0 : placeOf(previous.record["firstKeptEntryId"]);
+  const kept = placeOf(stored.record["firstKeptEntryId"]);
+  // A first kept record that nobody wrote: everything before the compaction is behind the summary.
+  const removed = path
+    .slice(Math.max(begin, 0), kept === -1 ? path.length : kept)
+    .filter(({ type, side }) => type === "message" && !side);
+  const [first, last] = [removed[0], removed.at(-1)];
+  const previousSummaryId = previous?.id ?? null;
+  if (first !== undefined && last !== undefined)
+    return { summarizedFromSeq: first.seq, summarizedToSeq: last.seq, previousSummaryId };
+  // Of the end of a log: what was removed lies before it.
+  return records[0]?.seq === 1 ? null : { summarizedFromSeq: 0, summarizedToSeq: 0, previousSummaryId };
 }
 
 /** The compaction that a better one took the place of. */

@@ -78,9 +78,12 @@ class OpenConversation implements Conversation {
   #wanted: ModelChoice["wanted"];
   /** For the model of that name: who summarises goes with who answers. */
   #agent: { readonly name: string; readonly sessions: AgentSessions } | null = null;
-  /** Of opening the first session, before anybody listens. */
-  readonly #earlyNotes: string[] = [];
-  #listener: ConversationListener = { onEvent: () => {}, onNote: (message) => this.#earlyNotes.push(message) };
+  /** What opening the first session led to, before anybody listens. */
+  readonly #early: ((listener: ConversationListener) => void)[] = [];
+  #listener: ConversationListener = {
+    onEvent: (event) => this.#early.push((listener) => listener.onEvent(event)),
+    onNote: (message) => this.#early.push((listener) => listener.onNote(message)),
+  };
   ref: SessionRef;
   session: Session | null = null;
   chosen: ChosenModel;
@@ -185,7 +188,7 @@ class OpenConversation implements Conversation {
 
   listen(listener: ConversationListener): void {
     this.#listener = listener;
-    for (const note of this.#earlyNotes.splice(0)) listener.onNote(note);
+    for (const tell of this.#early.splice(0)) tell(listener);
   }
 
   settle(options: SettleOptions): Promise<void> {
