@@ -87,7 +87,7 @@ describe("a preset whose models have no key", () => {
     const settings = { THROUGHLINE_SESSION_CHECKPOINT_FALLBACK_TO_MAIN: "false" };
     const { code, stderr } = await run("goclaw-spec", ["chat", "--model", "offline", "--once", "hello"], settings);
     expect(code).toBe(0);
-    expect(stderr).toContain("anthropic/claude-3-haiku is left out: no checkpoints are written.");
+    expect(stderr).toContain("anthropic/claude-haiku-4-5 is left out: no checkpoints are written.");
   });
 
   it("still needs the key of the model that answers", async () => {
