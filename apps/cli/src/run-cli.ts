@@ -170,6 +170,7 @@ async function runCommand(
   };
   // The door: a name that cannot be one is refused before anything is looked up with it.
   sessionRef({ key: "scope", namespace: scope.namespace, agentId: scope.agentId });
+  let isInherited = false;
   const context: CommandContext = {
     host,
     output,
@@ -179,7 +180,13 @@ async function runCommand(
     configPath: configPath(host, String(valueOf("home")), textOf(globals["config"])),
     scope,
     signal,
-    openStore: store.open,
+    openStore: async (purpose, onFinding) => {
+      if (!isInherited) {
+        isInherited = true;
+        await inheritBefore(request, context);
+      }
+      return store.open(purpose, onFinding);
+    },
     isYes: globals["yes"] === true,
     confirm: (question) => {
       output.clearProgress();
@@ -203,6 +210,40 @@ async function runCommand(
     await output.flush();
     await store.close();
   }
+}
+
+/**
+ * Commands that never import, whatever `session.inherit.enabled` says: `chat` does so itself and may ask; `import` and `copy`
+ * are told what to take; the others look after a store or show what is there, and must leave it as it is.
+ */
+const neverInherit: ReadonlySet<string> = new Set([
+  "chat",
+  "import",
+  "copy",
+  "backup",
+  "restore-backup",
+  "verify",
+  "doctor",
+  "diagnose",
+  "reindex",
+  "__complete",
+  "completion",
+  "config",
+  "demo",
+  "__demo-talk",
+  "prune",
+]);
+
+/** Only who set `session.inherit.enabled` to true has sessions imported without being asked. */
+async function inheritBefore({ definition, input }: Request, context: CommandContext): Promise<void> {
+  const isWanted = context.settings.some(({ key, value }) => key === "session.inherit.enabled" && value === true);
+  const { host, storeUrl } = context;
+  if (!isWanted || neverInherit.has(definition.name) || input.options["dryRun"] === true) return;
+  // What is imported into a store in memory is gone before the command opens its own.
+  if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "memory") return;
+  // Most configurations inherit nothing.
+  const { importInherited } = await import("./inherit/offer-import.ts");
+  await importInherited(context, () => openStore(storeUrl, { workingDirectory: host.workingDirectory, create: true }));
 }
 
 function lazyStore(

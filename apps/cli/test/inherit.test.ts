@@ -289,3 +289,52 @@ describe("the store of the command line", () => {
     expect(existsSync(join(directory.path, "my.db"))).toBe(true);
   });
 });
+
+describe("the setting session.inherit.enabled in commands other than chat", () => {
+  const inherits = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
+
+  it.each([
+    ["sessions", []],
+    ["show", [key]],
+    ["search", ["lamps"]],
+    ["append", [key]],
+  ])("has %s import what is new before it looks, and never twice [MIG-05, MIG-09]", async (command, args) => {
+    const folder = openclawSession();
+    const before = stateOf(folder);
+    const options = { environment: inherits, stdin: command === "append" ? JSON.stringify(user("more")) : "" };
+    const first = await run([command, ...args, "--json"], options);
+    expect({ code: first.code, stderr: first.stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringContaining("Imported 1 session, 2 records") as string,
+    });
+    expect(await sessionKeys()).toEqual([key]);
+    expect((await run([command, ...args, "--json"], options)).stderr).not.toContain("Imported");
+    expect(stateOf(folder)).toEqual(before);
+  });
+
+  it("leaves the store alone in commands that must not write, in a plan, and where nobody set it [MIG-04]", async () => {
+    openclawSession();
+    for (const args of [
+      ["verify"],
+      ["doctor"],
+      ["stats"],
+      ["compact", key, "--dry-run", "--model", "offline"],
+      ["config"],
+    ]) {
+      const isPlain = args[0] === "stats";
+      const { stderr } = await run(args, isPlain ? {} : { environment: inherits });
+      expect(stderr, args.join(" ")).not.toContain("Imported");
+    }
+    expect((await run(["sessions"])).stderr).not.toContain("Imported");
+    expect(existsSync(join(home, "inherited.json"))).toBe(false);
+  });
+
+  it("prints what could not be imported, and the command works all the same", async () => {
+    const database = openclawDatabase("main", key, "s1");
+    writeFileSync(database, "this is no database, and it is long enough to be read as one".repeat(40));
+    await seed(home, [{ key, drafts: [user("mine")] }]);
+    const { code, stderr, stdout } = await run(["sessions", "--json"], { environment: inherits });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(database) as string });
+    expect(objects(stdout).flatMap((row) => (row["kind"] === "session" ? [row["key"]] : []))).toContain(key);
+  });
+});

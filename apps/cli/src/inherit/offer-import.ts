@@ -27,11 +27,41 @@ export async function offerImport(
   store: SessionStore,
   { canAsk }: OfferOptions,
 ): Promise<void> {
-  const { host, settings, output } = context;
+  const { fresh, ...scene } = newPlaces(context);
+  if (fresh.length === 0) return;
+  if (scene.inherit.enabled === true) return importAll(context, store, fresh, scene);
+  if (canAsk) return ask(context, store, fresh, scene);
+  const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
+  if (sessions.length > 0) return;
+  context.output.note(
+    `There are sessions of OpenClaw: ${fresh.map(placeText).join("; ")}. \`throughline import PATH\` brings them here.`,
+  );
+}
+
+/**
+ * Imports what is new where `session.inherit.enabled` is true, before a command other than `chat` opens the store. Nobody is
+ * asked: who sets it has answered. What cannot be imported is printed, and the command works with what the store holds.
+ */
+export async function importInherited(context: CommandContext, open: () => Promise<SessionStore>): Promise<void> {
+  const { fresh, ...scene } = newPlaces(context);
+  if (fresh.length === 0 || scene.inherit.enabled !== true) return;
+  try {
+    await using store = await open();
+    await importAll(context, store, fresh, scene);
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    context.output.note(`The sessions in ${fresh.map(({ path }) => path).join(", ")} were not imported: ${message}`);
+  }
+}
+
+/** The places that hold what was neither imported nor refused. */
+function newPlaces(context: CommandContext): Scene & { readonly fresh: readonly ForeignPlace[] } {
+  const { host, settings } = context;
   const { inherit } = sessionSettings(context.config);
-  if (inherit.enabled === false) return;
   const home = resolve(host.workingDirectory, String(settings.find(({ key }) => key === "home")?.value ?? ""));
   const statePath = join(home, "inherited.json");
+  if (inherit.enabled === false) return { inherit, state: {}, statePath, fresh: [] };
   const state = readInheritState(statePath);
   const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
   // Where somebody named a place, that one is meant and no other.
@@ -42,15 +72,7 @@ export async function offerImport(
   const places = foreignPlaces([...paths].filter((path) => !isOwn(path)));
   const isNew = (place: ForeignPlace): boolean =>
     inherit.enabled === true ? !isAsBefore(place, state[place.path]) : state[place.path] === undefined;
-  const fresh = places.filter(isNew);
-  if (fresh.length === 0) return;
-  if (inherit.enabled === true) return importAll(context, store, fresh, { inherit, state, statePath });
-  if (canAsk) return ask(context, store, fresh, { inherit, state, statePath });
-  const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
-  if (sessions.length > 0) return;
-  output.note(
-    `There are sessions of OpenClaw: ${fresh.map(placeText).join("; ")}. \`throughline import PATH\` brings them here.`,
-  );
+  return { inherit, state, statePath, fresh: places.filter(isNew) };
 }
 
 interface Scene {
