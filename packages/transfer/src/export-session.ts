@@ -13,6 +13,7 @@ import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import { claw0Lines } from "./export-claw0.ts";
 import { workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
+import { UnknownRows } from "./unknown-rows.ts";
 import { importedRecords, noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
 
 /** Bytes are handed out in pieces of about this size. */
@@ -55,6 +56,7 @@ async function* exportedParts(
 ): AsyncGenerator<Uint8Array> {
   const state = await loadExisting(store, ref);
   const isExact = options.to === "jsonl";
+  const unknown = options.to === "openclaw" ? new UnknownRows() : null;
   const receipts = receiptChain(state.entry);
   const { lastSeq, headId } = state.head;
   const [newest] = receipts;
@@ -81,7 +83,7 @@ async function* exportedParts(
         options.onRemark?.({ seq: stored.seq, id: stored.id, what: "left-out", reason });
         continue;
       }
-      const line = isExact ? stored.source : versionThreeLine(stored, state, options, needsHeader);
+      const line = isExact ? stored.source : versionThreeLine(stored, state, { options, needsHeader, unknown });
       if (line === null) continue;
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
@@ -91,7 +93,9 @@ async function* exportedParts(
     }
   }
   if (needsHeader) yield* addedHeader(state, options);
-  if (tracker.needsLeaf(headId)) yield* addedLeaf(state, options, tracker.lastTimestamp);
+  const shownHeadId = unknown?.linked(headId) ?? headId;
+  if (tracker.needsLeaf(headId))
+    yield* addedLeaf(state, options, { headId: shownHeadId, lastTimestamp: tracker.lastTimestamp });
 }
 
 /** Whether the imported file ended at this record without a line feed, and nothing came after it. */
@@ -157,11 +161,17 @@ class HeadTracker {
   }
 }
 
+interface LineScene {
+  readonly options: ExportOptions;
+  readonly needsHeader: boolean;
+  /** Null for pi, which follows a record that hangs on nothing. */
+  readonly unknown: UnknownRows | null;
+}
+
 function versionThreeLine(
   stored: SourcedRecord,
   state: SessionState,
-  options: ExportOptions,
-  needsHeader: boolean,
+  { options, needsHeader, unknown }: LineScene,
 ): RecordSource | null {
   const { record, source, isSourceCanonical, seq } = stored;
   if (record.type === "session") {
@@ -183,7 +193,7 @@ function versionThreeLine(
     });
     return null;
   }
-  return isSourceCanonical ? source : serializeRecord(record);
+  return unknown === null ? (isSourceCanonical ? source : serializeRecord(record)) : unknown.lineOf(stored);
 }
 
 /** A header that says version 3 (or, for OpenClaw, 4) already stays as it is. */
@@ -231,10 +241,14 @@ function ownHeader(state: SessionState): string {
 }
 
 /** A row that says where the head is: OpenClaw follows it, and pi takes the last row's branch. */
-function* addedLeaf(state: SessionState, options: ExportOptions, timestamp: string): Generator<Uint8Array> {
+function* addedLeaf(
+  { head, sessionId }: SessionState,
+  options: ExportOptions,
+  { headId, lastTimestamp }: { readonly headId: string | null; readonly lastTimestamp: string },
+): Generator<Uint8Array> {
   options.onRemark?.({ seq: null, id: null, what: "added", reason: "a leaf row: the head is not at the last record" });
-  const { headId, lastSeq } = state.head;
-  const id = `leaf-${lastSeq}-${state.sessionId.slice(0, 64)}`;
+  const id = `leaf-${head.lastSeq}-${sessionId.slice(0, 64)}`;
+  const timestamp = lastTimestamp;
   yield* withLineFeed(serializeRecord({ type: "leaf", id, parentId: headId, timestamp, targetId: headId }));
 }
 
