@@ -25,6 +25,6 @@ export {
   resolveSessionsDir,
   resolveStorePath,
   resolveTranscriptPath,
-  transcriptFileName,
+  transcriptFileNameOf,
 } from "./transcript-paths.ts";
 export type { ResolvedSessionFile, StorePathOptions } from "./transcript-paths.ts";

@@ -1,4 +1,5 @@
-import { ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { parseSessionKey } from "@throughline/core/keys";
 import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
 
 /** Where OpenClaw, and our file store with it, keeps what. Texts in, texts out: nothing here looks at a disk. */
@@ -58,6 +59,38 @@ export function resolveTranscriptPath(
 export function transcriptFileName(sessionId: string, topicId?: string | number): string {
   assertSessionId(sessionId);
   return topicId === undefined ? `${sessionId}.jsonl` : `${sessionId}-topic-${encodeTopic(topicId)}.jsonl`;
+}
+
+/** An archived one is called longer by `.deleted.<time>`, and every file system takes names of 255 bytes. */
+const maxTranscriptName = 215;
+
+/**
+ * The name of a session's transcript: that of a topic where the key is of a thread or a topic, or `topicId` is given. A topic
+ * id of a key that makes no file name is left out of it.
+ * @throws {ThroughlineError} SESSION_ID_INVALID, INPUT_INVALID for a `topicId`
+ */
+export function transcriptFileNameOf(session: {
+  readonly sessionId: string;
+  readonly key: string;
+  readonly topicId?: string | null;
+}): string {
+  const { sessionId, key } = session;
+  const topic = session.topicId ?? topicOf(key);
+  const name = transcriptFileName(sessionId, topic ?? undefined);
+  return name.length <= maxTranscriptName ? name : transcriptFileName(sessionId);
+}
+
+function topicOf(key: string): string | null {
+  try {
+    const parsed = parseSessionKey(key);
+    const id = parsed.form === "agent" ? parsed.suffix?.id : undefined;
+    if (id !== undefined) encodeTopic(id);
+    return id ?? null;
+  } catch (error) {
+    // Other programs have keys of other forms, and topics of any length.
+    if (hasErrorCode(error, "KEY_INVALID", "INPUT_INVALID")) return null;
+    throw error;
+  }
 }
 
 /** The index, a lock or a log of the same directory is no transcript, whatever an entry says. */

@@ -71,11 +71,12 @@ export interface StagedAppend {
 
 /** Stages the lines of an append decided at `nowMs`. Under the session's lock. `temporary`: a name for a file made anew. */
 export function stageAppend(
-  { codec }: StoreContext,
+  context: StoreContext,
   held: HeldSession,
   { request, plan, nowMs }: { readonly request: AppendRequest; readonly plan: AppendPlan; readonly nowMs: number },
   temporary: string,
 ): StagedAppend {
+  const { codec } = context;
   const { transcript, file, path, owner, row } = held;
   const { linked } = plan;
   const { lastSeq } = transcript.head;
@@ -100,14 +101,14 @@ export function stageAppend(
     const texts = lines.map(({ line }) => `${line}\n`);
     file.replace(path, temporary, owner, texts);
   } else {
-    file.stage(path, owner, headerBefore(transcript, row), lines);
+    file.stage(path, owner, headerBefore(context, transcript, row), lines);
   }
   return { plan, lines, isWritten: isHeaderFirst };
 }
 
 /** The header that the first line of an empty file needs before it. */
-function headerBefore({ endBytes }: Transcript, { sessionId, key, createdAtMs }: SessionRow): string {
-  return endBytes === 0 ? `${ownHeaderLine(sessionId, key, createdAtMs)}\n` : "";
+function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }: Transcript, row: SessionRow): string {
+  return endBytes === 0 ? `${ownHeaderLine(row, workingDirectoryOf(row))}\n` : "";
 }
 
 /** At most this many lost records at the end of a transcript get a placeholder; more is damage that a person must look at. */
@@ -159,7 +160,7 @@ export function replaceLost(context: StoreContext, agent: AgentSessions, held: H
   file.repairTail(path, owner);
   const lines = lostLines(context, { ...held, transcript });
   transcript.lostCount = 0;
-  file.stage(path, owner, headerBefore(transcript, held.row), lines);
+  file.stage(path, owner, headerBefore(context, transcript, held.row), lines);
   // What was saved behind a lost record may name it as the head.
   if (transcript.head.headId !== null && !transcript.seqById.has(transcript.head.headId))
     transcript.head = { ...transcript.head, headId };

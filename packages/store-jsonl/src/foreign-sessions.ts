@@ -2,6 +2,7 @@ import { hasErrorCode, sessionRef, type Finding } from "@throughline/core";
 import { isSessionId } from "@throughline/core/keys";
 import { ownEntry } from "@throughline/core/store";
 import {
+  classifySessionFile,
   createTranscriptReader,
   decodeLine,
   detachEnvelope,
@@ -12,6 +13,7 @@ import type { EntriesLog } from "./entries-log.ts";
 import { archivedFrom } from "./recover-entries.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { isNamed, type Fields } from "./merge-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreEnvelope } from "./stored-line.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
@@ -76,16 +78,18 @@ const maxOwnHeaderBytes = 4096;
 export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log, left, isLogLost } = search;
   if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false };
-  const names = withFileErrors(folder.sessions, () => files.names(folder.sessions)).filter(
-    (name) => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null),
-  );
+  const present = new Set(withFileErrors(folder.sessions, () => files.names(folder.sessions)));
+  const names = [...present].filter((name) => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null));
   const known = log.fileNames();
   const ofLeft = new Set(left.flatMap(({ fileName, formerFileName = fileName }) => [fileName, formerFileName]));
   const taken: Taken = {
     ids: new Set(left.map(({ sessionId }) => sessionId.toLowerCase())),
     keys: new Set(left.flatMap(({ key, isArchived }) => (isArchived ? [] : [key]))),
   };
-  const places: Places = { byFile: byFileName(search.entries), writtenByFile: byFileName(search.written) };
+  const places: Places = {
+    byFile: byFileName(search.entries, present),
+    writtenByFile: byFileName(search.written, present),
+  };
   const found: FoundSession[] = [];
   let hasStrays = false;
   for (const name of names.toSorted()) {
@@ -118,13 +122,19 @@ interface Places {
   readonly writtenByFile: ReadonlyMap<string, Named>;
 }
 
-/** `sessionFile` may be a path of another machine: its last part counts. */
-function byFileName(entries: ReadonlyMap<string, unknown>): ReadonlyMap<string, Named> {
+/**
+ * `sessionFile` may be a path of another machine: its last part counts. Where it is that of another session and the one of
+ * this session is there, OpenClaw has begun a session anew and kept the field.
+ */
+function byFileName(entries: ReadonlyMap<string, unknown>, present: ReadonlySet<string>): ReadonlyMap<string, Named> {
   const found = new Map<string, Named>();
   for (const [key, entry] of entries) {
     const sessionFile = fieldText(entry, "sessionFile");
     const sessionId = fieldText(entry, "sessionId");
-    const name = sessionFile?.split(/[/\\]/).at(-1) ?? (sessionId === null ? undefined : `${sessionId}.jsonl`);
+    const own = sessionId === null ? undefined : `${sessionId}.jsonl`;
+    const stated = sessionFile?.split(/[/\\]/).at(-1);
+    const isOthers = stated !== undefined && classifySessionFile(stated).sessionId !== sessionId;
+    const name = stated === undefined || (isOthers && own !== undefined && present.has(own)) ? own : stated;
     if (name !== undefined && !found.has(name)) found.set(name, [key, entry]);
   }
   return found;
@@ -156,6 +166,8 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
   if (named === undefined && isUnfinished(search.files, search.folder.session(fileName))) return null;
   const wanted = [
     fieldText(named?.[1], "sessionId"),
+    // The name of a topic's transcript has more in it than the id.
+    envelope === null ? null : idInBoth(header, activeName),
     base,
     header?.sessionId ?? null,
     base.replace(/[^A-Za-z0-9._-]+/g, "-"),
@@ -174,7 +186,7 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
   const entry =
     named === undefined || typeof named[1] !== "object"
       ? { sessionId, ...(forkedFrom === undefined ? {} : { forkedFrom }) }
-      : ownEntry({ ...named[1], sessionId });
+      : ownEntry({ ...withoutFile(named[1] as Fields, search.folder.session(activeName)), sessionId });
   const row = {
     sessionId,
     key,
@@ -216,6 +228,17 @@ const longestStem = 100;
 function fieldText(entry: unknown, field: string): string | null {
   const value = typeof entry === "object" && entry !== null ? (entry as Record<string, unknown>)[field] : null;
   return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** A path that leads to the transcript is in the view, and one to another transcript is that of an earlier session. */
+function withoutFile(fields: Fields, path: string): Fields {
+  const { sessionFile, ...others } = fields;
+  return sessionFile === path || !isNamed(sessionFile, { fileName: path.split("/").at(-1) ?? "" }) ? others : fields;
+}
+
+function idInBoth(header: TranscriptHeader | null, fileName: string): string | null {
+  const { sessionId, topicId } = classifySessionFile(fileName);
+  return topicId !== null && sessionId === header?.sessionId ? sessionId : null;
 }
 
 function belongsTo(key: string, agentId: string): boolean {

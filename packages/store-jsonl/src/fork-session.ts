@@ -1,5 +1,6 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
+import { transcriptFileNameOf } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
@@ -60,11 +61,8 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
   const row = rowOfFork(agent, held, { ...target, atSeq }, nowMs);
   const forkedFrom = forkSourceOf(agent, held.row, atSeq);
   const parentSession = agent.folder.session(agent.fileNameOf(held.row));
-  const header = ownHeaderLine(sessionId, targetRef.key, nowMs, {
-    forkedFrom,
-    origins: row.origins ?? [],
-    parentSession,
-  });
+  const fork = { forkedFrom, origins: row.origins ?? [], parentSession };
+  const header = ownHeaderLine(row, context.workingDirectoryOf(held.row), fork);
   // Beside what was set aside of the origin: it goes when that is redacted or purged.
   const original = transcriptNameOf(origin.fileName);
   const temporary = `${agent.folder.torn}/${original}.fork-${nowMs}-${random.uint32().toString(36)}`;
@@ -127,7 +125,7 @@ function rowOfFork(
   return {
     sessionId,
     key: ref.key,
-    fileName: `${sessionId}.jsonl`,
+    fileName: transcriptFileNameOf({ sessionId, key: ref.key }),
     entry: { sessionId, forkedFrom: forkSourceOf(agent, origin, atSeq) },
     revision: 1,
     createdAtMs: nowMs,

@@ -8,6 +8,8 @@ import { containedFiles } from "./contained-files.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";
 import { nodeFiles, type Files } from "./files.ts";
 import { kernelLocks, type LockPort } from "./lock-file.ts";
+import { readableEntry } from "./sealed-entry.ts";
+import type { SessionRow } from "./session-row.ts";
 import { createSessionLocks, letGoOfIdleLocks } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -41,6 +43,8 @@ export interface JsonlStoreOptions {
   readonly locks?: LockPort;
   /** Whether `index.db` is kept, which makes lists flat. @default true with `kernelLocks`: SQLite's log is for one host */
   readonly index?: boolean;
+  /** The folder that the header of a new session names when its entry has no `cwd`. @default that of the process */
+  readonly workingDirectory?: string;
   /** The file system; another one in tests that make it fail or count its calls. @default this computer's */
   readonly files?: Files;
 }
@@ -77,6 +81,8 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
     }),
     room: new DescriptorRoom(lockTimeoutMs),
     keepsIndex: index,
+    // A header is written as it is, whatever is around payloads.
+    workingDirectoryOf: (row) => (codec === undefined ? workingDirectoryOf(row, options.workingDirectory) : ""),
     derivedDelayMs,
     codec: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
     clock,
@@ -87,6 +93,24 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
     writesSessionsJson: options.sessionsJson ?? null,
     emit: (event) => tellListener(onEvent, event),
   };
+}
+
+/** A header is read at one look, with the path of a fork's origin in it. */
+const maxFolderLength = 1024;
+
+function workingDirectoryOf(row: SessionRow, given: string | undefined): string {
+  const stated = readableEntry(row)?.["cwd"];
+  const folder = typeof stated === "string" && stated !== "" ? stated : (given ?? ownFolder());
+  return folder.isWellFormed() && folder.length <= maxFolderLength ? folder : "";
+}
+
+/** Of the process; empty where somebody deleted it. */
+function ownFolder(): string {
+  try {
+    return resolve(".");
+  } catch {
+    return "";
+  }
 }
 
 /** The folder by its whole path: the process may go to another one while the store is open. */

@@ -7,7 +7,10 @@ import type { SessionRow } from "./session-row.ts";
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The row after what another program did to its entry. Where both changed a field the later one wins. */
-export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Fields | null, nowMs: number): SessionRow {
+export function mergeForeign(
+  row: SessionRow,
+  { theirs, base, nowMs }: { readonly theirs: Fields | null; readonly base: Fields | null; readonly nowMs: number },
+): SessionRow {
   if (theirs === null) return base?.["sessionId"] === row.sessionId ? archivedByThem(row) : row;
   const theirId = theirs["sessionId"];
   if (theirId !== row.sessionId) {
@@ -20,13 +23,15 @@ export function mergeForeign(row: SessionRow, theirs: Fields | null, base: Field
   }
   const known = readableEntry(row);
   if (known === null) return row;
-  const ours = fieldsOf(viewOf(row)) ?? {};
+  const ours = fieldsOf(viewOf(row, "")) ?? {};
   const isLater = isLaterThan(row.updatedAtMs, theirs, base);
   const entry = new Map(Object.entries(known));
   for (const field of new Set([...Object.keys(theirs), ...Object.keys(base ?? {})])) {
     const isChanged = !isSame(theirs[field], base?.[field]) && !isSame(theirs[field], ours[field]);
     const isConflict = !isSame(ours[field], base?.[field]);
     if (!isChanged || field === "sessionId" || (isConflict && !isLater)) continue;
+    if (field === "sessionFile" && known.sessionFile === undefined && isNamed(theirs[field] ?? base?.[field], row))
+      continue;
     if (Object.hasOwn(theirs, field)) entry.set(field, theirs[field]);
     else entry.delete(field);
   }
@@ -50,10 +55,17 @@ function isLaterThan(timeMs: number, theirs: Fields, base: Fields | null): boole
   return updatedAt > timeMs || (base !== null && updatedAt === timeMs);
 }
 
+/** Whether a path leads to the transcript by its name: this store puts it into the view and not into the entry. */
+export function isNamed(sessionFile: unknown, { fileName }: Pick<SessionRow, "fileName">): boolean {
+  return typeof sessionFile === "string" && sessionFile.split(/[/\\]/).at(-1) === fileName;
+}
+
 /** An archived session that OpenClaw's index names again. @throws {ThroughlineError} CODEC_FAILED */
 export function restoredRow(row: SessionRow, key: string, theirs: Fields, nowMs: number): SessionRow {
   const { updatedAtMs } = nextUpdatedAtMs(row.updatedAtMs, theirs["updatedAt"], nowMs);
-  const entry = ownEntry({ ...entryOf(row), ...theirs, sessionId: row.sessionId });
+  const { sessionFile, ...fields } = theirs;
+  const file = sessionFile === undefined || isNamed(sessionFile, row) ? {} : { sessionFile };
+  const entry = ownEntry({ ...entryOf(row), ...fields, ...file, sessionId: row.sessionId });
   return { ...row, key, entry, updatedAtMs, isArchived: false, revision: row.revision + 1 };
 }
 
@@ -61,11 +73,21 @@ export function idIn(entry: unknown): unknown {
   return fieldsOf(entry)?.["sessionId"];
 }
 
-/** Another process of ours may know of later activity than this one has looked at. @throws {ThroughlineError} CODEC_FAILED */
-export function viewOf(row: SessionRow, written: Fields | null = null): unknown {
+/**
+ * An entry of sessions.json. Another process of ours may know of later activity than this one has looked at. `sessionFile`:
+ * the transcript, for an entry that states none.
+ * @throws {ThroughlineError} CODEC_FAILED
+ */
+export function viewOf(row: SessionRow, sessionFile: string, written: Fields | null = null): unknown {
   const writtenMs = written?.["sessionId"] === row.sessionId ? Number(written["updatedAt"]) : Number.NaN;
   const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
-  return Object.fromEntries([...Object.entries(entryOf(row)), ["sessionId", row.sessionId], ["updatedAt", updatedAt]]);
+  const entry = Object.entries(entryOf(row));
+  return Object.fromEntries([
+    ["sessionFile", sessionFile],
+    ...entry,
+    ["sessionId", row.sessionId],
+    ["updatedAt", updatedAt],
+  ]);
 }
 
 export function fieldsOf(value: unknown): Fields | null {

@@ -1,4 +1,5 @@
 import { attachEnvelope } from "@throughline/openclaw-format";
+import type { SessionRow } from "./session-row.ts";
 import type { ForkSource, StoreEnvelope } from "./stored-line.ts";
 
 /** What the header of a fork says beside. */
@@ -10,9 +11,13 @@ export interface ForkHeader {
 }
 
 /** The header line of a session of ours: no record, seq 0. */
-export function ownHeaderLine(sessionId: string, key: string, atMs: number, fork: ForkHeader | null = null): string {
-  const timestamp = new Date(atMs).toISOString();
-  const header = { type: "session", version: 3, id: sessionId, timestamp, cwd: "", key };
+export function ownHeaderLine(
+  { sessionId, key, createdAtMs }: Pick<SessionRow, "sessionId" | "key" | "createdAtMs">,
+  cwd: string,
+  fork: ForkHeader | null = null,
+): string {
+  const timestamp = new Date(createdAtMs).toISOString();
+  const header = { type: "session", version: 3, id: sessionId, timestamp, cwd, key };
   if (fork === null) return attachEnvelope(JSON.stringify(header), { seq: 0 });
   const { forkedFrom, origins, parentSession } = fork;
   const envelope: StoreEnvelope = { seq: 0, forkedFrom, origins };

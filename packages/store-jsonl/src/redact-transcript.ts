@@ -66,8 +66,7 @@ function* redactedParts(
   const firstOffset = offsets[0] ?? endBytes;
   if (firstOffset > 0) yield file.readBytes(path, 0, firstOffset);
   // Without a header pi would take the whole file for broken and begin it anew.
-  else if (seqs.has(1) && transcript.options.owner.sessionId !== "")
-    yield `${ownHeaderLine(row.sessionId, row.key, row.createdAtMs)}\n`;
+  else if (seqs.has(1) && transcript.options.owner.sessionId !== "") yield `${ownHeaderLine(row, "")}\n`;
   let [seq, messages] = [0, 0];
   for (const lines of file.lines(path, { from: firstOffset, to: endBytes }))
     for (const line of lines) {

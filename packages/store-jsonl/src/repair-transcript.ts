@@ -42,7 +42,8 @@ export async function repairTranscript(
   const findings: Finding[] = [];
   const survey = await surveyTranscript(target, (finding) => void findings.push(finding));
   const repair = new Repair(survey, write);
-  if (!survey.hasHeader) repair.addHeader(ownHeaderLine(target.owner.sessionId, target.owner.ref.key, createdAtMs));
+  const { ref, sessionId } = target.owner;
+  if (!survey.hasHeader) repair.addHeader(ownHeaderLine({ sessionId, key: ref.key, createdAtMs }, ""));
   for await (const line of surveyLines(target, () => undefined)) repair.take(line);
   return { changes: repair.changes, findings };
 }

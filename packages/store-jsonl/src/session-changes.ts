@@ -9,6 +9,7 @@ import {
 import { assertSessionId, nextUpdatedAtMs, patchEntry, quote, refused } from "@throughline/core/store";
 import { assertKeyFits } from "@throughline/core/store-plans";
 import { makeAgentFolder } from "./agent-folder.ts";
+import { transcriptFileNameOf } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
@@ -43,7 +44,7 @@ export function createSession(
   const { sessionId } = entry;
   assertCanBegin(scene, ref.key, sessionId);
   const nowMs = context.clock.nowMs();
-  const fileName = `${sessionId}.jsonl`;
+  const fileName = transcriptFileNameOf({ sessionId, key: ref.key });
   const blank: SessionRow = {
     sessionId,
     key: ref.key,
@@ -154,11 +155,14 @@ export function assertCanBegin({ context, agent }: ChangeScene, key: string, ses
     const code = holder === sessionId ? "SESSION_EXISTS" : "ID_CASE_COLLISION";
     throw refused(code, `The id ${quote(sessionId)} meets ${quote(holder)}.`, { id: sessionId, holder });
   }
-  const path = agent.folder.session(`${sessionId}.jsonl`);
-  const facts = context.files.facts(path);
-  if (facts === null) return;
-  if (facts.kind === "file" && isUnfinished(context.files, path)) return context.files.remove(path);
-  throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
+  // Somebody else may have its transcript under either name.
+  for (const name of new Set([`${sessionId}.jsonl`, transcriptFileNameOf({ sessionId, key })])) {
+    const path = agent.folder.session(name);
+    const facts = context.files.facts(path);
+    if (facts?.kind === "file" && isUnfinished(context.files, path)) context.files.remove(path);
+    else if (facts !== null)
+      throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { id: sessionId, path });
+  }
 }
 
 function withEntry(context: StoreContext, ref: SessionRef, row: SessionRow, entry: SessionEntry): SessionRow {
@@ -226,12 +230,9 @@ function activeFileName({ fileName }: SessionRow): string {
 }
 
 /** The file of a session with its header and nothing behind it. */
-export function writeNewFile(
-  { context: { files }, agent, durability }: ChangeScene,
-  path: string,
-  { sessionId, key, createdAtMs }: SessionRow,
-): void {
-  const header = ownHeaderLine(sessionId, key, createdAtMs);
+export function writeNewFile({ context, agent, durability }: ChangeScene, path: string, row: SessionRow): void {
+  const header = ownHeaderLine(row, context.workingDirectoryOf(row));
+  const { files } = context;
   withFileErrors(path, () => {
     const handle = files.open(path, "create");
     let identity: string;

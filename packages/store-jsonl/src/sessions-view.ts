@@ -178,7 +178,7 @@ export class SessionsView {
       if (theirs.get(key) instanceof DeepJson) continue;
       const base = fieldsOf(this.#base.get(key));
       const row = rowOf(key);
-      const merged = row === null ? null : mergeForeign(row, fields, base, nowMs);
+      const merged = row === null ? null : mergeForeign(row, { theirs: fields, base, nowMs });
       if (merged !== null && merged !== row) changed.push(merged);
       const id = fields?.["sessionId"];
       if (row !== null || typeof id !== "string" || base?.["sessionId"] === id) continue;
@@ -267,7 +267,10 @@ export class SessionsView {
       const entry = theirs.get(row.key);
       // What cannot be decoded is not said here, and stays as it was said before.
       if (readableEntry(row) === null) continue;
-      wanted.set(row.key, entry instanceof DeepJson ? entry : viewOf(row, fieldsOf(entry)));
+      wanted.set(
+        row.key,
+        entry instanceof DeepJson ? entry : viewOf(row, folder.session(row.fileName), fieldsOf(entry)),
+      );
     }
     const own = new Map([...wanted].filter(([key]) => ours.has(key)));
     const text = await viewText(wanted, slices);

@@ -31,7 +31,13 @@ describe("sessions.json", () => {
     const state = await store.load(mainRef);
     await store.close();
     expect(viewOf(root)).toEqual({
-      [key]: { sessionId: "s1", label: "main", skillsSnapshot: { a: [1] }, updatedAt: state?.updatedAtMs },
+      [key]: {
+        sessionId: "s1",
+        sessionFile: transcriptOf(root),
+        label: "main",
+        skillsSnapshot: { a: [1] },
+        updatedAt: state?.updatedAtMs,
+      },
     });
   });
 

@@ -14,7 +14,7 @@ import {
   classifySessionFile,
   joinPath,
   sessionsJsonPieces,
-  transcriptFileName,
+  transcriptFileNameOf,
   type SessionFileName,
 } from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
@@ -184,7 +184,7 @@ const layouts: Readonly<Record<ExportFormat, ExportLayout>> = {
   pi: { path: piPath, indexPath: null, member: () => Promise.resolve(null) },
   claw0: {
     path: ({ state, directory }) =>
-      joinPath(directory, "agents", state.ref.agentId, "sessions", transcriptFileName(state.sessionId)),
+      joinPath(directory, "agents", state.ref.agentId, "sessions", `${state.sessionId}.jsonl`),
     indexPath: (directory, agentId) => joinPath(directory, "agents", agentId, "sessions.json"),
     member: (_store, state) => Promise.resolve(claw0Member(state)),
   },
@@ -267,10 +267,11 @@ function* parsed(entries: ScratchMap): Generator<readonly [string, unknown]> {
   for (const [key, text] of entries.entries()) yield [key, JSON.parse(text) as unknown];
 }
 
-/** As the file was called that the session came from: the topic of a conversation stands in the name only. */
+/** As the file was called that the session came from: its topic may stand in the name only. Else by the session's key. */
 function openclawPath(state: SessionState, directory: string): string {
   const named = sourceName(state.entry);
-  const name = transcriptFileName(state.sessionId, named?.topicId ?? undefined);
+  const { sessionId, ref } = state;
+  const name = transcriptFileNameOf({ sessionId, key: ref.key, topicId: named?.topicId ?? null });
   const folder = joinPath(directory, "agents", state.ref.agentId, "sessions");
   if (!state.archived) return joinPath(folder, name);
   const { atMs, why } = putAside(state, named);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { transcriptFileNameOf } from "@throughline/openclaw-format";
 import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -43,7 +44,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   }
   const state = await resolveSession(store, key, scope, { signal });
   if (target !== null) {
-    const path = isFolder(target) ? join(target, `${state.sessionId}.jsonl`) : target;
+    const path = isFolder(target)
+      ? join(target, transcriptFileNameOf({ sessionId: state.sessionId, key: state.ref.key }))
+      : target;
     return printFiles(context, [await exportToFile(store, state.ref, path, { to, signal, workingDirectory })], to);
   }
   // A transcript holds whatever somebody wrote into it, and an export may change none of it.
