@@ -77,6 +77,7 @@ export type {
   SaveOptions,
   SessionHead,
   SessionPage,
+  StoreLockOptions,
   SessionState,
   SessionStore,
   SourcedRecord,

@@ -85,6 +85,17 @@ export interface SessionStore extends AsyncDisposable {
   entriesMark?(query: Pick<ListQuery, "namespace" | "agentId">): Promise<string | null>;
 
   /**
+   * Runs work while no other holder of the agent's lock runs any, in this process or another. The lock ends with its process.
+   * Not for the store's own operations, which need none. Absent where only the lease of a turn can exclude others.
+   * @throws {ThroughlineError} STORE_LOCKED after `timeoutMs`
+   */
+  exclusively?<Result>(
+    agent: Pick<ListQuery, "namespace" | "agentId">,
+    work: () => Promise<Result>,
+    options: StoreLockOptions,
+  ): Promise<Result>;
+
+  /**
    * Renames, archives or restores. The records stay where they are: they hang on the session id.
    * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH
    */
@@ -274,6 +285,13 @@ export interface ListQuery {
   /** From the page before, with the same query. */
   readonly cursor?: string;
   readonly signal?: AbortSignal;
+}
+
+export interface StoreLockOptions {
+  /** How long to wait for another holder. */
+  readonly timeoutMs: number;
+  /** Between two attempts. */
+  readonly pollIntervalMs: number;
 }
 
 export interface SessionPage {

@@ -22,6 +22,8 @@ export interface LoadedEntries {
   readonly mark: string;
 }
 
+export type LoadedCache = Map<string, LoadedEntries>;
+
 /** What the functions share. */
 export interface CompatScene {
   readonly store: SessionStore;
@@ -33,7 +35,7 @@ export interface CompatScene {
   readonly lock: StoreLock;
   readonly cacheTtlMs: number;
   /** Of `loadSessionStore`, by agent. */
-  readonly cache: Map<string, LoadedEntries>;
+  readonly cache: LoadedCache;
 }
 
 /** The agent whose index the path is; `main` for one that lies in no agent's folder. */

@@ -5,9 +5,10 @@ import {
   resolveStorePath,
   resolveTranscriptPath,
 } from "@throughline/openclaw-format";
-import { readSendPolicy, resolveSendPolicy, type SendAction, type SendPolicyMode } from "@throughline/policy";
-import { agentOf, type CompatScene, type EntriesByKey } from "./compat-scene.ts";
+import type { SendAction, SendPolicyMode } from "@throughline/policy";
+import { agentOf, type CompatScene, type EntriesByKey, type LoadedCache } from "./compat-scene.ts";
 import { appendAssistantMessageToSessionTranscript, type MirrorParams, type MirrorResult } from "./mirror-message.ts";
+import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";
 import {
   recordSessionMetaFromInbound,
   updateLastRoute,
@@ -39,17 +40,10 @@ export interface OpenclawSessionsOptions {
   readonly owner?: string;
   /** How long a loaded store may come again; 0 switches the cache off. @default 45_000 */
   readonly cacheTtlMs?: number;
+  /** What was loaded before, by another of these over the same store. @default nothing */
+  readonly cache?: LoadedCache;
   /** How the rules of a send policy are weighed that does not say so itself. @default "first-match" */
   readonly sendPolicyMode?: SendPolicyMode;
-}
-
-export interface SendPolicyParams {
-  /** A configuration with `session.sendPolicy`. */
-  readonly cfg?: { readonly session?: { readonly sendPolicy?: unknown } } | null;
-  readonly entry?: SessionEntry | null;
-  readonly sessionKey: string;
-  readonly channel?: string;
-  readonly chatType?: string;
 }
 
 /** The functions of OpenClaw's session module by their names. Those that touch the store are asynchronous here. */
@@ -90,10 +84,15 @@ export function createOpenclawSessions(options: OpenclawSessionsOptions): Opencl
   });
   const lock = createStoreLock(
     store,
-    { refOf: refOfLock, owner: options.owner ?? "openclaw-compat" },
+    {
+      refOf: refOfLock,
+      agentOf: (agentId) => ({ namespace, agentId }),
+      owner: options.owner ?? "openclaw-compat",
+    },
     { clock, random },
   );
-  const scene: CompatScene = { store, stateDir, homeDir, namespace, clock, random, lock, cacheTtlMs, cache: new Map() };
+  const { cache = new Map() } = options;
+  const scene: CompatScene = { store, stateDir, homeDir, namespace, clock, random, lock, cacheTtlMs, cache };
   const forAgent = (agentId: string | undefined) => ({ stateDir, ...(agentId === undefined ? {} : { agentId }) });
   return {
     loadSessionStore: (storePath, given) => loadSessionStore(scene, storePath, given),
@@ -108,22 +107,19 @@ export function createOpenclawSessions(options: OpenclawSessionsOptions): Opencl
     resolveDefaultSessionStorePath: (agentId) => resolveDefaultStorePath(forAgent(agentId)),
     resolveSessionTranscriptsDirForAgent: (agentId) => resolveSessionsDir(forAgent(agentId)),
     resolveStorePath: (path, given = {}) => resolveStorePath(path, { ...forAgent(given.agentId), homeDir }),
-    resolveSendPolicy: ({ cfg, entry, sessionKey, channel, chatType }) => {
-      const written = cfg?.session?.sendPolicy;
-      const policy = written === undefined || written === null ? null : readSendPolicy(written, options.sendPolicyMode);
-      const stated = Object.fromEntries(
-        Object.entries({ channel, chatType }).filter(([, value]) => value !== undefined),
-      );
-      return resolveSendPolicy({ key: sessionKey, entry: entry ?? null, policy, ...stated }).action;
-    },
+    resolveSendPolicy: (params) => resolvePolicy(params, options.sendPolicyMode),
     withSessionStoreLock: (storePath, action, given) => lock.run(agentOf(storePath), action, given),
     clearSessionStoreCacheForTest: () => scene.cache.clear(),
   };
 }
 
-/** The cache's time as `OPENCLAW_SESSION_CACHE_TTL_MS` states it; what is no number leaves the default. */
+/**
+ * The cache's time as `THROUGHLINE_SESSION_CACHE_TTL_MS` states it, else `OPENCLAW_SESSION_CACHE_TTL_MS`; what is no number
+ * leaves the default.
+ */
 export function cacheTtlFrom(environment: Readonly<Record<string, string | undefined>>): number {
-  const text = environment["OPENCLAW_SESSION_CACHE_TTL_MS"]?.trim() ?? "";
+  const { THROUGHLINE_SESSION_CACHE_TTL_MS: own, OPENCLAW_SESSION_CACHE_TTL_MS: theirs } = environment;
+  const text = [own, theirs].map((value) => value?.trim() ?? "").find((value) => value !== "") ?? "";
   const stated = text === "" ? Number.NaN : Number(text);
   return Number.isFinite(stated) && stated >= 0 ? stated : 45_000;
 }

@@ -7,6 +7,7 @@ import {
   type RandomSource,
   type SessionRef,
   type SessionStore,
+  type StoreLockOptions,
 } from "@throughline/core";
 import { renewTurn } from "@throughline/core/entries";
 import { quote } from "@throughline/core/store";
@@ -26,13 +27,18 @@ export interface StoreLock {
 }
 
 /**
- * The lock of a session store, made of what every store has: the one open turn of a session that exists for this alone.
- * It holds on one machine and on many. A holder that died is followed when its lease ends; one that was stopped and comes
+ * The lock of a session store: the store's own, or else what every store has, the one open turn of a session that exists for
+ * this alone. That holds on one machine and on many. A holder that died is followed when its lease ends; one that was stopped and comes
  * back finds that its lease is another's, and is told so.
  */
 export function createStoreLock(
   store: SessionStore,
-  place: { readonly refOf: (name: string) => SessionRef; readonly owner: string },
+  place: {
+    /** Of the session whose turn is the lock, where the store has no other. */
+    readonly refOf: (name: string) => SessionRef;
+    readonly agentOf: (name: string) => Pick<SessionRef, "namespace" | "agentId">;
+    readonly owner: string;
+  },
   ports: { readonly clock: Clock; readonly random: RandomSource },
 ): StoreLock {
   const held = new AsyncLocalStorage<ReadonlySet<string>>();
@@ -42,10 +48,13 @@ export function createStoreLock(
       const names = held.getStore() ?? new Set<string>();
       if (names.has(name)) return action();
       const before = queues.get(name) ?? Promise.resolve();
+      const run = (): ReturnType<typeof action> => held.run(new Set([...names, name]), action);
       const hold = async (): Promise<Awaited<ReturnType<typeof action>>> => {
-        const lease = await acquire(store, place.refOf(name), { ...ports, owner: place.owner }, options);
+        const ref = place.refOf(name);
+        if (store.exclusively !== undefined) return await store.exclusively(place.agentOf(name), run, waitOf(options));
+        const lease = await acquire(store, ref, { ...ports, owner: place.owner }, options);
         try {
-          return await held.run(new Set([...names, name]), action);
+          return await run();
         } finally {
           await lease.release();
         }
@@ -60,6 +69,10 @@ export function createStoreLock(
       }
     },
   };
+}
+
+function waitOf({ timeoutMs = 10_000, pollIntervalMs = 25 }: LockOptions): StoreLockOptions {
+  return { timeoutMs, pollIntervalMs };
 }
 
 interface Lease {

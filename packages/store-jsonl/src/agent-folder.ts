@@ -1,4 +1,4 @@
-import { ThroughlineError, type SessionRef } from "@throughline/core";
+import { createFinding, ThroughlineError, type Finding, type SessionRef } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
@@ -36,6 +36,12 @@ export type AgentAddress = Pick<SessionRef, "namespace" | "agentId">;
 
 export function agentsFolder(root: string, namespace: string): string {
   return namespace === "" ? `${root}/agents` : `${root}/namespaces/${namespace}/agents`;
+}
+
+export function oddFolderFinding(path: string): Finding {
+  const message =
+    "A link or a file stands where an agent's folder belongs: its sessions are left out until that is there.";
+  return createFinding("FILE_UNREADABLE", message, { path });
 }
 
 /** The namespaces of a store; the first is that of sessions without one. */

@@ -79,6 +79,7 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
       timeoutMs: lockTimeoutMs,
       remakeFolder: (folder) => remakeOwnFolder(files, folder),
     }),
+    lockPort: locks,
     room: new DescriptorRoom(lockTimeoutMs),
     keepsIndex: index,
     // A header is written as it is, whatever is around payloads.

@@ -1,6 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
-import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
 import { createCapabilities } from "@throughline/core/store-handle";
@@ -15,7 +15,8 @@ import {
   prepareAppend,
 } from "@throughline/core/store-plans";
 import { readBounds } from "@throughline/core/store-rows";
-import { agentsFolder, namespacesIn, type AgentAddress } from "./agent-folder.ts";
+import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
+import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessions } from "./agent-sessions.ts";
 import { AppendQueues } from "./append-queues.ts";
 import { DerivedFiles } from "./derived-files.ts";
@@ -221,6 +222,12 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => (this.#begin(), entriesMark(this.#context, this.#agentAt({ namespace, agentId }))));
   }
 
+  async exclusively<T>(agent: core.ListQuery, work: () => Promise<T>, options: core.StoreLockOptions): Promise<T> {
+    this.#begin();
+    const place = { namespace: "", agentId: "main", ...agent };
+    return holdAgentLock({ context: this.#context, agent: this.#agentAt(place) }, work, options);
+  }
+
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     assertMoveAction(action);
     const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
@@ -341,13 +348,7 @@ class JsonlStore implements core.SessionStore {
   /** One odd folder among the agents, or in one of them, must not hide the others from a list of all. */
   #agentIn(path: string, address: AgentAddress, isOneOfAll: boolean): readonly AgentSessions[] {
     const leaveOut = (odd: string): readonly AgentSessions[] => {
-      const message =
-        "A link or a file stands where an agent's folder belongs: its sessions are left out until that is there.";
-      this.#context.emit({
-        name: "finding",
-        ref: null,
-        finding: createFinding("FILE_UNREADABLE", message, { path: odd }),
-      });
+      this.#context.emit({ name: "finding", ref: null, finding: oddFolderFinding(odd) });
       return [];
     };
     if (isOneOfAll && this.#context.files.facts(path)?.kind !== "folder") return leaveOut(path);

@@ -240,7 +240,7 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
     // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
     // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
     const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
-    if (waitedMs > wait.timeoutMs) throw locked(busy.path, waitedMs, wait.files);
+    if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, wait.files);
     // Most holders are done within a write: a short nap is cheaper than giving the processor away.
     if (naps++ < maxNaps) nap();
     else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
@@ -278,7 +278,7 @@ export function lockAborted(signal: AbortSignal): ThroughlineError {
 
 const nobodysRemedy = `Nothing in the lock file says whose it is. Try again: ${unknownOwnerGraceMs / 1000} s after it was written it is taken for left over.`;
 
-function locked(path: string, waitedMs: number, files: Files): ThroughlineError {
+export function lockedError(path: string, waitedMs: number, files: Files): ThroughlineError {
   const owner = isOpenclaws(path) ? ownerOf(files, path) : null;
   const holder = owner === null ? describeLockHolder(files, path) : describeProcess(files, owner.pid);
   const age = holder?.ageMs == null ? "" : `, begun ${Math.round(holder.ageMs / 1000)} s ago`;

@@ -1,6 +1,7 @@
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
 import type { DescriptorRoom } from "./descriptor-room.ts";
 import type { Files } from "./files.ts";
+import type { LockPort } from "./lock-file.ts";
 import type { SessionLocks } from "./session-lock.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { LineCodec } from "./stored-line.ts";
@@ -10,6 +11,8 @@ export interface StoreContext {
   readonly root: string;
   readonly files: Files;
   readonly locks: SessionLocks;
+  /** What they are made of. */
+  readonly lockPort: LockPort;
   readonly room: DescriptorRoom;
   readonly codec: LineCodec;
   readonly clock: Clock;

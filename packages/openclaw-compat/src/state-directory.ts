@@ -1,0 +1,88 @@
+import { homedir } from "node:os";
+import process from "node:process";
+import { ThroughlineError } from "@throughline/core";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { quote } from "@throughline/core/store";
+import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format";
+import { createJsonlStore } from "@throughline/store-jsonl";
+import type { LoadedCache } from "./compat-scene.ts";
+import { cacheTtlFrom, createOpenclawSessions, type OpenclawSessions } from "./openclaw-sessions.ts";
+
+/** `THROUGHLINE_HOME`, else `~/.throughline`. */
+export function defaultStateDir(): string {
+  const stated = process.env["THROUGHLINE_HOME"]?.trim() ?? "";
+  return stated === "" ? joinPath(homedir(), ".throughline") : stated;
+}
+
+/** The directory that holds `agents`. @throws {ThroughlineError} INPUT_INVALID for an index that lies elsewhere */
+export function stateDirOf(storePath: string): string {
+  const parts = storePath.split("/");
+  const [agents, agentId, sessions, file] = parts.slice(-4);
+  const isPlaced = agents === "agents" && agentOfSessionsDir(storePath) === agentId && sessions === "sessions";
+  if (parts.length > 4 && isPlaced && file === "sessions.json") return parts.slice(0, -4).join("/") || "/";
+  throw new ThroughlineError("INPUT_INVALID", `${quote(storePath)} is not the index of an agent's sessions.`, {
+    outcome: "not-applied",
+    details: { path: storePath },
+    remedy: "Pass DIRECTORY/agents/AGENT/sessions/sessions.json, or what resolveDefaultSessionStorePath gives.",
+  });
+}
+
+interface OpenDirectory {
+  readonly sessions: OpenclawSessions;
+  /** Calls under way, some of them within others. */
+  users: number;
+  close(): Promise<void>;
+}
+
+const open = new Map<string, OpenDirectory>();
+/** By directory: what a store says of its entries holds for the next handle too. */
+const caches = new Map<string, LoadedCache>();
+
+/** Runs a call on the JSONL store of a state directory. The last one under way closes it, and `sessions.json` is written then. */
+export async function inStateDir<Result>(
+  stateDir: string,
+  call: (sessions: OpenclawSessions) => Promise<Result>,
+): Promise<Result> {
+  const directory = open.get(stateDir) ?? openDirectory(stateDir);
+  open.set(stateDir, directory);
+  directory.users++;
+  try {
+    return await call(directory.sessions);
+  } finally {
+    directory.users--;
+    if (directory.users === 0) {
+      open.delete(stateDir);
+      await directory.close();
+    }
+  }
+}
+
+export function clearCaches(): void {
+  caches.clear();
+  for (const { sessions } of open.values()) sessions.clearSessionStoreCacheForTest();
+}
+
+function openDirectory(stateDir: string): OpenDirectory {
+  const store = createJsonlStore({ root: stateDir });
+  const cache: LoadedCache = caches.get(stateDir) ?? new Map();
+  caches.set(stateDir, cache);
+  const sessions = sessionsOver(store, stateDir, cache);
+  return { sessions, users: 0, close: () => store.close() };
+}
+
+function sessionsOver(
+  store: ReturnType<typeof createJsonlStore>,
+  stateDir: string,
+  cache: LoadedCache,
+): OpenclawSessions {
+  return createOpenclawSessions({
+    store,
+    stateDir,
+    homeDir: homedir(),
+    clock: systemClock,
+    random: systemRandom,
+    owner: `process ${process.pid}`,
+    cacheTtlMs: cacheTtlFrom(process.env),
+    cache,
+  });
+}
