@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRef, StoredRecord } from "@throughline/core";
 import { createProviderSimulator } from "@throughline/provider-simulator";
@@ -79,7 +79,15 @@ describe.skipIf(shim.library === null)(
           const { run, asked, onDisk, readable } = await chatOnce(scheme, failing);
           const file = clean.flushes[failing.from - 1]?.file ?? "";
           const label = JSON.stringify({ scheme, ...failing, file, run, asked });
-          note([scheme, failing.from, failing.until === undefined ? "all" : "one", file, run.code, asked.length]);
+          note([
+            "chat --once",
+            scheme,
+            failing.from,
+            failing.until === undefined ? "all" : "one",
+            file,
+            run.code,
+            asked.length,
+          ]);
           expect(asked, label).not.toContain(false);
           expect(count(readable, question), label).toBeLessThanOrEqual(1);
           expect(count(readable, answer), label).toBeLessThanOrEqual(1);
@@ -142,8 +150,82 @@ describe.skipIf(shim.library === null)("rewind while one flush fails", () => {
   );
 });
 
+/** `import` or `copy` of a session of some batches while flushes fail, repeated without failures where it ended with 1. */
+async function transferred(command: "import" | "copy", scheme: string, failing: FailingFlushes | null) {
+  const own = join(directory.path, String(runs++));
+  const [home, after] = [join(own, "home"), join(own, "after")];
+  for (const folder of [own, home, after]) mkdirSync(folder);
+  const place = flushPlace(own);
+  const url = (folder: string): string => `${scheme}:${join(folder, scheme === "sqlite" ? "s.db" : "s")}`;
+  const source = join(home, "old.jsonl");
+  const lines = Array.from({ length: transferRecords }, (_, index) => {
+    const message = { role: "user", content: `line ${index} of it` };
+    const [id, parentId] = [`m${index}`, index === 0 ? null : `m${index - 1}`];
+    return JSON.stringify({ type: "message", id, parentId, timestamp: "2026-02-01T16:10:51.000Z", message });
+  });
+  const header = { type: "session", version: 3, id: "old", timestamp: "2026-02-01T16:10:50.000Z", cwd: "/x" };
+  writeFileSync(source, `${[JSON.stringify(header), ...lines].join("\n")}\n`);
+  const importing = ["import", source, "--key", key];
+  if (command === "copy") await runChild(home, importing);
+  const args =
+    command === "import"
+      ? [...importing, "--store", url(place.folder)]
+      : ["copy", key, "--to-store", url(place.folder)];
+  {
+    // Making a store is no append.
+    await using store = await openStore(url(place.folder), { workingDirectory: home, create: true });
+    await store.save({ ...ref, key: "other" }, { sessionId: "other" }, { ifRevision: null });
+  }
+  countAsFlushed(place);
+  const first = await runChild(home, args, { environment: shim.environment(place, failing) });
+  const flushes = flushesOf(place);
+  const again = first.code === 0 ? first : await runChild(home, args);
+  if (first.code === 0) afterPowerCut(place, after);
+  const onDisk = first.code === 0 ? await wordsIn(url(after), home) : null;
+  return { first, again, onDisk, readable: await wordsIn(url(place.folder), home), flushes };
+}
+
+const transferRecords = 250;
+
+describe.skipIf(shim.library === null)(
+  `records that are brought in while flushes fail${shim.library === null ? ": needs a C compiler and Linux" : ""}`,
+  () => {
+    it.each([
+      ["import", "sqlite"],
+      ["import", "jsonl"],
+      ["copy", "sqlite"],
+      ["copy", "jsonl"],
+    ] as const)(
+      "are there once, and on the disk where the command says so: %s, %s",
+      async (command, scheme) => {
+        const clean = await transferred(command, scheme, null);
+        expect(clean.first.code).toBe(0);
+        const codes: (number | null)[] = [];
+        const check = async (position: number): Promise<void> => {
+          const { first, again, onDisk, readable } = await transferred(command, scheme, {
+            from: position,
+            until: position,
+          });
+          const label = JSON.stringify({ command, scheme, position, file: clean.flushes[position - 1]?.file, first });
+          codes.push(first.code);
+          note([command, scheme, position, clean.flushes[position - 1]?.file ?? "", first.code]);
+          expect(again.code, label).toBe(0);
+          for (const words of onDisk === null ? [readable] : [readable, onDisk])
+            expect(words.match(/line \d+ of it/g), label).toHaveLength(transferRecords);
+        };
+        const positions = clean.flushes.map((_, index) => index + 1);
+        const cases = isFullSize ? positions : positions.slice(0, 12);
+        for (let at = 0; at < cases.length; at += 2) await Promise.all(cases.slice(at, at + 2).map(check));
+        // The flush of none of the three batches ends the command when it fails once.
+        expect(codes.filter((code) => code === 0).length).toBeGreaterThanOrEqual(3);
+      },
+      120_000,
+    );
+  },
+);
+
 /** Lists what came of each position, for people; only when asked for. */
 function note(facts: readonly unknown[]): void {
   const path = process.env["THROUGHLINE_FLUSH_MATRIX"];
-  if (path !== undefined) appendFileSync(path, `chat --once\t${facts.join("\t")}\n`);
+  if (path !== undefined) appendFileSync(path, `${facts.join("\t")}\n`);
 }

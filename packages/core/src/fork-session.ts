@@ -1,3 +1,4 @@
+import { appendOnce } from "./append-once.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SourcedDraft } from "./record-draft.ts";
 import { bulkBatchOf } from "./store-capabilities.ts";
@@ -101,6 +102,7 @@ interface CopyRecordsOptions {
 
 /**
  * Copies records in batches of at most 100 records and 256 KiB; seq, ids and lines stay. The target must stand at `afterSeq`.
+ * A batch has the seq it begins with as its key: one of unknown outcome is repeated, and two copies at once write it once.
  * Gives the number of records copied.
  */
 export async function copyRecords(
@@ -112,9 +114,11 @@ export async function copyRecords(
   const most = bulkBatchOf(to.store.capabilities.limits);
   let batch: SourcedDraft[] = [];
   let batchBytes = 0;
+  let firstSeq = 0;
   let copied = 0;
+  const patch = entry === undefined ? {} : { entry };
   const flush = async (): Promise<void> => {
-    if (batch.length > 0) await to.store.append(to.ref, batch, entry === undefined ? {} : { entry });
+    if (batch.length > 0) await appendOnce(to.store, to.ref, batch, { ...patch, idempotencyKey: `copy ${firstSeq}` });
     copied += batch.length;
     batch = [];
     batchBytes = 0;
@@ -122,6 +126,7 @@ export async function copyRecords(
   for await (const page of from.store.read(from.ref, { ...range, payload: "source" })) {
     for (const record of page.records) {
       if (batch.length >= most.records || (batch.length > 0 && batchBytes + record.bytes > most.bytes)) await flush();
+      if (batch.length === 0) firstSeq = record.seq;
       batch.push(sourcedDraft(record));
       batchBytes += record.bytes;
     }

@@ -6,7 +6,9 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
+import { appendOnce } from "@throughline/core/entries";
 import { quote } from "@throughline/core/store";
+import { newAppend } from "./new-append.ts";
 
 export interface CopyOptions {
   /** @default every session */
@@ -172,7 +174,8 @@ async function settle(to: SessionStore, source: SessionState, ref: SessionRef): 
   const isSameHead = now.head.headId === headId && now.head.windowSeq === windowSeq;
   if (!isSameHead) {
     const window = windowSeq === null ? {} : { windowFromSeq: windowSeq };
-    await to.append(ref, [], { rewindTo: headId, entry: { updatedAt: source.updatedAtMs }, ...window });
+    const moved = { rewindTo: headId, entry: { updatedAt: source.updatedAtMs }, ...window };
+    await appendOnce(to, ref, [], { ...moved, ...newAppend() });
   }
   const { entry, revision } = isSameHead ? now : ((await to.load(ref)) ?? now);
   if (JSON.stringify(entry) !== JSON.stringify(source.entry))

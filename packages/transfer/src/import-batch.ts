@@ -1,4 +1,5 @@
 import type { AppendDraft, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
+import type { AppendOnceOptions } from "@throughline/core/entries";
 import { bulkBatchOf } from "@throughline/core/store";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import { isBoundary } from "./context-window.ts";
@@ -13,8 +14,6 @@ export interface BatchPlace {
   readonly storedReceipt: ImportReceipt;
   /** The last seq of the session, where the receipt counts more than it holds; null otherwise. */
   readonly heldSeq: number | null;
-  /** Whether the session was there before this import. */
-  readonly isBegunBefore: boolean;
   /** The activity time to state; 0: none is known. */
   readonly updatedAtMs: number;
   /** Whether the source's window still means the same records. */
@@ -85,20 +84,17 @@ export class ImportBatch {
     this.addEntryPatch(line.envelope);
   }
 
-  appendOptions(place: BatchPlace, { durability, signal }: ImportOptions): AppendOptions {
+  appendOptions(place: BatchPlace, { durability, signal }: ImportOptions): AppendOnceOptions {
     const { headBefore, headAfter, receipt, storedReceipt, updatedAtMs, patch } = place;
     const { lineCount, sizeBytes, sha256 } = storedReceipt;
-    const mayMeet = headAfter === headBefore || place.isBegunBefore;
     const again = place.heldSeq === null ? "" : ` behind ${place.heldSeq}`;
     const updatedAt = updatedAtMs > 0 ? { updatedAt: updatedAtMs } : {};
     return {
       entry: { ...this.entryPatch, ...patch, ...updatedAt, importedFrom: receipt },
       expect: { head: headBefore },
-      // Two imports at once: what leaves the head where it is, such as a header alone or half a line, is not kept apart by
-      // it. The key says what the batch goes on from, so that only one goes on from there.
-      ...(mayMeet && this.drafts.length > 0
-        ? { idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}${again}` }
-        : {}),
+      // The receipt that the batch continues. An attempt of unknown outcome is repeated with it, and of two imports at once
+      // only one continues there: the head does not tell them apart where a batch leaves it, as a header does.
+      idempotencyKey: `import ${lineCount} ${sizeBytes} ${sha256}${again}`,
       ...(headAfter === (this.lastMainId ?? headBefore) ? {} : { rewindTo: headAfter }),
       ...this.window(place),
       ...(durability === undefined ? {} : { durability }),

@@ -329,7 +329,7 @@ class ImportRun {
   private async restoreSavedHead(): Promise<void> {
     const saved = this.source.own?.savedHead ?? null;
     if (saved === null || saved.lastSeq !== this.recordCount || this.options.dryRun === true) return;
-    await this.store.append(this.ref, [], { rewindTo: saved.headId, entry: { importedFrom: this.receipt } });
+    await this.writer.moveHead(saved.headId, this.receipt);
   }
 
   /** True when it was there and is archived from now on. */

@@ -7,13 +7,14 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import type { SplitEntry } from "@throughline/core/entries";
+import { appendOnce, type SplitEntry } from "@throughline/core/entries";
 import { contextWindow } from "./context-window.ts";
 import { supersededCount } from "./continued-line.ts";
 import { lostRecords } from "./held-part.ts";
 import type { ImportBatch } from "./import-batch.ts";
 import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { importOvertaken, wentItsOwnWay } from "./import-refusals.ts";
+import { newAppend } from "./new-append.ts";
 import type { ImportOptions } from "./import-types.ts";
 
 /** Where the lines of a batch put the session. */
@@ -78,11 +79,17 @@ export class SessionWriter {
     const windowFromSeq = await contextWindow(this.#store, ref, headId, signalOf(options));
     if (windowFromSeq === null) return;
     try {
-      await this.#store.append(ref, [], { windowFromSeq, expect: { head: headId } });
+      await appendOnce(this.#store, ref, [], { windowFromSeq, expect: { head: headId }, ...newAppend() });
     } catch (error) {
       // Somebody has gone on with it: all of it is read then, as of any session that states nothing.
       if (!hasErrorCode(error, "APPEND_CONFLICT")) throw error;
     }
+  }
+
+  /** Puts the head where a store of ours had it without a record. */
+  async moveHead(headId: string | null, receipt: ImportReceipt): Promise<void> {
+    const moved = { rewindTo: headId, entry: { importedFrom: receipt } };
+    await appendOnce(this.#store, this.#given.ref, [], { ...moved, ...newAppend() });
   }
 
   /** What leaves the head alone, and has no record to be known by, is written only upon the receipt it goes on from. */
@@ -104,16 +111,16 @@ export class SessionWriter {
   }
 
   async #append(batch: ImportBatch, receipt: ImportReceipt, lines: WrittenLines): Promise<AppendResult> {
-    const { ref, isBegunBefore, options } = this.#given;
+    const { ref, options } = this.#given;
     const { headBefore, headAfter, updatedAtMs, isComplete } = lines;
     const isSeqKept = isComplete && receipt.notes === undefined && supersededCount(receipt) === 0;
     const patch = this.#blobPlaces(batch, receipt);
     const heads = { headBefore, headAfter, updatedAtMs };
     const hasWindow = (this.#given.state?.head.windowSeq ?? 1) > 1;
     const [storedReceipt, heldSeq] = [this.#storedReceipt, this.#heldSeq];
-    const place = { ...heads, receipt, isSeqKept, hasWindow, patch, storedReceipt, isBegunBefore, heldSeq };
+    const place = { ...heads, receipt, isSeqKept, hasWindow, patch, storedReceipt, heldSeq };
     try {
-      return await this.#store.append(ref, batch.drafts, batch.appendOptions(place, options));
+      return await appendOnce(this.#store, ref, batch.drafts, batch.appendOptions(place, options));
     } catch (error) {
       if (hasErrorCode(error, "APPEND_CONFLICT")) await this.assertNotGoneOn(headBefore);
       if (!hasErrorCode(error, "IDEMPOTENCY_MISMATCH")) throw error;
