@@ -132,22 +132,16 @@ async function rewindOnce(scheme: string, failing: FailingFlushes | null) {
 }
 
 describe.skipIf(shim.library === null)("rewind while one flush fails", () => {
-  it.each(["jsonl", "sqlite"])(
-    "moves the head once, and ends with 0 only when that is on the disk: %s",
-    async (scheme) => {
-      const clean = await rewindOnce(scheme, null);
-      expect(clean).toMatchObject({ run: { code: 0 }, onDisk: 1, readable: 1 });
-      let repeated = 0;
-      for (const [index] of clean.flushes.entries()) {
-        const { run, onDisk, readable } = await rewindOnce(scheme, { from: index + 1, until: index + 1 });
-        const label = JSON.stringify({ scheme, index, run });
-        expect(readable, label).toBeLessThanOrEqual(1);
-        if (run.code === 0) expect(onDisk, label).toBe(1);
-        if (run.code === 0) repeated += 1;
-      }
-      expect(repeated).toBeGreaterThan(0);
-    },
-  );
+  it.each(["jsonl", "sqlite"])("moves the head once, and that is on the disk: %s", async (scheme) => {
+    const clean = await rewindOnce(scheme, null);
+    expect(clean).toMatchObject({ run: { code: 0 }, onDisk: 1, readable: 1 });
+    for (const [index] of clean.flushes.entries()) {
+      const { run, onDisk, readable } = await rewindOnce(scheme, { from: index + 1, until: index + 1 });
+      const label = JSON.stringify({ scheme, index, run });
+      // The append is made again with its key.
+      expect({ code: run.code, onDisk, readable }, label).toEqual({ code: 0, onDisk: 1, readable: 1 });
+    }
+  });
 });
 
 /** `import` or `copy` of a session of some batches while flushes fail, repeated without failures where it ended with 1. */
