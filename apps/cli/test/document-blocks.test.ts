@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import type { ProviderSimulator, ReceivedRequest } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { persistenceBlock } from "../../../packages/config/test/documents.ts";
+import { managementBlock, persistenceBlock } from "../../../packages/config/test/documents.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
 import type { Run } from "./harness.ts";
 import { runInTerminal } from "./terminal.ts";
@@ -71,7 +71,10 @@ class DocumentChat implements AsyncDisposable {
   constructor(block: string, environment: Readonly<Record<string, string>> = {}) {
     writeFileSync(join(home, "config.json"), block);
     this.#environment = environment;
-    this.provider = createProviderSimulator({ fallback: (request) => this.#answer(request) });
+    this.provider = createProviderSimulator({
+      fallback: (request) => this.#answer(request),
+      ollamaContextTokens: 131_072,
+    });
   }
 
   #answer(
@@ -127,7 +130,13 @@ class DocumentChat implements AsyncDisposable {
 
   #keys(): Readonly<Record<string, string>> {
     const { url } = this.provider;
-    const keys = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url, OPENAI_API_KEY: "", OLLAMA_HOST: url };
+    const keys = {
+      ANTHROPIC_API_KEY: "sk-test",
+      ANTHROPIC_BASE_URL: url,
+      OPENAI_API_KEY: "",
+      OLLAMA_HOST: url,
+      THROUGHLINE_SESSION_COMPACTION_OLLAMA_URL: url,
+    };
     return { ...keys, THROUGHLINE_HOME: home, ...this.#environment };
   }
 
@@ -260,5 +269,79 @@ describe("the first block of the specification of persistence, in chat", () => {
     // Nobody was asked for a summary; only checkpoints were written beside the answers.
     const others = chat.provider.requests.map(asked).filter(({ model }) => !model.includes("opus"));
     expect(others.every(({ messages }) => messages.includes("openQuestions"))).toBe(true);
+  });
+});
+
+describe("the block of the page on session management, in chat", () => {
+  it("keeps the store at its path, and asks Ollama for checkpoints at 25 % and at 10 messages [CFG-01, CFG-05, CKP-08, SUM-05]", async () => {
+    await using chat = await open(managementBlock);
+    const byOllama = (requests: readonly Asked[]): number =>
+      requests.filter(({ model }) => model === "qwen2.5:7b").length;
+    expect(byOllama((await chat.say("one", 4000)).asked)).toBe(0);
+    const quarter = await chat.say("two", 52_000);
+    expect(quarter.notes).toContain("checkpoint written (ollama/qwen2.5:7b)");
+    const asking = chat.provider.requests.find(({ body }) => JSON.stringify(body).includes("qwen2.5:7b"))?.body;
+    expect(asking).toMatchObject({ model: "qwen2.5:7b", options: { num_ctx: 131_072 } });
+    for (let turn = 1; turn < 10; turn++) expect(byOllama((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
+    expect(byOllama((await chat.say("turn 10", 53_000)).asked)).toBe(1);
+    expect(readdirSync(join(directory.path, ".openclaw"))).toContain("sessions.db");
+  });
+
+  it("compacts at 170,000 tokens, and under the preset not before [CFG-06, CMP-01]", async () => {
+    await using chat = await open(managementBlock, { THROUGHLINE_PRESET: "goclaw-doc" });
+    await using terminal = await chat.terminal();
+    for (const text of ["one", "two", "three"])
+      await chat.type(terminal, `${text}: ${"count the lamps. ".repeat(20)}`, 3000);
+    await chat.type(terminal, "much", 160_000);
+    const below = await chat.type(terminal, "below", 170_500);
+    expect(below.notes).not.toContain("compact");
+    const above = await chat.type(terminal, "above", 60_000);
+    expect(above.notes).toContain("compacted: ");
+  });
+});
+
+describe("the preset openclaw, in chat", () => {
+  it("asks once at 176,000 tokens for memories, and /new resets the session [CFG-07, C17]", async () => {
+    await using chat = await open('{ "preset": "openclaw" }');
+    await using terminal = await chat.terminal();
+    await chat.type(terminal, "one", 172_000);
+    const below = await chat.type(terminal, "two", 177_000);
+    expect(below.notes).not.toContain("the agent was asked");
+    const at = await chat.type(terminal, "three", 1000, "memory/lamps.md");
+    expect(at.main[0]?.messages).toContain("Pre-compaction memory flush: at 8");
+    expect(at.notes).toContain("(the agent was asked to store what it wants to keep");
+    const before = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+    terminal.write("/new\r");
+    await terminal.waitFor(/\n> $/);
+    const after = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+    expect(after.filter(({ kind }) => kind === "session")).toHaveLength(1);
+    expect(after[0]?.["sessionId"]).not.toBe(before[0]?.["sessionId"]);
+  });
+});
+
+describe("a block that cannot work as it is written", () => {
+  const say = ["chat", "--model", "offline", "--once", "hello"];
+
+  it.each([
+    ['{ "session": { "checkpoint": { "tokenThresholdPercent": [25] } } }', /did you mean .*tokenThresholdPercents\?/],
+    ['{ "session": { "memoryFlush": { "showInSystemprompt": true } } }', /did you mean .*showInSystemPrompt\?/],
+    ['{ "preset": "goclaw" }', /preset is "goclaw"; it must be one of claw0, goclaw-doc, goclaw-spec, openclaw/],
+    ['{ "session": { "compaction": { "keepPercent": 40, "emergencyKeepPercent": 10 } } }', /it must be at least 40/],
+  ])("is refused in one sentence: %s [CFG-08]", async (block, message) => {
+    await using chat = await open(block);
+    const { code, stderr } = await chat.run(say);
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(message);
+    expect(stderr).toContain("config.json:1");
+  });
+
+  it("names what is used where a flag or a window contradicts a preset, and how to keep it [CFG-08, C24]", async () => {
+    await using chat = await open('{ "preset": "goclaw-spec" }');
+    const off = await chat.run([...say, "--tools", "read"]);
+    expect(off.stderr).toContain(
+      "session.memoryFlush.enabled is true; false is used: tools is read, so no tool could write a file; set tools to memory or all, or pass --tools all.",
+    );
+    const small = await chat.run([...say, "--window", "40000"]);
+    expect(small.stderr).toMatch(/session\.memoryFlush\.thresholds has one at 90 %; it fires at 85 %/);
   });
 });

@@ -23,6 +23,13 @@ export const compactionSettings: SettingFragment = {
       default: true,
     },
     {
+      key: "background",
+      description:
+        "Whether a summary is begun beside the turns at 90 % of the compaction point and used once it is there; false: compaction comes at that point exactly.",
+      kind: { type: "boolean" },
+      default: true,
+    },
+    {
       key: "maxMessages",
       description: "Compacts a session whose window is not known at so many messages.",
       kind: { type: "integer", min: 5, max: 1_000_000 },

@@ -28,6 +28,7 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
   // The page on session management: Ollama, then Anthropic. It names no model of Anthropic's.
   "goclaw-doc": {
     "session.compaction.reserveTokens": 30_000,
+    "session.compaction.background": false,
     "session.compaction.keepPercent": 10,
     "session.compaction.emergencyKeepPercent": 20,
     "session.compaction.preferCheckpoint": true,
@@ -55,6 +56,7 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
     "session.compaction.reserveTokens": 4000,
     // The document's number holds as it is printed.
     "session.compaction.reserveFloorTokens": 4000,
+    "session.compaction.background": false,
     "session.compaction.preferCheckpoint": true,
     "session.checkpoint.enabled": true,
     "session.checkpoint.model": "anthropic/claude-3-haiku",
@@ -89,6 +91,7 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
     newResets: true,
     "session.cacheTtlMs": 45_000,
     "session.compaction.reserveTokens": 20_000,
+    "session.compaction.background": false,
     "session.compaction.keepPercent": 0,
     "session.compaction.minMessages": 0,
     "session.compaction.keepRecentTokens": 20_000,

@@ -26,7 +26,11 @@ export interface HelperModel {
 
 /** What configuration says of a conversation, as the facade and the makers of summaries take it. */
 export interface SessionSettings {
-  readonly compaction: CompactionSettings & { readonly preferCheckpoint?: boolean; readonly deadlineMs?: number };
+  readonly compaction: CompactionSettings & {
+    readonly background?: boolean;
+    readonly preferCheckpoint?: boolean;
+    readonly deadlineMs?: number;
+  };
   readonly checkpoint: CheckpointSettings & { readonly deadlineMs?: number };
   /** Asked for checkpoints before the model that answers; null: none. */
   readonly checkpointModel: HelperModel | null;
@@ -79,6 +83,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
       "reserveTokens",
       "reserveFloorTokens",
       "inAdvance",
+      "background",
       "maxMessages",
       "keepPercent",
       "emergencyKeepPercent",
