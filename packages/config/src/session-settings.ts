@@ -74,27 +74,29 @@ export interface SessionSettings {
   };
 }
 
+const compactionKeys: readonly (keyof SessionSettings["compaction"])[] = [
+  "reserveTokens",
+  "reserveFloorTokens",
+  "inAdvance",
+  "background",
+  "maxMessages",
+  "keepPercent",
+  "emergencyKeepPercent",
+  "minMessages",
+  "keepRecentTokens",
+  "mostKeptPercent",
+  "maxSummaryTokens",
+  "maxDetailTokens",
+  "preferCheckpoint",
+  "deadlineMs",
+];
+
 /** The settings of a configuration, sorted by who uses them. Pure. */
 export function sessionSettings({ settings }: Config): SessionSettings {
   const values = new Values(settings);
   const maxOutputTokens = values.number("maxOutputTokens");
   return {
-    compaction: values.block("session.compaction", [
-      "reserveTokens",
-      "reserveFloorTokens",
-      "inAdvance",
-      "background",
-      "maxMessages",
-      "keepPercent",
-      "emergencyKeepPercent",
-      "minMessages",
-      "keepRecentTokens",
-      "mostKeptPercent",
-      "maxSummaryTokens",
-      "maxDetailTokens",
-      "preferCheckpoint",
-      "deadlineMs",
-    ]),
+    compaction: values.block("session.compaction", compactionKeys),
     checkpoint: values.block("session.checkpoint", [
       "enabled",
       "tokenThresholdPercents",
