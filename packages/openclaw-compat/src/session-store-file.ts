@@ -1,5 +1,5 @@
 import { hasErrorCode, patchEntry, type SessionEntry, type SessionState } from "@throughline/core";
-import { mergeEntry, setBlobsAside } from "@throughline/core/entries";
+import { appendOnce, mergeEntry, setBlobsAside } from "@throughline/core/entries";
 import {
   agentOf,
   emptyEntries,
@@ -86,10 +86,15 @@ export async function updateSessionStore<Result>(
       for (const [key, { entry }] of before) entries[key] = structuredClone(entry);
       const result = await mutator(entries);
       try {
+        let isWritten = false;
         for (const [key, entry] of Object.entries(entries))
-          await saveChanges(scene, agentId, { key, entry, state: before.get(key) ?? null });
+          if (await saveChanges(scene, agentId, { key, entry, state: before.get(key) ?? null })) isWritten = true;
         for (const [key, { ref }] of before)
-          if (!Object.hasOwn(entries, key)) await scene.store.move(ref, { kind: "archive" });
+          if (!Object.hasOwn(entries, key)) {
+            await scene.store.move(ref, { kind: "archive" });
+            isWritten = true;
+          }
+        if (!isWritten) await settle(scene, before.values());
       } finally {
         scene.cache.delete(agentId);
       }
@@ -99,22 +104,32 @@ export async function updateSessionStore<Result>(
   );
 }
 
-/** Writes what is different in one entry, over whatever it has become meanwhile. */
+/**
+ * What was read may be of a write whose flush failed, and then it is not on the disk. A store acknowledges nothing behind such
+ * a write, so an append without records says that it is.
+ */
+async function settle({ store, random }: CompatScene, states: Iterable<SessionState>): Promise<void> {
+  const [first] = states;
+  if (first === undefined) return;
+  await appendOnce(store, first.ref, [], { idempotencyKey: random.uuid(), isNewKey: true });
+}
+
+/** Writes what is different in one entry, over whatever it has become meanwhile. False: there is nothing to be written. */
 async function saveChanges(
   scene: CompatScene,
   agentId: string,
   { key, entry, state }: { readonly key: string; readonly entry: SessionEntry; readonly state: SessionState | null },
-): Promise<void> {
+): Promise<boolean> {
   const ref = refOf(scene, agentId, key);
   const patch = differences(state?.entry ?? null, entry);
-  if (state !== null && Object.keys(patch).length === 0) return;
+  if (state !== null && Object.keys(patch).length === 0) return false;
   let current = state;
   for (let attempt = 0; ; attempt++) {
     const merged = current === null ? { ...entry } : mergeEntry(current.entry, patch, { nowMs: 0, activity: "touch" });
     try {
       await scene.store.save(ref, merged, { ifRevision: current?.revision ?? null });
       if (hasBlobs(merged)) await setBlobsAside(scene.store, ref);
-      return;
+      return true;
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT") || attempt >= maxAttempts) throw error;
     }

@@ -59,8 +59,9 @@ describe.skipIf(shim.library === null)(
       it.each([
         ["with a key", ["n1"]],
         ["without a key", []],
+        ["into an entry", ["entry"]],
       ] as const)(
-        "%s: a message is done only when it is on the disk, also when it is found in the transcript",
+        "%s: what is written is done only when it is on the disk, also when it is found there already",
         async (_name, words) => {
           const clean = await run(kind, words, null);
           expect(clean.lines).toEqual(Array.from({ length: 3 }, () => ({ is: "done", isOnDisk: true })));

@@ -286,7 +286,9 @@ interface DecidedAppend {
 function endingOf({ codec, held, request, plan, nowMs }: DecidedAppend): Partial<StoreEnvelope> {
   const { options, keyed } = request;
   const { head, revision, updatedAtMs } = plan.frame;
-  const claimsTime = options.entry?.["updatedAt"] !== undefined;
+  // What another program's line claimed and was believed: by a clock that is set back it would not be believed again.
+  const isAhead = updatedAtMs > nowMs;
+  const claimsTime = options.entry?.["updatedAt"] !== undefined || isAhead;
   return {
     ...(keyed === null ? {} : { idem: keyed.key, digest: keyed.digest, revision: held.row.revision }),
     ...(options.turn === undefined ? {} : { fence: head.fence, turn: head.turn }),
@@ -298,9 +300,9 @@ function endingOf({ codec, held, request, plan, nowMs }: DecidedAppend): Partial
       ? {}
       : {
           ...patchOf(codec, held, plan, options.entry ?? {}),
-          ...(claimsTime ? { updated: updatedAtMs } : {}),
           revision,
         }),
+    ...(claimsTime && (plan.entry !== null || isAhead) ? { updated: updatedAtMs } : {}),
   };
 }
 

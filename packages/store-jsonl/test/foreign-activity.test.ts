@@ -47,6 +47,23 @@ describe("what another program writes to a transcript", () => {
     expect(await updatedAtMs(store)).toBe(startMs + hourMs);
   });
 
+  it("is activity that stays behind a later append, also when the clock is set back [IDX-07]", async () => {
+    const root = newFolder();
+    let nowMs = startMs;
+    const clock: Clock = { ...systemClock, nowMs: () => nowMs };
+    const store = await storeWithSession(root, { clock, index: false });
+    const aheadMs = nowMs + 4 * 60_000;
+    appendFileSync(transcriptOf(root), foreignLine("one", aheadMs));
+    await store.append(mainRef, [{ type: "usage" }]);
+    expect(await updatedAtMs(store)).toBe(aheadMs);
+    await store.close();
+    nowMs -= hourMs;
+    await using again = createJsonlStore({ root, clock, index: false });
+    expect(await updatedAtMs(again)).toBe(aheadMs);
+    await again.append(mainRef, [], { entry: { label: "l" } });
+    expect(await updatedAtMs(again)).toBe(aheadMs);
+  });
+
   it("leaves its activity time behind when it is redacted", async () => {
     const root = newFolder();
     let nowMs = startMs;
