@@ -1,4 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
@@ -60,6 +62,22 @@ describe("a thread in a JSON Lines store", () => {
     await run(["rename", topic, "agent:main:plain", ...store("files")]);
     await say("agent:main:plain", "renamed");
     expect(readFileSync(path, "utf8")).toContain("renamed");
+  });
+});
+
+describe("an export that was killed", () => {
+  it("leaves a file behind that the next export removes, and no file of a process that lives or is at work", async () => {
+    await say(group, "hi");
+    const out = join(directory.path, "out");
+    mkdirSync(out);
+    const killed = spawnSync("true").pid;
+    const name = (pid: number): string => `.throughline-${pid}-${randomUUID()}.tmp`;
+    const [left, living, fresh, other] = [name(killed), name(process.pid), name(killed), ".throughline-notes.tmp"];
+    for (const file of [left, living, fresh, other]) writeFileSync(join(out, file), "half");
+    const earlier = new Date(Date.now() - 120_000);
+    for (const file of [left, living, other]) utimesSync(join(out, file), earlier, earlier);
+    await run(["export", group, "-o", join(out, "a.jsonl"), ...store("files")]);
+    expect(readdirSync(out).toSorted()).toEqual([living, fresh, other, "a.jsonl"].toSorted());
   });
 });
 

@@ -1,7 +1,9 @@
 import { constants } from "node:fs";
-import { link, lstat, mkdir, open, rename, rmdir, stat, unlink } from "node:fs/promises";
+import { link, lstat, mkdir, open, readdir, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { ThroughlineError, type ErrorCode, type RandomSource } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 
 /** @throws {ThroughlineError} EXPORT_EXISTS when something has the name, be it a dangling link */
@@ -62,8 +64,9 @@ async function writeInFolder(
   chunks: AsyncIterable<Uint8Array>,
   random: RandomSource,
 ): Promise<{ readonly sizeBytes: number }> {
+  await removeLeftovers(dirname(path));
   // Not made of the file's own name, which may be as long as a name can be.
-  const temporary = join(dirname(path), `.throughline-${random.uuid()}.tmp`);
+  const temporary = join(dirname(path), `.throughline-${process.pid}-${random.uuid()}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const handle = await open(temporary, flags, 0o600).catch((error: unknown) => throwUnwritable(path, error));
   let sizeBytes = 0;
@@ -82,6 +85,38 @@ async function writeInFolder(
     await unlink(temporary).catch((error: unknown) => codeOf(error) === "ENOENT" || throwUnwritable(path, error));
   }
   return { sizeBytes };
+}
+
+/** Folders that this process has looked at: an export of everything writes many files into one. */
+const tidied = new Set<string>();
+
+/** A process of another container has a number that means nothing here, and its file grows meanwhile. */
+const untouchedMs = 60_000;
+
+/** Removes what processes left in a folder that were killed while they wrote a file. */
+async function removeLeftovers(folder: string): Promise<void> {
+  if (tidied.has(folder)) return;
+  tidied.add(folder);
+  // Who may not look into the folder, or remove a file, leaves it to the next.
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    const [, pid] = /^\.throughline-(\d{1,10})-[0-9a-f-]{36}\.tmp$/.exec(name) ?? [];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const path = join(folder, name);
+    const facts = await lstat(path).catch(() => null);
+    const isUntouched = facts !== null && Math.abs(systemClock.nowMs() - facts.mtimeMs) > untouchedMs;
+    if (isUntouched && facts.isFile()) await unlink(path).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Of another user: it lives.
+    return codeOf(error) === "EPERM";
+  }
 }
 
 /**
