@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorCodes, findingCodes } from "@throughline/core";
@@ -70,6 +70,23 @@ describe("a command that the command itself advises", () => {
     const [, command = ""] = /`throughline ([^`]+)`/.exec(String(remedy)) ?? [];
     const words = spawnSync("sh", ["-c", `printf '%s\\n' ${command.replace("KEY", "second")}`], { encoding: "utf8" });
     expect((await runHere(home, words.stdout.trimEnd().split("\n"))).code).toBe(0);
+    rmSync(home, { recursive: true });
+  });
+
+  it("gives back what was imported of a file that was cut since", async () => {
+    const home = mkdtempSync(join(tmpdir(), "throughline-named-"));
+    const path = join(home, "talk.jsonl");
+    const text = ["one", "two"].map((content) => `${JSON.stringify({ type: "user", content, ts: 1 })}\n`).join("");
+    writeFileSync(path, text);
+    expect((await runHere(home, ["import", path, "--key", "talk"])).code).toBe(0);
+    writeFileSync(path, text.slice(0, 40));
+    const { stderr } = await runHere(home, ["import", path, "--key", "talk", "--json"]);
+    const { code, message, remedy } = objects(stderr).at(-1) ?? {};
+    expect(code).toBe("SOURCE_CHANGED");
+    expect(message).toBe(`${JSON.stringify(path)} has 40 bytes now; ${text.length} bytes of it were imported before.`);
+    const [, command = ""] = /`throughline ([^`]+)`/.exec(String(remedy)) ?? [];
+    expect((await runHere(home, command.split(" "))).code).toBe(0);
+    expect(readFileSync(`${path}.imported`, "utf8")).toBe(text);
     rmSync(home, { recursive: true });
   });
 });

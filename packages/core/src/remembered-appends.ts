@@ -50,7 +50,8 @@ export function assertIdempotencyKey(key: string): void {
 
 /**
  * For a key that is not remembered. Only one that begins with the time it was made can be told from a new one once it is
- * forgotten. `horizonMs`: the time of the newest append that was; asked only where it matters.
+ * forgotten. `horizonMs`: the time of the newest append that was; asked only where it matters. Whether an earlier attempt
+ * was applied is not known then.
  * @throws {ThroughlineError} IDEMPOTENCY_EXPIRED
  */
 export function assertNotForgotten(key: string, horizonMs: () => number): void {
@@ -65,7 +66,7 @@ function refused(
   key: string,
 ): ThroughlineError {
   return new ThroughlineError(code, `${why}: ${quote(key)}.`, {
-    outcome: "not-applied",
+    outcome: code === "IDEMPOTENCY_EXPIRED" ? "unknown" : "not-applied",
     details: { idempotencyKey: key },
   });
 }

@@ -147,7 +147,11 @@ function refuse(
   if (verdict === "IDEMPOTENCY_MISMATCH")
     throw refused(verdict, `Other drafts were appended with this key: ${quote(key)}.`, { idempotencyKey: key });
   if (verdict === "IDEMPOTENCY_EXPIRED")
-    throw refused(verdict, `The key is older than what is remembered: ${quote(key)}.`, { idempotencyKey: key });
+    // Nobody knows any more whether an earlier attempt was applied.
+    throw new ThroughlineError(verdict, `The key is older than what is remembered: ${quote(key)}.`, {
+      outcome: "unknown",
+      details: { idempotencyKey: key },
+    });
   if (verdict === "LEASE_LOST")
     throw refused(verdict, `The lease ${quote(lease?.name)} is held by another, or by nobody.`, { ...lease });
   const head = headOf(row);

@@ -12,7 +12,7 @@ import { keepLostLog, lostLogOf } from "./lost-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
 import { inOneThread } from "@throughline/core/store-handle";
-import { prepareFile } from "./prepare-file.ts";
+import { prepareFile, removeUnbegun } from "./prepare-file.ts";
 import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
 
 /** Opens databases as better-sqlite3 does; another build of it may take its place. */
@@ -86,8 +86,9 @@ export const defaultDriver: SqliteDriver = (path, options) => new Database(path,
 export function openConnection(options: OpenOptions): Connection {
   const path = databasePath(options.path);
   let database: Database.Database | null = null;
+  let isMade = false;
   try {
-    prepareFile(path, options.create, () => assertNoRestore(path, options.driver));
+    isMade = prepareFile(path, options.create, () => assertNoRestore(path, options.driver));
     // All before SQLite sees the file: the first connection takes for the end of the log what does not fit.
     const damage = damageOfLog(path, pageBytes);
     const lost = lostLogOf(path);
@@ -118,6 +119,7 @@ export function openConnection(options: OpenOptions): Connection {
     return connection;
   } catch (error) {
     if (database !== null) closeDatabase(database);
+    if (isMade) inOneThread(() => removeUnbegun(path));
     const unreadable = unreadableBecause(path);
     if (unreadable !== null) throw unreadableStore(path, unreadable, error);
     if (nativeCode(error) === "SQLITE_CANTOPEN" && !isWritable(path)) {

@@ -2,16 +2,28 @@ import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
 import { inOneThread } from "@throughline/core/store-handle";
-import { assertRegular, createPrivateFile, isInUse, isThere, makeFolders, sizeOf, syncFolder } from "./store-file.ts";
+import {
+  assertRegular,
+  createPrivateFile,
+  isInUse,
+  isThere,
+  makeFolders,
+  removeFile,
+  sizeOf,
+  syncFolder,
+} from "./store-file.ts";
 
 /**
  * Makes sure that the file is there, readable by its owner only, and no link. SQLite gives its side files the mode of
- * the database, so the mode is set before SQLite sees it.
+ * the database, so the mode is set before SQLite sees it. Gives whether it was made.
  * @throws {ThroughlineError} STORE_NOT_FOUND, PATH_UNSAFE, STORE_CORRUPT, and what `assertNoRestore` throws
  */
-export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): void {
+export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): boolean {
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
-  if (isThere(path)) return assertNotEmptied(path, create);
+  if (isThere(path)) {
+    assertNotEmptied(path, create);
+    return false;
+  }
   // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
   assertNoRestore();
   assertNoneLeft(path);
@@ -19,6 +31,16 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
   makeFolders(dirname(path));
   inOneThread(() => createPrivateFile(path));
   syncFolder(dirname(path));
+  return true;
+}
+
+/**
+ * Takes away a file in which no store could begin, as on a full disk. One that anybody has written to stays, and who has it
+ * open finds at its next write that it has lost its name.
+ */
+export function removeUnbegun(path: string): void {
+  const isUnbegun = sizeOf(path) === 0 && !["-wal", "-shm", "-journal"].some((side) => isThere(`${path}${side}`));
+  if (isUnbegun) removeFile(path);
 }
 
 /**

@@ -164,7 +164,8 @@ class SqliteStore implements core.SessionStore {
         signal: options.signal,
         isAppend: true,
       });
-    return request.keyed === null ? write() : this.#uncertain.follow(ref, request.keyed.key, write);
+    if (request.keyed === null) return write();
+    return this.#uncertain.follow(ref, { key: request.keyed.key, isNew: options.isNewKey === true }, write);
   }
 
   read<Payload extends core.ReadPayload = "record">(

@@ -8,6 +8,7 @@ const mostKeys = 4096;
 const unasked: readonly ErrorCode[] = [
   "STORE_IO",
   "STORE_FULL",
+  "STORE_LOCKED",
   "STORE_READ_ONLY",
   "STORE_CORRUPT",
   "FILE_UNREADABLE",
@@ -21,10 +22,13 @@ const unasked: readonly ErrorCode[] = [
 export class UncertainKeys {
   readonly #keys = new Set<string>();
 
-  /** `write` calls back when the key was looked for, inside the transaction that appends. */
+  /**
+   * `write` calls back when the key was looked for, inside the transaction that appends. A new key has no earlier attempt
+   * but those of this handle.
+   */
   async follow(
     ref: SessionRef,
-    key: string,
+    { key, isNew }: { readonly key: string; readonly isNew: boolean },
     write: (lookedFor: () => void) => Promise<AppendResult>,
   ): Promise<AppendResult> {
     const name = `${sessionRefText(ref)} ${key}`;
@@ -36,7 +40,8 @@ export class UncertainKeys {
     } catch (error) {
       if (!ThroughlineError.isInstance(error) || error.outcome === null) throw error;
       const isUncertain =
-        error.outcome === "unknown" || (!isKnown && (this.#keys.has(name) || hasErrorCode(error, ...unasked)));
+        error.outcome === "unknown" ||
+        (!isKnown && (this.#keys.has(name) || (!isNew && hasErrorCode(error, ...unasked))));
       if (!isUncertain) {
         this.#keys.delete(name);
         throw error;

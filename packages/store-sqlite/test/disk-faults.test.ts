@@ -257,6 +257,23 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
     expect((await again.list()).sessions).toHaveLength(1);
   });
 
+  it("leaves no file behind where not even an empty store has room", async (context) => {
+    const folder = smallDisk(64 * 1024);
+    if (folder === null) return context.skip("this system does not let root mount a file system");
+    const path = join(folder, "store.db");
+    await using store = createSqliteStore({ path });
+    const saved = (): Promise<unknown> => failureOf(createSession(store, "a"));
+    expect(await saved()).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
+    expect(readdirSync(folder)).toEqual([]);
+    // An empty file that somebody else has put there stays.
+    writeFileSync(path, "");
+    expect(await saved()).toMatchObject({ code: "STORE_FULL" });
+    expect(readdirSync(folder)).toEqual(["store.db"]);
+    execFileSync("/bin/mount", ["-o", "remount,size=16777216", folder]);
+    await createSession(store, "a");
+    expect((await store.list()).sessions).toHaveLength(1);
+  });
+
   it("says STORE_READ_ONLY on a file system that takes no writes, and leaves nothing behind", async (context) => {
     const folder = smallDisk(4 * 1024 * 1024);
     if (folder === null) return context.skip("this system does not let root mount a file system");

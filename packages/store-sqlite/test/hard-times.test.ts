@@ -41,7 +41,7 @@ describe("bad input", () => {
         other.exec("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
         other.close();
       },
-      "STORE_CORRUPT",
+      "STORE_FOREIGN",
     ],
     [
       "a newer schema",
@@ -103,6 +103,13 @@ describe("a database locked by a stuck process", () => {
       delay.disable();
       clearInterval(timer);
       expect(failure).toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied", retryable: true });
+      // Whether an earlier attempt of a key is in the log cannot be looked up; of a new key there is none.
+      const outcomeOf = (isNewKey: boolean): Promise<unknown> =>
+        store.append(refOf("a"), [say("three")], { idempotencyKey: `k ${isNewKey}`, isNewKey }).catch((error) => error);
+      expect(await Promise.all([outcomeOf(false), outcomeOf(true)])).toMatchObject([
+        { code: "STORE_LOCKED", outcome: "unknown" },
+        { code: "STORE_LOCKED", outcome: "not-applied" },
+      ]);
       if (process.platform === "linux") expect(failure).toMatchObject({ details: { holderPid: child.pid } });
       // Asking again sleeps on the clock: other work goes on in between, a hundred times in the meantime on an idle machine.
       expect(ticks).toBeGreaterThan(15);

@@ -15,6 +15,19 @@ export function sourceChanged({ path, key }: ImportPlace, importedBytes: number,
   });
 }
 
+/** The file does not begin with what was imported of it. Of a shorter one another key would hold less than there is. */
+export function sourceReplaced(place: ImportPlace, importedBytes: number, sizeBytes: number): ThroughlineError {
+  const { path, key } = place;
+  if (sizeBytes >= importedBytes)
+    return sourceChanged(place, importedBytes, `its first ${importedBytes} bytes are others now (it has ${sizeBytes})`);
+  const message = `${quote(path)} has ${sizeBytes} bytes now; ${importedBytes} bytes of it were imported before.`;
+  return new ThroughlineError("SOURCE_CHANGED", message, {
+    outcome: "not-applied",
+    remedy: `The session keeps all that was imported. \`throughline export ${shellWord(key)} -o ${shellWord(`${path}.imported`)}\` writes it to a new file.`,
+    details: { path, key, importedBytes, sizeBytes },
+  });
+}
+
 /** Behind records of its own a session takes none of its source's: both would claim the same place. */
 export function wentItsOwnWay({ path, key }: ImportPlace): ThroughlineError {
   const message = `${quote(key)} has records of its own by now: what ${quote(path)} has gained cannot come behind them.`;

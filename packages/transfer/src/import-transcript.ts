@@ -21,7 +21,7 @@ import { followArchive } from "./follow-archive.ts";
 import { advanced, type ImportReceipt } from "./import-receipt.ts";
 import { ImportBatch } from "./import-batch.ts";
 import { heldPart } from "./held-part.ts";
-import { isPutAside, sourceChanged } from "./import-refusals.ts";
+import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
 import { redactCopies, redactionsIn, redactionsOfWhole, withheldDraft, type Redactions } from "./kept-redactions.ts";
@@ -150,8 +150,7 @@ class ImportRun {
     this.redactions = redactions;
     const isFresh =
       this.state === null || (this.receipt.sizeBytes === 0 && this.state.head.headId === null && sizeBytes > 0);
-    if (this.target.found?.isSame === false)
-      throw this.changed(`its first ${this.receipt.sizeBytes} bytes are others now (it has ${sizeBytes})`);
+    if (this.target.found?.isSame === false) throw sourceReplaced(this.place, this.receipt.sizeBytes, sizeBytes);
     await this.beginBehindHeldPart(file);
     const isWhole = this.state !== null && this.receipt.sizeBytes === sizeBytes;
     if (!isWhole && this.state?.archived === true) throw isPutAside(this.place);

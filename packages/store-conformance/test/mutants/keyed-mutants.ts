@@ -206,6 +206,18 @@ export const idempotencyMutants: readonly Mutant[] = [
         ),
     }),
   },
+  {
+    name: "says of a forgotten key that nothing was applied",
+    foundBy: "idempotency/expired",
+    handle: (inner) => ({
+      append: (ref, drafts, options) =>
+        answering(
+          () => inner.append(ref, drafts, options),
+          "IDEMPOTENCY_EXPIRED",
+          ({ code, message }) => Promise.reject(new ThroughlineError(code, message, { outcome: "not-applied" })),
+        ),
+    }),
+  },
 ];
 
 export const turnMutants: readonly Mutant[] = [
