@@ -54,8 +54,9 @@ export interface RequirementReport extends ProvenCount {
 
 const tablePath = "docs/requirements.md";
 const kitFolder = "packages/store-conformance/src";
-const idPattern = /^(?:[A-Z]+-\d+|C\d+)$/;
-const bracketPattern = /\[((?:[A-Z]+-\d+|C\d+)(?:[\s,]+(?:[A-Z]+-\d+|C\d+))*)\]/g;
+// A row that was split keeps its id; its parts have a letter behind it: `CMP-03`, `CMP-03b`.
+const idPattern = /^(?:[A-Z]+-\d+|C\d+)[a-z]?$/;
+const bracketPattern = /\[((?:[A-Z]+-\d+|C\d+)[a-z]?(?:[\s,]+(?:[A-Z]+-\d+|C\d+)[a-z]?)*)\]/g;
 const mostIdsPerTitle = 5;
 /** Where tables of cases have the titles of their tests; the second is the conformance kit's. */
 const titleFields: ReadonlySet<string> = new Set(["title", "demand"]);

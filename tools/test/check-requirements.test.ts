@@ -19,6 +19,7 @@ describe("which titles prove something", () => {
     [`it("a [KEY-01]", f)`, ["KEY-01"]],
     [`test("a [KEY-01 KEY-02] and [C01]", f)`, ["KEY-01", "KEY-02", "C01"]],
     [`it("a [KEY-01, KEY-02]", f)`, ["KEY-01", "KEY-02"]],
+    [`it("a part of a row [KEY-01b, C01c]", f)`, ["KEY-01b", "C01c"]],
     ["it.each([1])(`a ${b} [KEY-01]`, f)", ["KEY-01"]],
     [`it.skipIf(process.platform !== "linux")("a [KEY-01]", f)`, ["KEY-01"]],
     [`describe("x", () => { it("a [KEY-01]", f) })`, ["KEY-01"]],
