@@ -165,7 +165,7 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(await checkpointsIn(store)).toEqual([]);
   });
 
-  it("go to the next writer when one fails [CKP-08, CKP-09]", async () => {
+  it("go to the next writer when one fails [CKP-08, CKP-09, CKP-09b]", async () => {
     const cheap = writer(() => Promise.reject(new TypeError("no such model")), "cheap");
     const main = writer(good, "main");
     const run = createCheckpointer(options(store, clock, [cheap, main])).afterTurn(ref, await entry(), size(60_000));

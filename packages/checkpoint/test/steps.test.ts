@@ -83,7 +83,7 @@ describe("the triggers", () => {
     expect(checkpointTrigger(freshCheckpointState, { ...window, tokens: null, userMessages: 99 }).due).toBeNull();
   });
 
-  it("are off when they are off, and a change of topic is one only by a hook [CKP-11, CKP-15, DEF-01]", () => {
+  it("are off when they are off, and a change of topic is one only by a hook [CKP-11, CKP-15, CKP-15b, DEF-01]", () => {
     const full = { ...window, tokens: 160_000, userMessages: 50 };
     expect(checkpointTrigger(freshCheckpointState, full, { enabled: false }).due).toBeNull();
     const quiet = { ...window, tokens: 6000 };

@@ -32,7 +32,7 @@ describe("presets", () => {
     });
   });
 
-  it("set what the specification of persistence states, word for word [CFG-07, C21, C22]", async () => {
+  it("set what the specification of persistence states, word for word [CFG-07, CKP-04b, CKP-05b, C21b, C22b]", async () => {
     const values = await preset("goclaw-spec");
     expect(values).toMatchObject(await fromBlock(persistenceBlock));
     expect(values).toMatchObject({
@@ -44,7 +44,7 @@ describe("presets", () => {
     });
   });
 
-  it("set what the lesson states: 8096 for the answer, a limit of 180,000, half of the messages [CFG-07, C38, C39]", async () => {
+  it("set what the lesson states: 8096 for the answer, a limit of 180,000, half of the messages [CFG-07, C38c, C39b]", async () => {
     const config = await resolve({ file: { preset: "claw0", tools: "all" } });
     const { maxOutputTokens, compaction, checkpoint, memoryFlush, results, summaryStyle } = sessionSettings(config);
     expect(config.settings.find(({ key }) => key === "windowTokens")?.value).toBe(180_000);

@@ -55,7 +55,7 @@ const history = (turns: number, result = "found"): unknown[] => [
 describe("claw0's guard", () => {
   afterEach(() => simulator.close());
 
-  it("sends the call as it is first, with its reply budget, and tools only when given [GRD-02, GRD-08, GRD-09]", async () => {
+  it("sends the call as it is first, with its reply budget, and tools only when given [GRD-02, GRD-08b, GRD-09]", async () => {
     const guarded = await connect(["Fine.", "Fine."]);
     const messages = history(1);
     const before = structuredClone(messages);
@@ -66,7 +66,7 @@ describe("claw0's guard", () => {
     expect(messages).toEqual(before);
   });
 
-  it("cuts results over 30 % of the limit to their head, then succeeds in place [GRD-03, GRD-07, GRD-10]", async () => {
+  it("cuts results over 30 % of the limit to their head, then succeeds in place [GRD-03c, GRD-07b, GRD-10b]", async () => {
     const guarded = await connect([tooLong, "Fine."]);
     const messages = history(1, "x".repeat(250_000));
     const same = messages;
@@ -157,7 +157,7 @@ describe("compaction in flight", () => {
     return found?.messages ?? null;
   };
 
-  it("keeps a fifth and at least four, compresses a half and at least two [GRD-12]", async () => {
+  it("keeps a fifth and at least four, compresses a half and at least two [GRD-12, C27b]", async () => {
     expect([5, 6, 8, 10, 20, 100].map((count) => inFlightSplit(count))).toEqual([
       { keep: 4, compress: 1 },
       { keep: 4, compress: 2 },
@@ -207,7 +207,7 @@ describe("compaction in flight", () => {
     expect(prompt).not.toContain("r".repeat(501));
   });
 
-  it("leaves 180,000 of 200,000 tokens for the prompt [C38, C39]", () => {
+  it("leaves 180,000 of 200,000 tokens for the prompt [C38b, C38c]", () => {
     expect([safePromptTokens(200_000, 8192), safePromptTokens(200_000, 8096)]).toEqual([180_000, 180_000]);
     expect(safePromptTokens(200_000, 32_000)).toBe(164_000);
   });

@@ -117,7 +117,7 @@ describe("a history for Anthropic", () => {
 });
 
 describe("the summary", () => {
-  it("is a user message, answered only when a user message follows", () => {
+  it("is a user message, answered only when a user message follows [C29b]", () => {
     const talk = [user("one"), assistant("two"), user("three")];
     expect(shape(render([...talk, compaction("r3", "sum")]))).toEqual([
       'U "[Previous conversation summary]\\nsum"',

@@ -87,7 +87,7 @@ describe("renderText", () => {
 });
 
 describe("the words around a summary", () => {
-  it("are read back from both programs that write them, and the pair is made only before a user message [C29]", () => {
+  it("are read back from both programs that write them, and the pair is made only before a user message [C29c]", () => {
     expect(summaryPrefixes.map((prefix) => readSummaryText(`${prefix}\nwhat\nwas`))).toEqual([
       "what\nwas",
       "what\nwas",

@@ -1,0 +1,323 @@
+import { describe, expect, it } from "vitest";
+import { hasErrorCode, type SessionStore } from "@throughline/core";
+import {
+  createProviderSimulator,
+  type ProviderSimulator,
+  type ProviderSimulatorOptions,
+  type ReceivedRequest,
+  type SimulatedReply,
+} from "@throughline/provider-simulator";
+import type { SessionTool, SessionTurnEvent } from "@throughline/session";
+import { createSessions, type Sessions, type SessionsOptions } from "@throughline/session";
+import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { createScriptedModel } from "./scripted-model.ts";
+import { scriptedSessions, talk } from "./scripted-sessions.ts";
+import { providerCases, type ProviderCase } from "./provider-cases.ts";
+import { allRecords, echoTool, key, outline } from "./session-fixture.ts";
+
+const line = "a line of a long log\n";
+/** A tool whose result is as long as it is asked for. */
+const readTool: SessionTool = {
+  definition: { name: "read", description: "Reads a log.", inputSchema: { type: "object" } },
+  run: ({ lines }) => line.repeat(Number(lines)),
+};
+const reads = (lines: number): SimulatedReply => ({
+  kind: "answer",
+  content: [{ type: "tool-call", name: "read", input: { lines } }],
+});
+const anthropic = providerCases[0] as ProviderCase;
+const tooLong: SimulatedReply = {
+  kind: "error",
+  status: 400,
+  message: "prompt is too long: 200100 tokens > 200000 maximum",
+};
+
+interface Connected extends AsyncDisposable {
+  readonly simulator: ProviderSimulator;
+  readonly sessions: Sessions;
+  readonly store: SessionStore;
+  readonly events: SessionTurnEvent[];
+  /** Requests for an answer, without those that only count. */
+  asked(): readonly ReceivedRequest[];
+  attempts(): readonly Extract<SessionTurnEvent, { name: "guard.attempt" }>[];
+}
+
+/** Sessions over a provider's own client. No window is known before the provider states one. */
+async function connect(
+  provider: ProviderCase,
+  options: ProviderSimulatorOptions,
+  given: Partial<SessionsOptions> = {},
+): Promise<Connected> {
+  const simulator = createProviderSimulator({ fallback: () => "Fine.", ...options });
+  await simulator.start();
+  const events: SessionTurnEvent[] = [];
+  const store = given.store ?? createMemoryStore();
+  const sessions = createSessions({
+    model: { chat: provider.create(simulator), modelId: provider.modelId, windowTokens: null, maxOutputTokens: 1000 },
+    tools: [readTool],
+    onEvent: (event) => events.push(event),
+    ...given,
+    store,
+  });
+  return {
+    simulator,
+    sessions,
+    store,
+    events,
+    asked: () => simulator.requests.filter(({ path }) => !/count_tokens|input_tokens|api\/show|api\/ps/.test(path)),
+    attempts: () => events.filter((event) => event.name === "guard.attempt"),
+    async [Symbol.asyncDispose]() {
+      await sessions.close();
+      await simulator.close();
+    },
+  };
+}
+
+const bodyOf = (request: ReceivedRequest | undefined): Readonly<Record<string, unknown>> =>
+  (request?.body ?? {}) as Readonly<Record<string, unknown>>;
+const window = (windowTokens: number): ProviderSimulatorOptions => ({ models: { "*": { windowTokens } } });
+
+describe.each(providerCases)("a turn through $name", (provider) => {
+  it("asks by way of the guard with every call, the first time with the messages as they are [GRD-01, GRD-02, GRD-17]", async () => {
+    await using scene = await connect(provider, { replies: [reads(5), reads(3), "Read."] });
+    await using session = await scene.sessions.open(key);
+    await session.runTurn("Read both logs");
+    const attempts = scene.attempts();
+    expect(attempts.map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
+      [0, []],
+      [0, []],
+      [0, []],
+    ]);
+    expect(scene.asked()).toHaveLength(3);
+    expect(scene.simulator.refusals).toEqual([]);
+    await session.runTurn("And?");
+    const shown = await session.messages();
+    const sent = provider.messagesOf(scene.asked().at(-1) as ReceivedRequest);
+    // What is sent next begins with what was sent, and has the answer behind it.
+    expect(JSON.stringify(shown.messages)).toContain(JSON.stringify(sent).slice(0, -1));
+  });
+
+  it("shortens a long result after a refusal, keeps its ends, and says both sizes [GRD-02, GRD-03, GRD-10, GRD-17]", async () => {
+    await using scene = await connect(provider, { ...window(20_000), replies: [reads(6000)] });
+    await using session = await scene.sessions.open(key);
+    const turn = await session.runTurn("Read the log");
+    expect(turn.outcome).toBe("done");
+    const [, whole, shortened] = scene.asked().map(({ bytes }) => bytes.length);
+    // As it was first, however long it is; a share of it then.
+    expect(whole).toBeGreaterThan(6000 * line.length);
+    expect(shortened).toBeLessThan(20_000 * 4);
+    const text = JSON.stringify(scene.asked().at(-1)?.body);
+    const [, total, first, last] =
+      /truncated \((\d+) chars total, showing first (\d+) and last (\d+)\)/.exec(text) ?? [];
+    expect(Number(total)).toBe(6000 * line.length);
+    expect(Math.min(Number(first), Number(last))).toBeGreaterThan(1000);
+    expect(scene.attempts().map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
+      [0, []],
+      [0, []],
+      [1, ["truncate"]],
+    ]);
+  });
+});
+
+describe("a result that was shortened", () => {
+  it("stays so over a restart, which overflows no more [GRD-07]", async () => {
+    const data = createMemoryData();
+    {
+      await using scene = await connect(
+        anthropic,
+        { ...window(20_000), replies: [reads(6000)] },
+        { store: createMemoryStore({ data }) },
+      );
+      await using session = await scene.sessions.open(key);
+      await session.runTurn("Read the log");
+      expect(scene.simulator.refusals).toHaveLength(1);
+    }
+    await using scene = await connect(anthropic, window(20_000), { store: createMemoryStore({ data }) });
+    await using session = await scene.sessions.open(key);
+    await session.runTurn("And what does it say?");
+    expect(scene.simulator.refusals).toEqual([]);
+    expect(scene.attempts().map(({ attempt }) => attempt)).toEqual([0]);
+    expect(JSON.stringify(scene.asked()[0]?.body)).toContain("truncated (126000 chars total");
+    // The log has it whole.
+    expect(JSON.stringify(await allRecords(scene.store))).toContain(JSON.stringify(line.repeat(6000)).slice(1, -1));
+  });
+
+  it("is one of several that together have a total, each with a share [GRD-03b]", async () => {
+    const calls = [1, 2, 3, 4].map(() => ({ type: "tool-call", name: "read", input: { lines: 1200 } }) as const);
+    await using scene = await connect(anthropic, { ...window(20_000), replies: [{ kind: "answer", content: calls }] });
+    await using session = await scene.sessions.open(key);
+    await session.runTurn("Read the logs");
+    const { messages } = bodyOf(scene.asked().at(-1)) as { messages: { content: { content: unknown }[] }[] };
+    const sizes = (messages.at(-1)?.content ?? []).map(({ content }) => JSON.stringify(content).length);
+    expect(sizes).toHaveLength(4);
+    // Of a window of 20,000 tokens at three characters each: 30 % for one, 50 % for all.
+    expect(Math.max(...sizes)).toBeLessThan(18_500);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(32_000);
+    expect(scene.simulator.refusals).toHaveLength(1);
+  });
+});
+
+describe("what shorter results do not cure", () => {
+  it("is compacted by a summary, which the request that succeeds begins with [GRD-04]", async () => {
+    const script = createScriptedModel();
+    const { sessions, all } = scriptedSessions(script, {
+      model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: null, maxOutputTokens: 500 },
+      summarizers: [
+        { summarize: () => Promise.resolve({ summary: "They spoke of quays.", source: "s", usage: null }) },
+      ],
+    });
+    await using session = await sessions.open(key);
+    await talk(session, script, { turns: 30 });
+    script.push({
+      error: Object.assign(new Error("prompt is too long: 31000 tokens > 20000 maximum"), { status: 400 }),
+    });
+    const turn = await session.runTurn("And now?");
+    expect(turn.calls.map(({ outcome }) => outcome)).toEqual(["overflowed", "answered"]);
+    expect(JSON.stringify(script.requests.at(-2)?.messages)).toContain("Question 1: ");
+    expect(all("compaction.applied")).toMatchObject([{ source: "model", provider: "s" }]);
+    expect(JSON.stringify(script.requests.at(-1)?.messages[0])).toContain("They spoke of quays.");
+    await sessions.close();
+  });
+
+  it("is raised after three calls with the provider's error and every attempt; the log keeps all [GRD-05, GRD-05b]", async () => {
+    await using scene = await connect(anthropic, {
+      replies: [reads(6000), reads(6000), "Both read.", tooLong, tooLong, tooLong, "Too late."],
+    });
+    await using session = await scene.sessions.open(key);
+    await session.runTurn("Read the logs");
+    const before = await allRecords(scene.store);
+    scene.events.length = 0;
+    const error = await session.runTurn("And?").catch((cause: unknown) => cause);
+    expect(hasErrorCode(error, "CONTEXT_OVERFLOW")).toBe(true);
+    expect(error).toMatchObject({
+      cause: { status: 400 },
+      details: {
+        attempts: [{ attempt: 0, outcome: "overflowed" }, { attempt: 1 }, { attempt: 2, outcome: "overflowed" }],
+      },
+    });
+    expect(scene.asked()).toHaveLength(6);
+    expect(scene.attempts().map(({ attempt }) => attempt)).toEqual([0, 1, 2]);
+    expect((await allRecords(scene.store)).slice(0, before.length)).toEqual(before);
+  });
+});
+
+describe("an error that is no overflow", () => {
+  const errors: readonly (readonly [string, number, string])[] = [
+    ["a rate limit that counts tokens", 429, "Number of request tokens has exceeded your per-minute rate limit"],
+    ["credentials that name a token", 401, "invalid token"],
+    ["a fault that names the context", 500, "internal error while loading the context"],
+    ["a bad request that names a token", 400, "messages.0: unexpected token in the context of a tool"],
+  ];
+  it.each(errors)("ends the turn after one call and touches nothing: %s [GRD-06, C40]", async (_, status, message) => {
+    await using scene = await connect(anthropic, {
+      replies: [reads(6000), "Read.", { kind: "error", status, message }],
+    });
+    await using session = await scene.sessions.open(key);
+    await session.runTurn("Read the log");
+    scene.events.length = 0;
+    await expect(session.runTurn("And?")).rejects.toMatchObject({ code: "MODEL_FAILED", cause: { status } });
+    expect(scene.asked()).toHaveLength(3);
+    expect(scene.attempts()).toHaveLength(1);
+    expect(scene.events.map(({ name }) => name)).not.toContain("guard.shrunk");
+    // Asked again, the provider gets the same messages.
+    await session.resume();
+    const [refused, repeated] = scene
+      .asked()
+      .slice(-2)
+      .map((request) => bodyOf(request)["messages"]);
+    expect(repeated).toEqual(refused);
+  });
+
+  it("is the very object that the model's client threw [GRD-06b]", async () => {
+    const thrown = Object.assign(new Error("invalid token"), { status: 401 });
+    const script = createScriptedModel({ error: thrown });
+    const store = createMemoryStore();
+    await using sessions = createSessions({ store, model: { chat: script, modelId: "claude-sonnet-4-5" } });
+    await using session = await sessions.open(key);
+    const error = (await session.runTurn("Hello").catch((cause: unknown) => cause)) as Error;
+    expect(error.cause).toBe(thrown);
+    expect(outline(await allRecords(store)).filter((word) => word !== "call:failed")).toEqual([
+      "turn:open",
+      "user",
+      "turn:failed",
+    ]);
+  });
+
+  const refusals: readonly (readonly [string, SimulatedReply])[] = [
+    ["by its code", { kind: "error", status: 400, message: "Nope.", code: "context_length_exceeded" }],
+    ["by its status", { kind: "error", status: 413, message: "Request Entity Too Large" }],
+    ["by its phrase", { kind: "error", status: 400, message: "This model's maximum context length is 9000 tokens." }],
+  ];
+  it.each(refusals)("differs from an overflow, which is known %s and cured [C40]", async (_, refusal) => {
+    await using scene = await connect(providerCases[1] as ProviderCase, { replies: [reads(6000), "Read.", refusal] });
+    await using session = await scene.sessions.open(key);
+    await session.runTurn("Read the log");
+    expect((await session.runTurn("And?")).text).toBe("Fine.");
+    expect(scene.attempts().at(-1)).toMatchObject({ attempt: 1 });
+  });
+});
+
+describe("what is asked for", () => {
+  const maxTokens = async (options: Partial<SessionsOptions["model"]>): Promise<unknown> => {
+    await using simulator = createProviderSimulator({ fallback: () => "Fine." });
+    await simulator.start();
+    const { create, modelId } = anthropic;
+    const model = { chat: create(simulator), modelId, ...options };
+    await using sessions = createSessions({ store: createMemoryStore(), model });
+    await using session = await sessions.open(key);
+    await session.runTurn("Hello");
+    return bodyOf(simulator.requests.findLast(({ path }) => !path.includes("count_tokens")))["max_tokens"];
+  };
+
+  it("is an answer of 8192 tokens, or of as many as the caller wants [GRD-08, C39]", async () => {
+    expect(await maxTokens({})).toBe(8192);
+    expect(await maxTokens({ maxOutputTokens: 3000 })).toBe(3000);
+  });
+
+  it("names tools only where there are any [GRD-09]", async () => {
+    for (const provider of providerCases) {
+      await using without = await connect(provider, {}, { tools: [] });
+      await (await without.sessions.open(key)).runTurn("Hello");
+      expect(bodyOf(without.asked()[0])).not.toHaveProperty("tools");
+      await using scene = await connect(provider, {}, { tools: [echoTool] });
+      await (await scene.sessions.open(key)).runTurn("Hello");
+      expect(bodyOf(scene.asked()[0])["tools"]).toHaveLength(1);
+    }
+  });
+});
+
+describe("before the first call", () => {
+  const long = "What a long question this is. ".repeat(1000);
+
+  it("a request that cannot fit is made smaller, so that nothing is refused [GRD-18]", async () => {
+    await using scene = await connect(anthropic, { ...window(20_000), replies: [reads(6000)] }, {});
+    await using session = await scene.sessions.open(key);
+    await session.setModel({ ...session.model, windowTokens: 20_000 });
+    await session.runTurn("Read the log");
+    expect(scene.simulator.refusals).toEqual([]);
+    expect(scene.attempts().map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
+      [0, []],
+      [null, []],
+      [0, ["truncate"]],
+    ]);
+  });
+
+  it("the provider's counting endpoint is asked only where the estimate is near the limit [GRD-18b]", async () => {
+    const counted = async (windowTokens: number): Promise<number> => {
+      await using scene = await connect(anthropic, window(windowTokens), {});
+      await using session = await scene.sessions.open(key);
+      await session.setModel({ ...session.model, windowTokens });
+      await session.runTurn(long);
+      const [attempt] = scene.attempts();
+      const share = (attempt?.estimate.tokens ?? 0) / (windowTokens - 1000);
+      const counts = scene.simulator.requests.filter(({ path }) => path.includes("count_tokens")).length;
+      expect(counts > 0, `${share}`).toBe(windowTokens < 20_000);
+      return counts;
+    };
+    expect(await counted(100_000)).toBe(0);
+    await using probe = await connect(anthropic, window(100_000), {});
+    await (await probe.sessions.open(key)).runTurn(long);
+    const estimate = probe.attempts()[0]?.estimate.tokens ?? 0;
+    expect(await counted(Math.round(estimate / 0.93) + 1500)).toBe(1);
+  });
+});
