@@ -1,0 +1,204 @@
+import { describe, expect, it } from "vitest";
+import type { StoredRecord, Summarizer, SummaryRequest } from "@throughline/core";
+import type { Session } from "@throughline/session";
+import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
+import { createScriptedModel } from "./scripted-model.ts";
+import {
+  createManualClock,
+  ofType,
+  scriptedSessions,
+  talk,
+  until,
+  type ManualClock,
+  type ScriptedSessions,
+} from "./scripted-sessions.ts";
+import { allRecords, key, workingSummary } from "./whole-turn-scene.ts";
+
+const startMs = Date.UTC(2026, 4, 1);
+
+/** A summariser that can be put to work, and what it was given. */
+interface Switched {
+  readonly summarizer: Summarizer;
+  readonly given: SummaryRequest[];
+  isUp: boolean;
+  /** Fails for texts with these words, up or not. */
+  hates: string | null;
+}
+
+function switched(name = "late"): Switched {
+  const given: SummaryRequest[] = [];
+  const one: Switched = {
+    given,
+    isUp: false,
+    hates: null,
+    summarizer: {
+      summarize: (request) => {
+        given.push(request);
+        const isHated = one.hates !== null && request.text.includes(one.hates);
+        if (!one.isUp || isHated) return Promise.reject(new Error("no server there"));
+        return Promise.resolve({ summary: workingSummary(given.length), source: name, usage: null });
+      },
+    },
+  };
+  return one;
+}
+
+interface Retried extends ScriptedSessions {
+  readonly clock: ManualClock;
+  readonly session: Session;
+}
+
+async function open(
+  data: MemoryData,
+  summarizers: readonly Summarizer[],
+  retry: NonNullable<Parameters<typeof scriptedSessions>[1]>["retry"],
+  clock = createManualClock(startMs),
+): Promise<Retried> {
+  const script = createScriptedModel();
+  const scene = scriptedSessions(script, {
+    store: createMemoryStore({ data, clock }),
+    summarizers,
+    clock,
+    ...(retry === undefined ? {} : { retry }),
+  });
+  return { ...scene, clock, session: await scene.sessions.open(key) };
+}
+
+/** A session whose summary no model wrote. */
+async function poor(
+  data: MemoryData,
+  summarizers: readonly Summarizer[],
+  rounds = 1,
+): Promise<readonly StoredRecord[]> {
+  const script = createScriptedModel();
+  const { sessions, store } = scriptedSessions(script, { store: createMemoryStore({ data }), summarizers });
+  const session = await sessions.open(key);
+  for (let round = 1; round <= rounds; round++) {
+    script.push({ calls: [{ id: `call_${round}`, name: "echo", arguments: { text: `planted ${round}` } }] }, "Echoed.");
+    await session.runTurn(`Round ${round}, say it`);
+    await talk(session, script, { turns: 8 });
+    const result = await sessions.compact(session);
+    expect(result).toMatchObject({ kind: "compacted", source: "stub", needsRetry: true });
+  }
+  await sessions.close();
+  return allRecords(store);
+}
+
+describe("a summary that no model wrote", () => {
+  it("is looked for every 60 seconds, and not at all with 0 [RTY-01]", async () => {
+    const data = createMemoryData();
+    const late = switched();
+    await poor(data, [late.summarizer]);
+    late.given.length = 0;
+    const scene = await open(data, [late.summarizer], { firstDelayMs: 1 });
+    for (let looks = 1; looks <= 3; looks++) {
+      await until(() => scene.clock.sleeps().includes(60_000));
+      expect(late.given).toHaveLength(looks);
+      scene.clock.advance(59_999);
+      await scene.session.messages();
+      expect(late.given).toHaveLength(looks);
+      scene.clock.advance(1);
+    }
+    await scene.sessions.close();
+    const off = await open(data, [late.summarizer], { intervalSeconds: 0, firstDelayMs: 1 });
+    const before = late.given.length;
+    await off.session.runTurn("And?");
+    expect(off.clock.sleeps()).not.toContain(60_000);
+    expect(late.given).toHaveLength(before);
+    await off.sessions.close();
+  });
+
+  it("is made again from the very messages that went, results of tools included, by the same summarisers [RTY-02, RTY-03]", async () => {
+    const data = createMemoryData();
+    const [first, second] = [switched("first"), switched("second")];
+    await poor(data, [first.summarizer, second.summarizer]);
+    const original = first.given[0];
+    expect(original?.text).toContain("echo: planted 1");
+    first.given.length = 0;
+    second.isUp = true;
+    const scene = await open(data, [first.summarizer, second.summarizer], {});
+    await until(() => scene.all("retry.improved").length === 1);
+    // The chain is gone through from its beginning, each time with what the first attempt was given.
+    expect(first.given.map(({ text }) => text)).toEqual([original?.text]);
+    expect(second.given.at(-1)?.text).toBe(original?.text);
+    const [before, better] = ofType(await allRecords(scene.store), "compaction");
+    const range = ({ details }: Readonly<Record<string, unknown>>): unknown => {
+      const { summarizedFromSeq, summarizedToSeq } = details as Readonly<Record<string, unknown>>;
+      return [summarizedFromSeq, summarizedToSeq];
+    };
+    expect(range(better ?? {})).toEqual(range(before ?? {}));
+    await scene.sessions.close();
+  });
+
+  it("is followed by the better one as a new compaction while it is the newest; its own record stays [RTY-08]", async () => {
+    const data = createMemoryData();
+    const late = switched();
+    const before = await poor(data, [late.summarizer]);
+    late.isUp = true;
+    const scene = await open(data, [late.summarizer], {});
+    await until(() => scene.all("retry.improved").length === 1);
+    const after = await allRecords(scene.store);
+    expect(after.slice(0, before.length)).toEqual(before);
+    const [old, better] = ofType(after, "compaction");
+    expect(better).toMatchObject({
+      firstKeptEntryId: old?.["firstKeptEntryId"],
+      details: { source: "model", needsRetry: false, supersedes: old?.["id"] },
+    });
+    expect(scene.all("retry.improved")).toMatchObject([{ as: "compaction" }]);
+    await scene.session.refresh();
+    expect(JSON.stringify((await scene.session.messages()).messages)).toContain("Topics: number 2.");
+    await scene.sessions.close();
+  });
+
+  it("holds up no other with its failures: each has attempts and waits of its own, and a limit [RTY-06, RTY-08b]", async () => {
+    const data = createMemoryData();
+    const late = switched();
+    const before = await poor(data, [late.summarizer], 2);
+    const [older, newer] = before.filter(({ type }) => type === "compaction").map(({ id }) => id);
+    late.isUp = true;
+    // The older one cannot be made, however often it is tried.
+    late.hates = "planted 1";
+    const limits = { maxAttempts: 3, firstDelayMs: 60_000, maxDelayMs: 3_600_000 };
+    const scene = await open(data, [late.summarizer], limits);
+    await until(() => scene.all("retry.improved").length === 1);
+    expect(scene.all("retry.improved")).toMatchObject([{ summaryId: newer, as: "compaction" }]);
+    const failed = (): unknown =>
+      scene.all("retry.failed").map(({ summaryId, attempts, nextAtMs }) => [summaryId, attempts, nextAtMs]);
+    await until(() => scene.clock.sleeps().includes(60_000));
+    expect(failed()).toEqual([[older, 1, startMs + 60_000]]);
+    scene.clock.advance(60_000);
+    await until(() => scene.all("retry.failed").length === 2);
+    for (let minutes = 0; minutes < 2; minutes++) {
+      await until(() => scene.clock.sleeps().includes(60_000));
+      scene.clock.advance(60_000);
+    }
+    await until(() => scene.all("retry.failed").length === 3);
+    // Each wait is twice the one before, and after the last attempt there is none.
+    expect(failed()).toEqual([
+      [older, 1, startMs + 60_000],
+      [older, 2, startMs + 180_000],
+      [older, 3, null],
+    ]);
+    const { retries } = await scene.sessions.status(scene.session);
+    expect(retries).toMatchObject([{ summaryId: older, state: "given-up", attempts: 3 }]);
+    await scene.sessions.close();
+  });
+
+  it("that is not the newest gets its better text beside the branch, in a record that names it [RTY-08b]", async () => {
+    const data = createMemoryData();
+    const late = switched();
+    const before = await poor(data, [late.summarizer], 2);
+    const [older] = before.filter(({ type }) => type === "compaction").map(({ id }) => id);
+    late.isUp = true;
+    const scene = await open(data, [late.summarizer], {});
+    await until(() => scene.all("retry.improved").length === 2);
+    expect(scene.all("retry.improved").map(({ as }) => as)).toEqual(["note", "compaction"]);
+    const after = await allRecords(scene.store);
+    expect(after.slice(0, before.length)).toEqual(before);
+    const notes = after.filter(
+      ({ record }) => (record["data"] as { kind?: string } | undefined)?.kind === "summary-superseded",
+    );
+    expect(notes).toMatchObject([{ side: true, record: { data: { summaryId: older } } }]);
+    await scene.sessions.close();
+  });
+});
