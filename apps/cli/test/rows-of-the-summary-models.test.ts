@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import type { ProviderSimulator, SimulatedReply } from "@throughline/provider-simulator";
@@ -105,6 +105,20 @@ describe("a chain of summary models", () => {
     expect(ollama.requests).toEqual([]);
   });
 
+  it("of goclaw-doc is Ollama, then Anthropic, and neither before it was chosen [SUM-01, SUM-02, C28b]", async () => {
+    configure({ compaction: { ollama: local() } }, { preset: "goclaw-doc" });
+    expect(await compact()).toMatchObject({ provider: "ollama/qwen2.5:7b" });
+    expect(asked(anthropic)).toEqual([]);
+    ollama.enqueue(down);
+    expect(await compact()).toMatchObject({
+      source: "model",
+      provider: expect.stringMatching(/^anthropic\/claude-/) as string,
+    });
+    expect(breaker("ollama/qwen2.5:7b")).toMatchObject({ failures: 1 });
+    // The main model of these commands is not the one of the preset.
+    expect(asked(anthropic).map(({ model }) => model)).not.toContain("claude-opus-5");
+  });
+
   it("sends Ollama its model and its window, at the configured address, and waits as long as it may [SUM-05]", async () => {
     const { stdout } = await throughline("config");
     const of = (name: string): unknown =>
@@ -208,11 +222,40 @@ describe("the model of checkpoints", () => {
     expect(run.stdout).toContain("They keep quays.");
   });
 
-  it("is nobody else where the main one may not be asked [CKP-09b, CKP-14]", async () => {
+  it("is nobody else where the main one may not be asked [CKP-09b, CKP-14, C28]", async () => {
     configure({ checkpoint: { model: "anthropic/claude-haiku-4-5", fallbackToMain: false } });
     anthropic.enqueue("{}", content);
     const run = await checkpoint();
     expect(run.code).not.toBe(0);
     expect(models()).toEqual(["claude-haiku-4-5"]);
+  });
+
+  it("does not matter to where one is kept: an imported session's lies here, and the other program's files stay [CKP-16]", async () => {
+    const folder = join(directory.path, "elsewhere");
+    mkdirSync(folder);
+    const lines = [
+      { type: "session", version: 3, id: "s1", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/home/ada" },
+      {
+        type: "message",
+        id: "s1-a",
+        parentId: null,
+        timestamp: "2026-01-01T00:00:01.000Z",
+        message: { role: "user", content: "Where are the lamps?" },
+      },
+    ];
+    writeFileSync(join(folder, "s1.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    writeFileSync(
+      join(folder, "sessions.json"),
+      JSON.stringify({ "agent:main:main": { sessionId: "s1", updatedAt: 1_767_225_601_000 } }),
+    );
+    const state = (): readonly string[] =>
+      readdirSync(folder).map((name) => `${name} ${readFileSync(join(folder, name), "utf8")}`);
+    const before = state();
+    expect(await throughline("import", folder)).toMatchObject({ code: 0 });
+    anthropic.enqueue(content);
+    expect(await throughline("checkpoint", "agent:main:main", "--model", main)).toMatchObject({ code: 0 });
+    expect(state()).toEqual(before);
+    const { stdout } = await throughline("checkpoints", "agent:main:main");
+    expect(objects(stdout)[0]).toMatchObject({ kind: "checkpoint", summary: "They keep quays." });
   });
 });

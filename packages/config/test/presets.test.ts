@@ -19,7 +19,7 @@ async function fromBlock(block: string): Promise<Readonly<Record<string, unknown
 }
 
 describe("presets", () => {
-  it("set what the page on session management states [CFG-07, C22, C28]", async () => {
+  it("set what the page on session management states [CFG-07, C22, C28b]", async () => {
     expect(await preset("goclaw-doc")).toMatchObject({
       ...(await fromBlock(managementBlock)),
       "session.compaction.keepPercent": 10,

@@ -128,7 +128,7 @@ describe("the estimator before a turn", () => {
 });
 
 describe("how full a window is", () => {
-  it("is known of a session at any time, or said to be unknown [TOK-07, C38]", async () => {
+  it("is known of a session at any time, or said to be unknown [TOK-07]", async () => {
     const script = createScriptedModel();
     for (const windowTokens of [200_000, null, 0]) {
       const { sessions } = scriptedSessions(script, {

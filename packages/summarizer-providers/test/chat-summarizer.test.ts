@@ -52,7 +52,7 @@ function anthropic(options: Partial<ChatSummarizerOptions> = {}): Summarizer {
 }
 
 describe.each(providers)("a summary by %s", (_name, modelId, create) => {
-  it("has the text, who wrote it and what it cost, and ends with the signal [SUM-12]", async () => {
+  it("has the text, who wrote it and what it cost, and ends with the signal [SUM-12, SUM-12b]", async () => {
     await start({ replies: [good, { kind: "answer", content: good, delayMs: 60_000 }] });
     const chat = create();
     const summarizer = createChatSummarizer({ chat, modelId, windowTokens: 8192 });
