@@ -115,14 +115,16 @@ const shows = (spans: string): string => `EXISTS (
 /**
  * The session that wrote the record; where that does not pass, or was purged, the oldest fork that shows it and passes.
  * Sorted by a sum, which no index has: by the number itself the planner would go through all sessions for the one, and not
- * through the index of forks.
+ * through the index of forks. LIMIT finds the writer by its number before anything else is asked of it: without statistics
+ * the planner would go through all sessions of an agent for each candidate.
  */
 function anySharer(schema: string, passes: (row: string) => string): string {
-  return `SELECT ${sessionColumns} FROM ${schema}.sessions s WHERE s.session_no = d.session_no AND ${passes("s")}
+  const writer = `(SELECT * FROM ${schema}.sessions w WHERE w.session_no = d.session_no LIMIT 1)`;
+  return `SELECT ${sessionColumns} FROM ${writer} s WHERE ${passes("s")}
   UNION ALL (
     SELECT ${sessionColumns} FROM ${schema}.sessions s
     WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[d.session_no] AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
-      AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = d.session_no AND ${passes("o")})
+      AND NOT EXISTS (SELECT FROM ${writer} o WHERE ${passes("o")})
     ORDER BY s.session_no + 0 LIMIT 1
   )`;
 }

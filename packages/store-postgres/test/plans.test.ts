@@ -94,6 +94,11 @@ const calls: readonly Call[] = [
     (store) => search(store, { text: "rare250", key: refOf(2).key, agentId: "main", role: "user" }),
   ],
   ["a search for what a fork has of a purged session", "sessions_bases", (store) => search(store, { text: "rare650" })],
+  [
+    "the sharers of a record",
+    "sessions_bases",
+    (store) => store.fork.sharers?.(refOf(1), [1, 50]) ?? expect.unreachable(),
+  ],
   ["what is left to be indexed", "sessions_appended", (store) => Promise.resolve(store.search?.lag())],
   [
     "a record by its id",
@@ -149,6 +154,14 @@ describe.skipIf(url === "")(
       );
       expect(plans.length).toBeGreaterThan(40);
       expect(scansOf(plans)).toEqual([]);
+    });
+
+    it("without statistics a search of one agent finds the session of a record by its number", async () => {
+      const plans = await plansOf(empty, [
+        ["a search of an agent", "sessions_number", (store) => search(store, { text: "words", agentId: "main" })],
+      ]);
+      const ofRecord = plans.join("\n").match(/Index Scan using \w+ on sessions w\b/g) ?? [];
+      expect([...new Set(ofRecord)]).toEqual(["Index Scan using sessions_number on sessions w"]);
     });
   },
 );
