@@ -54,7 +54,7 @@ export async function checkStore(context: CommandContext, checked: StoreToCheck,
   const onFinding = (finding: Finding): number => noticed.push(finding);
   const repair = { isFailed: false };
   const store = await checked.open(onFinding);
-  await assertOwn(store);
+  if (checked.path !== null) await assertOwn(store);
   if (checked.named === "")
     for await (const finding of strangeStoreFiles(context)) {
       newFindings.addStrange(finding);

@@ -39,7 +39,9 @@ async function conversationTo(percent: number, memoryFlush: Readonly<Record<stri
           provider.requests
             .map(sentBody)
             .filter((body) => body["max_tokens"] !== undefined && body["tools"] !== undefined)
-            .map((body) => String(body["system"]).replace("Base.", "").replaceAll(/\d+/g, "#").trim()),
+            .map((body) => String(body["system"]).replace("Base.", "").replaceAll(/\d+/g, "#"))
+            // The line that says how full the window is, in every request.
+            .map((system) => system.replace("[Context: #k/#k tokens (#%)]", "").trim()),
         ),
       ],
       asked: objects(shown.stdout).flatMap(({ record }) => {

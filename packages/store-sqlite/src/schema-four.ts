@@ -1,16 +1,55 @@
+const columns = `r.id, s.key AS session_key, r.parent_id, r.type, coalesce(r.ts_ms, r.stored_at_ms, 0) AS timestamp,
+  CASE WHEN p.payload IS NOT NULL AND typeof(p.content) = 'text' THEN p.content
+    WHEN p.payload IS NULL AND typeof(r.text) = 'text' THEN r.text END AS data,
+  r.role, r.tool_name, s.session, r.seq, coalesce(r.source, o.content) AS source,
+  s.session_id, s.agent_id, s.namespace, s.archived`;
+const payloads = `LEFT JOIN store_payloads p ON p.payload = r.text_payload
+LEFT JOIN store_payloads o ON o.payload = r.source_payload`;
+
+/** The sessions whose records a fork shares, each with the last it shares of them. UNION ends also where a damaged file turns in circles. */
+const origins = `WITH RECURSIVE up (session, to_seq) AS (
+    SELECT s.origin, s.origin_seq
+    UNION
+    SELECT o.origin, min(up.to_seq, o.origin_seq) FROM up JOIN store_sessions o ON o.session = up.session
+    WHERE o.origin IS NOT NULL
+  )`;
+
+/**
+ * The same rows as before. A condition on the session reaches both parts now, so that the records of one session are read by
+ * their index: with a recursive part among the joined tables every record of the file was read. CROSS JOIN keeps the order.
+ */
+const records = `
+DROP VIEW records;
+CREATE VIEW records AS
+SELECT ${columns}
+FROM store_sessions s CROSS JOIN store_records r ON r.session = s.session
+${payloads}
+UNION ALL
+SELECT ${columns}
+FROM store_sessions s CROSS JOIN store_records r ON r.session IN (${origins} SELECT session FROM up)
+  AND r.seq <= (${origins} SELECT to_seq FROM up WHERE session = r.session)
+${payloads}
+WHERE s.origin IS NOT NULL;
+`;
+
 /**
  * The views of summaries read the fields that our compactor and checkpointer write: `details.needsRetry` and
  * `checkpoint.model`. `needsSummaryRetry` and `generatedBy` are what an import from GoClaw keeps of its columns.
  *
  * A compaction of ours keeps `needsRetry` for ever, because no record changes. Its entry says what is still due: the retry
  * that succeeds takes the id out of `summaryRetries` in the same commit.
+ * A better summary that came later is a note about the compaction: the newest one is shown.
  * A checkpoint without `coversToId` covers what is before it, as `listCheckpoints` reads it.
  */
 const views = `
 DROP VIEW compactions;
 CREATE VIEW compactions AS
 SELECT r.id, r.session_key, r.timestamp,
-  json_extract(r.json, '$.summary') AS summary,
+  coalesce((
+    SELECT json_extract(n.json, '$.data.summary') FROM readable_records n
+    WHERE n.session = r.session AND n.type = 'custom' AND n.seq > r.seq
+      AND json_extract(n.json, '$.data.kind') = 'summary-superseded' AND json_extract(n.json, '$.data.summaryId') = r.id
+    ORDER BY n.seq DESC LIMIT 1), json_extract(r.json, '$.summary')) AS summary,
   json_extract(r.json, '$.firstKeptEntryId') AS first_kept_entry_id,
   json_extract(r.json, '$.tokensBefore') AS tokens_before,
   CASE WHEN r.json IS NULL THEN NULL
@@ -38,4 +77,4 @@ FROM readable_records r WHERE r.type = 'checkpoint';
 `;
 
 /** The fourth step, as it ran: never to be changed once it was released. */
-export const schemaFour: string = views;
+export const schemaFour: string = records + views;
