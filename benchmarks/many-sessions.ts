@@ -53,10 +53,7 @@ export async function makeManySessions(root: string, count: number, recordsEach:
     const times = { createdAtMs: nowMs - count + index, updatedAtMs: nowMs - count + index };
     const row = { sessionId, key, revision: 1, fileName, isArchived: false, entry, ...times };
     lines.push(encodeRowChange({ op: "save", rows: [row] }, codec, { namespace: "", agentId: "main" }));
-    const transcript = [
-      ownHeaderLine(sessionId, key, times.createdAtMs),
-      ...recordLines(recordsEach, times.createdAtMs),
-    ];
+    const transcript = [ownHeaderLine(row, ""), ...recordLines(recordsEach, times.createdAtMs)];
     writeFileSync(join(agent, "sessions", fileName), `${transcript.join("\n")}\n`);
   }
   appendFileSync(join(agent, "throughline/entries.log"), lines.map((line) => `${line}\n`).join(""));

@@ -49,6 +49,15 @@ BEGIN
   RETURN v_text::jsonb;
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $record$;
+CREATE FUNCTION ${schema}.better_summary_1(p_session_no bigint, p_seq bigint, p_id text) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $better$
+BEGIN
+  RETURN (SELECT o.data #>> '{data,summary}'
+    FROM ${schema}.records n CROSS JOIN LATERAL (SELECT ${schema}.record_json_1(n.session_no, n.seq) AS data OFFSET 0) o
+    WHERE n.session_no = p_session_no AND n.seq > p_seq AND n.type = 'custom'
+      AND o.data #>> '{data,kind}' = 'summary-superseded' AND o.data #>> '{data,summaryId}' = p_id
+    ORDER BY n.seq DESC LIMIT 1);
+END $better$;
 CREATE FUNCTION ${schema}.has_retry_1(p_session_no bigint, p_id text) RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $retry$
 BEGIN
@@ -83,11 +92,14 @@ function numberAt(path: string): string {
 /**
  * A compaction of ours keeps `needsRetry` for ever, because no record changes. Its entry says what is still due: the retry
  * that succeeds takes the id out of `summaryRetries` in the same commit. `needsSummaryRetry` is what an import keeps.
+ * A better summary that came later is a note about the compaction: the newest one is shown.
  */
 function compactions(schema: string): string {
   return `
 CREATE VIEW ${schema}.compactions WITH (security_invoker = true) AS
-SELECT ${placeBefore}, o.data ->> 'summary' AS summary, o.data ->> 'firstKeptEntryId' AS first_kept_entry_id,
+SELECT ${placeBefore},
+  coalesce(${schema}.better_summary_1(s.session_no, r.seq, r.id), o.data ->> 'summary') AS summary,
+  o.data ->> 'firstKeptEntryId' AS first_kept_entry_id,
   ${numberAt("o.data -> 'tokensBefore'")} AS tokens_before,
   CASE WHEN o.data IS NULL THEN NULL
     WHEN o.data @> '{"details": {"needsRetry": true}}' THEN ${schema}.has_retry_1(s.session_no, r.id)

@@ -16,17 +16,18 @@ const origins = `WITH RECURSIVE up (session, to_seq) AS (
 
 /**
  * The same rows as before. A condition on the session reaches both parts now, so that the records of one session are read by
- * their index: with a recursive part among the joined tables every record of the file was read. CROSS JOIN keeps the order.
+ * their index: with a recursive part among the joined tables every record of the file was read. CROSS JOIN keeps the order, and INDEXED BY
+ * the index where SQLite takes a table for small.
  */
 const records = `
 DROP VIEW records;
 CREATE VIEW records AS
 SELECT ${columns}
-FROM store_sessions s CROSS JOIN store_records r ON r.session = s.session
+FROM store_sessions s CROSS JOIN store_records r INDEXED BY sqlite_autoindex_store_records_1 ON r.session = s.session
 ${payloads}
 UNION ALL
 SELECT ${columns}
-FROM store_sessions s CROSS JOIN store_records r ON r.session IN (${origins} SELECT session FROM up)
+FROM store_sessions s CROSS JOIN store_records r INDEXED BY sqlite_autoindex_store_records_1 ON r.session IN (${origins} SELECT session FROM up)
   AND r.seq <= (${origins} SELECT to_seq FROM up WHERE session = r.session)
 ${payloads}
 WHERE s.origin IS NOT NULL;
