@@ -39,16 +39,17 @@ try {
     write: () => Promise.resolve(`{"summary": ${JSON.stringify(summaryOf("checkpoint"))}}`),
   };
   const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
-    [
-      "checkpoint",
-      async () => (await createCheckpointer({ ...ports, owner: "p", writers: [writer] }).make(ref, 6000)).kind,
-    ],
+    // Before the checkpoint, whose words it would take where no model gives any.
     [
       "compaction",
       async () => {
         const options = { ...ports, summarizers: [], extractive: poor, preferCheckpoint: false };
         return (await createCompactor(options).compact(ref, request)).kind;
       },
+    ],
+    [
+      "checkpoint",
+      async () => (await createCheckpointer({ ...ports, owner: "p", writers: [writer] }).make(ref, 6000)).kind,
     ],
     [
       "retry",
