@@ -158,7 +158,7 @@ export class CompactionRun implements BackgroundCompaction {
 }
 
 /** Whether a summary is being made, or waits to be put in place. */
-export function isUnderWay({ state }: { readonly state: CompactionState }): boolean {
+function isUnderWay({ state }: { readonly state: CompactionState }): boolean {
   return state === "planning" || state === "summarizing" || state === "ready";
 }
 

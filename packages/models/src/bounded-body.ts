@@ -1,9 +1,9 @@
 import { ThroughlineError } from "@throughline/core";
 
 /** No event of a stream, and no line of one, is as long as this. */
-export const maxLineBytes: number = 16 * 1024 * 1024;
+const maxLineBytes: number = 16 * 1024 * 1024;
 /** Nor is an answer that comes whole. */
-export const maxBodyBytes: number = 64 * 1024 * 1024;
+const maxBodyBytes: number = 64 * 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**

@@ -15,7 +15,7 @@ import type { StoreLock } from "./store-lock.ts";
 export type EntriesByKey = Record<string, SessionEntry>;
 
 /** What was read of an agent's sessions. */
-export interface LoadedEntries {
+interface LoadedEntries {
   readonly entries: EntriesByKey;
   readonly loadedAtMs: number;
   /** The store's `entriesMark` from before it was read. */

@@ -56,7 +56,7 @@ export function resolveTranscriptPath(
  * `<sessionId>.jsonl` or `<sessionId>-topic-<topicId>.jsonl` with the topic percent-encoded.
  * @throws {ThroughlineError} SESSION_ID_INVALID, INPUT_INVALID
  */
-export function transcriptFileName(sessionId: string, topicId?: string | number): string {
+function transcriptFileName(sessionId: string, topicId?: string | number): string {
   assertSessionId(sessionId);
   return topicId === undefined ? `${sessionId}.jsonl` : `${sessionId}-topic-${encodeTopic(topicId)}.jsonl`;
 }

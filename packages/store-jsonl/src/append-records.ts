@@ -115,7 +115,7 @@ function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }: Transc
 const maxLost = 10_000;
 
 /** A record for the place of each acknowledged one that the transcript has lost at its end. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000 */
-export function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSession): readonly EncodedLine[] {
+function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSession): readonly EncodedLine[] {
   const { transcript, path, owner } = held;
   const { lostCount, head } = transcript;
   if (lostCount > maxLost)

@@ -58,7 +58,7 @@ export async function entryIn(image: DiskImage): Promise<string> {
 }
 
 /** A session whose entry is changed by appends of records, with other appends in between. */
-export function lifeOfEntries(): readonly Step[] {
+function lifeOfEntries(): readonly Step[] {
   const step = (name: string, run: (store: SessionStore) => Promise<unknown>): Step => ({ name, files: [], run });
   const entries = [{ sendPolicy: "deny" }, { label: "two" }, { sendPolicy: undefined, totalTokens: 9 }];
   return [
