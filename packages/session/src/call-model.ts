@@ -30,7 +30,7 @@ import { answerInTime, statedWindow } from "./answer-in-time.ts";
 import type { CallActual, CallFacts, CallOutcome } from "./call-record.ts";
 import { differenceBetween, sameMessages } from "./call-splice.ts";
 import { HeldDeltas, type HoldBack } from "./held-deltas.ts";
-import type { Prompt, PromptPrefix } from "./prompt.ts";
+import { prefixTokens, type Prompt, type PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionModel } from "./session-options.ts";
 import { forward } from "./turn-wait.ts";
@@ -255,7 +255,7 @@ class ModelCall {
 
   /** What this attempt is given, as the log can tell it again. */
   #facts(request: GuardedRequest, attempt: number): CallFacts {
-    const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges } = this.#scene;
+    const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges, counter } = this.#scene;
     const { toSeq, headId, messages } = this.#prompt;
     const changes = this.#changes.slice(this.#toldChanges);
     this.#toldChanges = this.#changes.length;
@@ -277,6 +277,7 @@ class ModelCall {
       messageCount: request.messages.length,
       systemHash: prefix.systemHash,
       toolsHash: prefix.toolsHash,
+      prefixTokens: prefixTokens(prefix, counter),
       estimatedTokens: this.#estimatedTokens,
       maxOutputTokens: request.maxOutputTokens,
       windowTokens,

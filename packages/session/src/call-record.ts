@@ -41,6 +41,8 @@ export interface CallFacts {
   /** The first 12 hex digits of the SHA-256 of the system prompt and of the tools' JSON; null for none. */
   readonly systemHash: string | null;
   readonly toolsHash: string | null;
+  /** System prompt and tools by the tokenizer; null in records of versions that did not count them. */
+  readonly prefixTokens: number | null;
   readonly estimatedTokens: number;
   readonly maxOutputTokens: number | null;
   readonly windowTokens: number | null;
@@ -103,6 +105,7 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
     messages: call.messageCount,
     ...(call.systemHash === null ? {} : { system: call.systemHash }),
     ...(call.toolsHash === null ? {} : { tools: call.toolsHash }),
+    ...(call.prefixTokens === null ? {} : { prefix: call.prefixTokens }),
     estimate: call.estimatedTokens,
     ...(call.maxOutputTokens === null ? {} : { maxOutput: call.maxOutputTokens }),
     ...(call.windowTokens === null ? {} : { window: call.windowTokens }),
@@ -157,6 +160,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     messageCount: numberOr(data["messages"], 0),
     systemHash: textOr(data["system"], null),
     toolsHash: textOr(data["tools"], null),
+    prefixTokens: numberOr(data["prefix"], null),
     estimatedTokens: numberOr(data["estimate"], 0),
     maxOutputTokens: numberOr(data["maxOutput"], null),
     windowTokens: numberOr(data["window"], null),

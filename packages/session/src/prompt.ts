@@ -66,36 +66,35 @@ export function shortHash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
-/** Estimates a prompt by the last call that was measured, if that still says something of it. */
-export class PromptGauge {
-  /** The prefix of the last call of this handle, to be counted when another one takes its place. */
-  #measuredPrefix: PromptPrefix | null = null;
-
-  measuredWith(prefix: PromptPrefix): void {
-    this.#measuredPrefix = prefix;
-  }
-
-  /** The measured size and how many messages of the request it covers; null when everything has to be counted. */
-  actual(log: SessionLog, messages: readonly unknown[], prefix: PromptPrefix, counter: TokenCounter): Actual | null {
-    if (log.facts.isCountInMessages) return countInMessages(log, messages, counter);
-    const { measured } = log.facts;
-    if (measured === null) return null;
-    const { call, occupancyTokens } = measured;
-    const { api, provider, modelId } = log.target;
-    if (call.api !== api || call.provider !== provider || call.model !== modelId) return null;
-    const coversMessages = endOfReply(messages, call.messageCount);
-    if (coversMessages === call.messageCount) return null;
-    const isSamePrefix = call.systemHash === prefix.systemHash && call.toolsHash === prefix.toolsHash;
-    if (isSamePrefix) return { tokens: occupancyTokens, coversMessages };
-    const before = this.#measuredPrefix;
-    if (before?.systemHash !== call.systemHash || before.toolsHash !== call.toolsHash) return null;
-    const changed = prefixTokens(prefix, counter) - prefixTokens(before, counter);
-    return { tokens: Math.max(0, occupancyTokens + changed), coversMessages };
-  }
+/**
+ * The measured size of the last call and how many messages of the request it covers; null when everything has to be
+ * counted. Where system prompt or tools changed since, the difference of their estimates is added: the record of the call
+ * holds the estimate of its own, so that a new process starts from the same count.
+ */
+export function measuredSize(
+  log: SessionLog,
+  messages: readonly unknown[],
+  prefix: PromptPrefix,
+  counter: TokenCounter,
+): Actual | null {
+  if (log.facts.isCountInMessages) return countInMessages(log, messages, counter);
+  const { measured } = log.facts;
+  if (measured === null) return null;
+  const { call, occupancyTokens } = measured;
+  const { api, provider, modelId } = log.target;
+  if (call.api !== api || call.provider !== provider || call.model !== modelId) return null;
+  const coversMessages = endOfReply(messages, call.messageCount);
+  if (coversMessages === call.messageCount) return null;
+  const isSamePrefix = call.systemHash === prefix.systemHash && call.toolsHash === prefix.toolsHash;
+  if (isSamePrefix) return { tokens: occupancyTokens, coversMessages };
+  // Records of versions before this field.
+  if (call.prefixTokens === null) return null;
+  const changed = prefixTokens(prefix, counter) - call.prefixTokens;
+  return { tokens: Math.max(0, occupancyTokens + changed), coversMessages };
 }
 
 /** By the tokenizer, corrected as the model is known to differ from it. */
-function prefixTokens({ system, tools }: PromptPrefix, counter: TokenCounter): number {
+export function prefixTokens({ system, tools }: PromptPrefix, counter: TokenCounter): number {
   const bare = (system === null ? 0 : counter.countText(system)) + counter.countTools(tools).bareTokens;
   return Math.round(bare * counter.profile.factor);
 }

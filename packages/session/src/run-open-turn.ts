@@ -49,7 +49,6 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
       ledger,
       settings,
       counter,
-      promptGauge: handle.promptGauge,
       clock: shared.clock,
       turnId,
       fence,

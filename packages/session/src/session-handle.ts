@@ -13,7 +13,7 @@ import { noteArchiving } from "@throughline/core/entries";
 import { gaugeOf } from "@throughline/tokens";
 import { interruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
-import { estimatePrompt, prefixOf, promptOf, PromptGauge } from "./prompt.ts";
+import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
 import type {
   InterruptedTurn,
@@ -38,7 +38,6 @@ import { toolSet, turnSettings } from "./turn-settings.ts";
 /** One open session. What a turn does is in `take-turn.ts`; here is what lasts longer than one. */
 export class SessionHandle implements Session, TurnHost {
   readonly restored: { readonly turns: number; readonly messages: number };
-  readonly promptGauge: PromptGauge = new PromptGauge();
   readonly log: SessionLog;
   readonly options: SessionsOptions;
   readonly shared: SharedParts;
@@ -165,7 +164,7 @@ export class SessionHandle implements Session, TurnHost {
     const measure = (text: string | null): Omit<SessionMessages, "api"> => {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);
       const prompt = promptOf(log, text);
-      const actual = this.promptGauge.actual(log, prompt.messages, prefix, counter);
+      const actual = measuredSize(log, prompt.messages, prefix, counter);
       // The words of the next turn take the place of a user message that was made up to end the request.
       const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
       const held = { ...prompt, messages: isContinued ? prompt.messages.slice(0, -1) : prompt.messages };

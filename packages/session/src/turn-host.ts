@@ -1,5 +1,4 @@
 import type { RecordDraft, SessionRef, StoredRecord } from "@throughline/core";
-import type { PromptGauge } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionModel, SessionsOptions } from "./session-options.ts";
@@ -22,7 +21,6 @@ export interface TurnHost {
   readonly log: SessionLog;
   readonly options: SessionsOptions;
   readonly shared: SharedParts;
-  readonly promptGauge: PromptGauge;
   /** Aborted when the session is closed. */
   readonly closing: AbortSignal;
   /** @throws {ThroughlineError} INPUT_INVALID */

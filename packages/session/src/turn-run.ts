@@ -15,7 +15,7 @@ import type { Actual, TokenCounter } from "@throughline/tokens";
 import { callModel, type CallResult, type CallScene } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";
-import { estimatePrompt, prefixOf, promptOf, type Prompt, type PromptGauge, type PromptPrefix } from "./prompt.ts";
+import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
 import { resultDraft, runTools } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
@@ -32,7 +32,6 @@ export interface TurnRunOptions {
   readonly ledger: TurnLedger;
   readonly settings: TurnSettings;
   readonly counter: TokenCounter;
-  readonly promptGauge: PromptGauge;
   readonly clock: Clock;
   readonly turnId: string;
   readonly fence: number;
@@ -124,7 +123,7 @@ export class TurnRun {
     readonly result: CallResult;
     readonly ask: { readonly counter: TokenCounter; readonly actual: Actual | null; readonly prefix: PromptPrefix };
   }> {
-    const { log, settings, ledger, counter, promptGauge, signal, onDelta, emit, turnId } = this.#options;
+    const { log, settings, ledger, counter, signal, onDelta, emit, turnId } = this.#options;
     await this.#runSteps();
     const { prompt, prefix, actual } = this.#prompt();
     const scene: CallScene = {
@@ -156,7 +155,6 @@ export class TurnRun {
       },
     };
     const result = await callModel(prompt, scene);
-    promptGauge.measuredWith(prefix);
     ledger.learned(result.limits);
     this.#calls.push(...result.calls);
     return { result, ask: { counter, actual, prefix } };
@@ -164,21 +162,21 @@ export class TurnRun {
 
   /** What would be sent now. A system prompt that is made for the call is told the size of the rest. */
   #prompt(): { readonly prompt: Prompt; readonly prefix: PromptPrefix; readonly actual: Actual | null } {
-    const { log, settings, counter, promptGauge, turnId, ledger } = this.#options;
+    const { log, settings, counter, turnId, ledger } = this.#options;
     const { system, tools } = settings;
     if (typeof system === "function") this.#estimate();
     const text = typeof system === "function" ? system({ ref: log.ref, turnId, gauge: ledger.prompt() }) : system;
     const prefix = prefixOf(text, tools.definitions);
     const prompt = promptOf(log, text);
-    return { prompt, prefix, actual: promptGauge.actual(log, prompt.messages, prefix, counter) };
+    return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };
   }
 
   #estimate(): void {
-    const { log, settings, counter, promptGauge, ledger } = this.#options;
+    const { log, settings, counter, ledger } = this.#options;
     const { system } = settings;
     const prefix = prefixOf(typeof system === "string" ? system : null, settings.tools.definitions);
     const prompt = promptOf(log, prefix.system);
-    const actual = promptGauge.actual(log, prompt.messages, prefix, counter);
+    const actual = measuredSize(log, prompt.messages, prefix, counter);
     const { calibration } = ledger.learning;
     ledger.estimated(estimatePrompt(prompt, prefix.tools, { counter, calibration, actual }), ledger.windowTokens, []);
   }

@@ -5,7 +5,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator, type CountMethod, type TokenEstimator } from "@throughline/tokens";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { scriptedSessions, usageOf, words } from "./scripted-sessions.ts";
-import { key } from "./session-fixture.ts";
+import { echoTool, key } from "./session-fixture.ts";
 
 type Estimate = Extract<SessionTurnEvent, { name: "guard.attempt" }>["estimate"];
 
@@ -174,6 +174,41 @@ describe("how full a window is", () => {
     await session.runTurn("And?");
     expect(script.requests.at(-1)?.system).toBe(lines.at(-1));
     await sessions.close();
+  });
+
+  it("starts from the last count in a new process too, whatever became of the system prompt, and never after a compaction [TOK-03, TOK-05, TOK-10, CMP-01]", async () => {
+    const store = createMemoryStore();
+    const opened = async (options: Partial<SessionsOptions>, reply?: ScriptedReply) => {
+      const script = createScriptedModel(...(reply === undefined ? [] : [reply]));
+      const model = { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000 };
+      const sessions = createSessions({ store, model, ...options });
+      return { sessions, session: await sessions.open(key) };
+    };
+    const first = await opened({ system: "Be kind." }, { text: "Yes.", usage: usageOf(90_000) });
+    await first.session.runTurn("And?");
+    const { tokens } = (await first.session.messages()).gauge;
+    await first.sessions.close();
+    const gaugeWith = async (options: Partial<SessionsOptions>) => {
+      const { sessions, session } = await opened(options);
+      const { gauge } = await session.messages();
+      await sessions.close();
+      return gauge;
+    };
+    const counter = await createTokenEstimator().counterFor({ provider: "scripted", modelId: "claude-sonnet-4-5" });
+    expect((await gaugeWith({ system: "Be kind." })).tokens).toBe(tokens);
+    const longer = await gaugeWith({ system: `Be kind. ${words}` });
+    expect(longer.tokens - tokens).toBeGreaterThan(counter.countText(words) * 0.9);
+    expect(longer.tokens - tokens).toBeLessThan(counter.countText(words) * 1.5);
+    expect((await gaugeWith({})).tokens).toBeLessThan(tokens);
+    expect((await gaugeWith({ system: "Be kind.", tools: [echoTool] })).tokens).toBeGreaterThan(tokens);
+    const { sessions } = scriptedSessions(createScriptedModel(...Array.from({ length: 8 }, () => "Yes.")), { store });
+    const session = await sessions.open(key);
+    for (let turn = 0; turn < 8; turn++) await session.runTurn(words);
+    expect(await sessions.compact(session)).toMatchObject({ kind: "compacted" });
+    await sessions.close();
+    const compacted = await gaugeWith({ system: "Be kind." });
+    expect(compacted.source).not.toContain("actual");
+    expect((await gaugeWith({ system: `Be kind. ${words}` })).tokens).toBeGreaterThan(compacted.tokens);
   });
 
   it("leaves room for the answer and a margin: 180,000 of 200,000 tokens [C38b]", async () => {
