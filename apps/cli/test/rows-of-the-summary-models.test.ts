@@ -203,13 +203,13 @@ describe("the model of checkpoints", () => {
     keyDecisions: [],
     openQuestions: [],
   });
-  const checkpoint = async (): Promise<Run> => {
+  const checkpoint = async (one = key): Promise<Run> => {
     const drafts = Array.from({ length: 6 }, (_, index) => [
       user(`Look after quay ${index}.`),
       assistant(`Quay ${index} is looked after.`),
     ]).flat();
-    await seed(directory.path, [{ key, drafts }]);
-    return throughline("checkpoint", key, "--model", main);
+    await seed(directory.path, [{ key: one, drafts }]);
+    return throughline("checkpoint", one, "--model", main);
   };
   const models = (): readonly unknown[] => asked(anthropic).map(({ model }) => model);
 
@@ -228,6 +228,22 @@ describe("the model of checkpoints", () => {
     const run = await checkpoint();
     expect(run.code).not.toBe(0);
     expect(models()).toEqual(["claude-haiku-4-5"]);
+  });
+
+  it("is the first of the summary models where none is named for checkpoints, behind the same breaker [CKP-08, C28]", async () => {
+    configure({ compaction: { summaryModels: ["anthropic/claude-haiku-4-5"], fallbackToMain: false } });
+    anthropic.enqueue(content);
+    expect((await checkpoint()).stdout).toContain("They keep quays.");
+    expect(models()).toEqual(["claude-haiku-4-5"]);
+    configure({
+      compaction: { summaryModels: ["ollama", "anthropic/claude-haiku-4-5"], ollama: local(), fallbackToMain: false },
+    });
+    ollama.enqueue(down);
+    anthropic.enqueue(content);
+    expect(await checkpoint(`${key}2`)).toMatchObject({ code: 0 });
+    expect(asked(ollama).length).toBe(1);
+    expect(models()).toEqual(["claude-haiku-4-5", "claude-haiku-4-5"]);
+    expect(breaker("ollama/qwen2.5:7b")).toMatchObject({ failures: 1 });
   });
 
   it("does not matter to where one is kept: an imported session's lies here, and the other program's files stay [CKP-16]", async () => {

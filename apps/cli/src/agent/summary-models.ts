@@ -62,7 +62,7 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
   }
   const failed = ({ name, cause }: { readonly name: string; readonly cause: unknown }): void => onFailed(name, cause);
   const writer = settings.checkpointModel === null ? null : helperOf(settings.checkpointModel, environment);
-  const writers = checkpointWriters(writer, settings.checkpointFallsBack, chosen, extractive);
+  const writers = checkpointWriters(writer, helpers, { settings, chosen, breakers }, extractive);
   return {
     summarizers:
       chained.length === 0 ? [] : [createSummarizerChain({ summarizers: chained, breakers, onFailed: failed })],
@@ -75,19 +75,46 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
   };
 }
 
+/**
+ * The model of checkpoints, then the chain of summaries. Where that model may not be replaced, nobody follows it; where
+ * no model is left, checkpoints are extracted by rules as summaries are.
+ */
 function checkpointWriters(
-  helper: Helper | null,
-  fallsBack: boolean,
-  { isOffline, model }: ChosenModel,
+  head: Helper | null,
+  helpers: readonly Helper[],
+  { settings, chosen, breakers }: Pick<SummaryModelsOptions, "settings" | "chosen" | "breakers">,
   extractive: Summarizer,
 ): readonly CheckpointWriter[] {
-  const first =
-    helper === null || helper.chat === null ? [] : [chatCheckpointWriter(helper.chat, helper.model.modelId)];
-  if (helper !== null && !fallsBack) return first;
-  const main = isOffline
-    ? summarizerCheckpointWriter(extractive, "extractive")
-    : chatCheckpointWriter(model.chat, model.modelId);
-  return [...first, main];
+  const first = head === null ? [] : writersOf([head], breakers);
+  if (head !== null && !settings.checkpointFallsBack) return first;
+  const named = [...first, ...writersOf(helpers, breakers)];
+  const { chat, modelId } = chosen.model;
+  const { asksMainModel } = settings;
+  const main = chosen.isOffline || !asksMainModel ? [] : [guarded(chatCheckpointWriter(chat, modelId), breakers)];
+  const writers = [...named, ...main].filter(
+    ({ name }, index, all) => all.findIndex((other) => other.name === name) === index,
+  );
+  const byRules = summarizerCheckpointWriter(extractive, "extractive");
+  return chosen.isOffline || writers.length === 0 ? [...writers, byRules] : writers;
+}
+
+function writersOf(helpers: readonly Helper[], breakers: SummarizerBreakers): readonly CheckpointWriter[] {
+  return helpers.flatMap(({ model, chat }) =>
+    chat === null ? [] : [guarded(chatCheckpointWriter(chat, model.modelId), breakers)],
+  );
+}
+
+/** Behind the breaker that the model has for summaries: one that does not answer is not waited for here either. */
+function guarded(writer: CheckpointWriter, breakers: SummarizerBreakers): CheckpointWriter {
+  return {
+    name: writer.name,
+    async write(request) {
+      const summarizer: Summarizer = {
+        summarize: async () => ({ source: writer.name, usage: null, summary: await writer.write(request) }),
+      };
+      return (await breakers.guard(writer.name, summarizer).summarize(request)).summary;
+    },
+  };
 }
 
 /** What happens instead of the models that have no key; nobody writes them where `instead` is null. */
