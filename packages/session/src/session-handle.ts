@@ -10,7 +10,7 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { noteArchiving } from "@throughline/core/entries";
-import { gaugeOf } from "@throughline/tokens";
+import { gaugeOf, type Gauge } from "@throughline/tokens";
 import { interruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
@@ -173,8 +173,10 @@ export class SessionHandle implements Session, TurnHost {
       return { system: prompt.system, messages: prompt.messages, repairs: prompt.rendering.repairs, gauge };
     };
     const { system } = settings;
-    const text =
-      typeof system === "function" ? system({ ref: log.ref, turnId: null, gauge: measure(null).gauge }) : system;
+    const made = (gauge: Gauge): string | null =>
+      typeof system === "function" ? system({ ref: log.ref, turnId: null, gauge }) : system;
+    // Made once to be counted: what it says of the size has to be of the whole.
+    const text = typeof system === "function" ? made(measure(made(measure(null).gauge)).gauge) : system;
     if (api === this.#model.chat.api) return { api, ...measure(text) };
     const { gauge } = measure(text);
     const other = historyTarget(api).render(log.history.context(), { system: text });

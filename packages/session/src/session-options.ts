@@ -66,8 +66,9 @@ export interface SessionTool {
 /** What is known when the system prompt of a call is made. */
 interface SystemFacts {
   readonly ref: SessionRef;
+  /** Null outside of a turn, and where the prompt is only counted. */
   readonly turnId: string | null;
-  /** Before the call; of the prompt without the system prompt that is being made. */
+  /** Before the call, of the whole prompt; where the prompt is only counted, without the system prompt being made. */
   readonly gauge: Gauge;
 }
 

@@ -160,7 +160,7 @@ export class TurnRun {
     return { result, ask: { counter, actual, prefix } };
   }
 
-  /** What would be sent now. A system prompt that is made for the call is told the size of the rest. */
+  /** What would be sent now. A system prompt that is made for the call is told the size of the whole. */
   #prompt(): { readonly prompt: Prompt; readonly prefix: PromptPrefix; readonly actual: Actual | null } {
     const { log, settings, counter, turnId, ledger } = this.#options;
     const { system, tools } = settings;
@@ -171,11 +171,19 @@ export class TurnRun {
     return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };
   }
 
+  /** A system prompt that is made for the call is made once to be counted. */
   #estimate(): void {
-    const { log, settings, counter, ledger } = this.#options;
+    const { log, settings, ledger } = this.#options;
     const { system } = settings;
-    const prefix = prefixOf(typeof system === "string" ? system : null, settings.tools.definitions);
-    const prompt = promptOf(log, prefix.system);
+    if (typeof system !== "function") return this.#estimateWith(system);
+    this.#estimateWith(null);
+    this.#estimateWith(system({ ref: log.ref, turnId: null, gauge: ledger.prompt() }));
+  }
+
+  #estimateWith(system: string | null): void {
+    const { log, settings, counter, ledger } = this.#options;
+    const prefix = prefixOf(system, settings.tools.definitions);
+    const prompt = promptOf(log, system);
     const actual = measuredSize(log, prompt.messages, prefix, counter);
     const { calibration } = ledger.learning;
     ledger.estimated(estimatePrompt(prompt, prefix.tools, { counter, calibration, actual }), ledger.windowTokens, []);

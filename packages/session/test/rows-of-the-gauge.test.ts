@@ -176,6 +176,24 @@ describe("how full a window is", () => {
     await sessions.close();
   });
 
+  it("is one number in the system prompt and in the status, system prompt and tools included [TOK-05]", async () => {
+    const script = createScriptedModel({ text: "Yes.", usage: usageOf(156_000) });
+    const { sessions } = scriptedSessions(script, {
+      model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
+      system: words,
+      showContextLine: true,
+    });
+    const session = await sessions.open(key);
+    await session.runTurn("And?");
+    const size = Number(/Context: (\d+)k/.exec(String(script.requests[0]?.system))?.[1]);
+    expect(size).toBeGreaterThanOrEqual(1);
+    expect((await sessions.status(session)).gauge.tokens).toBe(156_010);
+    expect((await session.messages()).system).toContain("[Context: 156k/200k tokens (78%)]");
+    await session.runTurn("And?");
+    expect(script.requests[1]?.system).toContain("[Context: 156k/200k tokens (78%)]");
+    await sessions.close();
+  });
+
   it("starts from the last count in a new process too, whatever became of the system prompt, and never after a compaction [TOK-03, TOK-05, TOK-10, CMP-01]", async () => {
     const store = createMemoryStore();
     const opened = async (options: Partial<SessionsOptions>, reply?: ScriptedReply) => {
