@@ -76,8 +76,9 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
 }
 
 /**
- * The model of checkpoints, then the chain of summaries. Where that model may not be replaced, nobody follows it; where
- * no model is left, checkpoints are extracted by rules as summaries are.
+ * The model that is named for checkpoints, then the main model where it may follow. Without one, and where it is the first of
+ * the chain of summaries, that chain.
+ * Where no model is left, checkpoints are extracted by rules as summaries are.
  */
 function checkpointWriters(
   head: Helper | null,
@@ -85,11 +86,12 @@ function checkpointWriters(
   { settings, chosen, breakers }: Pick<SummaryModelsOptions, "settings" | "chosen" | "breakers">,
   extractive: Summarizer,
 ): readonly CheckpointWriter[] {
-  const first = head === null ? [] : writersOf([head], breakers);
-  if (head !== null && !settings.checkpointFallsBack) return first;
-  const named = [...first, ...writersOf(helpers, breakers)];
+  const [next] = helpers;
+  const isOfChain = head === null || (next !== undefined && nameOf(next.model) === nameOf(head.model));
+  if (!isOfChain && !settings.checkpointFallsBack) return writersOf([head], breakers);
+  const named = writersOf(isOfChain ? helpers : [head], breakers);
   const { chat, modelId } = chosen.model;
-  const { asksMainModel } = settings;
+  const asksMainModel = isOfChain ? settings.asksMainModel : settings.checkpointFallsBack;
   const main = chosen.isOffline || !asksMainModel ? [] : [guarded(chatCheckpointWriter(chat, modelId), breakers)];
   const writers = [...named, ...main].filter(
     ({ name }, index, all) => all.findIndex((other) => other.name === name) === index,
