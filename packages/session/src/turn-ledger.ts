@@ -114,9 +114,13 @@ export class TurnLedger {
     readonly nowMs: number;
     readonly model: { readonly provider: string; readonly modelId: string };
     readonly usage: CallUsage | null;
+    /** A call of this turn carried a system prompt. */
+    readonly isSystemSent: boolean;
+    /** Whether the turn that ends here was aborted; null where none ends. */
+    readonly isAborted: boolean | null;
   }): Readonly<Record<string, unknown>> {
     const { spend } = this.learning;
-    const { usage, model, nowMs } = facts;
+    const { usage, model, nowMs, isSystemSent, isAborted } = facts;
     const wanted: Record<string, unknown> = { modelProvider: model.provider, model: model.modelId };
     if (this.windowTokens !== null) wanted["contextTokens"] = this.windowTokens;
     if (usage !== null) {
@@ -125,6 +129,10 @@ export class TurnLedger {
       wanted["totalTokens"] = usage.occupancyTokens;
       wanted["totalTokensFresh"] = true;
     }
+    if (isSystemSent) wanted["systemSent"] = true;
+    // An entry that never said it stays without the field.
+    if (isAborted === true || (isAborted === false && this.#log.entry.abortedLastRun === true))
+      wanted["abortedLastRun"] = isAborted;
     if (this.learning !== this.#kept) wanted["throughline"] = keptLearning(this.learning);
     this.#kept = this.learning;
     return { updatedAt: nowMs, ...changed(wanted, this.#log.entry) };

@@ -59,6 +59,7 @@ export class TurnRun {
   readonly #calls: CallFacts[] = [];
   readonly #guardTurn = createGuardTurn();
   #step = 0;
+  #isSystemSent = false;
   /** True once the log says how the turn ended. */
   isClosed = false;
   /** True when the log may say it, and nobody knows: another end must not be written behind it. */
@@ -157,6 +158,7 @@ export class TurnRun {
     const result = await callModel(prompt, scene);
     ledger.learned(result.limits);
     this.#calls.push(...result.calls);
+    if (result.calls.length > 0 && (prefix.system ?? "") !== "") this.#isSystemSent = true;
     return { result, ask: { counter, actual, prefix } };
   }
 
@@ -294,7 +296,7 @@ export class TurnRun {
     const { turnId, fence } = this.#options;
     try {
       await this.#append([...drafts, turnMarkDraft({ turnId, ...mark })], {
-        entry: { ...entry, ...this.#patch(result) },
+        entry: { ...entry, ...this.#patch(result, mark.state) },
         turn: { action: "close", fence },
       });
       this.isClosed = true;
@@ -309,9 +311,16 @@ export class TurnRun {
     return settings.beforeClose?.({ ref: log.ref, turnId, outcome, reply, entry: log.entry }) ?? {};
   }
 
-  #patch(result: CallResult | null): Readonly<Record<string, unknown>> {
+  #patch(result: CallResult | null, end: TurnMark["state"] | null = null): Readonly<Record<string, unknown>> {
     const { ledger, clock, log } = this.#options;
-    return ledger.patch({ nowMs: clock.nowMs(), model: log.target, usage: result?.usage ?? null });
+    return ledger.patch({
+      nowMs: clock.nowMs(),
+      model: log.target,
+      usage: result?.usage ?? null,
+      isSystemSent: this.#isSystemSent,
+      // A turn that was denied ran nothing, and says nothing of the last run.
+      isAborted: end === null || end === "denied" ? null : end === "aborted",
+    });
   }
 
   async #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
