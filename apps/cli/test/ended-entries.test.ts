@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import type { ProviderSimulatorOptions } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { objects, runHere, temporaryDirectory } from "./harness.ts";
+import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run } from "./harness.ts";
 
 const key = "agent:main:cli:direct:ended";
@@ -75,4 +75,15 @@ describe("the entry after a turn", () => {
     const after = await entry();
     expect([after["systemSent"], after["abortedLastRun"]]).toEqual([true, undefined]);
   });
+});
+
+it("an answer that is for nobody is in no form of the output [FLU-05]", async () => {
+  await seed(directory.path, [{ key, drafts: [user("Hello"), assistant("Hello.")] }]);
+  await using provider = await simulator({ fallback: () => "NO_REPLY nothing to store" });
+  const text = await ask(provider.url, ["--once", "Hi", "--tools", "all"]);
+  expect(text).toMatchObject({ code: 0, stdout: "" });
+  const json = await ask(provider.url, ["--once", "Hi", "--tools", "all", "--json"]);
+  expect(objects(json.stdout)).toMatchObject([{ kind: "turn", outcome: "done", stopReason: "stop", text: "" }]);
+  const { stdout } = await runHere(directory.path, ["show", key, "--json", "--role", "assistant", "--quiet"]);
+  expect(stdout).toContain("NO_REPLY nothing to store");
 });

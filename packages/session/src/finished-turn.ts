@@ -1,16 +1,19 @@
 import type { AssistantMessage, Message, Usage } from "@throughline/core";
 import { gaugeOf, type Gauge } from "@throughline/tokens";
 import { readCallPart, type CallFacts } from "./call-record.ts";
+import type { HoldBack } from "./held-deltas.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { Turn } from "./session.ts";
 import type { SessionLog } from "./session-log.ts";
 import { readTurnMark, type TurnMarkState } from "./turn-mark.ts";
 import { textOfContent } from "./window-facts.ts";
 
-/** A turn as the caller gets it: text and stop reason are those of its last reply. */
-export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">): Turn {
+/** A turn as the caller gets it: text and stop reason are those of its last reply. What is held back is no text either. */
+export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">, holdBack: HoldBack | null): Turn {
   const reply = parts.messages.findLast((message): message is AssistantMessage => message.role === "assistant");
-  return { ...parts, text: textOfContent(reply?.content), stopReason: reply?.stopReason ?? null };
+  const text = textOfContent(reply?.content);
+  const isHeldBack = holdBack?.(text, true) ?? false;
+  return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null };
 }
 
 /** What the log knows of a turn that was begun with an idempotency key. */
@@ -22,7 +25,14 @@ export interface KeyedTurn {
 }
 
 /** Reads what a turn, and those that resumed it, put into the log. */
-export async function findKeyedTurn(log: SessionLog, turnId: string, firstSeq: number): Promise<KeyedTurn> {
+export async function findKeyedTurn(
+  log: SessionLog,
+  {
+    turnId,
+    firstSeq,
+    holdBack,
+  }: { readonly turnId: string; readonly firstSeq: number; readonly holdBack: HoldBack | null },
+): Promise<KeyedTurn> {
   const turnIds = new Set([turnId]);
   const messages: Message[] = [];
   const calls: CallFacts[] = [];
@@ -45,7 +55,7 @@ export async function findKeyedTurn(log: SessionLog, turnId: string, firstSeq: n
   const parts = { turnId, ref: log.ref, messages, calls, usage: usageOf(calls), gauge: gaugeNow(log), replayed: true };
   const outcome: TurnMarkState = state;
   const isOver = outcome === "done" || outcome === "step-limit" || outcome === "denied";
-  return { turn: isOver ? finishedTurn({ ...parts, outcome, denial }) : null, turnIds };
+  return { turn: isOver ? finishedTurn({ ...parts, outcome, denial }, holdBack) : null, turnIds };
 }
 
 function usageOf(calls: readonly CallFacts[]): Usage | null {

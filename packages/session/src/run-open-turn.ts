@@ -74,17 +74,20 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
 function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger, counter: TokenCounter): Turn {
   const { handle, turnId, emit, taken, firstSeq, settings } = scene;
   emit?.({ name: "turn.closed", outcome: end.outcome });
-  const turn = finishedTurn({
-    turnId,
-    ref: handle.ref,
-    outcome: end.outcome,
-    denial: end.denial,
-    messages: taken.flatMap(({ seq, record }) => (seq < firstSeq ? [] : [record["message"] as Message])),
-    calls: end.calls,
-    usage: ledger.used,
-    gauge: ledger.now(),
-    replayed: false,
-  });
+  const turn = finishedTurn(
+    {
+      turnId,
+      ref: handle.ref,
+      outcome: end.outcome,
+      denial: end.denial,
+      messages: taken.flatMap(({ seq, record }) => (seq < firstSeq ? [] : [record["message"] as Message])),
+      calls: end.calls,
+      usage: ledger.used,
+      gauge: ledger.now(),
+      replayed: false,
+    },
+    settings.holdBack,
+  );
   // A session in which nothing was answered has nothing new to keep.
   if (end.denial === null) handle.track(afterTurn({ handle, settings, turn, counter, emit }));
   return turn;

@@ -180,7 +180,10 @@ export interface SessionsOptions {
   readonly results?: ResultSettings;
   /** Asked before a turn that did not fail is closed. @default it is closed */
   readonly beforeClose?: BeforeClose;
-  /** Words of a reply that are not streamed until it is certain that they are for the user. @default none */
+  /**
+   * Words of a reply that are not streamed until it is certain that they are for the user. Of a reply that is not for the
+   * user as a whole, a turn's `text` is empty; its messages hold it. @default none
+   */
   readonly holdBack?: HoldBack;
   /** Percentages of the window at which a prompt is announced before it is sent, once a cycle. @default [90] */
   readonly warnAtPercents?: readonly number[];

@@ -25,7 +25,7 @@ export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied
 export interface Turn {
   readonly turnId: string;
   readonly outcome: Exclude<TurnOutcome, "failed">;
-  /** What the model said last; of an aborted turn what had come. */
+  /** What the model said last; of an aborted turn what had come. Empty when `holdBack` keeps it from the user. */
   readonly text: string;
   /** Why its last reply ended, in the words of records: `stop`, `length`, `aborted`, …; null without a reply. */
   readonly stopReason: string | null;

@@ -146,7 +146,7 @@ async function goOn({ handle, input, options, turnId, emit, wait }: OpenScene, b
   const firstSeq = beginning.kind === "replayed" ? (beginning.result.records[0]?.seq ?? 1) : 1;
   let isTold = false;
   for (;;) {
-    const known = await findKeyedTurn(log, turnId, firstSeq);
+    const known = await findKeyedTurn(log, { turnId, firstSeq, holdBack: handle.options.holdBack ?? null });
     if (known.turn !== null) return known.turn;
     const running = log.head.turn;
     if (running === null || !known.turnIds.has(running.turnId) || isGone(running, shared)) break;
