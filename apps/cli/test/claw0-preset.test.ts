@@ -88,7 +88,7 @@ describe("the preset claw0 in chat", () => {
     expect(JSON.stringify(bodies()[0])).not.toContain("truncated");
   });
 
-  it("cuts tool results over 216,000 characters to their beginning where a request does not fit [GRD-03, GRD-10]", async () => {
+  it("cuts tool results over 216,000 characters to their beginning where a request does not fit [GRD-03, GRD-03c, GRD-10, GRD-10b]", async () => {
     await seed(directory.path, [{ key, drafts: [...result("one", 400_000), ...result("two", 100_000)] }]);
     const { stderr } = await say("and now?");
     const [sent] = bodies();
@@ -105,7 +105,7 @@ describe("the preset claw0 in chat", () => {
     expect(stderr).toContain("made smaller");
   });
 
-  it("replaces the older half by one summary where that is not enough [GRD-04, GRD-12, GRD-14, GRD-15]", async () => {
+  it("replaces the older half by one summary where that is not enough [GRD-04, GRD-12, GRD-14, GRD-15, C27b]", async () => {
     const text = "the lamps of the quay are counted every week. ".repeat(300);
     const drafts = Array.from({ length: 20 }, (_, index) => [
       user(`Question ${index}: ${text}`),
@@ -130,7 +130,7 @@ describe("the preset claw0 in chat", () => {
     expect(kept).toHaveLength(20);
   });
 
-  it("shows the limit of 180,000 tokens and 30 cells [TOK-06, C38, C52]", async () => {
+  it("shows the limit of 180,000 tokens and 30 cells [TOK-06, C38c, C52]", async () => {
     await seed(directory.path, [{ key, drafts: [user("hello"), assistant("Hello.")] }]);
     await using terminal = runInTerminal(directory.path, chatArguments, {
       environment: { ...environment(), HOME: directory.path, THROUGHLINE_HOME: directory.path },
