@@ -89,6 +89,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     sessionId: text,
     provider: text,
     model: or(text),
+    thinkingLevel: text,
     headId: or(text),
     lastSeq: count,
     recordsInContext: count,

@@ -52,6 +52,14 @@ type Happening =
   | { readonly name: "window.unread"; readonly cause: unknown }
   /** The provider states no window: `assumedWindowTokens` of the model counts. Once for each model. */
   | { readonly name: "window.assumed"; readonly modelId: string; readonly windowTokens: number }
+  /** The entry or a record names a thinking level that no provider takes: it is passed over. Once a turn. */
+  | {
+      readonly name: "thinking.unknown";
+      readonly level: string;
+      readonly from: "entry" | "records";
+      /** The levels there are, for people. */
+      readonly known: string;
+    }
   | GuardEvent;
 
 /** What happens in a session, for those who watch. Events inform and decide nothing; a listener that throws disturbs nothing. */

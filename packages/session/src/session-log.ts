@@ -126,6 +126,11 @@ export class SessionLog {
     return this.#history;
   }
 
+  /** What the newest `thinking_level_change` on the branch of the head says; null without any. */
+  get recordedThinkingLevel(): string | null {
+    return this.facts.hasThinkingLevel ? this.#history.context().thinkingLevel : null;
+  }
+
   get target(): LogTarget {
     return this.#target;
   }

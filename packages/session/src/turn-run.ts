@@ -20,7 +20,8 @@ import { resultDraft, runTools } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { ClosingDecision, StepScene, TurnClosing } from "./session-options.ts";
+import type { ClosingDecision, SessionModel, StepScene, TurnClosing } from "./session-options.ts";
+import { thinkingLevelOf } from "./thinking-level.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
@@ -60,6 +61,8 @@ export class TurnRun {
   readonly #guardTurn = createGuardTurn();
   #step = 0;
   #isSystemSent = false;
+  /** Of the whole turn: a tool loop must not change it. */
+  #model: SessionModel | null = null;
   /** True once the log says how the turn ended. */
   isClosed = false;
   /** True when the log may say it, and nobody knows: another end must not be written behind it. */
@@ -130,7 +133,7 @@ export class TurnRun {
     const scene: CallScene = {
       turnId,
       step: this.#step,
-      model: settings.model,
+      model: this.#callModel(),
       prefix,
       wireTools: wireTools(settings.tools.definitions, settings.model.chat.api),
       counter,
@@ -160,6 +163,14 @@ export class TurnRun {
     this.#calls.push(...result.calls);
     if (result.calls.length > 0 && (prefix.system ?? "") !== "") this.#isSystemSent = true;
     return { result, ask: { counter, actual, prefix } };
+  }
+
+  #callModel(): SessionModel {
+    const { settings, log, emit } = this.#options;
+    if (this.#model !== null) return this.#model;
+    const thinkingLevel = thinkingLevelOf(settings.model.thinkingLevel, log, emit);
+    this.#model = thinkingLevel === undefined ? settings.model : { ...settings.model, thinkingLevel };
+    return this.#model;
   }
 
   /** What would be sent now. A system prompt that is made for the call is told the size of the whole. */

@@ -52,6 +52,8 @@ export class WindowFacts {
   cycle = 0;
   /** A note says that a summary may repeat what was redacted. */
   hasOutdatedSummary = false;
+  /** Some record sets a thinking level, on whichever branch. */
+  hasThinkingLevel = false;
   /** Grows whenever the way to the summary may have changed. */
   changes = 0;
   #changedBy: CallFacts | null = null;
@@ -61,6 +63,7 @@ export class WindowFacts {
     if (type === "custom" && outdatedSummaryIds([stored]).size > 0) this.hasOutdatedSummary = true;
     if (type === "message") this.#takeMessage(record["message"]);
     else if (type === "custom") this.#takeCustom(stored);
+    else if (type === "thinking_level_change") this.hasThinkingLevel = true;
     if (changesWindow(stored)) {
       this.measured = null;
       this.isCountInMessages = true;

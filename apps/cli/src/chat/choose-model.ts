@@ -1,7 +1,9 @@
-import type { ChatModel } from "@throughline/core";
+import type { ChatModel, ThroughlineError } from "@throughline/core";
 import { modelFromSettings, modelProviders, parseModelName } from "@throughline/models";
 import type { ModelProvider } from "@throughline/models";
 import type { SessionModel } from "@throughline/session";
+import { overrideProblem } from "./session-models.ts";
+import type { SessionModels } from "./session-models.ts";
 
 /** A model and why it is this one. */
 export interface ChosenModel {
@@ -12,13 +14,15 @@ export interface ChosenModel {
   readonly isOffline: boolean;
   /** Who said so, in a few words. */
   readonly reason: string;
+  /** Why the model that the session's entry names does not answer; null where it does, or where none was looked for. */
+  readonly problem: ThroughlineError | null;
 }
 
 export interface ModelChoice {
   /** The setting `model`; null when nothing sets it. */
   readonly wanted: { readonly name: string; readonly source: string } | null;
-  /** What the session's last calls were made with. */
-  readonly own: { readonly provider: string; readonly modelId: string } | null;
+  /** What the session says; null before there is one. */
+  readonly session: SessionModels | null;
   readonly baseUrl: string | null;
   readonly apiKey: string | null;
   /** 0: what the provider says, and unknown where it says nothing; null: then as much as `assumedWindowTokens`. */
@@ -33,19 +37,32 @@ const assumedWindowTokens = 200_000;
 const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-4-5", openai: "gpt-5" };
 
 /**
- * The model of a conversation: the one that was asked for, else the session's own where its provider can be reached,
- * else that of the first provider whose key is in the environment, else the offline rules. A conversation does not go to
+ * The model of a conversation: the one that was asked for, else the one the session's entry names in the place of its own,
+ * else the session's own, each where its provider can be reached, else that of the first provider whose key is in the environment, else the offline rules. A conversation does not go to
  * another provider because a key happens to lie there.
  * @throws {ThroughlineError} INPUT_INVALID for a name that is none, MODEL_KEY_MISSING
  */
 export function chooseModel(choice: ModelChoice): ChosenModel {
-  const { wanted, own, environment } = choice;
+  const { wanted, session, environment } = choice;
   if (wanted !== null) {
     const { provider, modelId } = parseModelName(wanted.name);
     return chosen(choice, provider, modelId, wanted.source);
   }
-  if (own !== null && own.provider !== "offline" && canReach(own.provider, environment))
-    return chosen(choice, own.provider, own.modelId, "the session's own");
+  const override = session?.override ?? null;
+  if (override === null) return usual(choice);
+  const { provider, modelId } = override;
+  if (provider !== null && modelId !== null && canReach(provider, environment))
+    return chosen(choice, provider, modelId, "the session's override");
+  const known = modelProviders.find(({ name }) => name === provider);
+  const missing = known === undefined || canReach(known.name, environment) ? null : known.keyVariable;
+  return { ...usual(choice), problem: overrideProblem(override, missing) };
+}
+
+/** Where nobody says which one. */
+function usual(choice: ModelChoice): ChosenModel {
+  const { session, environment } = choice;
+  const own = session?.own.find(({ provider }) => provider !== "offline" && canReach(provider, environment));
+  if (own !== undefined) return chosen(choice, own.provider, own.modelId, "the session's own");
   const keyed = modelProviders.find(({ name, keyVariable }) => {
     return usualModels[name] !== undefined && textOf(environment, keyVariable) !== null;
   });
@@ -64,6 +81,7 @@ function chosen(choice: ModelChoice, provider: string, modelId: string, reason: 
     model: { chat, modelId, ...windowOf(choice, isOffline) },
     isOffline,
     reason,
+    problem: null,
   };
 }
 

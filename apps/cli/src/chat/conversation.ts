@@ -10,6 +10,7 @@ import type { BackgroundWork, SettleOptions } from "./background-work.ts";
 import { causeText } from "./event-note.ts";
 import { chooseModel } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
+import { readSessionModels } from "./session-models.ts";
 
 /** What a person talks to: one session at a time, and the model that answers in it. */
 export interface Conversation extends AsyncDisposable {
@@ -57,8 +58,8 @@ export interface ConversationOptions {
   readonly tools: readonly SessionTool[];
   /** The folder of the tools. */
   readonly workspaceRoot: string | null;
-  /** The session's own model is put in when one is opened. */
-  readonly choice: Omit<ModelChoice, "own">;
+  /** What the session says of its model is put in when one is opened. */
+  readonly choice: Omit<ModelChoice, "session">;
   readonly settings: SessionSettings;
   readonly breakers: SummarizerBreakers;
 }
@@ -94,7 +95,7 @@ class OpenConversation implements Conversation {
     this.breakers = options.breakers;
     this.ref = ref;
     this.#wanted = options.choice.wanted;
-    this.chosen = chooseModel({ ...options.choice, own: null });
+    this.chosen = chooseModel({ ...options.choice, session: null });
   }
 
   async switchTo(ref: SessionRef): Promise<Session | null> {
@@ -102,21 +103,23 @@ class OpenConversation implements Conversation {
     this.session = null;
     this.ref = ref;
     const state = await this.store.load(ref);
-    this.#choose(state);
+    await this.#choose(state);
     return state === null ? null : this.open();
   }
 
-  #choose(state: SessionState | null): void {
-    const { modelProvider, model } = state?.entry ?? {};
-    const own = modelProvider === undefined || model === undefined ? null : { provider: modelProvider, modelId: model };
-    this.chosen = chooseModel({ ...this.#options.choice, wanted: this.#wanted, own });
+  async #choose(state: SessionState | null): Promise<void> {
+    const wanted = this.#wanted;
+    const session = state === null || wanted !== null ? null : await readSessionModels(this.store, state);
+    this.chosen = chooseModel({ ...this.#options.choice, wanted, session });
+    const { problem, name } = this.chosen;
+    if (problem !== null) this.#listener.onNote(`${problem.message} ${name} answers. ${problem.remedy}`);
   }
 
   async useModel(name: string): Promise<ChosenModel> {
     // It is opened again below: a session that was reset by another program must not be left without a word.
     await this.session?.refresh();
     const wanted = { name, source: "/model" };
-    this.chosen = chooseModel({ ...this.#options.choice, wanted, own: null });
+    this.chosen = chooseModel({ ...this.#options.choice, wanted, session: null });
     this.#wanted = wanted;
     if (this.session !== null) {
       await this.session.close();

@@ -1,4 +1,5 @@
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
+import { shellWord } from "@throughline/core";
 import { counted } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
@@ -21,6 +22,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `${event.percent} % of the window is full`;
     case "window.assumed":
       return `the provider does not state the window of ${event.modelId}: ${grouped(event.windowTokens)} tokens are assumed; --window or the setting windowTokens states it`;
+    case "thinking.unknown":
+      return `${event.from === "entry" ? "the entry" : "a record"} names the thinking level ${JSON.stringify(event.level)}, which is none of ${event.known}, and is passed over; \`throughline entry ${shellWord(event.ref.key)} set thinkingLevel high\` sets one`;
     case "guard.shrunk":
       return "the request did not fit and was made smaller; `explain` shows how";
     case "guard.truncation-suspected":

@@ -55,6 +55,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     sessionId: state.sessionId,
     provider,
     model,
+    thinkingLevel: built.thinkingLevel,
     headId: built.headId,
     lastSeq: state.head.lastSeq,
     recordsInContext: built.recordsInContext,

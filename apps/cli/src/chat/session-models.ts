@@ -1,0 +1,97 @@
+import { readWindow, shellWord, ThroughlineError } from "@throughline/core";
+import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import { buildContext } from "@throughline/history";
+import { modelProviders } from "@throughline/models";
+import type { NamedModel } from "@throughline/models";
+
+/** What a session says of the model that answers in it. */
+export interface SessionModels {
+  /** What `providerOverride` and `modelOverride` of its entry name together; null without any. */
+  readonly override: ModelOverride | null;
+  /** What it was talked to with, the most telling first: what its records last said, and its entry. */
+  readonly own: readonly NamedModel[];
+}
+
+export interface ModelOverride {
+  /** Null where the fields do not tell it. */
+  readonly provider: string | null;
+  readonly modelId: string | null;
+  /** What takes the override away. */
+  readonly unset: string;
+}
+
+/** Nearly always the newest reply is among these, and the rest of the window need not be read for it. */
+const newestRecords = 64;
+
+/** Reads no more of the records than it takes to find a model. */
+export async function readSessionModels(store: SessionStore, state: SessionState): Promise<SessionModels> {
+  const { modelProvider, model } = state.entry;
+  const recorded = await recordedModel(store, state);
+  const last =
+    isText(modelProvider) && isText(model) ? { provider: modelProvider.toLowerCase(), modelId: model } : null;
+  const own = [recorded, last].filter((named) => named !== null);
+  return { override: overrideOf(state, own), own };
+}
+
+async function recordedModel(store: SessionStore, { ref, head }: SessionState): Promise<NamedModel | null> {
+  const newest: StoredRecord[] = [];
+  for await (const { records } of store.read(ref, { order: "descending", limit: newestRecords }))
+    newest.push(...records);
+  const isAll = newest.length < newestRecords;
+  const found = namedIn(newest.toReversed(), head.headId);
+  return found !== null || isAll ? found : namedIn((await readWindow(store, ref)).records, head.headId);
+}
+
+function namedIn(records: readonly StoredRecord[], headId: string | null): NamedModel | null {
+  const { model } = buildContext(records, { headId });
+  return model === null || model.modelId === "" ? null : { ...model, provider: model.provider.toLowerCase() };
+}
+
+/** A model without its provider is one of the provider the session was talked to with. */
+function overrideOf({ entry, ref }: SessionState, own: readonly NamedModel[]): ModelOverride | null {
+  const { providerOverride, modelOverride } = entry;
+  const isOfProvider = isText(providerOverride);
+  if (!isOfProvider && !isText(modelOverride)) return null;
+  const fields = [...(isOfProvider ? ["providerOverride"] : []), ...(isText(modelOverride) ? ["modelOverride"] : [])];
+  const unset = fields.map((field) => `\`throughline entry ${shellWord(ref.key)} unset ${field}\``).join(" and ");
+  if (isOfProvider) {
+    const provider = providerOverride.toLowerCase();
+    const modelId = isText(modelOverride)
+      ? modelOverride
+      : (own.find((named) => named.provider === provider)?.modelId ?? null);
+    return { provider, modelId, unset };
+  }
+  const [, named = "", modelId = ""] = /^([^/]+)\/(.+)$/s.exec(modelOverride as string) ?? [];
+  if (modelId !== "" && modelProviders.some(({ name }) => name === named.toLowerCase()))
+    return { provider: named.toLowerCase(), modelId, unset };
+  const known = own.find(({ provider }) => modelProviders.some(({ name }) => name === provider && name !== "offline"));
+  return { provider: known?.provider ?? null, modelId: modelOverride as string, unset };
+}
+
+/** Why the model of an override cannot be used. */
+export function overrideProblem(
+  { provider, modelId, unset }: ModelOverride,
+  missingVariable: string | null,
+): ThroughlineError {
+  const named = `The entry names ${JSON.stringify([provider, modelId].filter((part) => part !== null).join("/"))} for this session`;
+  const details = { provider, modelId };
+  if (missingVariable !== null)
+    return new ThroughlineError("MODEL_KEY_MISSING", `${named}, and ${missingVariable} is not set.`, {
+      details,
+      remedy: `Set ${missingVariable}, or take the override away: ${unset}.`,
+    });
+  const lacking =
+    provider === null
+      ? "which tells no provider"
+      : modelId === null
+        ? "which tells no model"
+        : "and no provider of that name is known";
+  return new ThroughlineError("INPUT_INVALID", `${named}, ${lacking}.`, {
+    details,
+    remedy: `Take the override away: ${unset}.`,
+  });
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
