@@ -108,6 +108,13 @@ describe("the thinking of a turn", () => {
     expect((await asked(...model)).effort).toBeUndefined();
   });
 
+  it("is nothing where the session was talking to another model, which may have thought [REC-32]", async () => {
+    await must("new", "--key", key);
+    await append({ type: "model_change", provider: "anthropic", modelId: "claude-opus-4-6" });
+    await append({ type: "thinking_level_change", thinkingLevel: "high" });
+    expect((await asked("--model", "anthropic/claude-haiku-4-5")).effort).toBeUndefined();
+  });
+
   it("passes over a word that is no level, and says how to set one [ENT-09]", async () => {
     await must("new", "--key", key);
     await must("entry", key, "set", "thinkingLevel", "ultra");

@@ -126,9 +126,11 @@ export class SessionLog {
     return this.#history;
   }
 
-  /** What the newest `thinking_level_change` on the branch of the head says; null without any. */
-  get recordedThinkingLevel(): string | null {
-    return this.facts.hasThinkingLevel ? this.#history.context().thinkingLevel : null;
+  /** What the newest `thinking_level_change` on the branch of the head says, and the model there; null without any. */
+  get recordedThinking(): { readonly level: string; readonly modelId: string | null } | null {
+    if (!this.facts.hasThinkingLevel) return null;
+    const { thinkingLevel, model } = this.#history.context();
+    return { level: thinkingLevel, modelId: model?.modelId ?? null };
   }
 
   get target(): LogTarget {

@@ -31,7 +31,7 @@ export interface SessionModel {
   readonly assumedWindowTokens?: number | null;
   /** Room for each answer; null leaves it to the provider. @default 8192 */
   readonly maxOutputTokens?: number | null;
-  /** @default what the session's entry says, else what its records last set, else "off" */
+  /** @default what the session's entry says, else what its records last set, for the model they name; else "off" */
   readonly thinkingLevel?: string;
 }
 

@@ -1,23 +1,29 @@
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
+import type { SessionModel } from "./session-options.ts";
 
 /** Levels that a provider takes, or that its adapter translates. */
 const knownLevels: ReadonlySet<string> = new Set(["off", "minimal", "low", "medium", "high", "xhigh", "max"]);
 
 /**
  * How long the model thinks in a turn: what the caller says, else what the entry says, else what the records last set;
- * undefined where nobody says anything. A word in the session that is no level is reported and passed over: sent, it
- * would be refused with every call.
+ * undefined where nobody says anything. What a session says counts for the model that it was talking to: another one may
+ * not think at all, and would refuse every call. A word that is no level is reported and passed over for the same reason.
  */
-export function thinkingLevelOf(given: string | undefined, log: SessionLog, emit: Emit | null): string | undefined {
+export function thinkingLevelOf(
+  { thinkingLevel: given, modelId }: SessionModel,
+  log: SessionLog,
+  emit: Emit | null,
+): string | undefined {
   if (given !== undefined) return given;
+  const recorded = log.recordedThinking;
   const said = [
-    { from: "entry", level: log.entry.thinkingLevel },
-    { from: "records", level: log.recordedThinkingLevel },
+    { from: "entry", level: log.entry.thinkingLevel, heardBy: log.entry.model ?? modelId },
+    { from: "records", level: recorded?.level, heardBy: recorded?.modelId ?? modelId },
   ] as const;
-  for (const { from, level } of said) {
+  for (const { from, level, heardBy } of said) {
     // Another program's entry may hold anything there.
-    if (typeof level !== "string" || level === "") continue;
+    if (typeof level !== "string" || level === "" || heardBy !== modelId) continue;
     if (knownLevels.has(level)) return level;
     emit?.({
       name: "thinking.unknown",

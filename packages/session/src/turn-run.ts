@@ -168,7 +168,7 @@ export class TurnRun {
   #callModel(): SessionModel {
     const { settings, log, emit } = this.#options;
     if (this.#model !== null) return this.#model;
-    const thinkingLevel = thinkingLevelOf(settings.model.thinkingLevel, log, emit);
+    const thinkingLevel = thinkingLevelOf(settings.model, log, emit);
     this.#model = thinkingLevel === undefined ? settings.model : { ...settings.model, thinkingLevel };
     return this.#model;
   }
