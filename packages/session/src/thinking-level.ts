@@ -5,12 +5,18 @@ import type { SessionModel } from "./session-options.ts";
 /** Levels that a provider takes, or that its adapter translates. */
 const knownLevels: ReadonlySet<string> = new Set(["off", "minimal", "low", "medium", "high", "xhigh", "max"]);
 
+/** The model with the level that it thinks at in a turn. */
+export function withThinkingLevel(model: SessionModel, log: SessionLog, emit: Emit | null): SessionModel {
+  const thinkingLevel = thinkingLevelOf(model, log, emit);
+  return thinkingLevel === undefined ? model : { ...model, thinkingLevel };
+}
+
 /**
  * How long the model thinks in a turn: what the caller says, else what the entry says, else what the records last set;
  * undefined where nobody says anything. What a session says counts for the model that it was talking to: another one may
  * not think at all, and would refuse every call. A word that is no level is reported and passed over for the same reason.
  */
-export function thinkingLevelOf(
+function thinkingLevelOf(
   { thinkingLevel: given, modelId }: SessionModel,
   log: SessionLog,
   emit: Emit | null,

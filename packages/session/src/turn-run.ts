@@ -21,7 +21,7 @@ import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ClosingDecision, SessionModel, StepScene, TurnClosing } from "./session-options.ts";
-import { thinkingLevelOf } from "./thinking-level.ts";
+import { withThinkingLevel } from "./thinking-level.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
@@ -167,9 +167,7 @@ export class TurnRun {
 
   #callModel(): SessionModel {
     const { settings, log, emit } = this.#options;
-    if (this.#model !== null) return this.#model;
-    const thinkingLevel = thinkingLevelOf(settings.model, log, emit);
-    this.#model = thinkingLevel === undefined ? settings.model : { ...settings.model, thinkingLevel };
+    this.#model ??= withThinkingLevel(settings.model, log, emit);
     return this.#model;
   }
 
