@@ -59,6 +59,6 @@ async function readFrom(
     if (!transcript.feed(lines)) return null;
     await slices.next();
   }
-  transcript.finishScan();
+  transcript.finishScan(() => files.factsOf(handle).sizeBytes > facts.sizeBytes);
   return transcript;
 }

@@ -388,7 +388,7 @@ export class TranscriptFile {
     transcript.keepsLines = !this.isShared;
     for (const lines of framedLines({ files, handle: open.handle, path, ...span, maxLineBytes }))
       if (!transcript.feed(lines)) return false;
-    transcript.finishScan();
+    transcript.finishScan(() => files.factsOf(open.handle).sizeBytes > facts.sizeBytes);
     this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);
     this.#options.findings.report(this.#identity, transcript, facts);
     return true;

@@ -211,8 +211,8 @@ export class Transcript {
     this.isOpenEnded = !isTerminated;
   }
 
-  /** Says that the file ends here, for now. */
-  finishScan(): void {
+  /** Says that the file ends here, for now. `hasGrown`: somebody wrote behind what was read, so that nothing is missing there. */
+  finishScan(hasGrown: () => boolean): void {
     const [first] = this.#batch;
     const isShort = this.head.lastSeq < this.options.acknowledgedSeq();
     const isPartial = first !== undefined && isShort;
@@ -220,7 +220,7 @@ export class Transcript {
     else this.#commitPartialBatch(false);
     this.#batch = [];
     if (this.tail === null) this.endBytes = this.#scannedBytes;
-    if (this.endsInHalf || isShort) this.#reportLost(isPartial);
+    if (this.endsInHalf || isPartial || (isShort && !hasGrown())) this.#reportLost(isPartial);
     this.#reportReaderFindings();
   }
 
