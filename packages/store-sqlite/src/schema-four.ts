@@ -1,3 +1,5 @@
+import { origins } from "./schema-three.ts";
+
 const columns = `r.id, s.key AS session_key, r.parent_id, r.type, coalesce(r.ts_ms, r.stored_at_ms, 0) AS timestamp,
   CASE WHEN p.payload IS NOT NULL AND typeof(p.content) = 'text' THEN p.content
     WHEN p.payload IS NULL AND typeof(r.text) = 'text' THEN r.text END AS data,
@@ -5,14 +7,6 @@ const columns = `r.id, s.key AS session_key, r.parent_id, r.type, coalesce(r.ts_
   s.session_id, s.agent_id, s.namespace, s.archived`;
 const payloads = `LEFT JOIN store_payloads p ON p.payload = r.text_payload
 LEFT JOIN store_payloads o ON o.payload = r.source_payload`;
-
-/** The sessions whose records a fork shares, each with the last it shares of them. UNION ends also where a damaged file turns in circles. */
-const origins = `WITH RECURSIVE up (session, to_seq) AS (
-    SELECT s.origin, s.origin_seq
-    UNION
-    SELECT o.origin, min(up.to_seq, o.origin_seq) FROM up JOIN store_sessions o ON o.session = up.session
-    WHERE o.origin IS NOT NULL
-  )`;
 
 /**
  * The same rows as before. A condition on the session reaches both parts now, so that the records of one session are read by

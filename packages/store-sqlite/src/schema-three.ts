@@ -21,7 +21,7 @@ const ofRecord =
   "r.parent_id, r.id, r.seq, r.type, r.role, r.tool_name, coalesce(r.ts_ms, r.stored_at_ms, 0) AS timestamp";
 
 /** The sessions whose records a fork shares, each with the last it shares of them. UNION ends also where a damaged file turns in circles. */
-const origins = `WITH RECURSIVE up (session, to_seq) AS (
+export const origins: string = `WITH RECURSIVE up (session, to_seq) AS (
     SELECT s.origin, s.origin_seq
     UNION
     SELECT o.origin, min(up.to_seq, o.origin_seq) FROM up JOIN store_sessions o ON o.session = up.session
