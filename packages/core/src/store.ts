@@ -29,3 +29,4 @@ export {
   defaultIdempotency,
   RememberedAppends,
 } from "./remembered-appends.ts";
+export { isKnownRecordType, wrappedTypes } from "./record-types.ts";

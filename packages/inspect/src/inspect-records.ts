@@ -1,27 +1,9 @@
 import { createFinding, hasErrorCode, isFromNewerVersion, throughlineKind } from "@throughline/core";
 import type { Finding, FindingCode, StoredRecord } from "@throughline/core";
+import { isKnownRecordType } from "@throughline/core/store";
 import { buildContext, renderAnthropic, walkBranch } from "@throughline/history";
 import type { Context, RepairRule } from "@throughline/history";
 import { inspectReplays } from "./inspect-messages.ts";
-
-/** Record types whose meaning is known; `custom` and `session` among them, which mean nothing to a context. */
-const knownTypes: ReadonlySet<string> = new Set([
-  "session",
-  "message",
-  "compaction",
-  "branch_summary",
-  "custom",
-  "custom_message",
-  "model_change",
-  "thinking_level_change",
-  "label",
-  "session_info",
-  "usage",
-  "context_edit",
-  "leaf",
-  "reset",
-  "checkpoint",
-]);
 
 /** Repairs that speak of something odd in the log. The others only turn good records into a provider's shapes. */
 const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = new Map<
@@ -66,7 +48,7 @@ export function inspectRecords(records: readonly StoredRecord[], headId: string 
 
 /** What a single record shows by itself. */
 function findingsOf({ id, type, record }: StoredRecord): readonly Finding[] {
-  if (!knownTypes.has(type)) {
+  if (!isKnownRecordType(type)) {
     return [
       createFinding("UNKNOWN_TYPE", `record ${id} is of type ${JSON.stringify(type)}, which is not known`, {
         recordId: id,

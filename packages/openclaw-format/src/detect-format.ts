@@ -1,4 +1,5 @@
 import type { RecordSource } from "@throughline/core";
+import { wrappedTypes } from "@throughline/core/store";
 import { isFlatRecord } from "./flat-record.ts";
 import { detachEnvelope } from "./line-envelope.ts";
 import { defaultMaxLineBytes } from "./line-splitter.ts";
@@ -6,23 +7,6 @@ import { isJsonFields, maxRecordDepth, parseLine, type JsonFields } from "./pars
 
 /** `jsonl` is Throughline's own. pi and OpenClaw write the same lines; only version 4 is OpenClaw's alone. */
 export type TranscriptFormat = "openclaw" | "pi" | "claw0" | "jsonl" | "unknown";
-
-const wrappedTypes: ReadonlySet<unknown> = new Set([
-  "message",
-  "compaction",
-  "branch_summary",
-  "custom",
-  "custom_message",
-  "model_change",
-  "thinking_level_change",
-  "label",
-  "session_info",
-  "usage",
-  "context_edit",
-  "leaf",
-  "reset",
-  "checkpoint",
-]);
 
 /** The format of a transcript by its first lines: the first one that can be read decides. */
 export function detectLineFormat(lines: readonly RecordSource[]): TranscriptFormat {

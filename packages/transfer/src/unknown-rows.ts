@@ -1,24 +1,5 @@
 import type { RecordSource, SessionRecord, SourcedRecord } from "@throughline/core";
-import { serializeRecord } from "@throughline/core/store";
-
-/** What OpenClaw and pi have a meaning for, and our own. */
-const knownTypes: ReadonlySet<string> = new Set([
-  "session",
-  "message",
-  "compaction",
-  "branch_summary",
-  "custom",
-  "custom_message",
-  "model_change",
-  "thinking_level_change",
-  "label",
-  "session_info",
-  "usage",
-  "context_edit",
-  "leaf",
-  "reset",
-  "checkpoint",
-]);
+import { isKnownRecordType, serializeRecord } from "@throughline/core/store";
 
 /**
  * Records of types nobody knows go out as the line they came in, with nothing added. One whose line has no id, or names no
@@ -30,7 +11,7 @@ export class UnknownRows {
 
   /** The line of the record in the export. */
   lineOf({ record, source, isSourceCanonical }: SourcedRecord): RecordSource {
-    if (!isSourceCanonical && !knownTypes.has(record.type)) {
+    if (!isSourceCanonical && !isKnownRecordType(record.type)) {
       if (!isLinked(source, record)) this.#above.set(record.id, this.linked(record.parentId));
       return source;
     }
