@@ -142,8 +142,9 @@ export interface LostEnd {
 export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | null {
   const { transcript } = held;
   if ((transcript.lostCount <= 0 && !transcript.endsInHalf) || endsInReturns(held)) return null;
+  const before = transcript.isOpenEnded ? "\n" : headerBefore(context, transcript, held.row);
   const lines = lostLines(context, held).map(({ line }) => `${line}\n`);
-  return { fromBytes: transcript.endBytes, text: (transcript.isOpenEnded ? "\n" : "") + lines.join("") };
+  return { fromBytes: transcript.endBytes, text: before + lines.join("") };
 }
 
 /**

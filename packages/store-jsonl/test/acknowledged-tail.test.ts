@@ -132,6 +132,21 @@ describe("acknowledged appends that are cut off as a whole", () => {
     expect(readFileSync(path, "utf8").startsWith('{"type":"session"')).toBe(true);
   });
 
+  it("have their places in a backup of an emptied transcript, behind a header", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root, { sessionsJson: false });
+    for (const text of textsTo(2)) await store.append(mainRef, [userDraft(text)]);
+    await store.close();
+    truncateSync(transcriptOf(root), 0);
+    const copy = `${newFolder()}/copy`;
+    await using again = createJsonlStore({ root, sessionsJson: false });
+    await again.maintenance!.backup(copy);
+    expect(readFileSync(transcriptOf(copy), "utf8").startsWith('{"type":"session"')).toBe(true);
+    await using copied = createJsonlStore({ root: copy, sessionsJson: false });
+    expect(await kindsOf(copied)).toEqual(["lost", "lost"]);
+    expect((await copied.append(mainRef, [userDraft("next")])).records[0]?.seq).toBe(3);
+  });
+
   it("are noticed by an open store that wrote them", async () => {
     const root = newFolder();
     await using store = await storeWithSession(root, { sessionsJson: false });
