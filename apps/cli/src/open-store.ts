@@ -155,7 +155,7 @@ export interface BoundedFileOptions {
 /**
  * The text of a file that is read whole. A pipe may never end, and a device does not: neither is waited for, and no file
  * fills the memory.
- * @throws {ThroughlineError} FILE_UNREADABLE for what is no regular file or larger; what the system says otherwise
+ * @throws {ThroughlineError} FILE_UNREADABLE for a larger file and for anything but a regular file; else the system's error
  */
 export function readBoundedFile(path: string, { what, mostBytes, remedy }: BoundedFileOptions): string {
   const refused = (why: string, more: { readonly remedy?: string } = {}): ThroughlineError => {

@@ -53,7 +53,7 @@ function bodies(): readonly Body[] {
   return provider.requests.map(({ body }) => body as Body);
 }
 
-/** A tool's answer of so many characters, in lines. */
+/** A tool's answer of the given number of characters, in lines. */
 function result(callId: string, characters: number): readonly RecordDraft[] {
   const text = `the lamp of the quay is counted, ${callId}\n`;
   const content = text.repeat(Math.ceil(characters / text.length)).slice(0, characters);

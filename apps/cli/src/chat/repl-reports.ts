@@ -42,7 +42,7 @@ export async function showHistory({ context, conversation }: ReplScene, argument
 
 const shownRole = "shown";
 
-/** Null for what is no such argument. Without a number the usual count, or with `--all` everything. */
+/** Null for an argument that cannot be read. Without a number, the usual count; with `--all`, everything. */
 function historyArguments(argument: string): { readonly isAll: boolean; readonly count: number } | null {
   const words = argument.split(/\s+/).filter((word) => word !== "");
   const isAll = words.includes("--all");
