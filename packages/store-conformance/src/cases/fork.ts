@@ -39,9 +39,12 @@ async function saying(store: SessionStore, name: string, texts: readonly string[
   return ref;
 }
 
-/** Records but for their checksums: a store that copies under a codec keeps other bytes of the same content. */
+/**
+ * Records but for what a store that copies them states anew: the checksum, since a codec keeps other bytes of the same
+ * content, and the time of storing.
+ */
 async function readContents(store: SessionStore, ref: SessionRef): Promise<readonly unknown[]> {
-  return (await readSources(store, ref)).map(({ crc: _crc, ...record }) => record);
+  return (await readSources(store, ref)).map(({ crc: _crc, storedAtMs: _storedAtMs, ...record }) => record);
 }
 
 export const forkCases: readonly ConformanceCase[] = [
