@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { hasErrorCode, type AppendResult, type Clock, type OpenTurn, type RecordDraft } from "@throughline/core";
 import type { InterruptedTurn } from "./session.ts";
 import type { Emit } from "./session-event.ts";
-import type { SessionLog } from "./session-log.ts";
+
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnOwners } from "./turn-owners.ts";
+import type { WindowLog } from "./window-log.ts";
 
-export interface BeginScene {
-  readonly log: SessionLog;
+export interface BeginOptions {
+  readonly log: WindowLog;
   readonly clock: Clock;
   readonly owners: TurnOwners;
   /** Turns of this process that ended without being closed, by their ids. */
@@ -32,24 +33,24 @@ export type Beginning =
 const maxTries = 64;
 
 /** Opens the turn with its first records, in one append at the head as it is then. */
-export async function beginTurn(scene: BeginScene): Promise<Beginning> {
-  const { log } = scene;
+export async function beginTurn(options: BeginOptions): Promise<Beginning> {
+  const { log } = options;
   for (let tries = 0; ; tries++) {
     try {
-      await closeGone(scene);
-      return await open(scene);
+      await closeGone(options);
+      return await open(options);
     } catch (error) {
       if (!hasErrorCode(error, "SESSION_BUSY", "TURN_FENCED", "APPEND_CONFLICT") || tries >= maxTries) throw error;
       await log.catchUp();
       const turn = log.head.turn;
-      const isRunning = hasErrorCode(error, "SESSION_BUSY") && (turn === null || !isGone(turn, scene));
+      const isRunning = hasErrorCode(error, "SESSION_BUSY") && (turn === null || !isGone(turn, options));
       if (isRunning) return { kind: "busy", turn, error };
     }
   }
 }
 
-async function open(scene: BeginScene): Promise<Beginning> {
-  const { log, turnId, leaseMs, clock, owners, resumes, idempotencyKey, signal } = scene;
+async function open(options: BeginOptions): Promise<Beginning> {
+  const { log, turnId, leaseMs, clock, owners, resumes, idempotencyKey, signal } = options;
   const fence = log.head.fence + 1;
   const leaseUntilMs = clock.nowMs() + leaseMs;
   const owner = owners.self;
@@ -57,7 +58,7 @@ async function open(scene: BeginScene): Promise<Beginning> {
   const mark: TurnMark = { turnId, state: "open", ...held, ...(resumes === null ? {} : { resumes }) };
   const left = log.head.turn;
   const marks = [...(left === null || idempotencyKey !== null ? [] : [endMark(left)]), turnMarkDraft(mark)];
-  const result = await log.append([...marks, ...scene.drafts()], {
+  const result = await log.append([...marks, ...options.drafts()], {
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
     ...(signal === undefined ? {} : { signal }),
     expect: { head: log.head.headId },
@@ -83,12 +84,12 @@ function endMark({ turnId }: OpenTurn): RecordDraft {
 }
 
 /** The store keeps a dead owner's lease until it runs out; whoever knows better closes the turn in its place. */
-async function closeGone(scene: BeginScene): Promise<void> {
-  const { log, clock, emit, idempotencyKey } = scene;
+async function closeGone(options: BeginOptions): Promise<void> {
+  const { log, clock, emit, idempotencyKey } = options;
   const { turn } = log.head;
   if (turn === null) return;
   const isOver = turn.leaseUntilMs <= clock.nowMs();
-  if (!isOver && !isGone(turn, scene)) return;
+  if (!isOver && !isGone(turn, options)) return;
   const interrupted = interruptedTurn(log, turn);
   if (!isOver || idempotencyKey !== null)
     await log.append([endMark(turn)], { turn: { action: "close", fence: turn.fence } });
@@ -98,12 +99,12 @@ async function closeGone(scene: BeginScene): Promise<void> {
 /** True when nobody can write for the turn any more, lease or not. */
 export function isGone(
   { turnId, owner }: OpenTurn,
-  { owners, abandoned }: Pick<BeginScene, "owners" | "abandoned">,
+  { owners, abandoned }: Pick<BeginOptions, "owners" | "abandoned">,
 ): boolean {
   return abandoned.has(turnId) || owners.stateOf(owner) === "gone";
 }
 
-export function interruptedTurn(log: SessionLog, { turnId, owner }: OpenTurn): InterruptedTurn {
+export function interruptedTurn(log: WindowLog, { turnId, owner }: OpenTurn): InterruptedTurn {
   const known = log.facts.turn?.mark.turnId === turnId ? log.facts.turn : null;
   return { turnId, owner, sinceMs: known?.sinceMs ?? null, text: known?.text ?? null };
 }

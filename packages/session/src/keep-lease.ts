@@ -1,29 +1,29 @@
 import { hasErrorCode, ThroughlineError, type Clock } from "@throughline/core";
 import type { Emit } from "./session-event.ts";
-import type { SessionLog } from "./session-log.ts";
+import type { WindowLog } from "./window-log.ts";
 
-export interface LeaseScene {
-  readonly log: SessionLog;
+export interface LeaseOptions {
+  readonly log: WindowLog;
   readonly clock: Clock;
   readonly fence: number;
   readonly leaseMs: number;
   readonly emit: Emit | null;
-  /** The turn is another's now. */
+  /** Called once another turn has taken over. */
   readonly onLost: (cause: unknown) => void;
 }
 
 /** Made once: an error of its own each time would be a good part of what a turn costs. */
 const stopped = new ThroughlineError("ABORTED", "The turn is over.");
 
-/** Renews the lease at a third of its length until it is told to stop, or the turn is lost. */
-export function keepLease(scene: LeaseScene): () => void {
+/** Renews the lease at a third of its length until it is stopped or the turn is lost. */
+export function keepLease(options: LeaseOptions): () => void {
   const stopping = new AbortController();
-  void renewAgain(scene, stopping.signal);
+  void renewAgain(options, stopping.signal);
   return () => stopping.abort(stopped);
 }
 
-async function renewAgain(scene: LeaseScene, signal: AbortSignal): Promise<void> {
-  const { log, clock, fence, leaseMs, emit } = scene;
+async function renewAgain(options: LeaseOptions, signal: AbortSignal): Promise<void> {
+  const { log, clock, fence, leaseMs, emit } = options;
   while (await slept(clock, leaseMs / 3, signal)) {
     const leaseUntilMs = clock.nowMs() + leaseMs;
     try {
@@ -32,7 +32,7 @@ async function renewAgain(scene: LeaseScene, signal: AbortSignal): Promise<void>
     } catch (cause) {
       if (signal.aborted) return;
       if (hasErrorCode(cause, "TURN_FENCED", "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "STORE_CLOSED")) {
-        scene.onLost(cause);
+        options.onLost(cause);
         return;
       }
       emit?.({ name: "lease.delayed", cause });

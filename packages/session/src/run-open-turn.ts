@@ -3,15 +3,14 @@ import type { TokenCounter } from "@throughline/tokens";
 import type { Turn, RunTurnOptions } from "./session.ts";
 import { afterTurn } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
-import { keepLease } from "./keep-lease.ts";
+import { HeldTurn } from "./held-turn.ts";
 import type { Emit } from "./session-event.ts";
 import type { TurnHost } from "./turn-host.ts";
 import { TurnLedger } from "./turn-ledger.ts";
 import { TurnRun, type TurnEnd } from "./turn-run.ts";
 import type { TurnSettings } from "./turn-settings.ts";
-import { forward } from "./turn-wait.ts";
 
-export interface RunScene {
+export interface RunOptions {
   readonly handle: TurnHost;
   readonly options: RunTurnOptions;
   readonly turnId: string;
@@ -26,19 +25,20 @@ export interface RunScene {
 }
 
 /** Keeps the lease of an open turn while it runs, and sees to it that it ends. */
-export async function runOpenTurn(scene: RunScene): Promise<Turn> {
+export async function runOpenTurn(scene: RunOptions): Promise<Turn> {
   const { handle, options, settings, turnId, fence, emit, controller } = scene;
   const { log, shared } = handle;
   const ledger = new TurnLedger(log);
-  let lost: unknown = null;
-  const onLost = (cause: unknown): void => {
-    if (lost !== null) return;
-    lost = cause;
-    emit?.({ name: "lease.lost", cause });
-    controller.abort(cause);
-  };
-  const endForwarding = forward([options.signal], controller);
-  const stopLease = keepLease({ log, clock: shared.clock, fence, leaseMs: settings.leaseMs, emit, onLost });
+  const held = new HeldTurn({
+    log,
+    clock: shared.clock,
+    turnId,
+    fence,
+    leaseMs: settings.leaseMs,
+    emit,
+    controller,
+    signal: options.signal,
+  });
   const model = { provider: settings.model.chat.provider, modelId: settings.model.modelId };
   let run: TurnRun | null = null;
   try {
@@ -50,11 +50,7 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
       settings,
       counter,
       clock: shared.clock,
-      turnId,
-      fence,
-      signal: controller.signal,
-      lostBecause: () => lost,
-      onLost,
+      turn: held,
       summaryId: () => handle.summaryId(),
       onDelta: options.onDelta ?? null,
       emit,
@@ -62,16 +58,15 @@ export async function runOpenTurn(scene: RunScene): Promise<Turn> {
     const end = await run.run();
     return ended(scene, end, ledger, counter);
   } catch (error) {
-    const cause = lost ?? error;
-    if (lost === null) await settle(scene, run, error);
+    const cause = held.lostBecause ?? error;
+    if (held.lostBecause === null) await settle(scene, held, run, error);
     throw cause;
   } finally {
-    stopLease();
-    endForwarding();
+    held.release();
   }
 }
 
-function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger, counter: TokenCounter): Turn {
+function ended(scene: RunOptions, end: TurnEnd, ledger: TurnLedger, counter: TokenCounter): Turn {
   const { handle, turnId, emit, taken, firstSeq, settings } = scene;
   emit?.({ name: "turn.closed", outcome: end.outcome });
   const turn = finishedTurn(
@@ -94,12 +89,17 @@ function ended(scene: RunScene, end: TurnEnd, ledger: TurnLedger, counter: Token
 }
 
 /** A turn that failed is closed as such; when even that fails, whoever comes next knows that nobody is at it. */
-async function settle({ handle, turnId, emit }: RunScene, run: TurnRun | null, error: unknown): Promise<void> {
+async function settle(
+  { handle, turnId, emit }: RunOptions,
+  held: HeldTurn,
+  run: TurnRun | null,
+  error: unknown,
+): Promise<void> {
   try {
-    if (run !== null && !run.isClosed && !run.isCloseUnknown) await run.closeFailed(error);
+    if (run !== null && !held.isClosed && !held.isCloseUnknown) await run.closeFailed(error);
   } catch (cause) {
     emit?.({ name: "step.failed", step: "close", cause });
   }
-  if (run?.isClosed !== true) handle.shared.abandoned.add(turnId);
+  if (!held.isClosed) handle.shared.abandoned.add(turnId);
   emit?.({ name: "turn.closed", outcome: "failed" });
 }

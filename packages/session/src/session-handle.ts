@@ -27,7 +27,8 @@ import type {
 } from "./session.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
-import { historyTarget, SessionLog, targetOf, type Replacement } from "./session-log.ts";
+import { historyTarget, SessionLog, targetOf } from "./session-log.ts";
+import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
 import { messageDraft } from "./turn-run.ts";

@@ -1,6 +1,6 @@
-import { ThroughlineError, type OpenTurn, type RecordDraft, type SessionRef } from "@throughline/core";
-import { isUnknown } from "@throughline/core/entries";
-import { beginTurn, interruptedTurn, isGone, keyedTurnId, type Beginning, type BeginScene } from "./begin-turn.ts";
+import { hasErrorCode, ThroughlineError, type OpenTurn, type RecordDraft, type SessionRef } from "@throughline/core";
+import { interruptedTurn, isGone, keyedTurnId, type Beginning } from "./begin-turn.ts";
+import { beginWhenFree, waitsFor, type BeginWhenFreeOptions } from "./begin-when-free.ts";
 import { branchSession } from "./branch-session.ts";
 import { findKeyedTurn } from "./finished-turn.ts";
 import { runOpenTurn } from "./run-open-turn.ts";
@@ -22,7 +22,9 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
   const queue = shared.queueOf(ref);
   const turn = newTurn(handle, input, options);
   const { turnId, emit } = turn;
-  const wait = new TurnWait(handle, options);
+  const { clock, owners } = shared;
+  const signals = [options.signal, handle.closing];
+  const wait = new TurnWait({ clock, owners, signals, waitMs: options.waitMs });
   if (queue.holder !== null) {
     if (options.whenBusy === "reject") throw busyHere(queue.holder, shared.owners.self);
     if (options.whenBusy === "branch") {
@@ -66,7 +68,7 @@ interface OpenScene {
 class BranchOff extends Error {}
 
 async function openTurn(scene: OpenScene): Promise<Turn> {
-  const { handle, input, options, turnId, emit } = scene;
+  const { handle, input, options, turnId, emit, wait } = scene;
   handle.assertOpen();
   const { log, shared } = handle;
   const settings = turnSettings(handle.model, handle.options, options);
@@ -78,11 +80,13 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
   const taken = handle.enterTurn(controller, emit);
   try {
     const resumes = input.drafts === null ? (input.resumes ?? lastTurnId(handle)) : null;
-    const beginning = await begun(scene, {
+    const beginning = await beginOrBranch(options, {
       log,
       clock: shared.clock,
       owners: shared.owners,
       abandoned: shared.abandoned,
+      wait,
+      whenBusy: options.whenBusy === "branch" ? "reject" : options.whenBusy,
       turnId,
       leaseMs: settings.leaseMs,
       drafts: input.drafts ?? (() => openResults(handle)),
@@ -104,38 +108,14 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
   }
 }
 
-/** Opens the turn, waiting for the one of another process when that is wanted. */
-async function begun(
-  { options, emit, wait, handle }: OpenScene,
-  scene: BeginScene,
-): Promise<Exclude<Beginning, { kind: "busy" }>> {
-  let isTold = false;
-  for (;;) {
-    const beginning = await beginOrAbandon(handle, scene);
-    if (beginning.kind !== "busy") return beginning;
-    const { turn, error } = beginning;
-    if (options.whenBusy === "branch") throw new BranchOff();
-    if (!waitsFor(turn, handle, options)) throw error;
-    if (!isTold) emit?.({ name: "turn.queued", owner: turn?.owner ?? null, leaseUntilMs: turn?.leaseUntilMs ?? null });
-    isTold = true;
-    await wait.pause(turn, error);
-  }
-}
-
-/** Whether the caller wants to wait for a turn that runs somewhere else. */
-function waitsFor(turn: OpenTurn | null, { shared }: TurnHost, { whenBusy }: RunTurnOptions): boolean {
-  const isOwn = turn !== null && shared.owners.stateOf(turn.owner) === "self";
-  return whenBusy === "queue" || (whenBusy === undefined && isOwn);
-}
-
-/** A turn whose opening may have reached the log, and that nobody runs, must hold up no later one. */
-async function beginOrAbandon({ shared }: TurnHost, scene: BeginScene): Promise<Beginning> {
+async function beginOrBranch(
+  { whenBusy }: RunTurnOptions,
+  begin: BeginWhenFreeOptions,
+): ReturnType<typeof beginWhenFree> {
   try {
-    const beginning = await beginTurn(scene);
-    if (beginning.kind === "begun") shared.abandoned.delete(scene.turnId);
-    return beginning;
+    return await beginWhenFree(begin);
   } catch (error) {
-    if (isUnknown(error)) shared.abandoned.add(scene.turnId);
+    if (whenBusy === "branch" && hasErrorCode(error, "SESSION_BUSY")) throw new BranchOff();
     throw error;
   }
 }
@@ -152,7 +132,7 @@ async function goOn({ handle, input, options, turnId, emit, wait }: OpenScene, b
     if (running === null || !known.turnIds.has(running.turnId) || isGone(running, shared)) break;
     if (running.leaseUntilMs <= shared.clock.nowMs()) break;
     const busy = busyElsewhere(running);
-    if (!waitsFor(running, handle, options)) throw busy;
+    if (!waitsFor(running, shared.owners, options.whenBusy === "branch" ? "reject" : options.whenBusy)) throw busy;
     const { owner, leaseUntilMs } = running;
     if (!isTold) emit?.({ name: "turn.queued", owner, leaseUntilMs });
     isTold = true;

@@ -9,13 +9,13 @@ import {
   type RecordDraft,
   type ToolCallBlock,
 } from "@throughline/core";
-import { isUnknown } from "@throughline/core/entries";
 import { classifyOverflow, createGuardTurn, type CompactionRequest } from "@throughline/guard";
 import type { Actual, TokenCounter } from "@throughline/tokens";
 import { callModel, type CallResult, type CallScene } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
+import type { HeldTurn } from "./held-turn.ts";
 import { resultDraft, runTools } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
@@ -23,7 +23,7 @@ import type { SessionLog } from "./session-log.ts";
 import type { ClosingDecision, SessionModel, StepScene, TurnClosing } from "./session-options.ts";
 import { withThinkingLevel } from "./thinking-level.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
-import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
+import type { TurnMark } from "./turn-mark.ts";
 import type { TurnSettings } from "./turn-settings.ts";
 import { wireTools } from "./wire-tools.ts";
 import { readWindowRecords } from "./window-records.ts";
@@ -34,13 +34,7 @@ export interface TurnRunOptions {
   readonly settings: TurnSettings;
   readonly counter: TokenCounter;
   readonly clock: Clock;
-  readonly turnId: string;
-  readonly fence: number;
-  /** Aborted by the user, by closing the session, or because the turn was lost. */
-  readonly signal: AbortSignal;
-  /** Why the turn was lost; null while it is ours. */
-  readonly lostBecause: () => unknown;
-  readonly onLost: (cause: unknown) => void;
+  readonly turn: HeldTurn;
   readonly summaryId: () => string | null;
   readonly onDelta: ((delta: ChatDelta) => void) | null;
   readonly emit: Emit | null;
@@ -63,10 +57,6 @@ export class TurnRun {
   #isSystemSent = false;
   /** Of the whole turn: a tool loop must not change it. */
   #model: SessionModel | null = null;
-  /** True once the log says how the turn ended. */
-  isClosed = false;
-  /** True when the log may say it, and nobody knows: another end must not be written behind it. */
-  isCloseUnknown = false;
 
   constructor(options: TurnRunOptions) {
     this.#options = options;
@@ -74,7 +64,8 @@ export class TurnRun {
 
   /** @throws what ended it; the log says so unless the turn was lost or the store fails */
   async run(): Promise<TurnEnd> {
-    const { settings, signal } = this.#options;
+    const { settings, turn } = this.#options;
+    const { signal } = turn;
     for (;;) {
       if (signal.aborted) return this.#abort(null, []);
       const denial = await this.#denial();
@@ -127,7 +118,8 @@ export class TurnRun {
     readonly result: CallResult;
     readonly ask: { readonly counter: TokenCounter; readonly actual: Actual | null; readonly prefix: PromptPrefix };
   }> {
-    const { log, settings, ledger, counter, signal, onDelta, emit, turnId } = this.#options;
+    const { log, settings, ledger, counter, onDelta, emit, turn } = this.#options;
+    const { signal, turnId } = turn;
     await this.#runSteps();
     const { prompt, prefix, actual } = this.#prompt();
     const scene: CallScene = {
@@ -173,10 +165,10 @@ export class TurnRun {
 
   /** What would be sent now. A system prompt that is made for the call is told the size of the whole. */
   #prompt(): { readonly prompt: Prompt; readonly prefix: PromptPrefix; readonly actual: Actual | null } {
-    const { log, settings, counter, turnId, ledger } = this.#options;
+    const { log, settings, counter, turn, ledger } = this.#options;
     const { system, tools } = settings;
     if (typeof system === "function") this.#estimate();
-    const text = typeof system === "function" ? system({ ref: log.ref, turnId, gauge: ledger.prompt() }) : system;
+    const text = typeof system === "function" ? system({ ref: log.ref, turnId: turn.turnId, gauge: ledger.prompt() }) : system;
     const prefix = prefixOf(text, tools.definitions);
     const prompt = promptOf(log, text);
     return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };
@@ -201,9 +193,9 @@ export class TurnRun {
   }
 
   async #runSteps(): Promise<void> {
-    const { settings, emit, signal } = this.#options;
+    const { settings, emit, turn } = this.#options;
     for (const step of settings.steps) {
-      if (step.when !== "before-call" || signal.aborted) continue;
+      if (step.when !== "before-call" || turn.signal.aborted) continue;
       this.#estimate();
       emit?.({ name: "step.started", step: step.name });
       await step.run(this.#stepScene());
@@ -212,7 +204,8 @@ export class TurnRun {
   }
 
   #stepScene(): StepScene {
-    const { log, settings, ledger, signal, turnId, fence, counter } = this.#options;
+    const { log, settings, ledger, turn, counter } = this.#options;
+    const { signal, turnId, fence } = turn;
     return {
       ref: log.ref,
       sessionId: log.sessionId,
@@ -246,7 +239,8 @@ export class TurnRun {
   }
 
   async #runTools(message: AssistantMessage, calls: readonly ToolCallBlock[]): Promise<void> {
-    const { log, settings, signal, emit, turnId } = this.#options;
+    const { log, settings, emit, turn } = this.#options;
+    const { signal, turnId } = turn;
     const last = Array.isArray(message.content) ? message.content.at(-1) : null;
     const isCutOff = message.stopReason === "length" && last === calls.at(-1);
     await runTools(
@@ -302,22 +296,12 @@ export class TurnRun {
     result: CallResult | null,
     entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
-    const { turnId, fence } = this.#options;
-    try {
-      await this.#append([...drafts, turnMarkDraft({ turnId, ...mark })], {
-        entry: { ...entry, ...this.#patch(result, mark.state) },
-        turn: { action: "close", fence },
-      });
-      this.isClosed = true;
-    } catch (error) {
-      this.isCloseUnknown = isUnknown(error);
-      throw error;
-    }
+    await this.#options.turn.close(drafts, mark, { ...entry, ...this.#patch(result, mark.state) });
   }
 
   #closing(outcome: TurnClosing["outcome"], reply: AssistantMessage | null): ClosingDecision {
-    const { settings, log, turnId } = this.#options;
-    return settings.beforeClose?.({ ref: log.ref, turnId, outcome, reply, entry: log.entry }) ?? {};
+    const { settings, log, turn } = this.#options;
+    return settings.beforeClose?.({ ref: log.ref, turnId: turn.turnId, outcome, reply, entry: log.entry }) ?? {};
   }
 
   #patch(result: CallResult | null, end: TurnMark["state"] | null = null): Readonly<Record<string, unknown>> {
@@ -332,20 +316,13 @@ export class TurnRun {
     });
   }
 
-  async #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
-    this.#assertOurs();
-    const { log, fence, onLost } = this.#options;
-    try {
-      return await log.append(drafts, { turn: { action: "within", fence }, ...options });
-    } catch (error) {
-      if (ThroughlineError.isInstance(error) && error.code === "TURN_FENCED") onLost(error);
-      throw error;
-    }
+  #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
+    return this.#options.turn.append(drafts, options);
   }
 
   #assertOurs(): void {
-    const cause = this.#options.lostBecause();
-    if (cause !== null) throw cause;
+    const { lostBecause } = this.#options.turn;
+    if (lostBecause !== null) throw lostBecause;
   }
 }
 

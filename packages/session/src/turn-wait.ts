@@ -1,6 +1,5 @@
-import { ThroughlineError, type OpenTurn } from "@throughline/core";
-import type { RunTurnOptions } from "./session.ts";
-import type { TurnHost } from "./turn-host.ts";
+import { ThroughlineError, type Clock, type OpenTurn } from "@throughline/core";
+import type { TurnOwners } from "./turn-owners.ts";
 import type { QueueHolder, TurnQueue } from "./turn-queue.ts";
 
 const firstPauseMs = 20;
@@ -8,26 +7,33 @@ const longestPauseMs = 500;
 /** Made once: a reason of its own each time would be an error with a stack. */
 const waitOver = "the wait is over";
 
+export interface TurnWaitOptions {
+  readonly clock: Clock;
+  readonly owners: TurnOwners;
+  /** Whichever is aborted first ends the wait. */
+  readonly signals: readonly (AbortSignal | undefined)[];
+  /** @default 600000 */
+  readonly waitMs: number | undefined;
+}
+
 /** How long a turn may wait for others, in the queue and for other processes together. */
 export class TurnWait {
-  readonly #handle: TurnHost;
-  readonly #options: RunTurnOptions;
+  readonly #options: TurnWaitOptions;
   readonly #untilMs: number;
   #pauseMs = firstPauseMs;
 
-  constructor(handle: TurnHost, options: RunTurnOptions) {
-    this.#handle = handle;
+  constructor(options: TurnWaitOptions) {
     this.#options = options;
-    this.#untilMs = handle.shared.clock.nowMs() + (options.waitMs ?? 600_000);
+    this.#untilMs = options.clock.nowMs() + (options.waitMs ?? 600_000);
   }
 
   /** Enters the queue. @throws {ThroughlineError} ABORTED, SESSION_BUSY when it took too long */
   async enter(queue: TurnQueue, own: QueueHolder): Promise<() => void> {
     const { holder } = queue;
     if (holder === null) return queue.enter(own, undefined);
-    const { clock, owners } = this.#handle.shared;
+    const { clock, owners, signals } = this.#options;
     const controller = new AbortController();
-    const end = forward([this.#options.signal, this.#handle.closing], controller);
+    const end = forward(signals, controller);
     let isLate = false;
     const late = (): void => {
       isLate = true;
@@ -47,20 +53,28 @@ export class TurnWait {
 
   /** Waits a little longer each time, at most until the lease of the turn ends. @throws `busy` when it took too long */
   async pause(turn: OpenTurn | null, busy: unknown): Promise<void> {
-    const { clock } = this.#handle.shared;
+    const { clock, signals } = this.#options;
     const nowMs = clock.nowMs();
     if (nowMs >= this.#untilMs) throw busy;
     const leaseLeftMs = turn === null ? longestPauseMs : Math.max(1, turn.leaseUntilMs - nowMs + 1);
     const pauseMs = Math.min(this.#pauseMs, leaseLeftMs, this.#untilMs - nowMs);
     this.#pauseMs = Math.min(this.#pauseMs * 2, longestPauseMs);
     const controller = new AbortController();
-    const end = forward([this.#options.signal, this.#handle.closing], controller);
+    const end = forward(signals, controller);
     try {
       await clock.sleep(pauseMs, controller.signal);
+    } catch (cause) {
+      throw controller.signal.aborted ? waitAborted(controller.signal) : cause;
     } finally {
       end();
     }
   }
+}
+
+/** An abort has one error code, whatever the reason of the signal is. */
+function waitAborted({ reason }: AbortSignal): ThroughlineError {
+  if (ThroughlineError.isInstance(reason) && reason.code === "ABORTED") return reason;
+  return new ThroughlineError("ABORTED", "The wait for the session was aborted.", { cause: reason });
 }
 
 /** Aborts the controller with whichever signal comes first; what it gives ends that. */
