@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { nearestKey } from "./nearest-key.ts";
+import { nearestName } from "@throughline/core/settings";
 
 /** A place in a configuration file, or the name of a variable or flag. */
 export interface ConfigPlace {
@@ -30,7 +30,7 @@ export function unknownField(
   name: string | null,
   { key, known }: { readonly key: string; readonly known: readonly string[] },
 ): ThroughlineError {
-  const nearest = nearestKey(key.slice(key.lastIndexOf(".") + 1), known);
+  const nearest = nearestName(key.slice(key.lastIndexOf(".") + 1), known);
   const hint = nearest === null ? `the keys there are ${known.join(", ")}.` : `did you mean ${nearest}?`;
   const of = name === null ? "" : `${name}: `;
   const named = name === null ? {} : { name };

@@ -4,7 +4,6 @@ export { chatSettings } from "./chat-settings.ts";
 export { cliSettings } from "./cli-settings.ts";
 export { explainSettings } from "./explain-settings.ts";
 export type { ExplainedSetting } from "./explain-settings.ts";
-export { nearestKey } from "./nearest-key.ts";
 export { presets } from "./presets.ts";
 export type { ConfigFile } from "./read-config-file.ts";
 export { resolveConfig } from "./resolve-config.ts";

@@ -1,8 +1,8 @@
 import type { SettingValue } from "@throughline/core/settings";
+import { nearestName } from "@throughline/core/settings";
 import { checkValue } from "./check-value.ts";
 import type { ConfigNote } from "./config-note.ts";
 import { configProblem, shown, unknownField } from "./config-problem.ts";
-import { nearestKey } from "./nearest-key.ts";
 import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from "./parse-config-text.ts";
 import { settingAliases } from "./setting-aliases.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
@@ -158,9 +158,9 @@ function nearestSetting(key: string, known: readonly string[]): string | null {
   const cut = key.lastIndexOf(".");
   const [area, name] = [key.slice(0, Math.max(0, cut)), key.slice(cut + 1)];
   const beside = membersOf(area, known);
-  const near = nearestKey(name, beside.map(lastName));
+  const near = nearestName(name, beside.map(lastName));
   if (near !== null) return area === "" ? near : `${area}.${near}`;
-  const whole = nearestKey(name, known.map(lastName));
+  const whole = nearestName(name, known.map(lastName));
   return known.find((candidate) => lastName(candidate) === whole) ?? null;
 }
 

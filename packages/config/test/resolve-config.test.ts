@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explainSettings, nearestKey, parseSettingText, settingAliases, settingTables } from "@throughline/config";
+import { explainSettings, parseSettingText, settingAliases, settingTables } from "@throughline/config";
 import type { SettingKind, SettingValue } from "@throughline/core/settings";
 import { filePath, resolve, settingsOf } from "./resolve.ts";
 
@@ -322,15 +322,3 @@ function fileValueOf(kind: SettingKind, text: string): SettingValue {
   if (kind.type === "integer" || kind.type === "number") return Number.isNaN(Number(text)) ? text : Number(text);
   return kind.type === "boolean" ? ({ true: true, false: false, "1": true, "0": false }[text] ?? text) : text;
 }
-
-describe("nearestKey", () => {
-  it.each([
-    ["log-level", "logLevel"],
-    ["Store", "store"],
-    ["timeout", "timeoutMs"],
-    ["colour", "color"],
-    ["zzz", null],
-  ])("finds for %s %s", (key, nearest) => {
-    expect(nearestKey(key, ["store", "agent", "logLevel", "color", "timeoutMs"])).toBe(nearest);
-  });
-});

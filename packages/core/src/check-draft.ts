@@ -1,4 +1,5 @@
 import { findRecordProblem } from "./find-record-problem.ts";
+import { nearestName } from "./nearest-name.ts";
 import type { RecordDraft } from "./record-draft.ts";
 import { quote } from "./session-id.ts";
 import { ThroughlineError } from "./throughline-error.ts";
@@ -40,7 +41,7 @@ export function assertDraftIsMeant(draft: RecordDraft, index: number): void {
 
 /** The known type that an unknown one is one letter away from; null for a known one and for all others. */
 export function misspelt(type: string): string | null {
-  return guardedTypes.includes(type) ? null : (guardedTypes.find((known) => isOneEditAway(type, known)) ?? null);
+  return guardedTypes.includes(type) ? null : nearestName(type, guardedTypes, { maxEdits: 1, exactCase: true });
 }
 
 function assertMessage(draft: RecordDraft, index: number): void {
@@ -68,27 +69,11 @@ function nearestField(draft: RecordDraft, path: string): string | null {
   const wanted = lastName(path);
   if (typeof holder !== "object" || holder === null || Object.hasOwn(holder, wanted)) return null;
   const others = Object.keys(holder).filter((name) => name.length <= 64);
-  return others.find((name) => isOneEditAway(name, wanted) || isOneEditAway(name.toLowerCase(), wanted)) ?? null;
+  return nearestName(wanted, others, { maxEdits: 1 });
 }
 
 function lastName(path: string): string {
   return path.slice(path.lastIndexOf(".") + 1);
-}
-
-/** One letter more, one less, another one, or two that have changed places. Upper and lower case are different letters. */
-function isOneEditAway(one: string, other: string): boolean {
-  if (one === other || Math.abs(one.length - other.length) > 1) return false;
-  let start = 0;
-  while (start < one.length && one[start] === other[start]) start += 1;
-  const [restOne, restOther] = [one.slice(start), other.slice(start)];
-  if (restOne.slice(1) === restOther.slice(1)) return true;
-  if (restOne.slice(1) === restOther || restOne === restOther.slice(1)) return true;
-  return (
-    restOne.length >= 2 &&
-    restOne[0] === restOther[1] &&
-    restOne[1] === restOther[0] &&
-    restOne.slice(2) === restOther.slice(2)
-  );
 }
 
 function wrong(index: number, path: string, why: string, remedy: string, nearest: string): ThroughlineError {

@@ -1,3 +1,5 @@
+import { nearestName } from "./nearest-name.ts";
+
 /** What a field of an entry holds; a list names all of its values. */
 type FieldKind = "text" | "number" | "flag" | "any" | readonly string[];
 
@@ -116,25 +118,5 @@ export function findEntryFieldProblem(field: string, value: unknown): EntryField
 export function misspeltEntryField(field: string): string | null {
   const known = Object.keys(entryFields);
   if (known.includes(field) || field.length > 100) return null;
-  const plain = plainOf(field);
-  const same = known.find((one) => plainOf(one) === plain);
-  if (same !== undefined || plain.length < shortestMisspelt) return same ?? null;
-  return known.find((one) => one.length >= shortestMisspelt && isOneEdit(plainOf(one), plain)) ?? null;
-}
-
-function plainOf(name: string): string {
-  return name.toLowerCase().replaceAll(/[-_ .]/g, "");
-}
-
-/** One letter more, less or other, or two neighbours swapped. */
-function isOneEdit(one: string, other: string): boolean {
-  if (Math.abs(one.length - other.length) > 1) return false;
-  let from = 0;
-  while (from < one.length && one[from] === other[from]) from += 1;
-  let behind = 0;
-  const most = Math.min(one.length, other.length) - from;
-  while (behind < most && one.at(-1 - behind) === other.at(-1 - behind)) behind += 1;
-  const [left, right] = [one.slice(from, one.length - behind), other.slice(from, other.length - behind)];
-  if (left.length <= 1 && right.length <= 1) return true;
-  return left.length === 2 && right.length === 2 && left[0] === right[1] && left[1] === right[0];
+  return nearestName(field, known, { maxEdits: 1, minLength: shortestMisspelt });
 }

@@ -1,3 +1,6 @@
+export { nearestName } from "./nearest-name.ts";
+export type { NearestNameOptions } from "./nearest-name.ts";
+
 /** A value of a setting, as JSON has it. */
 export type SettingScalar = string | number | boolean | null;
 export type SettingValue = SettingScalar | readonly SettingValue[] | { readonly [field: string]: SettingValue };

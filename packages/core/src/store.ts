@@ -4,6 +4,8 @@ export { draftsFingerprint, lineBytes, linkRecords, prepareDrafts, serializeReco
 export type { LinkedRecord, PreparedRecord, PrepareOptions } from "./prepare-drafts.ts";
 export { untilAborted } from "./until-aborted.ts";
 export { assertMilliseconds } from "./assert-milliseconds.ts";
+export { assertArgument, assertKnownOptions, optionKinds } from "./option-checks.ts";
+export type { NumberRange, OptionKind, OptionKinds, OptionTable } from "./option-checks.ts";
 export { isColumnText } from "./column-text.ts";
 export { endOfValue } from "./end-of-value.ts";
 export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { hasErrorCode } from "@throughline/core";
+import { nearestName } from "@throughline/core/settings";
 import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
-import { nearestKey } from "@throughline/config";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation, ConversationListener } from "./conversation.ts";
@@ -83,7 +83,7 @@ async function act(scene: ReplScene, text: string): Promise<void> {
   const [, name = "", argument = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
   const command = replCommands.find((each) => each.name === name || each.aliases.includes(name));
   if (command !== undefined) return command.run(scene, argument.trim());
-  const near = nearestKey(
+  const near = nearestName(
     name,
     replCommands.map((each) => each.name),
   );

@@ -1,0 +1,243 @@
+import { nearestName } from "./nearest-name.ts";
+import { refused } from "./refused.ts";
+import type { ThroughlineError } from "./throughline-error.ts";
+
+/** What an option may hold. `optionKinds` makes them. */
+export interface OptionKind {
+  /** In words, behind "must be". */
+  readonly expected: string;
+  readonly accepts: (value: unknown) => boolean;
+  /** The options inside of an object, which are checked in the same way. */
+  readonly fields?: Readonly<Record<string, OptionKind>>;
+  /** What every item of a list must be. */
+  readonly items?: OptionKind;
+  /** Messages state the type of what was received, never its content. */
+  readonly isSecret?: boolean;
+  /** Absent options are refused. */
+  readonly isRequired?: boolean;
+}
+
+/** The kinds of all options of a call. A type's option without a row does not compile. */
+export type OptionTable<Options> = { readonly [Name in keyof Required<Options>]: OptionKind };
+
+/** The ends of a range, both inside. */
+export interface NumberRange {
+  /** @default no limit */
+  readonly min?: number;
+  /** @default no limit */
+  readonly max?: number;
+}
+
+const object: OptionKind = { expected: "an object", accepts: isObject };
+const list: OptionKind = { expected: "an array", accepts: Array.isArray };
+
+/** Makes the kinds of an option table. */
+export interface OptionKinds {
+  readonly any: OptionKind;
+  /** Any string. */
+  readonly text: OptionKind;
+  /** A string with something other than white space in it. */
+  readonly filledText: OptionKind;
+  /** `true` or `false`. */
+  readonly flag: OptionKind;
+  readonly callback: OptionKind;
+  /** Any object; what it holds is not checked. */
+  readonly object: OptionKind;
+  readonly list: OptionKind;
+  readonly signal: OptionKind;
+  /** A number, which may be infinite where the range has no end. */
+  number(range?: NumberRange): OptionKind;
+  /** A whole number that a double holds exactly. */
+  integer(range?: NumberRange): OptionKind;
+  oneOf(choices: readonly string[]): OptionKind;
+  listOf(items: OptionKind): OptionKind;
+  /** An object with these options and no others. */
+  objectOf<Options>(fields: OptionTable<Options>): OptionKind;
+  /** An object with these functions, and whatever else it has: a port, or a client of an SDK. */
+  objectWith(...methods: readonly string[]): OptionKind;
+  orNull(kind: OptionKind): OptionKind;
+  /** One of several kinds; what lies inside of them is not checked. */
+  either(...kinds: readonly OptionKind[]): OptionKind;
+  secret(kind: OptionKind): OptionKind;
+  required(kind: OptionKind): OptionKind;
+}
+
+/** The kinds of options that `assertKnownOptions` checks. */
+export const optionKinds: OptionKinds = {
+  any: { expected: "any value", accepts: () => true },
+  text: { expected: "a text", accepts: (value) => typeof value === "string" },
+  filledText: {
+    expected: "a text that is not empty",
+    accepts: (value) => typeof value === "string" && value.trim() !== "",
+  },
+  flag: { expected: "true or false", accepts: (value) => typeof value === "boolean" },
+  callback: { expected: "a function", accepts: (value) => typeof value === "function" },
+  object,
+  list,
+  signal: {
+    expected: "an AbortSignal",
+    accepts: (value) => isObject(value) && typeof value["addEventListener"] === "function" && "aborted" in value,
+  },
+  number: (range = {}) => numberKind("a number", range, (value) => typeof value === "number" && !Number.isNaN(value)),
+  integer: (range = {}) => numberKind("a whole number", range, Number.isSafeInteger),
+  oneOf: (choices) => ({
+    expected: choices.length === 1 ? quoted(choices[0] ?? "") : `one of ${choices.map(quoted).join(", ")}`,
+    accepts: (value) => choices.includes(value as string),
+  }),
+  listOf: (items) => ({ ...list, items }),
+  objectOf: (fields) => ({ ...object, fields }),
+  objectWith: (...methods) => ({
+    expected: `an object with the function${methods.length === 1 ? "" : "s"} ${methods.map(backticked).join(", ")}`,
+    accepts: (value) => isObject(value) && methods.every((method) => typeof value[method] === "function"),
+  }),
+  orNull: (kind) => ({
+    ...kind,
+    expected: `${kind.expected}, or null`,
+    accepts: (value) => value === null || kind.accepts(value),
+  }),
+  either: (...kinds) => ({
+    expected: kinds.map(({ expected }) => expected).join(", or "),
+    accepts: (value) => kinds.some((kind) => kind.accepts(value)),
+    isSecret: kinds.some(({ isSecret }) => isSecret === true),
+  }),
+  secret: (kind) => ({ ...kind, isSecret: true }),
+  required: (kind) => ({ ...kind, isRequired: true }),
+};
+
+/**
+ * Refuses an option that nobody reads, one of another type, and one out of range. An option whose value is undefined counts
+ * as not given.
+ *
+ * @param call the function as its caller wrote it, without parentheses: `createHistory`
+ * @param options what the caller passed; anything, from plain JavaScript
+ * @param table every option of the call with its kind
+ * @param argument the name of the argument that holds the options
+ * @throws {ThroughlineError} INPUT_INVALID: its details hold `argument`, `expected`, `received` and `nearest`
+ * @example
+ * assertKnownOptions<PageOptions>("readPage", options, { limit: optionKinds.integer({ min: 1 }), system: optionKinds.text });
+ * // readPage(): `sytem` is not an option; did you mean `system`?
+ * // readPage(): `limit` must be a whole number from 1 on; received "ten".
+ */
+export function assertKnownOptions<Options>(
+  call: string,
+  options: unknown,
+  table: OptionTable<Options>,
+  argument: string = "options",
+): asserts options is Options {
+  if (!isObject(options)) throw wrongOption(call, argument, object, options);
+  checkFields(call, "", options, table);
+}
+
+/**
+ * Refuses an argument of another type or out of range, in the words of `assertKnownOptions`.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID
+ * @example
+ * assertArgument("readPage", "limit", limit, optionKinds.integer({ min: 1 }));
+ */
+export function assertArgument(call: string, argument: string, value: unknown, kind: OptionKind): void {
+  checkValue(call, argument, value, kind);
+}
+
+function checkFields(
+  call: string,
+  path: string,
+  options: Readonly<Record<string, unknown>>,
+  table: Readonly<Record<string, OptionKind>>,
+): void {
+  const known = Object.keys(table);
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(table, name)) continue;
+    throw unknownOption(call, path, name, known);
+  }
+  for (const [name, kind] of Object.entries(table)) {
+    const value = options[name];
+    if (value === undefined && kind.isRequired !== true) continue;
+    checkValue(call, path + name, value, kind);
+  }
+}
+
+function checkValue(call: string, argument: string, value: unknown, kind: OptionKind): void {
+  if (!kind.accepts(value)) throw wrongOption(call, argument, kind, value);
+  if (kind.fields !== undefined && isObject(value)) checkFields(call, `${argument}.`, value, kind.fields);
+  if (kind.items === undefined || !Array.isArray(value)) return;
+  for (const [index, item] of value.entries()) checkValue(call, `${argument}[${index}]`, item, kind.items);
+}
+
+function unknownOption(call: string, path: string, name: string, known: readonly string[]): ThroughlineError {
+  const nearest = nearestName(name, known);
+  const hint =
+    nearest === null
+      ? `the options are ${known.map((one) => backticked(path + one)).join(", ")}.`
+      : `did you mean ${backticked(path + nearest)}?`;
+  const argument = path + shortened(name);
+  return refused("INPUT_INVALID", `${call}(): ${backticked(argument)} is not an option; ${hint}`, {
+    argument,
+    expected: known,
+    received: null,
+    nearest: nearest === null ? null : path + nearest,
+  });
+}
+
+function wrongOption(call: string, argument: string, kind: OptionKind, value: unknown): ThroughlineError {
+  const { expected, isSecret = false } = kind;
+  const received = isSecret ? typeOf(value) : receivedText(value);
+  const message = `${call}(): ${backticked(argument)} must be ${expected}; received ${received}.`;
+  return refused("INPUT_INVALID", message, { argument, expected, received, nearest: null });
+}
+
+/** A value for a message: short, on one line, and nothing of what an object holds. */
+export function receivedText(value: unknown): string {
+  if (typeof value === "string") return hasCredentials(value) ? "a text" : JSON.stringify(shortened(value));
+  if (typeof value === "bigint") return `${shortened(String(value))}n`;
+  if (value === null || typeof value === "number" || typeof value === "boolean") return String(value);
+  return typeOf(value);
+}
+
+/** By the shape of an address with a password in it, or of a key. */
+function hasCredentials(value: string): boolean {
+  return (value.includes("://") && value.includes("@")) || /^(?:sk|pk|key|bearer)[-_ ]/i.test(value.trimStart());
+}
+
+const longestShown = 60;
+
+function shortened(value: string): string {
+  return value.length > longestShown ? `${value.slice(0, longestShown).toWellFormed()}…` : value;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "undefined";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value === "string") return value === "" ? "an empty text" : "a text";
+  return `a ${typeof value}`;
+}
+
+function numberKind(what: string, { min, max }: NumberRange, isFit: (value: unknown) => boolean): OptionKind {
+  const range =
+    min === undefined
+      ? max === undefined
+        ? ""
+        : ` up to ${max}`
+      : max === undefined
+        ? ` from ${min} on`
+        : ` from ${min} to ${max}`;
+  return {
+    expected: what + range,
+    accepts: (value) =>
+      isFit(value) && (value as number) >= (min ?? -Infinity) && (value as number) <= (max ?? Infinity),
+  };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function quoted(choice: string): string {
+  return JSON.stringify(choice);
+}
+
+function backticked(name: string): string {
+  return `\`${name}\``;
+}
