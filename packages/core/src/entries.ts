@@ -8,7 +8,7 @@ export { keptOnReset, mergeEntry, statedFields } from "./merge-entry.ts";
 export type { MergeEntryOptions } from "./merge-entry.ts";
 export { renewTurn } from "./renew-turn.ts";
 export type { RenewedTurn } from "./renew-turn.ts";
-export { forkSession } from "./fork-session.ts";
+export { copyRecords, forkByCopy, forkSession } from "./fork-session.ts";
 export { openThread } from "./open-thread.ts";
 export type { OpenThreadOptions } from "./open-thread.ts";
 export { spawnLineage } from "./spawn-lineage.ts";

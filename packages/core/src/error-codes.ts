@@ -195,6 +195,11 @@ const table = {
     retryable: false,
     remedy: "Restore it first, or write to the current session of its key.",
   },
+  SESSION_CLOSED: {
+    summary: "The session, or the turn, was closed in this program.",
+    retryable: false,
+    remedy: "Open the session again, or open a new turn.",
+  },
   SESSION_BUSY: {
     summary: "Another turn is open in this session.",
     retryable: true,

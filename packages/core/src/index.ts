@@ -6,7 +6,6 @@ export type { RecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { Finding, FindingCode, FindingPlace, FindingRule, FindingSeverity } from "./finding.ts";
 export { isFlushMessage } from "./flush-message.ts";
-export { copyRecords, forkByCopy } from "./fork-session.ts";
 export type { ForkSessionOptions } from "./fork-session.ts";
 export { isSideRecord } from "./is-side-record.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
@@ -31,7 +30,6 @@ export type {
 export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft, RecordSource, SourcedDraft } from "./record-draft.ts";
-export { createRecordIds } from "./record-ids.ts";
 export { isRecordOfType } from "./record.ts";
 export type {
   AssistantMessage,
@@ -54,6 +52,16 @@ export type {
   UserMessage,
 } from "./record.ts";
 export { redactRecords } from "./redact-records.ts";
+export { assistantMessage, customRecord, toolResult, userMessage } from "./session-draft.ts";
+export type {
+  DraftContent,
+  KnownDraft,
+  MessageDraft,
+  NewAssistantMessage,
+  NewMessage,
+  OwnDraft,
+  SessionDraft,
+} from "./session-draft.ts";
 export { patchEntry } from "./session-entry.ts";
 export type { DeliveryContext, QueueMode, SessionEntry, SessionOrigin } from "./session-entry.ts";
 export type { SessionEvent, SessionEventListener } from "./session-event.ts";

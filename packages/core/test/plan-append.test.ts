@@ -1,5 +1,6 @@
 import type { AppendOptions, AppendResult, SessionEntry, TurnRequest } from "@throughline/core";
-import { createRecordIds } from "@throughline/core";
+import { createRecordIds } from "@throughline/core/node";
+
 import { createCapabilities } from "@throughline/core/store-handle";
 import { planAppend, prepareAppend, type AppendTarget, type SessionFrame } from "@throughline/core/store-plans";
 import { RememberedAppends } from "@throughline/core/store";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import {
-  forkByCopy,
   openSession,
   readWindow,
   redactRecords,
@@ -13,6 +12,8 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
+import { forkByCopy } from "@throughline/core/entries";
+
 import { systemRandom } from "@throughline/core/node";
 import { withheldSummary } from "@throughline/core/summaries";
 import { createMemoryStore } from "@throughline/store-memory";

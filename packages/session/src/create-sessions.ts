@@ -2,6 +2,7 @@ import { openSession, sessionRef, ThroughlineError, type SessionRef } from "@thr
 import { parseSessionKey } from "@throughline/core/keys";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { createTokenEstimator } from "@throughline/tokens";
+import { abandonedTurns } from "./abandoned-turns.ts";
 import { processOwners } from "./process-owners.ts";
 import type { Session, Sessions } from "./session.ts";
 import { SessionHandle } from "./session-handle.ts";
@@ -42,6 +43,7 @@ class OpenSessions implements Sessions {
       estimator: options.estimator ?? createTokenEstimator(),
       owners: options.owners ?? processOwners(),
       timeZone: knownTimeZone(options.timeZone),
+      abandoned: abandonedTurns(options.store),
     });
   }
 
@@ -66,7 +68,8 @@ class OpenSessions implements Sessions {
   }
 
   #assertOpen(): void {
-    if (this.#isClosed) throw new ThroughlineError("INPUT_INVALID", "These sessions were closed.");
+    if (this.#isClosed)
+      throw new ThroughlineError("SESSION_CLOSED", "These sessions were closed.", { outcome: "not-applied" });
   }
 
   #refOf(key: string): SessionRef {

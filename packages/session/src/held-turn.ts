@@ -69,11 +69,14 @@ export class HeldTurn {
   async close(
     drafts: readonly RecordDraft[],
     mark: Omit<TurnMark, "turnId">,
-    entry: Readonly<Record<string, unknown>> = {},
+    entry?: Readonly<Record<string, unknown>>,
   ): Promise<AppendResult> {
     try {
       const end = turnMarkDraft({ turnId: this.turnId, ...mark });
-      const result = await this.append([...drafts, end], { entry, turn: { action: "close", fence: this.fence } });
+      const result = await this.append([...drafts, end], {
+        ...(entry === undefined ? {} : { entry }),
+        turn: { action: "close", fence: this.fence },
+      });
       this.isClosed = true;
       return result;
     } catch (error) {

@@ -12,6 +12,8 @@ export type {
   Turn,
   TurnOutcome,
 } from "./session.ts";
+export { openTurn } from "./open-turn.ts";
+export type { CloseTurnOptions, OpenedTurn, OpenTurnOptions } from "./open-turn.ts";
 export { planSessionReset } from "./reset-due.ts";
 export type { ResetTimes, SessionResetPlan } from "./reset-due.ts";
 export type { SendDenial } from "./send-denial.ts";

@@ -13,7 +13,8 @@ interface EventPlace {
   readonly turnId: string | null;
 }
 
-type Happening =
+/** What happened, without its place. */
+export type Happening =
   /** The turn waits for the one that runs. `owner` is null for one of this `Sessions`. */
   | { readonly name: "turn.queued"; readonly owner: string | null; readonly leaseUntilMs: number | null }
   /** The session is busy: the turn goes on in a copy. */

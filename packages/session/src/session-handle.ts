@@ -4,6 +4,7 @@ import {
   type AppendResult,
   type OpenTurn,
   type RecordDraft,
+  type SessionDraft,
   type SessionEntry,
   type SessionHead,
   type SessionRef,
@@ -147,7 +148,7 @@ export class SessionHandle implements Session, TurnHost {
     return this.#track(takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null }, options));
   }
 
-  async append(drafts: readonly RecordDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {
+  async append(drafts: readonly SessionDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {
     this.assertOpen();
     const { expectHead, ...rest } = options;
     return this.log.append(drafts, { ...rest, ...(expectHead === undefined ? {} : { expect: { head: expectHead } }) });
@@ -226,7 +227,8 @@ export class SessionHandle implements Session, TurnHost {
   }
 
   assertOpen(): void {
-    if (this.#closing.signal.aborted) throw new ThroughlineError("INPUT_INVALID", "The session was closed.");
+    if (!this.#closing.signal.aborted) return;
+    throw new ThroughlineError("SESSION_CLOSED", "The session was closed.", { outcome: "not-applied" });
   }
 
   get closing(): AbortSignal {

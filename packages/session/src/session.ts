@@ -2,7 +2,7 @@ import type {
   AppendResult,
   ChatDelta,
   Message,
-  RecordDraft,
+  SessionDraft,
   SessionEntry,
   SessionHead,
   SessionRef,
@@ -145,7 +145,7 @@ export interface Session extends AsyncDisposable {
    */
   resume(options?: ResumeOptions): Promise<Turn>;
   /** Appends records outside of a turn. */
-  append(drafts: readonly RecordDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
+  append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
   /** What would be sent to the session's model now, or to a model of another provider. */
   messages(api?: string): Promise<SessionMessages>;
   /** Another model from now on. The window is read again where the provider differs. */

@@ -14,13 +14,14 @@ export class SharedParts {
   readonly owners: TurnOwners;
   readonly timeZone: string;
   /** Turns that ended here without the log knowing: the store failed. */
-  readonly abandoned: Set<string> = new Set();
+  readonly abandoned: Set<string>;
   readonly #queues = new Map<string, TurnQueue>();
   readonly #windows = new WeakMap<ChatModel, Map<string, number | null>>();
   /** Models whose assumed window was reported. */
   readonly #assumed = new WeakMap<ChatModel, Set<string>>();
 
-  constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners" | "timeZone">) {
+  constructor(parts: Pick<SharedParts, "clock" | "random" | "estimator" | "owners" | "timeZone" | "abandoned">) {
+    this.abandoned = parts.abandoned;
     this.clock = parts.clock;
     this.random = parts.random;
     this.estimator = parts.estimator;

@@ -168,7 +168,8 @@ export class TurnRun {
     const { log, settings, counter, turn, ledger } = this.#options;
     const { system, tools } = settings;
     if (typeof system === "function") this.#estimate();
-    const text = typeof system === "function" ? system({ ref: log.ref, turnId: turn.turnId, gauge: ledger.prompt() }) : system;
+    const text =
+      typeof system === "function" ? system({ ref: log.ref, turnId: turn.turnId, gauge: ledger.prompt() }) : system;
     const prefix = prefixOf(text, tools.definitions);
     const prompt = promptOf(log, text);
     return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };

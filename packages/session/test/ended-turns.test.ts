@@ -135,7 +135,7 @@ describe("turns that end otherwise", () => {
     await sessions.close();
     expect(outline(await records()).at(-1)).toBe("turn:aborted");
     expect((await running).outcome).toBe("aborted");
-    await expect(session.runTurn("More")).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    await expect(session.runTurn("More")).rejects.toMatchObject({ code: "SESSION_CLOSED" });
   });
 
   it("a model that pays no heed to an abort is left: the turn ends, and its later words are for nobody", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RecordDraft, SessionStore } from "@throughline/core";
+import type { SessionDraft, SessionStore } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator } from "@throughline/tokens";
 import type { Session } from "@throughline/session";
@@ -46,7 +46,7 @@ function counted(store: SessionStore): { readonly store: SessionStore; readonly 
   return { store: proxy, counts };
 }
 
-function filler(from: number, count: number): RecordDraft[] {
+function filler(from: number, count: number): SessionDraft[] {
   return Array.from({ length: count }, (_, index) => {
     const at = from + index;
     const content = [{ type: "text", text: `${at} ${"some words ".repeat(10)}` }];

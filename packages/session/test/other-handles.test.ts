@@ -123,10 +123,10 @@ describe("sessions that are closed", () => {
       for (let step = 0; step < steps; step++) await Promise.resolve();
       await sessions.close();
       const opened = await opening;
-      if (opened instanceof Error) expect(opened).toMatchObject({ code: "INPUT_INVALID" });
+      if (opened instanceof Error) expect(opened).toMatchObject({ code: "SESSION_CLOSED" });
       else {
         const { runTurn } = opened as Awaited<ReturnType<typeof sessions.open>>;
-        await expect(runTurn.call(opened, "late")).rejects.toMatchObject({ code: "INPUT_INVALID" });
+        await expect(runTurn.call(opened, "late")).rejects.toMatchObject({ code: "SESSION_CLOSED" });
       }
       expect(model.requests).toHaveLength(0);
     }

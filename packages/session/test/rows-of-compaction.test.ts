@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RecordDraft, Summarizer, SummaryRequest } from "@throughline/core";
+import type { SessionDraft, Summarizer, SummaryRequest } from "@throughline/core";
 import type { Session } from "@throughline/session";
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
@@ -28,7 +28,7 @@ const windowOf = (script: ScriptedModel, windowTokens: number | null): Pick<Agen
 
 /** Messages of user and agent in turn, beside any turn. */
 async function fill(session: Session, messages: number, text: string): Promise<void> {
-  const draft = (at: number): RecordDraft =>
+  const draft = (at: number): SessionDraft =>
     at % 2 === 1
       ? { type: "message", message: { role: "user", content: `Message ${at}: ${text}` } }
       : {

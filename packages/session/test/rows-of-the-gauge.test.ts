@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message, RecordDraft } from "@throughline/core";
+import type { MessageDraft, NewMessage } from "@throughline/core";
 import { createSessions, type SessionsOptions, type SessionTurnEvent } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator, type CountMethod, type TokenEstimator } from "@throughline/tokens";
@@ -9,7 +9,7 @@ import { echoTool, key } from "./session-fixture.ts";
 
 type Estimate = Extract<SessionTurnEvent, { name: "guard.attempt" }>["estimate"];
 
-const messageDraft = (message: unknown): RecordDraft => ({ type: "message", message: message as Message });
+const messageDraft = (message: unknown): MessageDraft => ({ type: "message", message: message as NewMessage });
 
 /** An estimator that counts in one way, whatever the model. */
 function countingBy(method: CountMethod): TokenEstimator {

@@ -1,4 +1,6 @@
-import { copyRecords, openSession, readWindow, resetSession, updateEntry, patchEntry } from "@throughline/core";
+import { openSession, readWindow, resetSession, updateEntry, patchEntry } from "@throughline/core";
+import { copyRecords } from "@throughline/core/entries";
+
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";

@@ -3,7 +3,9 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import { copyRecords, ThroughlineError } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { copyRecords } from "@throughline/core/entries";
+
 import { createMemoryStore } from "@throughline/store-memory";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createPostgresStore, type PostgresConnection, type PostgresPool } from "@throughline/store-postgres";

@@ -1,12 +1,11 @@
 import {
-  copyRecords,
   hasErrorCode,
   ThroughlineError,
   type SessionRef,
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
+import { appendOnce, copyRecords } from "@throughline/core/entries";
 import { quote } from "@throughline/core/store";
 import { newAppend } from "./new-append.ts";
 

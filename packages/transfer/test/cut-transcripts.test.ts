@@ -1,6 +1,7 @@
 import { readFileSync, statSync, truncateSync } from "node:fs";
+import { copyRecords } from "@throughline/core/entries";
 import { describe, expect, it } from "vitest";
-import { copyRecords } from "@throughline/core";
+
 import type { AppendDraft, AppendOptions, SessionRef, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";

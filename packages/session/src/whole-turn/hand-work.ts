@@ -11,7 +11,7 @@ import type {
   NothingToCompact,
   RetryLimits,
 } from "@throughline/compaction";
-import type { RecordDraft, SessionRef } from "@throughline/core";
+import type { SessionDraft, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/summaries";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { RunningTurn, Session } from "../session.ts";
@@ -185,7 +185,7 @@ export class HandWork {
     if ((await session.messages()).messages.length > 0) return { kind: "nothing", reason: "not-empty" };
     const found = await this.#newestCheckpoint(from, checkpointId, signal);
     if (found === null) return { kind: "nothing", reason: "no-checkpoint" };
-    const draft: RecordDraft = {
+    const draft: SessionDraft = {
       type: "branch_summary",
       fromId: found.id,
       summary: found.text,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { copyRecords } from "@throughline/core/entries";
 import { crc32 } from "node:zlib";
-import { copyRecords } from "@throughline/core";
+
 import type { RecordHead } from "@throughline/core";
 import { assertRefused, createSession, lineOf, readSources, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";

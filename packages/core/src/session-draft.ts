@@ -1,0 +1,110 @@
+import type {
+  AssistantMessage,
+  BashExecutionMessage,
+  CustomRoleMessage,
+  ImageBlock,
+  KnownRecordType,
+  RecordFields,
+  TextBlock,
+  ToolResultMessage,
+  UnknownBlock,
+  UserMessage,
+} from "./record.ts";
+
+/** What every draft may state: `id`, `parentId` and `timestamp` are filled in where they are absent. */
+type DraftFrame<Type extends string> = {
+  readonly type: Type;
+  readonly id?: string;
+  /** @default the head at the moment of the append */
+  readonly parentId?: string | null;
+  /** ISO 8601 with milliseconds and Z. @default now */
+  readonly timestamp?: string;
+};
+
+/** A provider's reply as it is stored. `responseId` is the id that the provider gave it. */
+export interface NewAssistantMessage extends AssistantMessage {
+  readonly responseId?: string;
+}
+
+/** A message that a program writes: of a known role, without fields that no reader knows. */
+export type NewMessage =
+  | UserMessage
+  | NewAssistantMessage
+  | ToolResultMessage
+  | BashExecutionMessage
+  | CustomRoleMessage;
+
+/** A new record of a type that is known. A misspelt field does not compile. */
+export type KnownDraft = {
+  readonly [Type in KnownRecordType]: DraftFrame<Type> &
+    (Type extends "message" ? { readonly message: NewMessage } : RecordFields[Type]);
+}[KnownRecordType];
+
+/** A new record of a program's own type, which holds a dot (`acme.ticket`). Any fields of JSON; no model sees it. */
+export type OwnDraft = DraftFrame<`${string}.${string}`> & { readonly [field: string]: unknown };
+
+/** A new record as programs write it. A misspelt type or field of a known record does not compile. */
+export type SessionDraft = KnownDraft | OwnDraft;
+
+/** A new message as a record. */
+export type MessageDraft = DraftFrame<"message"> & { readonly message: NewMessage };
+
+/** What a user says, or what a tool gives back: text, or blocks of text, images and kinds of a program's own. */
+export type DraftContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+
+/**
+ * The record of what a user says.
+ * @example await turn.append([userMessage("What is in this folder?")]);
+ */
+export function userMessage(content: DraftContent): MessageDraft {
+  return { type: "message", message: { role: "user", content } };
+}
+
+/**
+ * The record of what a model answered. For a provider's own reply, `recordFromReply` of `@throughline/history/<provider>`
+ * fills in the fields.
+ * @param content Text, or blocks of text, thinking and tool calls.
+ * @param fields `model`, `provider`, `api`, `usage`, `stopReason` and the like. @default a reply that ended by itself
+ * @example assistantMessage("Hello!", { model: "claude-sonnet-4-5", provider: "anthropic" })
+ */
+export function assistantMessage(
+  content: AssistantMessage["content"],
+  fields: Omit<NewAssistantMessage, "role" | "content"> = {},
+): MessageDraft {
+  return { type: "message", message: { role: "assistant", content, stopReason: "stop", ...fields } };
+}
+
+/**
+ * The record of a tool's result.
+ * @param call The call that it answers: its id, and the tool's name where it is known.
+ * @param fields `isError`, and `details` for people and programs, which no model sees.
+ * @example toolResult(call, "3 files", { details: { files: 3 } })
+ */
+export function toolResult(
+  call: { readonly id: string; readonly name?: string },
+  content: DraftContent,
+  fields: Pick<ToolResultMessage, "isError" | "details"> = {},
+): MessageDraft {
+  const named = call.name === undefined ? {} : { toolName: call.name };
+  const message: ToolResultMessage = {
+    role: "toolResult",
+    toolCallId: call.id,
+    ...named,
+    content,
+    isError: false,
+    ...fields,
+  };
+  return { type: "message", message };
+}
+
+/**
+ * A record for a program's own data. No model sees it.
+ * @param customType Whose and what it is, such as `acme.ticket`. Names that begin with `throughline.` are reserved.
+ * @param data Any JSON.
+ */
+export function customRecord(
+  customType: string,
+  data: unknown,
+): DraftFrame<"custom"> & { readonly customType: string; readonly data: unknown } {
+  return { type: "custom", customType, data };
+}

@@ -1,0 +1,15 @@
+import type { SessionStore } from "@throughline/core";
+
+const turnsOf = new WeakMap<SessionStore, Set<string>>();
+
+/**
+ * The ids of turns of a store that this process opened, left without closing, and will never write to again. Their leases
+ * still run in the log; whoever opens the next turn here need not wait for them.
+ */
+export function abandonedTurns(store: SessionStore): Set<string> {
+  const known = turnsOf.get(store);
+  if (known !== undefined) return known;
+  const turns = new Set<string>();
+  turnsOf.set(store, turns);
+  return turns;
+}

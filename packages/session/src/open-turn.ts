@@ -1,0 +1,252 @@
+import {
+  openSession,
+  sessionRef,
+  ThroughlineError,
+  type Clock,
+  type RandomSource,
+  type SessionAddress,
+  type SessionDraft,
+  type SessionEntry,
+  type SessionRef,
+  type SessionStore,
+  type StoredRecord,
+} from "@throughline/core";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
+import { abandonedTurns } from "./abandoned-turns.ts";
+import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
+import { HeldTurn } from "./held-turn.ts";
+import { processOwners } from "./process-owners.ts";
+import type { InterruptedTurn } from "./session.ts";
+import type { Happening } from "./session-event.ts";
+import { storedRecord } from "./stored-record.ts";
+import { TurnLog } from "./turn-log.ts";
+import type { TurnOwners } from "./turn-owners.ts";
+import { abortedBefore, TurnWait } from "./turn-wait.ts";
+
+export interface OpenTurnOptions {
+  /** Records that are stored with the opening of the turn, in one commit: usually what the user says. @default [] */
+  readonly drafts?: readonly SessionDraft[];
+  /**
+   * Who holds the turn, for people; 1 to 200 characters. The default also lets other processes of this machine see that
+   * this one is gone; a name of your own is believed until its lease ends. @default this process
+   */
+  readonly owner?: string;
+  /** How long the turn may go without a renewal, in milliseconds; it is renewed at a third of it. @default 30000 */
+  readonly leaseMs?: number;
+  /** When another turn is open: wait for it, or throw SESSION_BUSY. @default waits for turns of this process only */
+  readonly whenBusy?: WhenBusy;
+  /** How long to wait at most, in milliseconds; then SESSION_BUSY. @default 600000 */
+  readonly waitMs?: number;
+  /** Aborts the wait, and then `signal` of the turn. */
+  readonly signal?: AbortSignal;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+/** How a turn ended, as its program says. */
+export interface CloseTurnOptions {
+  /** @default "done" */
+  readonly outcome?: "done" | "aborted" | "failed" | "step-limit";
+  /** Fields of the session's entry to set in the same commit. */
+  readonly entry?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * An open turn of a program with a loop of its own. It renews itself until it is closed. Nobody else can append a message
+ * to the session in between.
+ */
+export interface OpenedTurn extends AsyncDisposable {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly turnId: string;
+  /** As it was when the turn was opened. */
+  readonly entry: SessionEntry;
+  /** What a context needs, in order, with the drafts the turn was opened with: for `history.append`. */
+  readonly records: readonly StoredRecord[];
+  /** What an earlier process left open in this session; null when it left nothing. */
+  readonly interrupted: InterruptedTurn | null;
+  /** Aborted by the caller's signal, and when another turn has taken over. Pass it to the model and the tools. */
+  readonly signal: AbortSignal;
+  /**
+   * Stores records as part of the turn and gives them back as they are stored, for `history.append`.
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED after the end of the turn, TURN_FENCED when another turn has
+   *   taken over, and what the store throws
+   */
+  append(drafts: readonly SessionDraft[]): Promise<readonly StoredRecord[]>;
+  /** Stores the last records and ends the turn in one commit. @throws as `append` */
+  close(drafts?: readonly SessionDraft[], options?: CloseTurnOptions): Promise<readonly StoredRecord[]>;
+  /**
+   * Ends a turn that was not closed as `aborted`, so that the next one need not wait. Never throws: where the store fails,
+   * the next turn reports this one as interrupted.
+   */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const kinds: OptionTable<OpenTurnOptions> = {
+  drafts: optionKinds.list,
+  owner: optionKinds.filledText,
+  leaseMs: optionKinds.integer({ min: 100, max: 86_400_000 }),
+  whenBusy: optionKinds.oneOf(["queue", "reject"]),
+  waitMs: optionKinds.number({ min: 0 }),
+  signal: optionKinds.signal,
+  clock: optionKinds.objectWith("nowMs", "sleep"),
+  random: optionKinds.objectWith("uuid", "uint32"),
+};
+
+const closeKinds: OptionTable<CloseTurnOptions> = {
+  outcome: optionKinds.oneOf(["done", "aborted", "failed", "step-limit"]),
+  entry: optionKinds.object,
+};
+
+/**
+ * Opens a turn in a session, which is created when there is none, and stores what the turn begins with in the same commit.
+ *
+ * @param store stays the caller's to close
+ * @param address the session's key, or its address
+ * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, SESSION_ARCHIVED, SESSION_BUSY, ABORTED, and what the store throws
+ * @example
+ * await using turn = await openTurn(store, "home", { drafts: [userMessage("Hello")] });
+ * const history = createHistory("anthropic");
+ * history.append(turn.records);
+ * const reply = await client.messages.create({ model, max_tokens: 1024, messages: history.render().messages });
+ * await turn.close([recordFromReply(reply)]);
+ */
+export async function openTurn(
+  store: SessionStore,
+  address: string | SessionAddress,
+  options: OpenTurnOptions = {},
+): Promise<OpenedTurn> {
+  assertKnownOptions("openTurn", options, kinds);
+  const { drafts = [], leaseMs = 30_000, whenBusy, waitMs, signal } = options;
+  const { clock = systemClock, random = systemRandom } = options;
+  if (signal?.aborted === true) throw abortedBefore(signal);
+  const ref = sessionRef(typeof address === "string" ? { key: address } : address);
+  if (ref.archiveId !== undefined)
+    throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
+  await openSession(store, ref, { random });
+  // The turn is of the session that the key has now. Another one under the key fences it off.
+  const log = await TurnLog.load(
+    { store, ref, redact: null, random, onReplaced: () => {}, onRecord: () => {} },
+    signal,
+  );
+  const owners = ownersFor(options.owner);
+  const abandoned = abandonedTurns(store);
+  const turnId = random.uuid();
+  let interrupted: InterruptedTurn | null = null;
+  const emit = (event: Happening): void => {
+    if (event.name === "turn.interrupted") ({ interrupted } = event);
+  };
+  const beginning = await beginWhenFree({
+    log,
+    clock,
+    owners,
+    abandoned,
+    wait: new TurnWait({ clock, owners, signals: [signal], waitMs }),
+    whenBusy,
+    turnId,
+    leaseMs,
+    drafts: () => drafts,
+    resumes: null,
+    idempotencyKey: null,
+    signal,
+    emit,
+  });
+  // Only a key of the caller's could have been used before.
+  if (beginning.kind === "replayed") throw new ThroughlineError("INTERNAL", `Turn ${turnId} was opened twice.`);
+  const { fence } = beginning;
+  const controller = new AbortController();
+  const held = new HeldTurn({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
+  return new LoopTurn(log, held, interrupted, abandoned);
+}
+
+/** What a name of the caller's own is to others: nobody can look whether its process is alive. */
+function ownersFor(owner: string | undefined): TurnOwners {
+  const processes = processOwners();
+  if (owner === undefined) return processes;
+  return { self: owner, stateOf: (name) => (name === owner ? "self" : processes.stateOf(name)) };
+}
+
+class LoopTurn implements OpenedTurn {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly entry: SessionEntry;
+  readonly records: readonly StoredRecord[];
+  readonly interrupted: InterruptedTurn | null;
+  readonly signal: AbortSignal;
+  readonly #held: HeldTurn;
+  readonly #abandoned: Set<string>;
+  /** An end was asked for; nothing may come behind it. */
+  #isEnding = false;
+
+  constructor(log: TurnLog, held: HeldTurn, interrupted: InterruptedTurn | null, abandoned: Set<string>) {
+    this.ref = log.ref;
+    this.sessionId = log.sessionId;
+    this.turnId = held.turnId;
+    this.entry = log.entry;
+    this.records = log.takeRecords();
+    this.interrupted = interrupted;
+    this.signal = held.signal;
+    this.#held = held;
+    this.#abandoned = abandoned;
+  }
+
+  async append(drafts: readonly SessionDraft[]): Promise<readonly StoredRecord[]> {
+    this.#assertOpen();
+    assertDrafts("append", drafts);
+    const { records } = await this.#held.append(drafts);
+    return records.map((place, index) => storedRecord(drafts[index] as SessionDraft, place));
+  }
+
+  async close(drafts: readonly SessionDraft[] = [], options: CloseTurnOptions = {}): Promise<readonly StoredRecord[]> {
+    this.#assertOpen();
+    assertDrafts("close", drafts);
+    assertKnownOptions("turn.close", options, closeKinds);
+    const { outcome = "done", entry } = options;
+    this.#isEnding = true;
+    try {
+      const { records } = await this.#held.close(drafts, { state: outcome }, entry);
+      return drafts.map((draft, index) => storedRecord(draft, records[index] as (typeof records)[number]));
+    } catch (error) {
+      // What was refused was not written: the program may close with something else.
+      this.#isEnding = this.#held.isCloseUnknown;
+      throw error;
+    } finally {
+      if (this.#isEnding) this.#leave();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    try {
+      await this.#held.close([], { state: "aborted" });
+    } catch {
+      // The log says that the turn is open; the next one in this process closes it as interrupted.
+    } finally {
+      this.#leave();
+    }
+  }
+
+  #leave(): void {
+    this.#held.release();
+    if (!this.#held.isClosed) this.#abandoned.add(this.turnId);
+  }
+
+  #assertOpen(): void {
+    if (!this.#isEnding) return;
+    throw new ThroughlineError("SESSION_CLOSED", `Turn ${this.turnId} was closed.`, { outcome: "not-applied" });
+  }
+}
+
+/** Programs without types pass one draft where a list is wanted. */
+function assertDrafts(method: string, drafts: unknown): void {
+  if (Array.isArray(drafts)) return;
+  throw new ThroughlineError("INPUT_INVALID", `turn.${method}(): \`drafts\` must be an array of records.`, {
+    outcome: "not-applied",
+    details: { argument: "drafts", expected: "an array", received: typeof drafts },
+  });
+}
