@@ -138,11 +138,10 @@ class GrowingRenderings {
     const replay = machine.render();
     const { settled, settledCount, tail } = replay;
     const { field, first } = systemOf(this.target.mapping, this.options);
-    const isEmpty = settledCount + tail.length === 0;
     this.messagesListed += tail.length;
     return {
       system: field,
-      first: isEmpty ? [] : first,
+      first,
       settled,
       settledCount,
       tail,

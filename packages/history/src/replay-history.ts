@@ -38,7 +38,7 @@ export interface RenderOptions {
 export interface Rendering<Message> {
   /** For the request's own field; null where the system prompt is among the messages, or there is none. */
   readonly system: string | null;
-  /** Ready to be sent; empty when the context is. */
+  /** Ready to be sent; of an empty context the system prompt alone, where it stands among the messages. */
   readonly messages: readonly Message[];
   /** Every change that was made to what the log says, in the order of the records. */
   readonly repairs: readonly Repair[];
@@ -73,11 +73,11 @@ export function renderWith<Message>(
   const { field, first } = systemOf(mapping, options);
   const names = assembly.changedNames();
   const repairs = log.upToNow();
-  const messages: Message[] = [];
+  const messages: Message[] = [...first];
   for (const turn of assembly.turns().turns) for (const message of mapping.turn(turn)) messages.push(message);
   return {
     system: field,
-    messages: messages.length === 0 ? messages : [...first, ...messages],
+    messages,
     // Of a provider with ids of its own form there is one for every call: put together for whoever asks.
     get repairs() {
       return sortedRepairs([repairs]);

@@ -3,7 +3,8 @@ import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/h
 import type { Context, RenderOptions } from "@throughline/history";
 import { renderOpenAiChat } from "@throughline/history/openai";
 import { historyTargets } from "@throughline/history/targets";
-import type { TargetName } from "@throughline/history/targets";
+import { createHistory } from "@throughline/history/incremental";
+import type { HistoryTarget, TargetName } from "@throughline/history/targets";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const render = (name: TargetName, sketches: readonly RecordSketch[], options: RenderOptions = {}): unknown[] => {
@@ -266,6 +267,26 @@ describe("a system message inside the list", () => {
     expect(inline.messages[1]).toEqual({ role: "system", content: [{ type: "text", text: "Be brief." }] });
     expect([inline.repairs, validateAnthropic(inline.messages, { allowsSystem: true })]).toEqual([[], []]);
     expect(validateAnthropic(inline.messages).map(({ rule }) => rule)).toEqual(["role"]);
+  });
+
+  it("stays when nothing was said yet, as the system prompt does", () => {
+    for (const name of ["openai", "ollama", "mistral"] as const) {
+      const target = historyTargets.get(name);
+      const system = [{ role: "system", content: "Be brief." }];
+      expect(target?.render(buildContext([]), { system: "Be brief." })).toMatchObject({
+        system: null,
+        messages: system,
+      });
+      const history = createHistory(target as HistoryTarget, { system: "Be brief." });
+      expect(history.render()).toMatchObject({ system: null, messages: system });
+      history.append(storedRecords([user("hi")]));
+      expect(history.render().messages).toEqual([...system, { role: "user", content: "hi" }]);
+    }
+    for (const name of ["anthropic", "openai-responses", "gemini", "bedrock"] as const)
+      expect(historyTargets.get(name)?.render(buildContext([]), { system: "Be brief." })).toMatchObject({
+        system: "Be brief.",
+        messages: [],
+      });
   });
 
   it("never comes between a call and its result", () => {
