@@ -9,6 +9,8 @@ export type {
   AnthropicMessage,
   AnthropicRendering,
   AnthropicRenderOptions,
+  AnthropicResultBlock,
+  AnthropicText,
 } from "./render-anthropic.ts";
 export type { Rendering, RenderOptions } from "./replay-history.ts";
 export { renderText, renderTextPieces } from "./render-text.ts";

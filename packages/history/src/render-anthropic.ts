@@ -2,15 +2,7 @@ import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { usualRules } from "./replay-rules.ts";
 import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
-import type {
-  AssistantTurn,
-  ReplayFile,
-  ReplayImage,
-  ReplayResult,
-  ReplayText,
-  ReplayTurn,
-  ReplayUserBlock,
-} from "./replay-turn.ts";
+import type { AssistantTurn, ReplayResult, ReplayText, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 export type AnthropicRenderOptions = RenderOptions;
 
@@ -22,17 +14,46 @@ export interface AnthropicRendering extends Rendering<AnthropicMessage> {
   readonly canThink: boolean;
 }
 
-export interface AnthropicMessage {
-  /** `system` only where it was asked for. */
-  readonly role: "user" | "assistant" | "system";
-  readonly content: readonly AnthropicBlock[];
+/** A message of the Messages API. Assignable to the SDK's `MessageParam`, which wants lists that may be changed. */
+export type AnthropicMessage =
+  | { readonly role: "user" | "assistant"; readonly content: AnthropicBlock[] }
+  /** Only where it was asked for. */
+  | { readonly role: "system"; readonly content: AnthropicText[] };
+
+export interface AnthropicText {
+  readonly type: "text";
+  readonly text: string;
+}
+
+interface AnthropicImage {
+  readonly type: "image";
+  readonly source:
+    | {
+        readonly type: "base64";
+        readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+        readonly data: string;
+      }
+    | AnthropicLink;
+}
+
+interface AnthropicDocument {
+  readonly type: "document";
+  readonly source:
+    | { readonly type: "base64"; readonly media_type: "application/pdf"; readonly data: string }
+    | AnthropicLink;
+  readonly title?: string;
+}
+
+interface AnthropicLink {
+  readonly type: "url";
+  readonly url: string;
 }
 
 /** A content block as the Messages API writes it. */
 export type AnthropicBlock =
-  | ReplayText
-  | { readonly type: "image"; readonly source: ReplayImage["source"] }
-  | { readonly type: "document"; readonly source: ReplayFile["source"]; readonly title?: string }
+  | AnthropicText
+  | AnthropicImage
+  | AnthropicDocument
   | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
   | { readonly type: "redacted_thinking"; readonly data: string }
   | {
@@ -44,16 +65,56 @@ export type AnthropicBlock =
   | {
       readonly type: "tool_result";
       readonly tool_use_id: string;
-      readonly content?: readonly AnthropicBlock[];
+      readonly content?: AnthropicResultBlock[];
       readonly is_error?: true;
     }
   | AnthropicOtherBlock;
 
-/** A block of the provider's own, as it was stored. */
-interface AnthropicOtherBlock {
-  readonly type: `${string}_tool_use` | `${string}_tool_result` | "search_result" | "container_upload" | "compaction";
-  readonly [field: string]: unknown;
+/** A block inside a tool result. */
+export type AnthropicResultBlock =
+  | AnthropicText
+  | AnthropicImage
+  | AnthropicDocument
+  | AnthropicSearchResult
+  | { readonly type: "tool_reference"; readonly tool_name: string };
+
+interface AnthropicSearchResult {
+  readonly type: "search_result";
+  readonly source: string;
+  readonly title: string;
+  readonly content: AnthropicText[];
 }
+
+/** A block of the provider's own, as it was stored. Those behind a beta header (`carryBlocks`) have no type here. */
+type AnthropicOtherBlock =
+  | AnthropicSearchResult
+  | { readonly type: "container_upload"; readonly file_id: string }
+  | {
+      readonly type: "server_tool_use";
+      readonly id: string;
+      readonly name:
+        | "web_search"
+        | "web_fetch"
+        | "code_execution"
+        | "bash_code_execution"
+        | "text_editor_code_execution"
+        | "tool_search_tool_regex"
+        | "tool_search_tool_bm25";
+      readonly input: unknown;
+    }
+  | {
+      readonly type:
+        | "web_search_tool_result"
+        | "web_fetch_tool_result"
+        | "code_execution_tool_result"
+        | "bash_code_execution_tool_result"
+        | "text_editor_code_execution_tool_result"
+        | "tool_search_tool_result";
+      readonly tool_use_id: string;
+      // Each has its own shape, which nobody here looks into.
+      // oxlint-disable-next-line typescript/no-explicit-any
+      readonly content: any;
+    };
 
 const idCharacters = /[^a-zA-Z0-9_-]/g;
 
@@ -144,20 +205,27 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): AnthropicBlock 
         : { type: "thinking", thinking: block.thinking, signature };
     }
     case "raw":
+      // As its provider wrote it, of a type that the rules carry.
       return block.block as unknown as AnthropicOtherBlock;
   }
 }
 
-function userBlock(block: ReplayUserBlock): AnthropicBlock {
+function userBlock(block: ReplayUserBlock): AnthropicText | AnthropicImage | AnthropicDocument | AnthropicSearchResult {
   switch (block.type) {
     case "text":
       return block;
     case "image":
-      return { type: "image", source: block.source };
+      // The rules name the media types.
+      return { type: "image", source: block.source as AnthropicImage["source"] };
     case "file":
-      return { type: "document", source: block.source, ...(block.name === null ? {} : { title: block.name }) };
+      return {
+        type: "document",
+        source: block.source as AnthropicDocument["source"],
+        ...(block.name === null ? {} : { title: block.name }),
+      };
     case "raw":
-      return block.block as unknown as AnthropicOtherBlock;
+      // As its provider wrote it, of a type that the rules carry.
+      return block.block as unknown as AnthropicSearchResult;
   }
 }
 
@@ -167,7 +235,7 @@ function resultBlock(result: ReplayResult): AnthropicBlock {
     const [only] = result.content;
     const content =
       result.content.length === 1 && only?.type === "text"
-        ? (result.content as [ReplayText])
+        ? (result.content as ReplayText[])
         : result.content.map(userBlock);
     return { type: "tool_result", tool_use_id: result.callId, content };
   }

@@ -94,12 +94,14 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): BedrockBlock {
     case "toolCall":
       return { toolUse: { toolUseId: block.id, name: block.name, input: block.arguments } };
     case "raw":
+      // As its provider wrote it, of a type that the caller asked for.
       return block.block as unknown as BedrockBlock;
   }
 }
 
 function userBlock(block: ReplayUserBlock): BedrockBlock {
   if (block.type === "text") return { text: block.text };
+  // As its provider wrote it, of a type that the caller asked for.
   if (block.type === "raw") return block.block as unknown as BedrockBlock;
   const { source } = block;
   if (source.type === "url") return { text: `[${block.type}] ${source.url}` };

@@ -79,6 +79,7 @@ function modelPart(block: AssistantTurn["blocks"][number]): GeminiPart {
     case "toolCall":
       return signed({ functionCall: { name: block.name, args: block.arguments } }, block.signature);
     case "raw":
+      // As its provider wrote it, of a type that the caller asked for.
       return block.block as unknown as GeminiPart;
   }
 }
@@ -100,6 +101,7 @@ function userPart(block: ReplayUserBlock): GeminiPart {
     case "file":
       return sourcePart(block.source);
     case "raw":
+      // As its provider wrote it, of a type that the caller asked for.
       return block.block as unknown as GeminiPart;
   }
 }

@@ -91,6 +91,7 @@ function chunk(block: ReplayUserBlock): MistralChunk {
         ...(block.name === null ? {} : { document_name: block.name }),
       };
     case "raw":
+      // As its provider wrote it, of a type that the caller asked for.
       return block.block as unknown as MistralChunk;
   }
 }

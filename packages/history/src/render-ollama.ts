@@ -5,14 +5,14 @@ import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } 
 import { usualRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
-/** A message of Ollama's chat API. */
+/** A message of Ollama's chat API. Assignable to the SDK's `Message`. */
 export interface OllamaMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content: string;
   readonly thinking?: string;
   /** Base64 without a prefix. */
-  readonly images?: readonly string[];
-  readonly tool_calls?: readonly {
+  readonly images?: string[];
+  readonly tool_calls?: {
     readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
   }[];
   /** Results are told apart by the tool's name and their order. */

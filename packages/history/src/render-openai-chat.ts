@@ -4,15 +4,15 @@ import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } 
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** A message of the Chat Completions API. */
+/** A message of the Chat Completions API. Assignable to the SDK's `ChatCompletionMessageParam`. */
 export type OpenAiChatMessage =
   | { readonly role: "system" | "developer"; readonly content: string }
-  | { readonly role: "user"; readonly content: string | readonly OpenAiChatPart[] }
+  | { readonly role: "user"; readonly content: string | OpenAiChatPart[] }
   | {
       readonly role: "assistant";
       readonly content: string | null;
       readonly reasoning_content?: string;
-      readonly tool_calls?: readonly OpenAiChatCall[];
+      readonly tool_calls?: OpenAiChatCall[];
     }
   | { readonly role: "tool"; readonly tool_call_id: string; readonly content: string };
 
@@ -89,7 +89,7 @@ function thinkingOf(blocks: AssistantTurn["blocks"]): string {
   return text ?? "";
 }
 
-function userContent(blocks: readonly ReplayUserBlock[]): string | readonly OpenAiChatPart[] {
+function userContent(blocks: readonly ReplayUserBlock[]): string | OpenAiChatPart[] {
   const [only] = blocks;
   if (blocks.length === 1 && only?.type === "text") return only.text;
   return blocks.flatMap((block): readonly OpenAiChatPart[] => {
@@ -101,6 +101,7 @@ function userContent(blocks: readonly ReplayUserBlock[]): string | readonly Open
       case "file":
         return [{ type: "file", file: { filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) } }];
       case "raw":
+        // As its provider wrote it, of a type that the caller asked for.
         return [block.block as unknown as OpenAiChatPart];
     }
   });

@@ -7,28 +7,30 @@ import { carriesNothing } from "./replay-rules.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
-/** An input item of the Responses API. */
+/** An input item of the Responses API. Assignable to the SDK's `ResponseInputItem`. */
 export type OpenAiResponsesItem =
   | {
       readonly type: "message";
-      readonly role: "user" | "system" | "developer" | "assistant";
-      readonly content: readonly OpenAiResponsesPart[];
+      readonly role: "user" | "system" | "developer";
+      readonly content: OpenAiResponsesPart[];
     }
+  /** A reply goes as plain text: the form with parts wants the id of an item, and items go without. */
+  | { readonly type: "message"; readonly role: "assistant"; readonly content: string }
   | { readonly type: "function_call"; readonly call_id: string; readonly name: string; readonly arguments: string }
   | {
       readonly type: "function_call_output";
       readonly call_id: string;
-      readonly output: string | readonly OpenAiResponsesPart[];
+      readonly output: string | OpenAiResponsesPart[];
     }
   | {
       readonly type: "reasoning";
       readonly id: string;
-      readonly summary: readonly unknown[];
+      readonly summary: { readonly type: "summary_text"; readonly text: string }[];
       readonly encrypted_content: string;
     };
 
 export type OpenAiResponsesPart =
-  | { readonly type: "input_text" | "output_text"; readonly text: string }
+  | { readonly type: "input_text"; readonly text: string }
   | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" }
   | { readonly type: "input_file"; readonly filename: string; readonly file_data: string }
   | { readonly type: "input_file"; readonly file_url: string };
@@ -97,7 +99,7 @@ function assistantItems(turn: AssistantTurn): readonly OpenAiResponsesItem[] {
   return turn.blocks.flatMap((block): readonly OpenAiResponsesItem[] => {
     switch (block.type) {
       case "text":
-        return [{ type: "message", role: "assistant", content: [{ type: "output_text", text: block.text }] }];
+        return [{ type: "message", role: "assistant", content: block.text }];
       case "toolCall":
         return [
           { type: "function_call", call_id: block.id, name: block.name, arguments: JSON.stringify(block.arguments) },
@@ -107,6 +109,7 @@ function assistantItems(turn: AssistantTurn): readonly OpenAiResponsesItem[] {
         return item === null ? [] : [item];
       }
       case "raw":
+        // As its provider wrote it, of a type that the caller asked for.
         return [block.block as unknown as OpenAiResponsesItem];
     }
   });
@@ -114,7 +117,7 @@ function assistantItems(turn: AssistantTurn): readonly OpenAiResponsesItem[] {
 
 function outputItem({ callId, content, isError }: ReplayResult): OpenAiResponsesItem {
   const isText = content.every((block) => block.type === "text");
-  const error: readonly OpenAiResponsesPart[] = isError ? [{ type: "input_text", text: "[error]" }] : [];
+  const error: OpenAiResponsesPart[] = isError ? [{ type: "input_text", text: "[error]" }] : [];
   const text = textOf(content);
   const output = isText ? (isError ? `[error] ${text}` : text) : [...error, ...content.map(inputPart)];
   return { type: "function_call_output", call_id: callId, output };
@@ -131,6 +134,7 @@ function inputPart(block: ReplayUserBlock): OpenAiResponsesPart {
         ? { type: "input_file", file_url: block.source.url }
         : { type: "input_file", filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) };
     case "raw":
+      // As its provider wrote it, of a type that the caller asked for.
       return block.block as unknown as OpenAiResponsesPart;
   }
 }

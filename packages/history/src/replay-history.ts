@@ -39,7 +39,7 @@ export interface Rendering<Message> {
   /** For the request's own field; null where the system prompt is among the messages, or there is none. */
   readonly system: string | null;
   /** Ready to be sent; of an empty context the system prompt alone, where it stands among the messages. */
-  readonly messages: readonly Message[];
+  readonly messages: Message[];
   /** Every change that was made to what the log says, in the order of the records. */
   readonly repairs: readonly Repair[];
   /** The id in the log of every call whose id was changed, by the id that is sent. */

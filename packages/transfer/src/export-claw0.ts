@@ -5,7 +5,13 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
-import { buildContext, renderAnthropic, type AnthropicBlock, type AnthropicMessage } from "@throughline/history";
+import {
+  buildContext,
+  renderAnthropic,
+  type AnthropicBlock,
+  type AnthropicMessage,
+  type AnthropicResultBlock,
+} from "@throughline/history";
 import type { Context, NeutralMessage, OmitReason, RepairRule } from "@throughline/history";
 import { serializeRecord } from "@throughline/core/store";
 import { definedFields } from "./database-session.ts";
@@ -97,7 +103,7 @@ function* flatLines({ role, content }: AnthropicMessage, origins: BlockOrigins):
 }
 
 /** claw0 writes text as text; blocks are for what is more than one text. */
-function textOrBlocks(blocks: readonly AnthropicBlock[]): unknown {
+function textOrBlocks(blocks: readonly (AnthropicBlock | AnthropicResultBlock)[]): unknown {
   const [only] = blocks;
   if (only === undefined) return "";
   return blocks.length === 1 && only.type === "text" ? only.text : blocks;
