@@ -1,15 +1,26 @@
 import type { StoredRecord } from "@throughline/core";
+import { assertArgument, assertKnownOptions, optionKinds } from "@throughline/core/store";
 import type { Context } from "./build-context.ts";
 import { GrowingContext } from "./growing-context.ts";
 import { GrowingReplay } from "./growing-replay.ts";
-import { GrowingWindow, type HistoryWindow, type WindowedContext } from "./growing-window.ts";
+import { GrowingWindow, windowTable, type HistoryWindow, type WindowedContext } from "./growing-window.ts";
+import { openAiChatTable } from "./render-openai-chat.ts";
+import { renderTable } from "./render-options.ts";
 import type { HistoryTarget } from "./history-targets.ts";
-import { replayRules, systemOf, type Rendering, type RenderOptions } from "./replay-history.ts";
+import {
+  providerMappings,
+  targetNames,
+  type TargetMessages,
+  type TargetName,
+  type TargetOptions,
+} from "./provider-mappings.ts";
+import { replayRules, systemOf, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 
 export interface HistoryOptions extends RenderOptions, HistoryWindow {}
 
 /** A session's history that grows with its log. What it gives is what building it from all records would give. */
-export interface History {
+export interface History<Message = unknown> {
   /** Takes the next records, in order of seq. A main record becomes the head. */
   append(records: readonly StoredRecord[]): void;
   /** Says where the head is after a rewind. */
@@ -29,13 +40,13 @@ export interface History {
    */
   context(): WindowedContext;
   /** @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION */
-  render(): Rendering<unknown>;
+  render(): Rendering<Message>;
   /**
    * The same without a list of its own: after 10,000 messages as cheap as after 10.
    *
    * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
    */
-  renderShared(): SharedRendering;
+  renderShared(): SharedRendering<Message>;
   /** What was done so far. */
   readonly work: HistoryWork;
 }
@@ -45,12 +56,12 @@ export interface History {
  * `settled` as `settledCount` says, then `tail`. Those of `settled` stay as they are while further ones come after them;
  * another list takes its place where the beginning changes. Repairs and changed ids are put together when they are read.
  */
-export interface SharedRendering extends Omit<Rendering<unknown>, "messages"> {
+export interface SharedRendering<Message = unknown> extends Omit<Rendering<Message>, "messages"> {
   /** The system prompt, where it stands among the messages. */
-  readonly first: readonly unknown[];
-  readonly settled: readonly unknown[];
+  readonly first: readonly Message[];
+  readonly settled: readonly Message[];
   readonly settledCount: number;
-  readonly tail: readonly unknown[];
+  readonly tail: readonly Message[];
 }
 
 /** Counts of what a history has cost. */
@@ -64,21 +75,29 @@ export interface HistoryWork {
 }
 
 /**
- * A history for one provider. A next record of the same branch costs what it is itself; a compaction, an edit, another
- * branch, a moved cut, or a record that reaches back costs a build of the whole.
+ * Creates a history for one provider. A next record of the same branch costs what it is itself; a compaction, an edit,
+ * another branch, a moved cut, or a record that reaches back costs a build of the whole.
  *
+ * @param target the name of the provider's format, or a target of `/targets`
+ * @throws {ThroughlineError} INPUT_INVALID for a target or an option that is not known
  * @example
- * const history = createHistory(target, { limit: { maxTokens, countTokens, recorded: cut }, truncate: { maxChars } });
+ * const history = createHistory("anthropic", { limit: { maxTokens, countTokens, recorded: cut }, truncate: { maxChars } });
  * history.append(records);
  * const { messages, system } = history.render();
  * // sent: what was shortened in it stays so, and this is recorded with the call
  * history.markSent();
  * const { cut, truncations } = history.context();
  */
-export function createHistory(target: HistoryTarget, options: HistoryOptions = {}): History {
+export function createHistory<Name extends TargetName>(
+  target: Name,
+  options?: HistoryWindow & TargetOptions<Name>,
+): History<TargetMessages[Name]>;
+export function createHistory<Message>(target: HistoryTarget<Message>, options?: HistoryOptions): History<Message>;
+export function createHistory(target: TargetName | HistoryTarget, options: HistoryOptions = {}): History {
+  const mapping = mappingOf(target, options);
   const growing = new GrowingContext();
   const window = new GrowingWindow(growing, options);
-  const renderings = new GrowingRenderings(target, options);
+  const renderings = new GrowingRenderings(mapping, options);
   let lastSeq = 0;
   let renderedToSeq: number | null = null;
   return {
@@ -87,7 +106,10 @@ export function createHistory(target: HistoryTarget, options: HistoryOptions = {
       lastSeq = records.at(-1)?.seq ?? lastSeq;
     },
     moveHead: (headId) => growing.moveHead(headId),
-    setWindow: (changed) => window.change(changed),
+    setWindow: (changed) => {
+      assertKnownOptions<HistoryWindow>("setWindow", changed, windowTable, "window");
+      window.change(changed);
+    },
     markSent: () => {
       if (renderedToSeq !== null) window.markSent(renderedToSeq);
     },
@@ -108,6 +130,14 @@ export function createHistory(target: HistoryTarget, options: HistoryOptions = {
   };
 }
 
+function mappingOf(target: TargetName | HistoryTarget, options: HistoryOptions): ProviderMapping<unknown> {
+  const { oneOf, object, either } = optionKinds;
+  assertArgument("createHistory", "target", target, either(oneOf(targetNames), object));
+  const table = { ...(target === "openai" ? openAiChatTable : renderTable), ...windowTable };
+  assertKnownOptions<HistoryOptions>("createHistory", options, table);
+  return typeof target === "string" ? providerMappings[target](options) : target.mapping;
+}
+
 /** What a replay was made for: the beginning, by its generation, and who gets it. */
 interface CurrentReplay {
   readonly generation: number;
@@ -121,14 +151,14 @@ function isSameModel(one: Context["model"], other: Context["model"]): boolean {
 
 /** The replay of one beginning, as long as it lasts. */
 class GrowingRenderings {
-  private readonly target: HistoryTarget;
+  private readonly mapping: ProviderMapping<unknown>;
   private readonly options: RenderOptions;
   private readonly past = { messagesCleaned: 0, itemsPaired: 0, turnsMapped: 0 };
   private messagesListed = 0;
   private replay: CurrentReplay | null = null;
 
-  constructor(target: HistoryTarget, options: RenderOptions) {
-    this.target = target;
+  constructor(mapping: ProviderMapping<unknown>, options: RenderOptions) {
+    this.mapping = mapping;
     this.options = options;
   }
 
@@ -137,7 +167,7 @@ class GrowingRenderings {
     machine.append(window.messagesFrom(machine.taken));
     const replay = machine.render();
     const { settled, settledCount, tail } = replay;
-    const { field, first } = systemOf(this.target.mapping, this.options);
+    const { field, first } = systemOf(this.mapping, this.options);
     this.messagesListed += tail.length;
     return {
       system: field,
@@ -181,7 +211,7 @@ class GrowingRenderings {
   }
 
   private machineFor(window: GrowingWindow, growing: GrowingContext): GrowingReplay<unknown> {
-    const { mapping } = this.target;
+    const { mapping } = this;
     // Brings the window up to date, and with it its generation.
     window.update();
     const { generation } = window;

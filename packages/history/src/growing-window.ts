@@ -1,8 +1,15 @@
+import { optionKinds, type OptionTable } from "@throughline/core/store";
 import type { GrowingContext } from "./growing-context.ts";
-import { withCut, type ContextLimit, type LimitedContext } from "./limit-context.ts";
+import { withCut, type LimitedContext } from "./limit-context.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
-import { ResultTruncation, type TruncatedContext, type TruncateOptions, type Truncation } from "./truncate-results.ts";
-import { WindowCutter } from "./window-cutter.ts";
+import {
+  ResultTruncation,
+  truncateTable,
+  type TruncatedContext,
+  type TruncateOptions,
+  type Truncation,
+} from "./truncate-results.ts";
+import { limitTable, WindowCutter, type ContextLimit } from "./window-cutter.ts";
 
 /** What a history leaves of its context. */
 export interface HistoryWindow {
@@ -11,6 +18,12 @@ export interface HistoryWindow {
   /** How long tool results may be. `recorded` and `sentToSeq` are of an earlier process. @default no limit */
   readonly truncate?: TruncateOptions;
 }
+
+/** The kinds of the options of a window. */
+export const windowTable: OptionTable<HistoryWindow> = {
+  limit: optionKinds.objectOf(limitTable),
+  truncate: optionKinds.objectOf(truncateTable),
+};
 
 export interface WindowedContext extends LimitedContext, TruncatedContext {}
 

@@ -1,12 +1,7 @@
 import type { Context } from "./build-context.ts";
-import { anthropicMapping } from "./render-anthropic.ts";
-import { bedrockMapping } from "./render-bedrock.ts";
-import { geminiMapping } from "./render-gemini.ts";
-import { mistralMapping } from "./render-mistral.ts";
-import { ollamaMapping } from "./render-ollama.ts";
-import { openAiChatMapping } from "./render-openai-chat.ts";
-import { openAiResponsesMapping } from "./render-openai-responses.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { providerMappings, type TargetMessages, type TargetName } from "./provider-mappings.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { validateAnthropic } from "./validate-anthropic.ts";
 import { validateBedrock } from "./validate-bedrock.ts";
 import { validateGemini } from "./validate-gemini.ts";
@@ -16,33 +11,31 @@ import { validateOpenAiChat } from "./validate-openai-chat.ts";
 import { validateOpenAiResponses } from "./validate-openai-responses.ts";
 import type { Violation } from "./violation.ts";
 
-export type TargetName = "anthropic" | "openai" | "openai-responses" | "ollama" | "gemini" | "mistral" | "bedrock";
-
 /** A provider's way to take a history, with nothing in its types that only this provider has. */
-export interface HistoryTarget {
+export interface HistoryTarget<Message = unknown> {
   readonly name: TargetName;
-  readonly mapping: ProviderMapping<unknown>;
+  readonly mapping: ProviderMapping<Message>;
   /** The messages, items or contents. */
-  readonly render: (context: Context, options?: RenderOptions) => Rendering<unknown>;
+  readonly render: (context: Context, options?: RenderOptions) => Rendering<Message>;
   /** What the provider would refuse; `model` is the one that gets the messages. */
   readonly validate: (messages: readonly unknown[], model?: string | null) => readonly Violation[];
 }
 
-function target(
-  name: TargetName,
-  mapping: ProviderMapping<unknown>,
+function target<Name extends TargetName>(
+  name: Name,
   validate: HistoryTarget["validate"],
-): readonly [TargetName, HistoryTarget] {
+): readonly [Name, HistoryTarget<TargetMessages[Name]>] {
+  const mapping = providerMappings[name]({});
   return [name, { name, mapping, render: (context, options = {}) => renderWith(context, mapping, options), validate }];
 }
 
 /** All providers, by the name the command line knows them by. */
-export const historyTargets: ReadonlyMap<TargetName, HistoryTarget> = new Map([
-  target("anthropic", anthropicMapping, (messages, model) => validateAnthropic(messages, { model: model ?? "" })),
-  target("openai", openAiChatMapping(), (messages) => validateOpenAiChat(messages)),
-  target("openai-responses", openAiResponsesMapping, (items) => validateOpenAiResponses(items)),
-  target("ollama", ollamaMapping, (messages) => validateOllama(messages)),
-  target("gemini", geminiMapping, (contents, model) => validateGemini(contents, { model: model ?? "" })),
-  target("mistral", mistralMapping, (messages) => validateMistral(messages)),
-  target("bedrock", bedrockMapping, (messages) => validateBedrock(messages)),
+export const historyTargets: ReadonlyMap<TargetName, HistoryTarget> = new Map<TargetName, HistoryTarget>([
+  target("anthropic", (messages, model) => validateAnthropic(messages, { model: model ?? "" })),
+  target("openai", (messages) => validateOpenAiChat(messages)),
+  target("openai-responses", (items) => validateOpenAiResponses(items)),
+  target("ollama", (messages) => validateOllama(messages)),
+  target("gemini", (contents, model) => validateGemini(contents, { model: model ?? "" })),
+  target("mistral", (messages) => validateMistral(messages)),
+  target("bedrock", (messages) => validateBedrock(messages)),
 ]);

@@ -12,7 +12,8 @@ export type {
   AnthropicResultBlock,
   AnthropicText,
 } from "./render-anthropic.ts";
-export type { Rendering, RenderOptions } from "./replay-history.ts";
+export type { Rendering } from "./replay-history.ts";
+export type { RenderOptions } from "./render-options.ts";
 export { renderText, renderTextPieces } from "./render-text.ts";
 export type { RenderTextOptions } from "./render-text.ts";
 export type { Repair, RepairRule } from "./repair.ts";

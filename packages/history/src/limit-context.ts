@@ -1,35 +1,7 @@
+import { assertKnownOptions } from "@throughline/core/store";
 import type { Context } from "./build-context.ts";
-import type { NeutralMessage } from "./neutral-message.ts";
 import type { OmittedRange } from "./omitted-ranges.ts";
-import { WindowCutter } from "./window-cutter.ts";
-
-export interface ContextLimit {
-  /** The most tokens the messages may take by `countTokens`. @default no limit */
-  readonly maxTokens?: number;
-  /** Tokens of one message. Asked once for each; wanted with `maxTokens`. */
-  readonly countTokens?: (message: NeutralMessage) => number;
-  /** The most messages. @default no limit */
-  readonly maxMessages?: number;
-  /**
-   * What stays of the limit when it is met. The less, the longer the beginning then stays where it is, which is what a
-   * provider's prompt cache needs. @default 0.7
-   */
-  readonly keepShare?: number;
-  /** Whether the first request of the conversation stays in any case. @default false */
-  readonly pinFirstRequest?: boolean;
-  /** The cut that the last request had: it stands until the limit is met again, whatever is counted now. @default none */
-  readonly recorded?: WindowCut | null;
-}
-
-/** Where a context was cut, by the seq of records. */
-export interface WindowCut {
-  /** The first message that stays in its place. */
-  readonly fromSeq: number;
-  /** The message with which the limit was met: what came after it was written with this beginning. */
-  readonly metAtSeq: number;
-  /** The request that stays although it lies before the cut; null where the cut lies before a turn. */
-  readonly requestSeq: number | null;
-}
+import { limitTable, WindowCutter, type ContextLimit, type WindowCut } from "./window-cutter.ts";
 
 /** A context that was cut to a limit. */
 export interface LimitedContext extends Context {
@@ -43,6 +15,7 @@ export interface LimitedContext extends Context {
  * same limit have the same beginning until the limit is met again. A summary always stays.
  */
 export function limitContext(context: Context, limit: ContextLimit): LimitedContext {
+  assertKnownOptions<ContextLimit>("limitContext", limit, limitTable, "limit");
   const cutter = new WindowCutter(limit, context.messages);
   for (const message of context.messages) cutter.take(message);
   return withCut(context, cutter);

@@ -1,7 +1,9 @@
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { usualRules } from "./replay-rules.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertRenderOptions } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import type { AssistantTurn, ReplayResult, ReplayText, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
 export type AnthropicRenderOptions = RenderOptions;
@@ -157,6 +159,7 @@ export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
 
 /** The messages for Anthropic's API: valid whatever the log holds, and otherwise as the log says. */
 export function renderAnthropic(context: Context, options: AnthropicRenderOptions = {}): AnthropicRendering {
+  assertRenderOptions("renderAnthropic", options);
   const rendering = renderWith(context, anthropicMapping, options);
   return { ...rendering, canThink: opensWithThinking(rendering.messages) };
 }

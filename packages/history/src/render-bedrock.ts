@@ -1,6 +1,8 @@
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertRenderOptions } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
@@ -63,6 +65,7 @@ export const bedrockMapping: ProviderMapping<BedrockMessage> = {
 
 /** The messages for Bedrock's Converse; `system` is for the request's own field. */
 export function renderBedrock(context: Context, options: RenderOptions = {}): Rendering<BedrockMessage> {
+  assertRenderOptions("renderBedrock", options);
   return renderWith(context, bedrockMapping, options);
 }
 

@@ -1,7 +1,9 @@
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertRenderOptions } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
@@ -49,6 +51,7 @@ export const geminiMapping: ProviderMapping<GeminiContent> = {
 
 /** The contents for Gemini; `system` is for `systemInstruction`. Calls carry no ids there: results follow their order. */
 export function renderGemini(context: Context, options: RenderOptions = {}): Rendering<GeminiContent> {
+  assertRenderOptions("renderGemini", options);
   return renderWith(context, geminiMapping, options);
 }
 

@@ -1,7 +1,9 @@
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertRenderOptions } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
@@ -55,6 +57,7 @@ export const mistralMapping: ProviderMapping<MistralMessage> = {
 
 /** The messages for Mistral's chat API. */
 export function renderMistral(context: Context, options: RenderOptions = {}): Rendering<MistralMessage> {
+  assertRenderOptions("renderMistral", options);
   return renderWith(context, mistralMapping, options);
 }
 

@@ -1,7 +1,9 @@
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertRenderOptions } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
 
@@ -38,6 +40,7 @@ export const ollamaMapping: ProviderMapping<OllamaMessage> = {
  * The messages for Ollama's chat API. Results carry no ids there, so those of one reply stand in the order of its calls.
  */
 export function renderOllama(context: Context, options: RenderOptions = {}): Rendering<OllamaMessage> {
+  assertRenderOptions("renderOllama", options);
   return renderWith(context, ollamaMapping, options);
 }
 

@@ -1,6 +1,9 @@
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
+import { renderTable } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
@@ -34,6 +37,12 @@ export interface OpenAiChatOptions extends RenderOptions {
   readonly reasoningContent?: boolean;
 }
 
+export const openAiChatTable: OptionTable<OpenAiChatOptions> = {
+  ...renderTable,
+  systemRole: optionKinds.oneOf(["system", "developer"]),
+  reasoningContent: optionKinds.flag,
+};
+
 const idCharacters = /[^a-zA-Z0-9_-]/g;
 
 /** The mapping for one set of options. */
@@ -58,6 +67,7 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
 
 /** The messages for OpenAI's Chat Completions API and the servers that speak it. */
 export function renderOpenAiChat(context: Context, options: OpenAiChatOptions = {}): Rendering<OpenAiChatMessage> {
+  assertKnownOptions<OpenAiChatOptions>("renderOpenAiChat", options, openAiChatTable);
   return renderWith(context, openAiChatMapping(options), options);
 }
 

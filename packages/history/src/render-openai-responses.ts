@@ -2,7 +2,9 @@ import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import type { NeutralThinking } from "./neutral-message.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
-import { renderWith, type ProviderMapping, type Rendering, type RenderOptions } from "./replay-history.ts";
+import { assertRenderOptions } from "./render-options.ts";
+import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { carriesNothing } from "./replay-rules.ts";
 import { usualRules } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
@@ -65,6 +67,7 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
 
 /** The input items for OpenAI's Responses API; `system` is for `instructions`. */
 export function renderOpenAiResponses(context: Context, options: RenderOptions = {}): Rendering<OpenAiResponsesItem> {
+  assertRenderOptions("renderOpenAiResponses", options);
   return renderWith(context, openAiResponsesMapping, options);
 }
 

@@ -3,36 +3,10 @@ import type { Context } from "./build-context.ts";
 import { collectSteps } from "./collect-items.ts";
 import { summaryPrefixes } from "./message-texts.ts";
 import { CallPairing } from "./pair-calls.ts";
+import type { RenderOptions } from "./render-options.ts";
 import { createRepairLog, sortedRepairs, type Repair } from "./repair.ts";
-import type { ProviderRules, ReplayRules, TrailingAssistant } from "./replay-rules.ts";
+import type { ProviderRules, ReplayRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
-
-/** What every target takes. */
-export interface RenderOptions {
-  /** The system prompt to send along. @default null */
-  readonly system?: string | null;
-  /** The model that gets the messages; signed thinking of other models is left out. @default the context's model */
-  readonly target?: { readonly provider: string; readonly modelId: string } | null;
-  /** First line of the message that carries a summary. @default "[Previous conversation summary]" */
-  readonly summaryPrefix?: string;
-  /** What becomes of a result whose call is not in the history. @default "drop" */
-  readonly orphanResults?: "drop" | "text";
-  /**
-   * What becomes of an assistant message at the end: it stays, for the model to go on from or for a prompt to follow; it
-   * goes; or a short user message follows it.
-   * @default "continue" where the provider or some of its models refuse such an end, else "keep"
-   */
-  readonly trailingAssistant?: TrailingAssistant;
-  /**
-   * How system messages inside the conversation are sent: as such, or as user text in tags.
-   * @default "inline" where every model takes them
-   */
-  readonly systemMessages?: "inline" | "user";
-  /** Whether images and files go along or are replaced by a line that says so. @default "carry" */
-  readonly media?: "carry" | "marker";
-  /** Further block types the provider takes as they were stored, such as those that need a beta header. @default none */
-  readonly carryBlocks?: ReadonlySet<string>;
-}
 
 /** A history in a provider's own shapes. */
 export interface Rendering<Message> {

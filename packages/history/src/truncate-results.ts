@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
 import type { Context } from "./build-context.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-message.ts";
 
@@ -20,6 +21,13 @@ export interface TruncateOptions {
   readonly sentToSeq?: number | null;
 }
 
+/** The kinds of the options of a truncation. */
+export const truncateTable: OptionTable<TruncateOptions> = {
+  maxChars: optionKinds.number({ min: 0 }),
+  recorded: optionKinds.list,
+  sentToSeq: optionKinds.orNull(optionKinds.integer({ min: 0 })),
+};
+
 export interface TruncatedContext extends Context {
   /** Every decision that is in force; those not recorded yet are to be recorded. */
   readonly truncations: readonly Truncation[];
@@ -33,6 +41,7 @@ const tailShare = 0.4;
  * the byte; one that was sent whole and is shortened now unbinds the thinking that was written after it.
  */
 export function truncateResults(context: Context, options: TruncateOptions = {}): TruncatedContext {
+  assertKnownOptions<TruncateOptions>("truncateResults", options, truncateTable);
   const truncation = new ResultTruncation(options, context.messages.at(-1)?.seq ?? 0);
   const messages = context.messages.map((message) => truncation.take(message));
   return { ...context, messages, truncations: truncation.inForce };

@@ -1,5 +1,43 @@
-import type { ContextLimit, WindowCut } from "./limit-context.ts";
+import { optionKinds, type OptionTable } from "@throughline/core/store";
 import type { NeutralMessage } from "./neutral-message.ts";
+
+export interface ContextLimit {
+  /** The most tokens the messages may take by `countTokens`. @default no limit */
+  readonly maxTokens?: number;
+  /** Tokens of one message. Asked once for each; wanted with `maxTokens`. */
+  readonly countTokens?: (message: NeutralMessage) => number;
+  /** The most messages. @default no limit */
+  readonly maxMessages?: number;
+  /**
+   * What stays of the limit when it is met. The less, the longer the beginning then stays where it is, which is what a
+   * provider's prompt cache needs. @default 0.7
+   */
+  readonly keepShare?: number;
+  /** Whether the first request of the conversation stays in any case. @default false */
+  readonly pinFirstRequest?: boolean;
+  /** The cut that the last request had: it stands until the limit is met again, whatever is counted now. @default none */
+  readonly recorded?: WindowCut | null;
+}
+
+/** The kinds of the options of a limit. */
+export const limitTable: OptionTable<ContextLimit> = {
+  maxTokens: optionKinds.number({ min: 0 }),
+  countTokens: optionKinds.callback,
+  maxMessages: optionKinds.number({ min: 0 }),
+  keepShare: optionKinds.number({ min: 0, max: 1 }),
+  pinFirstRequest: optionKinds.flag,
+  recorded: optionKinds.orNull(optionKinds.object),
+};
+
+/** Where a context was cut, by the seq of records. */
+export interface WindowCut {
+  /** The first message that stays in its place. */
+  readonly fromSeq: number;
+  /** The message with which the limit was met: what came after it was written with this beginning. */
+  readonly metAtSeq: number;
+  /** The request that stays although it lies before the cut; null where the cut lies before a turn. */
+  readonly requestSeq: number | null;
+}
 
 /** Decides message by message what a limit leaves of a context. A next message costs what it is itself, but for a cut. */
 export class WindowCutter {

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildContext } from "@throughline/history";
+import type { AnthropicMessage } from "@throughline/history/anthropic";
+import type { GeminiContent } from "@throughline/history/gemini";
 import { createHistory } from "@throughline/history/incremental";
 import type { HistoryWork } from "@throughline/history/incremental";
 import { historyTargets } from "@throughline/history/targets";
@@ -146,5 +148,37 @@ describe("the next call", () => {
     expect(history.render()).toEqual(target.render(buildContext([...records, ...more])));
     history.moveHead(null);
     expect(history.render().messages).toEqual([]);
+  });
+});
+
+describe("a history by the name of its provider", () => {
+  const log = storedRecords([user("hi")]);
+
+  it("renders what the target of that name does, typed for it", () => {
+    const anthropic = createHistory("anthropic");
+    anthropic.append(log);
+    const messages: AnthropicMessage[] = anthropic.render().messages;
+    expect(messages).toEqual([{ role: "user", content: [{ type: "text", text: "hi" }] }]);
+    const gemini = createHistory("gemini");
+    gemini.append(log);
+    const contents: GeminiContent[] = gemini.render().messages;
+    expect(contents).toEqual([{ role: "user", parts: [{ text: "hi" }] }]);
+    const developer = createHistory("openai", { system: "Be brief.", systemRole: "developer" });
+    expect(developer.render().messages).toEqual([{ role: "developer", content: "Be brief." }]);
+    for (const [name, target] of historyTargets) {
+      const history = createHistory(name);
+      history.append(log);
+      expect(history.render().messages).toEqual(target.render(buildContext(log)).messages);
+    }
+    expect(historyTargets.size).toBe(7);
+  });
+
+  it.each(["antropic", "", null, undefined, 5])("refuses the name %j", (name) => {
+    expect(() => createHistory(name as "anthropic")).toThrow(
+      expect.objectContaining({
+        code: "INPUT_INVALID",
+        message: expect.stringContaining('one of "anthropic"') as string,
+      }),
+    );
   });
 });

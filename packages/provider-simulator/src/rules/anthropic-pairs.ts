@@ -2,7 +2,7 @@ import { objectsOf, repeated, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, invalidRequest } from "../violation.ts";
 import type { Violation } from "../violation.ts";
-import type { AnthropicRequest } from "./anthropic.ts";
+import type { AnthropicRequest } from "./anthropic-request.ts";
 
 function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
   return objectsOf(message?.["content"]);

@@ -5,7 +5,7 @@ import { hashTexts } from "../thinking-seal.ts";
 import type { Seal } from "../thinking-seal.ts";
 import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
-import type { AnthropicRequest } from "./anthropic.ts";
+import type { AnthropicRequest } from "./anthropic-request.ts";
 
 const thinkingTypes = ["thinking", "redacted_thinking"];
 

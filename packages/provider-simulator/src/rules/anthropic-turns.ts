@@ -2,7 +2,7 @@ import { isObject, listOf, objectsOf, textOf, unknownKey } from "../json-value.t
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
-import type { AnthropicRequest } from "./anthropic.ts";
+import type { AnthropicRequest } from "./anthropic-request.ts";
 
 const refusedRole =
   'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.';

@@ -1,24 +1,11 @@
 import { isInteger, isObject, listOf, objectsOf, repeated, textOf, unknownKey } from "../json-value.ts";
-import type { JsonObject } from "../json-value.ts";
-import type { SimulatedModel } from "../model-table.ts";
-import type { ThinkingSeals } from "../thinking-seal.ts";
 import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
 import { checkBlock } from "./anthropic-blocks.ts";
 import { checkToolPairs } from "./anthropic-pairs.ts";
+import type { AnthropicRequest } from "./anthropic-request.ts";
 import { checkThinking, controlsBinding } from "./anthropic-thinking.ts";
 import { checkTurns } from "./anthropic-turns.ts";
-
-/** A Messages request with what the rules have to know besides it. */
-export interface AnthropicRequest {
-  readonly body: JsonObject;
-  /** The values of `anthropic-beta`. */
-  readonly betas: readonly string[];
-  readonly model: SimulatedModel;
-  readonly seals: ThinkingSeals;
-  /** True for `count_tokens`, which needs no `max_tokens`. */
-  readonly countOnly: boolean;
-}
 
 const knownFields = new Set(
   (

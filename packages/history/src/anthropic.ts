@@ -1,0 +1,11 @@
+export { renderAnthropic } from "./render-anthropic.ts";
+export type {
+  AnthropicBlock,
+  AnthropicMessage,
+  AnthropicRendering,
+  AnthropicRenderOptions,
+  AnthropicResultBlock,
+  AnthropicText,
+} from "./render-anthropic.ts";
+export { validateAnthropic } from "./validate-anthropic.ts";
+export type { ValidateAnthropicOptions } from "./validate-anthropic.ts";
