@@ -3,7 +3,7 @@ import { throughlineKind } from "@throughline/core";
 import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { explainCalls } from "@throughline/session/explain";
 import type { ExplainedCall } from "@throughline/session/explain";
-import { MemoryBudget } from "./memory-budget.ts";
+import { MemoryBudget } from "@throughline/queries/records";
 
 /** Which calls are wanted. */
 export interface CallQuery {

@@ -1,5 +1,7 @@
 export { findRecord } from "./find-record.ts";
 export { followRecords } from "./follow-records.ts";
+export { MemoryBudget, withinMemory } from "./memory-budget.ts";
+export { readRecords } from "./read-records.ts";
 export { readTail, type TailQuery } from "./read-tail.ts";
 export { blocksText, messageRole, recordRole, recordText } from "./record-text.ts";
 export { scanRecords, type ScanOptions } from "./scan-records.ts";

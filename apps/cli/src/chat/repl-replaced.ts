@@ -1,6 +1,6 @@
 import { forkSession } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
-import { freeRef } from "../new-session-key.ts";
+import { freeRef } from "@throughline/queries/new-session";
 import { resolveSession } from "@throughline/queries";
 import { restoredText } from "./greeting.ts";
 import type { ReplScene } from "./repl-commands.ts";

@@ -1,9 +1,8 @@
 import type { StoredRecord } from "@throughline/core";
 import { contextReport } from "@throughline/tokens";
 import { counted } from "../counted.ts";
-import { withinMemory } from "../memory-budget.ts";
+import { blocksText, isBoundary, readTail, withinMemory } from "@throughline/queries/records";
 import type { Piece } from "../output.ts";
-import { blocksText, isBoundary, readTail } from "@throughline/queries/records";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import type { ReplScene } from "./repl-commands.ts";
 

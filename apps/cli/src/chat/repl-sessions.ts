@@ -2,7 +2,7 @@ import { hasErrorCode, resetSession, ThroughlineError } from "@throughline/core"
 import type { SessionState } from "@throughline/core";
 import { endSession, keptOnReset, noteArchiving } from "@throughline/core/entries";
 import { systemClock, systemRandom } from "@throughline/core/node";
-import { createSession } from "../new-session-key.ts";
+import { createSession } from "@throughline/queries/new-session";
 import { listSessions, resolveSession, sessionLabel } from "@throughline/queries";
 import { ageText } from "../time-text.ts";
 import { patience, waitForTurn } from "../wait-for-turn.ts";

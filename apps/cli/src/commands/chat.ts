@@ -7,9 +7,8 @@ import { runOnce } from "../chat/run-once.ts";
 import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
-import { freeRef, labelKey } from "../new-session-key.ts";
+import { freeRef, isTerminalKey, terminalSessionKey } from "@throughline/queries/new-session";
 import { listSessions, refsOf, resolveSession } from "@throughline/queries";
-import { isTalkedToHere } from "../talked-to-here.ts";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 
 export interface ChatOptions {
@@ -49,7 +48,7 @@ async function startingRef(context: CommandContext, store: SessionStore, key: st
   if (key === null)
     return (
       (await lastRef(context, store)) ??
-      (await freeRef(store, sessionRef({ key: labelKey(agentId, "chat"), namespace, agentId })))
+      (await freeRef(store, sessionRef({ key: terminalSessionKey(agentId, "chat"), namespace, agentId })))
     );
   try {
     const state = await resolveSession(store, key, scope, { isExact: true, signal });
@@ -76,7 +75,7 @@ async function lastRef({ output, scope, signal }: CommandContext, store: Session
   let passed: SessionRef | null = null;
   let found: SessionRef | null = null;
   for await (const { ref } of listSessions(store, { namespace, agentId, limit: 20, signal })) {
-    if (isTalkedToHere(ref.key)) found = ref;
+    if (isTerminalKey(ref.key)) found = ref;
     else passed ??= ref;
     if (found !== null) break;
   }

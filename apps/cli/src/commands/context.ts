@@ -9,9 +9,8 @@ import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
-import { withinMemory } from "../memory-budget.ts";
+import { blocksText, withinMemory } from "@throughline/queries/records";
 import { modelName, resolveSession } from "@throughline/queries";
-import { blocksText } from "@throughline/queries/records";
 import { LongText } from "../terminal-safe.ts";
 
 interface ContextOptions {

@@ -4,7 +4,7 @@ import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession, sessionLabel } from "@throughline/queries";
 import { findRecord } from "@throughline/queries/records";
-import { freeRef, sessionExists } from "../new-session-key.ts";
+import { freeRef, sessionExists } from "@throughline/queries/new-session";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {

@@ -6,8 +6,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "@throughline/queries";
-import { findRecord } from "@throughline/queries/records";
-import { readRecords } from "../read-records.ts";
+import { findRecord, readRecords } from "@throughline/queries/records";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 

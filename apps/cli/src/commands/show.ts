@@ -8,12 +8,12 @@ import {
   isBoundary,
   isChosen,
   messageRole,
+  readRecords,
   readTail,
   selectRecords,
   type RecordSelection,
+  withinMemory,
 } from "@throughline/queries/records";
-import { readRecords } from "../read-records.ts";
-import { withinMemory } from "../memory-budget.ts";
 import { showRecord } from "../show-record.ts";
 
 interface ShowOptions {

@@ -2,11 +2,11 @@ import { getHeapStatistics } from "node:v8";
 import { ThroughlineError } from "@throughline/core";
 import type { ReadOptions, ReadPayload, RecordPage, SessionRef, SessionStore } from "@throughline/core";
 
-/** What a record takes in memory beside its line. */
+/** Memory of a record besides its line. */
 const overheadBytes = 500;
-/** Of the heap; the rest is for what is made of the records. */
+/** Of the heap; the rest is for the results computed from the records. */
 const share = 0.35;
-/** V8 counts in its limit what it keeps for new objects, which holds no records. */
+/** V8's limit includes the space of new objects, which holds no records. */
 const youngBytes = 192 * 1024 * 1024;
 
 function heapBytes(): number {
@@ -14,7 +14,7 @@ function heapBytes(): number {
   return Math.max(limit - youngBytes, limit / 4);
 }
 
-/** Adds up what records take in memory, and refuses before the process dies of it. */
+/** Adds up the memory of the records of a session, and refuses more before the process runs out. */
 export class MemoryBudget {
   readonly #mostBytes: number = heapBytes() * share;
   readonly #ref: SessionRef;
@@ -38,7 +38,10 @@ export class MemoryBudget {
   }
 }
 
-/** The same store, for whoever keeps everything of one session that is read: ends with MEMORY_SHORT in good time. */
+/**
+ * A view of the store for a caller that keeps every record it reads: `read` throws before the process runs out of memory.
+ * @throws {ThroughlineError} MEMORY_SHORT, from `read`
+ */
 export function withinMemory(store: SessionStore): SessionStore {
   async function* read<Payload extends ReadPayload = "record">(
     ref: SessionRef,

@@ -3,7 +3,7 @@ import { withinMemory } from "./memory-budget.ts";
 import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 
 /**
- * All records of a session, from a sequence number on. Memory grows with them.
+ * Reads all records of a session after a sequence number. Memory grows with them.
  * @throws {ThroughlineError} MEMORY_SHORT
  */
 export async function readRecords(
