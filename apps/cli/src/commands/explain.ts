@@ -1,8 +1,9 @@
+import { readCalls } from "@throughline/session/explain";
 import type { ExplainedCall } from "@throughline/session/explain";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
-import { readCalls } from "../read-calls.ts";
 import { resolveSession } from "@throughline/queries";
+import { MemoryBudget } from "@throughline/queries/records";
 import { timeText } from "../time-text.ts";
 
 interface ExplainOptions {
@@ -10,13 +11,17 @@ interface ExplainOptions {
   readonly tail?: number;
 }
 
-/** Says of each past call of a model what it was given: which records, which summary, what was shortened and why. */
+/** Prints what each past call of a model was given: which records, which summary, what was shortened and why. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ExplainOptions;
   const { output, scope, signal } = context;
   const store = await context.openStore("read");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
-  const { shown, hasCalls } = await readCalls(store, ref, options, signal);
+  const budget = new MemoryBudget(ref);
+  const { shown, hasCalls } = await readCalls(store, ref, options, {
+    signal,
+    onKeep: (records) => budget.add(records),
+  });
   for (const call of shown) {
     if (output.isJson) await output.object(callObject(call));
     else await print(context, call);

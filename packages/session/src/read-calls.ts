@@ -1,46 +1,55 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { throughlineKind } from "@throughline/core";
 import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { explainCalls } from "@throughline/session/explain";
-import type { ExplainedCall } from "@throughline/session/explain";
-import { MemoryBudget } from "@throughline/queries/records";
+import { explainCalls } from "./explain-calls.ts";
+import type { ExplainedCall } from "./explain-calls.ts";
 
-/** Which calls are wanted. */
+/** Selects calls of a session; without any field, all of them. */
 export interface CallQuery {
+  /** Only the calls of the turn with this id. */
   readonly turn?: string;
+  /** Only the last calls, as many as this. */
   readonly tail?: number;
+}
+
+export interface ReadCallsOptions {
+  readonly signal?: AbortSignal;
+  /** Called with the records that stay in memory when the query selects every call; what it throws ends the read. */
+  readonly onKeep?: (records: readonly StoredRecord[]) => void;
 }
 
 /** How many surplus call records are kept before the oldest are dropped. */
 const spareRecords = 1000;
 
 /**
- * The calls of a session that are wanted, with the results they shortened. Only the records of those calls and results
- * are kept: the session is read once for the calls, and again for the results where a call names one.
+ * Reads the calls of a session that a query selects, with the tool results they shortened. Only the records of those calls
+ * and results stay in memory: the session is read once for the calls, and again for the results where a call names one.
+ * @throws {ThroughlineError} ABORTED, and what the store throws
  */
 export async function readCalls(
   store: SessionStore,
   ref: SessionRef,
   query: CallQuery,
-  signal: AbortSignal,
+  { signal, onKeep }: ReadCallsOptions = {},
 ): Promise<{ readonly shown: readonly ExplainedCall[]; readonly hasCalls: boolean }> {
   let kept: StoredRecord[] = [];
   let hasCalls = false;
-  const budget = new MemoryBudget(ref);
+  const readOptions = signal === undefined ? {} : { signal };
   let nextDrop = spareRecords;
-  for await (const { records } of store.read(ref, { signal })) {
+  for await (const { records } of store.read(ref, readOptions)) {
+    // A store that answers at once would let no interrupt in until all of it is read.
     await pause();
     const all = records.filter(({ record }) => throughlineKind(record) === "call");
     hasCalls ||= all.length > 0;
     const found = query.turn === undefined ? all : all.filter(({ record }) => turnOf(record) === query.turn);
-    if (query.tail === undefined && query.turn === undefined) budget.add(found);
+    if (query.tail === undefined && query.turn === undefined) onKeep?.(found);
     kept.push(...found);
     if (kept.length < nextDrop) continue;
     kept = neededFor(chosen(explainCalls(kept), query), kept);
     nextDrop = 2 * kept.length + spareRecords;
   }
   const calls = chosen(explainCalls(kept), query);
-  const results = await resultsOf(store, ref, calls, signal);
+  const results = await resultsOf(store, ref, calls, readOptions);
   const all = [...results, ...neededFor(calls, kept)].toSorted((one, other) => one.seq - other.seq);
   return { shown: chosen(explainCalls(all), query), hasCalls };
 }
@@ -66,12 +75,12 @@ async function resultsOf(
   store: SessionStore,
   ref: SessionRef,
   calls: readonly ExplainedCall[],
-  signal: AbortSignal,
+  readOptions: { readonly signal?: AbortSignal },
 ): Promise<readonly StoredRecord[]> {
   const wanted = new Set(calls.flatMap(({ facts }) => facts.changes.flatMap(({ callId }) => callId ?? [])));
   const results: StoredRecord[] = [];
   if (wanted.size === 0) return [];
-  for await (const { records } of store.read(ref, { signal })) {
+  for await (const { records } of store.read(ref, readOptions)) {
     await pause();
     for (const stored of records) {
       const message = stored.type === "message" ? (stored.record["message"] as { toolCallId?: unknown } | null) : null;
