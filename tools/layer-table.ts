@@ -81,6 +81,12 @@ export const worldAllowances: readonly WorldAllowance[] = [
     reason: "reads and writes foreign directories, and reads foreign databases",
   },
   {
+    path: "packages/config/src/node/**",
+    uses: ["node:fs"],
+    maxFiles: 1,
+    reason: "one file reads the configuration file, and says why a path of a setting cannot be used",
+  },
+  {
     path: "packages/session/src/process-owners.ts",
     uses: ["node:fs"],
     maxFiles: 1,

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { hasErrorCode, shellWord, ThroughlineError } from "@throughline/core";
-import { isThere } from "./open-store.ts";
+import { isThere } from "@throughline/config/files";
 import { sqliteFileOf } from "./sqlite-file.ts";
 
 const programNames = { openclaw: "an OpenClaw", goclaw: "a GoClaw" } as const;

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { mostFileBytes, readBoundedFile } from "./open-store.ts";
+import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
 import { shellWord } from "@throughline/core";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */

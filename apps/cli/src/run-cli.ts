@@ -1,20 +1,20 @@
 import { CommanderError } from "commander";
 import { resolveConfig } from "@throughline/config";
 import type { Setting } from "@throughline/config";
-import { sessionRef, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { configPath, readConfigFile } from "./config-file.ts";
+import { configFilePath, isThere, loadConfigFile } from "@throughline/config/files";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
-import { explainForeignStore } from "./foreign-store.ts";
 import type { Host } from "./host.ts";
-import { isThere, openStore } from "./open-store.ts";
+import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { maskSecrets, parseStoreUrl, withHome } from "./store-url.ts";
+import { maskSecrets } from "@throughline/config/mask-secrets";
+import { parseStoreUrl, expandStoreUrl } from "@throughline/config/store-url";
 import { asTyped, type GivenOption } from "./printed-commands.ts";
 import { helpDocument } from "./help-document.ts";
 import { jsonLine } from "./terminal-safe.ts";
@@ -142,7 +142,8 @@ async function runCommand(
       timeoutMs: globals["timeout"] as number | undefined,
       ...(request.definition.asksModel === true ? chatFlags(request.input.options) : {}),
     },
-    readFile: (home) => readConfigFile(host, home, textOf(globals["config"])),
+    readFile: (home) =>
+      loadConfigFile({ workingDirectory: host.workingDirectory, home, named: textOf(globals["config"]) }),
   });
   const { settings } = config;
   const valueOf = (key: string): Setting["value"] => settings.find((setting) => setting.key === key)?.value ?? null;
@@ -161,7 +162,7 @@ async function runCommand(
     asTyped: typed,
   });
   const isDefaultStore = settings.some(({ key, source }) => key === "store" && source === "default");
-  const storeUrl = withHome(String(valueOf("store")), host.userHome);
+  const storeUrl = expandStoreUrl(String(valueOf("store")), host.userHome);
   const store = lazyStore(host, { url: storeUrl, isDefault: isDefaultStore }, output);
   const scope = {
     namespace: String(valueOf("namespace")),
@@ -177,7 +178,11 @@ async function runCommand(
     config,
     settings,
     storeUrl,
-    configPath: configPath(host, String(valueOf("home")), textOf(globals["config"])),
+    configPath: configFilePath({
+      workingDirectory: host.workingDirectory,
+      home: String(valueOf("home")),
+      named: textOf(globals["config"]),
+    }),
     scope,
     signal,
     openStore: async (purpose, onFinding) => {
@@ -199,7 +204,7 @@ async function runCommand(
     const exitCode = await run(context, request.input);
     return host.signal.aborted ? interruptedExitCode : exitCode;
   } catch (error) {
-    if (timeout?.aborted !== true || host.signal.aborted) throw await explainForeignStore(error);
+    if (timeout?.aborted !== true || host.signal.aborted) throw await explained(error);
     throw new ThroughlineError("ABORTED", `${request.definition.name} did not end within ${timeoutMs} ms.`, {
       cause: error,
       details: { timeoutMs },
@@ -210,6 +215,14 @@ async function runCommand(
     await output.flush();
     await store.close();
   }
+}
+
+/** The error, with the name of the program that a foreign store belongs to. */
+async function explained(error: unknown): Promise<unknown> {
+  if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
+  // Few commands meet a database of another program.
+  const { explainForeignStore } = await import("./foreign-store.ts");
+  return explainForeignStore(error);
 }
 
 /**

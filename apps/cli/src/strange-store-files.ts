@@ -4,9 +4,9 @@ import { createFinding, ThroughlineError, shellWord } from "@throughline/core";
 import type { Finding } from "@throughline/core";
 import { strangeTranscript } from "@throughline/openclaw-format";
 import type { CommandContext } from "./command.ts";
-import { parseStoreUrl } from "./store-url.ts";
+import { parseStoreUrl } from "@throughline/config/store-url";
 import { findTranscriptFiles, readChunks } from "./transcript-files.ts";
-import { assertReadable, isThere } from "./open-store.ts";
+import { assertReadable, isThere } from "@throughline/config/files";
 
 /**
  * Transcripts among the files of a store of files that no store can read, as those whose lines end with carriage returns

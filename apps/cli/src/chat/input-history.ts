@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { mostFileBytes, readBoundedFile } from "../open-store.ts";
+import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
 
 /** What was submitted before, of this terminal and of earlier ones. */
 export interface InputHistory {

@@ -6,7 +6,7 @@ import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
 import { openStore } from "../open-store.ts";
 import { resolveSession } from "@throughline/queries";
-import { parseStoreUrl, withHome } from "../store-url.ts";
+import { parseStoreUrl, expandStoreUrl } from "@throughline/config/store-url";
 
 interface CopyCommandOptions {
   readonly all?: boolean;
@@ -23,7 +23,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { host, output, scope, signal } = context;
   if ((key === undefined) === (options.all !== true)) throw usageError("copy takes either a KEY or --all.");
   if (options.toStore === undefined) throw usageError("copy needs a target: --to-store URL.");
-  const target = withHome(options.toStore, host.userHome);
+  const target = expandStoreUrl(options.toStore, host.userHome);
   const from = await context.openStore("read");
   if (parseStoreUrl(target, host.workingDirectory).scheme === "memory")
     output.note("A copy in memory: is gone when this command ends; it only shows whether a copy can be made.");

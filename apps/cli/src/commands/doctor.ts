@@ -13,7 +13,7 @@ import { foreignDatabaseError } from "../foreign-store.ts";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
 import { sqliteFileOf, type SqliteFile } from "../sqlite-file.ts";
-import { parseStoreUrl } from "../store-url.ts";
+import { parseStoreUrl } from "@throughline/config/store-url";
 import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
 import type { TranscriptFile } from "../transcript-files.ts";
 

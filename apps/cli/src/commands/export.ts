@@ -7,7 +7,7 @@ import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
-import { isFolder } from "../open-store.ts";
+import { isFolder } from "@throughline/config/files";
 import { resolveSession } from "@throughline/queries";
 
 interface ExportOptions {

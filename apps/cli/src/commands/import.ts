@@ -7,7 +7,7 @@ import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
 import { namedPath } from "../named-path.ts";
-import { parseStoreUrl } from "../store-url.ts";
+import { parseStoreUrl } from "@throughline/config/store-url";
 import { jsonLine } from "../terminal-safe.ts";
 import type { TableColumn } from "../text-table.ts";
 import { ImportResults, type ShownSource } from "./import-results.ts";

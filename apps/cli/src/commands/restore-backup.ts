@@ -3,10 +3,12 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { foreignDatabaseError } from "../foreign-store.ts";
 import { namedPath } from "../named-path.ts";
-import { isThere, openStore } from "../open-store.ts";
+import { isThere } from "@throughline/config/files";
+import { openStore } from "../open-store.ts";
 import { listSessions } from "@throughline/queries";
 import { sqliteFileOf } from "../sqlite-file.ts";
-import { maskSecrets, parseStoreUrl } from "../store-url.ts";
+import { maskSecrets } from "@throughline/config/mask-secrets";
+import { parseStoreUrl } from "@throughline/config/store-url";
 
 /** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { listSessions } from "@throughline/queries";
-import { maskSecrets, parseStoreUrl } from "../store-url.ts";
+import { maskSecrets } from "@throughline/config/mask-secrets";
+import { parseStoreUrl } from "@throughline/config/store-url";
 import { timeText } from "../time-text.ts";
 
 interface Totals {

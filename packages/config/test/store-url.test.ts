@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { maskDeep, maskSecrets, parseStoreUrl, withHome } from "../src/store-url.ts";
+import { expandStoreUrl, parseStoreUrl } from "@throughline/config/store-url";
+import { maskDeep, maskSecrets } from "@throughline/config/mask-secrets";
 
-describe("withHome", () => {
+describe("expandStoreUrl", () => {
   it.each([
     ["sqlite:~/a.db", "sqlite:/home/ada/a.db"],
     ["JSONL:~", "JSONL:/home/ada"],
@@ -10,7 +11,7 @@ describe("withHome", () => {
     ["postgres://a/~/b", "postgres://a/~/b"],
     ["sqlite:/srv/~/$&.db", "sqlite:/srv/~/$&.db"],
   ])("makes of %s %s", (url, full) => {
-    expect(withHome(url, "/home/ada")).toBe(full);
+    expect(expandStoreUrl(url, "/home/ada")).toBe(full);
   });
 });
 

@@ -1,0 +1,53 @@
+import { isAbsolute, resolve, sep } from "node:path";
+import { ThroughlineError } from "@throughline/core";
+import { maskSecrets } from "./mask-secrets.ts";
+
+/** The parts of a store URL. */
+export type StoreAddress =
+  | { readonly scheme: "sqlite"; readonly path: string }
+  | { readonly scheme: "jsonl"; readonly root: string }
+  | { readonly scheme: "postgres"; readonly url: string }
+  | { readonly scheme: "memory" };
+
+const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "memory:"];
+
+/**
+ * Parses a store URL; a relative path is resolved from `workingDirectory`.
+ * @throws {ThroughlineError} STORE_URL_INVALID
+ */
+export function parseStoreUrl(url: string, workingDirectory: string): StoreAddress {
+  const match = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url);
+  const scheme = match?.[1]?.toLowerCase();
+  const rest = match?.[2] ?? "";
+  const shown = JSON.stringify(maskSecrets(url));
+  if (scheme === "memory" && rest === "") return { scheme };
+  if (scheme === "jsonl" || scheme === "sqlite") {
+    // Half of a URL: nobody can tell whether a host, a relative or an absolute path is meant.
+    if (sep === "/" && rest.startsWith("//") && !isAbsolute(rest.slice(2)))
+      throw invalid(
+        `The store URL ${shown} has two slashes and no absolute path: write ${scheme}:${rest.slice(2)} or ${scheme}:///….`,
+      );
+    const given = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
+    const what = scheme === "jsonl" ? "directory" : "file";
+    if (/^(?::memory:|file:)/i.test(given))
+      throw invalid(`The store URL ${shown} is SQLite's own: write memory: for a store in memory, or ${scheme}:PATH.`);
+    if (given === "" || given.includes("\0")) throw invalid(`The store URL ${shown} names no ${what}.`);
+    const path = resolve(workingDirectory, given);
+    return scheme === "jsonl" ? { scheme, root: path } : { scheme, path };
+  }
+  if (scheme === "postgres" || scheme === "postgresql") {
+    // Special characters of a password have to be percent-encoded, or nobody can tell where the host begins.
+    if (!rest.startsWith("//") || !URL.canParse(url)) throw invalid(`The store URL ${shown} cannot be read.`);
+    return { scheme: "postgres", url };
+  }
+  throw invalid(`The store URL ${shown} is none of ${availableSchemes.join(", ")}.`);
+}
+
+/** Replaces a leading `~` of the path by the user's directory: no shell does it behind `sqlite:`. */
+export function expandStoreUrl(url: string, userHome: string): string {
+  return url.replace(/^((?:sqlite|jsonl):)~(?=[/\\]|$)/i, (_all, scheme: string) => `${scheme}${userHome}`);
+}
+
+function invalid(message: string): ThroughlineError {
+  return new ThroughlineError("STORE_URL_INVALID", message, { details: { available: availableSchemes } });
+}
