@@ -221,7 +221,7 @@ async function runCommand(
 async function explained(error: unknown): Promise<unknown> {
   if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
   // Few commands meet a database of another program.
-  const { explainForeignStore } = await import("./foreign-store.ts");
+  const { explainForeignStore } = await import("@throughline/transfer/foreign");
   return explainForeignStore(error);
 }
 

@@ -7,6 +7,7 @@ export type { ExportAllOptions, ExportedFile, ExportFileOptions } from "./export
 export { exportSession } from "./export-session.ts";
 export type { ExportFormat, ExportOptions, ExportRemark } from "./export-types.ts";
 export { importPaths } from "./import-paths.ts";
+export { ImportResults, type ImportResult } from "./import-results.ts";
 export { nameSessionId } from "./transcript-source.ts";
 export { readDrafts, type DraftLine } from "./read-drafts.ts";
 export { receiptOf } from "./import-receipt.ts";

@@ -1,7 +1,7 @@
 import { sessionRef } from "@throughline/core";
 import { needsAttention } from "@throughline/inspect";
-import { importPaths } from "@throughline/transfer";
-import type { ImportOptions, ImportSource } from "@throughline/transfer";
+import { importPaths, ImportResults } from "@throughline/transfer";
+import type { ImportOptions, ImportResult, ImportSource } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -10,7 +10,6 @@ import { namedPath } from "../named-path.ts";
 import { parseStoreUrl } from "@throughline/config/store-url";
 import { jsonLine } from "../terminal-safe.ts";
 import type { TableColumn } from "../text-table.ts";
-import { ImportResults, type ShownSource } from "./import-results.ts";
 
 interface ImportCommandOptions {
   readonly from?: NonNullable<ImportOptions["from"]>;
@@ -115,7 +114,7 @@ function totalsText({ imported, grown, unchanged, skipped, refused, records, rep
   return `${states}; ${counted(records, "record")}, ${repaired} repaired, ${lost} lost.`;
 }
 
-function rowOf({ state, records, repaired, lost, format, key, path }: ShownSource): readonly string[] {
+function rowOf({ state, records, repaired, lost, format, key, path }: ImportResult): readonly string[] {
   return [state, String(records), String(repaired), String(lost.length), format, key ?? "", path];
 }
 

@@ -1,12 +1,11 @@
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
-import { foreignDatabaseError } from "../foreign-store.ts";
+import { foreignDatabaseError, sqliteFileOf } from "@throughline/transfer/foreign";
 import { namedPath } from "../named-path.ts";
 import { isThere } from "@throughline/config/files";
 import { openStore } from "../open-store.ts";
 import { listSessions } from "@throughline/queries";
-import { sqliteFileOf } from "../sqlite-file.ts";
 import { maskSecrets } from "@throughline/config/mask-secrets";
 import { parseStoreUrl } from "@throughline/config/store-url";
 

@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemRandom } from "@throughline/core/node";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
-import type { ForeignPlace } from "./foreign-places.ts";
+import type { ForeignPlace } from "@throughline/transfer/foreign";
 
 /** What was decided about the sessions of a place, and how it looked then. */
 export interface InheritAnswer {

@@ -7,8 +7,8 @@ import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 import { maskSecrets } from "@throughline/config/mask-secrets";
 import { parseStoreUrl } from "@throughline/config/store-url";
-import { foreignPlaces, openclawState, placesAt } from "./foreign-places.ts";
-import type { ForeignPlace } from "./foreign-places.ts";
+import { foreignPlaces, openclawState, placesAt } from "@throughline/transfer/foreign";
+import type { ForeignPlace } from "@throughline/transfer/foreign";
 import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
 import type { InheritState } from "./inherit-state.ts";
 

@@ -1,41 +1,46 @@
 import { closeSync, ftruncateSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ImportSource } from "@throughline/transfer";
+import type { ImportSource } from "./import-types.ts";
 
-/** What is told of a source at the end. */
-export type ShownSource = Pick<
+/** The part of a source that {@link ImportResults} keeps. */
+export type ImportResult = Pick<
   ImportSource,
   "path" | "format" | "key" | "sessionId" | "state" | "records" | "repaired" | "lost"
 >;
 
-/** So many are in memory at a time. */
+/** The most results in memory at a time. */
 const pageSources = 1000;
 
 /**
- * The results of an import until all of them are told: a directory may hold more sessions than a command should have in
- * memory, so that what goes beyond a page lies in a file that nobody else sees.
+ * Keeps the results of an import until they are printed, in little memory: a directory may hold 100,000 sessions. All but the
+ * last page of 1,000 results are in a file of the temporary folder, mode 0600, whose name is removed at once.
+ * @example
+ * using results = new ImportResults();
+ * for await (const source of importPaths(store, paths)) results.add(source);
+ * for (const page of results.pages()) print(page);
  */
 export class ImportResults implements Disposable {
-  private held: ShownSource[] = [];
+  private held: ImportResult[] = [];
   private file: number | null = null;
   private sizeBytes = 0;
   /** Of each page in the file. */
   private readonly pageBytes: number[] = [];
 
+  /** Adds a result behind the others. */
   add({ path, format, key, sessionId, state, records, repaired, lost }: ImportSource): void {
     this.held.push({ path, format, key, sessionId, state, records, repaired, lost });
     if (this.held.length === pageSources) this.spill();
   }
 
-  /** In their order, a page at a time; once. */
-  *pages(): Generator<readonly ShownSource[]> {
+  /** Gives the results in their order, a page at a time. May be called once. */
+  *pages(): Generator<readonly ImportResult[]> {
     let at = 0;
     for (const bytes of this.pageBytes) {
       const page = Buffer.allocUnsafe(bytes);
       for (let read = 0; read < bytes;) read += readSync(this.file ?? -1, page, read, bytes - read, at + read);
       at += bytes;
-      yield JSON.parse(page.toString("utf8")) as ShownSource[];
+      yield JSON.parse(page.toString("utf8")) as ImportResult[];
     }
     if (this.held.length > 0) yield this.held;
   }
@@ -58,7 +63,7 @@ export class ImportResults implements Disposable {
   }
 }
 
-/** A file whose name is gone as soon as it is open: it ends with the process, however that ends. */
+/** A file whose name is removed as soon as it is open: it is gone with the process, however that ends. */
 function unnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), "throughline-import-"));
   try {

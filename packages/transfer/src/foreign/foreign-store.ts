@@ -1,13 +1,12 @@
 import { dirname, join } from "node:path";
 import { hasErrorCode, shellWord, ThroughlineError } from "@throughline/core";
-import { isThere } from "@throughline/config/files";
-import { sqliteFileOf } from "./sqlite-file.ts";
+import { fileExists, sqliteFileOf } from "./sqlite-file.ts";
 
 const programNames = { openclaw: "an OpenClaw", goclaw: "a GoClaw" } as const;
 
 /**
- * Names the program whose database lies where a store was expected, with the command that imports it into a store of its
- * own. Any other error stays as it is.
+ * Adds to STORE_FOREIGN the program that owns the database, and the command that imports it into a new store. Returns any
+ * other error unchanged.
  */
 export async function explainForeignStore(error: unknown): Promise<unknown> {
   if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
@@ -15,7 +14,10 @@ export async function explainForeignStore(error: unknown): Promise<unknown> {
   return typeof path === "string" ? foreignDatabaseError("STORE_FOREIGN", path, error) : error;
 }
 
-/** What a database of another program is, and what can be done with it. */
+/**
+ * Creates the error of a path that holds a database of another program: which program, and the command that imports it.
+ * @param code STORE_FOREIGN where a store was expected, INPUT_INVALID where a file was named to be checked
+ */
 export async function foreignDatabaseError(
   code: "STORE_FOREIGN" | "INPUT_INVALID",
   path: string,
@@ -40,7 +42,8 @@ export async function foreignDatabaseError(
 
 async function programOf(path: string): Promise<"openclaw" | "goclaw" | null> {
   try {
-    const { databaseProgram } = await import("@throughline/transfer");
+    // Few callers meet a database of another program.
+    const { databaseProgram } = await import("../database-file.ts");
     return await databaseProgram(path);
   } catch (error) {
     // A database that cannot be read belongs to no program that is known here.
@@ -49,10 +52,10 @@ async function programOf(path: string): Promise<"openclaw" | "goclaw" | null> {
   }
 }
 
-/** A path beside the database that is free, or holds a store already. */
+/** A path beside the database that is free or holds one of our stores. */
 function ownPlace(path: string): string {
   for (let number = 1; ; number++) {
     const place = join(dirname(path), number === 1 ? "throughline.db" : `throughline-${number}.db`);
-    if (!isThere(place) || sqliteFileOf(place) === "store") return place;
+    if (!fileExists(place) || sqliteFileOf(place) === "store") return place;
   }
 }

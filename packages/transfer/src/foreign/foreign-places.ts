@@ -2,25 +2,26 @@ import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAgentId } from "@throughline/core/keys";
 
-/** Sessions of another program, as the file system shows them; nothing was read. */
+/** A place with sessions of another program, by what the file system shows; no file was read. */
 export interface ForeignPlace {
-  /** What `import` takes. */
+  /** A folder or a database that `importPaths` takes. */
   readonly path: string;
+  /** Files that are not empty. */
   readonly files: number;
   readonly sizeBytes: number;
-  /** Of the newest change, so that what was looked at is not looked at again. */
+  /** The time of the newest change, by which a later look finds that nothing changed. */
   readonly newestMs: number;
 }
 
-/** The directory of OpenClaw and GoClaw below the user's: agents with their sessions, and GoClaw's databases. */
+/** The state directory of OpenClaw and GoClaw in the user's: agents with their sessions, and GoClaw's databases. */
 export function openclawState(userHome: string): string {
   return join(userHome, ".openclaw");
 }
 
 /**
- * The places that a directory somebody named stands for: of a state directory every agent and the databases beside them,
- * of an agent its database and its transcripts. OpenClaw keeps an agent's sessions in a database since 2026.8; what lies
- * in `sessions` then is what it has not taken over, which is why the database comes first and belongs to that folder.
+ * Lists the places that a directory stands for: for a state directory, every agent and the databases beside them; for an
+ * agent, its database and its transcripts. OpenClaw keeps an agent's sessions in a database since 2026.8; `sessions` then
+ * holds what it has not taken over, which is why the database comes first.
  */
 export function placesAt(path: string): readonly string[] {
   const agents = basename(path) === "agents" ? path : join(path, "agents");
@@ -55,7 +56,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
-    // Below something that is no folder, or somebody else's: nobody asked for it.
+    // Below a file, or closed to this user: nobody asked for it.
     return false;
   }
 }
@@ -66,19 +67,19 @@ function foldersIn(path: string): readonly string[] {
       .flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
       .toSorted();
   } catch {
-    // Somebody else's: nobody asked for it.
+    // Closed to this user: nobody asked for it.
     return [];
   }
 }
 
-/** The places that hold sessions; those that are not there, or cannot be looked into, are none. */
+/** Finds which of the paths hold sessions of another program. Paths that do not exist or cannot be read are left out. */
 export function foreignPlaces(paths: readonly string[]): readonly ForeignPlace[] {
   return paths.flatMap((path) => {
     try {
       const place = statSync(path).isDirectory() ? folder(path) : file(path);
       return place.files === 0 ? [] : [place];
     } catch {
-      // Not there, or somebody else's: nobody asked for it, so there is nothing to say.
+      // Missing, or closed to this user: nobody asked for it, so there is nothing to report.
       return [];
     }
   });
@@ -96,7 +97,7 @@ function folder(path: string): ForeignPlace {
   return { path, files, sizeBytes, newestMs };
 }
 
-/** What a program that runs has said last stands in the log beside its database. */
+/** The last writes of a running program are in the log beside its database. */
 function file(path: string): ForeignPlace {
   const facts = [path, `${path}-wal`].flatMap((each) => statSync(each, { throwIfNoEntry: false }) ?? []);
   const sizeBytes = facts.reduce((sum, { size }) => sum + size, 0);

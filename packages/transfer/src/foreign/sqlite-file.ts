@@ -1,0 +1,52 @@
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from "node:fs";
+import { basename } from "node:path";
+
+/**
+ * The kinds of files of SQLite: a store of ours, a database of another program, the log of a database, or a file with the
+ * name of a database whose first page is damaged.
+ */
+export type SqliteFile = "store" | "foreign" | "log" | "headless";
+
+/** The application id of a store, at byte 68 of the file (`PRAGMA application_id`). */
+const storeApplicationId = 0x546c6e65;
+
+const headerBytes = 100;
+
+/** Tells which kind of SQLite file a path is; null for any other file, and for a path that cannot be read. */
+export function sqliteFileOf(path: string): SqliteFile | null {
+  const head = headOf(path);
+  if (head === null) return null;
+  if (head.toString("latin1", 0, 16) === "SQLite format 3\0")
+    return head.length >= headerBytes && head.readUInt32BE(68) === storeApplicationId ? "store" : "foreign";
+  if (isLog(head)) return "log";
+  // The first page may be damaged. A transcript starts with a brace, whatever the name of its file.
+  const hasDatabaseName = /\.(db|sqlite3?|backup)$|\.repaired-[^.]*$/i.test(basename(path));
+  return hasDatabaseName && head.length > 0 && !/^[\ufeff\s]*[[{]/u.test(head.toString("utf8")) ? "headless" : null;
+}
+
+/** A write-ahead log, in either byte order, or a rollback journal. */
+function isLog(head: Buffer): boolean {
+  return /^(377f068[23]|d9d505f920a163d7)/.test(head.toString("hex", 0, 8));
+}
+
+/** Tells whether anything exists at a path. */
+export function fileExists(path: string): boolean {
+  return existsSync(path);
+}
+
+/** The first bytes of a regular file; a pipe is not waited for. */
+function headOf(path: string): Buffer | null {
+  let handle: number;
+  try {
+    handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  try {
+    if (!fstatSync(handle).isFile()) return null;
+    const head = Buffer.alloc(headerBytes);
+    return head.subarray(0, readSync(handle, head, 0, headerBytes, 0));
+  } finally {
+    closeSync(handle);
+  }
+}
