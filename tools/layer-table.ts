@@ -88,6 +88,12 @@ export const worldAllowances: readonly WorldAllowance[] = [
     reason: "one file reads the configuration file, and says why a path of a setting cannot be used",
   },
   {
+    path: "packages/inspect/src/node/**",
+    uses: ["node:fs"],
+    maxFiles: 1,
+    reason: "one file finds and reads the transcripts that are checked; it writes nothing",
+  },
+  {
     path: "packages/session/src/process-owners.ts",
     uses: ["node:fs"],
     maxFiles: 1,

@@ -12,8 +12,8 @@ export interface InspectStoreOptions {
 }
 
 /**
- * Reads every session of a store and says what is odd: what the store's own check finds, where it has one, and what the
- * records show. A session that cannot be read is a finding; the others are read all the same.
+ * Reads every session of a store and reports what is odd: findings of the store's own check, if it has one, and of the
+ * records. A session that cannot be read is a finding; the others are still read.
  */
 export async function* inspectStore(
   store: SessionStore,
@@ -26,26 +26,34 @@ export async function* inspectStore(
       if (finding.code === "RECORD_MISSING" || ofLines.has(finding.code)) reported.add(recordOf(finding));
       yield finding;
     }
+  for await (const state of sessionsOf(store, options)) {
+    // The store has reported the line, with its place; the record of that line is not reported again.
+    const found = await inspectSession(store, state, signal);
+    yield* found.filter((finding) => !ofLines.has(finding.code) || !reported.has(recordOf(finding)));
+  }
+}
+
+/** Every session of a query, page by page; archived ones too unless the query says otherwise. */
+export async function* sessionsOf(
+  store: SessionStore,
+  { query, signal }: InspectStoreOptions,
+): AsyncGenerator<SessionState, void, void> {
   let cursor: string | null = null;
   do {
     const page = await store.list({
       state: "any",
       sort: "key",
       limit: 1000,
-      ...options.query,
+      ...query,
       ...(cursor === null ? {} : { cursor }),
       ...(signal === undefined ? {} : { signal }),
     });
-    for (const state of page.sessions) {
-      // What the store has said of a line, with its place, is not said again of the record that stands for it.
-      const found = await inspectSession(store, state, signal);
-      yield* found.filter((finding) => !ofLines.has(finding.code) || !reported.has(recordOf(finding)));
-    }
+    yield* page.sessions;
     cursor = page.nextCursor;
   } while (cursor !== null);
 }
 
-/** What the store's check meets before it can go on is a finding as well: sessions may be read all the same. */
+/** An error that ends the store's own check is a finding as well: its sessions may still be readable. */
 async function* ownFindings(
   maintenance: MaintenanceFacet,
   signal: AbortSignal | undefined,
@@ -92,10 +100,7 @@ function recordOf({ key, recordId }: Finding): string {
 
 const ofLines: ReadonlySet<string> = new Set(["LINE_MALFORMED", "LINE_TOO_LONG", "TAIL_TORN"]);
 
-/**
- * What was wrong with a line before it was imported is nothing that happened to the store. Lines that were damaged since are
- * reported by the store's own check.
- */
+/** A line that was odd before it was imported is no damage of the store. Its own check reports lines damaged since. */
 function asImported(finding: Finding): Finding {
   if (!ofLines.has(finding.code)) return finding;
   const remedy =

@@ -1,20 +1,17 @@
-import { dirname } from "node:path";
-import { createFinding, hasErrorCode, ThroughlineError, shellWord } from "@throughline/core";
+import { createFinding, shellWord, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { inspectIndex, inspectTranscript, mergeFindings, needsAttention, repairTranscript } from "@throughline/inspect";
-import { classifySessionFile } from "@throughline/openclaw-format";
+import { parseStoreUrl } from "@throughline/config/store-url";
+import { needsAttention } from "@throughline/inspect";
+import { checkFiles, checkStore } from "@throughline/inspect/check";
+import type { TranscriptRepair } from "@throughline/inspect/check";
 import { nameSessionId, writeNewFile } from "@throughline/transfer";
-import { checkStore, noteWays } from "../check-store.ts";
+import { foreignDatabaseError, sqliteFileOf, type SqliteFile } from "@throughline/transfer/foreign";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";
-import { type SqliteFile, foreignDatabaseError, sqliteFileOf } from "@throughline/transfer/foreign";
 import { namedPath } from "../named-path.ts";
 import { openStore } from "../open-store.ts";
-import { parseStoreUrl } from "@throughline/config/store-url";
-import { findTranscriptFiles, namesBeside, readChunks, readText, repairedSuffix } from "../transcript-files.ts";
-import type { TranscriptFile } from "../transcript-files.ts";
 
 interface DoctorOptions {
   readonly repair?: boolean;
@@ -34,7 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (full === null) {
     unsaved = await checkOwnStore(context, isRepair, report.add);
     await report.close("store");
-  } else if (database === null) await report.close(await checkFiles(context, full, isRepair, report.add));
+  } else if (database === null) await report.close(await checkNamedFiles(context, full, isRepair, report.add));
   else {
     unsaved = await checkDatabase(context, { path: full, database, isRepair }, report.add);
     await report.close(database === "headless" && !isRepair ? "file" : "store");
@@ -52,16 +49,18 @@ function nothingSaved(path: string): ThroughlineError {
 
 type Report = (findings: readonly Finding[]) => Promise<void>;
 
-/** The path of the store where a repair saved nothing of it; else null. */
+/** Checks the store of `--store`. Gives its path when a repair saved nothing of it, else null. */
 async function checkOwnStore(context: CommandContext, isRepair: boolean, report: Report): Promise<string | null> {
   const address = parseStoreUrl(context.storeUrl, context.host.workingDirectory);
+  const path = address.scheme === "sqlite" ? address.path : null;
   const checked = {
     open: (onFinding: (finding: Finding) => void) => context.openStore("read", onFinding),
-    path: address.scheme === "sqlite" ? address.path : null,
+    path,
+    folder: address.scheme === "jsonl" ? address.root : null,
     isRepair,
     named: "",
   };
-  return (await checkStore(context, checked, report)) ? null : checked.path;
+  return (await checkOneStore(context, checked, report)) ? null : path;
 }
 
 interface DatabaseToCheck {
@@ -70,10 +69,7 @@ interface DatabaseToCheck {
   readonly isRepair: boolean;
 }
 
-/**
- * A database holds no lines: whoever reads it as a transcript finds nothing but what is wrong with that. Gives its path where
- * a repair saved nothing of it; else null.
- */
+/** Checks a database that was named. Gives its path when a repair saved nothing of it, else null. */
 async function checkDatabase(
   context: CommandContext,
   { path, database, isRepair }: DatabaseToCheck,
@@ -98,7 +94,7 @@ async function checkDatabase(
     const store = await openStore(`sqlite:${path}`, {
       workingDirectory: context.host.workingDirectory,
       create: false,
-      // It was named to be looked at. That it makes room for a backup is for whoever works with it.
+      // It was named to be checked: a backup must not replace it.
       recover: false,
       onEvent: (event) => {
         if (event.name === "finding") onFinding(event.finding);
@@ -108,93 +104,89 @@ async function checkDatabase(
     return store;
   };
   try {
-    return (await checkStore(context, { open, path, isRepair, named }, report)) ? null : path;
+    return (await checkOneStore(context, { open, path, folder: null, isRepair, named }, report)) ? null : path;
   } finally {
     for (const store of stores) await store.close();
   }
 }
 
-async function checkFiles(context: CommandContext, path: string, isRepair: boolean, report: Report): Promise<string> {
-  const { host, output, signal } = context;
-  const files = findTranscriptFiles(path, host.workingDirectory);
-  for (const file of files) {
-    output.progress(`checking ${file.path}`);
-    const findings = await checkFile(file, signal);
-    const isOurs = file.kind === "transcript" && !findings.some(({ code }) => code === "TRANSCRIPT_FOREIGN");
-    const isWanted = isRepair && isOurs && needsAttention(findings);
-    const isRepaired = isWanted && (await repairFile(context, file.path));
-    await report(isRepaired ? findings.map((finding) => ({ ...finding, repaired: true })) : findings);
-  }
-  return counted(files.length, "file");
+interface StoreToCheck {
+  open(onFinding: (finding: Finding) => void): Promise<SessionStore>;
+  readonly path: string | null;
+  readonly folder: string | null;
+  readonly isRepair: boolean;
+  /** How the command names it, with a space before; empty for the store of `--store`. */
+  readonly named: string;
 }
 
-async function checkFile({ path, kind }: TranscriptFile, signal: AbortSignal): Promise<readonly Finding[]> {
-  try {
-    if (kind === "index") {
-      return inspectIndex(await readText(path), { path, sessionsDir: dirname(path), fileNames: namesBeside(path) });
-    }
-    const sessionId = await statedSessionId(path);
-    return (await inspectTranscript(readChunks(path), { path, sessionId, signal })).findings;
-  } catch (error) {
-    // One file that cannot be read must not hide what is wrong with the others.
-    if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
-    return mergeFindings([
-      [createFinding(error.code === "FILE_NOT_FOUND" ? error.code : "FILE_UNREADABLE", error.message, { path })],
-    ]);
-  }
+/** False where a repair was asked for and saved nothing of a damaged store. */
+async function checkOneStore(
+  context: CommandContext,
+  { named, ...checked }: StoreToCheck,
+  onFindings: Report,
+): Promise<boolean> {
+  const { host, output, scope, signal } = context;
+  const { path, isRepair } = checked;
+  const { workingDirectory } = host;
+  const { isDamaged, isRepairable, isRepairFailed } = await checkStore(
+    {
+      ...checked,
+      openCopy: (copy) => openStore(`sqlite:${copy}`, { workingDirectory, create: false, recover: false }),
+      query: { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) },
+      signal,
+    },
+    {
+      onFindings,
+      onCopy: ({ path: copy, sessions, records, notes }) => {
+        const missing = notes === 0 ? "" : `, and notes in the place of ${counted(notes, "record")}`;
+        output.note(`Wrote ${copy}: ${counted(sessions, "session")}, ${counted(records, "record")}${missing}.`);
+        output.note(`\`${restoring(shellWord(copy), path ?? "")}\` puts it in the place of the store, which is kept.`);
+      },
+      onNoRepair: (name) => output.note(`The ${name} store keeps nothing that could be repaired.`),
+    },
+  );
+  if (isDamaged && path !== null) noteWays(context, { isRepair: isRepair || !isRepairable, named }, path);
+  return !isRepairFailed;
 }
 
-/** The id an import would take from the file's name. A link that was named is followed here: only reading comes of it. */
-async function statedSessionId(path: string): Promise<string | null> {
-  try {
-    return await nameSessionId(path);
-  } catch (error) {
-    if (hasErrorCode(error, "PATH_UNSAFE")) return null;
-    throw error;
-  }
+/** Prints what can be done about a damaged file. */
+function noteWays(
+  { output }: CommandContext,
+  { isRepair, named }: Pick<StoreToCheck, "isRepair" | "named">,
+  path: string,
+): void {
+  if (!isRepair) output.note(`\`throughline doctor --repair${named}\` writes what can be read of it to a new file.`);
+  output.note(`\`${restoring("FILE", path)}\` puts a backup in its place and keeps it.`);
 }
 
-/** Writes the clean copy; false when there is one already, which may be of an older state, or there is nothing to put in it. */
-async function repairFile({ output, signal }: CommandContext, path: string): Promise<boolean> {
-  const target = `${path}${repairedSuffix}`;
-  const { sessionId } = classifySessionFile(path.split(/[/\\]/).at(-1) ?? "");
-  try {
-    const lines = repairTranscript(readChunks(path), { signal, ...(sessionId === null ? {} : { sessionId }) });
-    const clean = await beginningOf(lines);
-    if (clean === null) {
-      output.note(`${path}: no record of it can be read, so there is nothing to write a copy of.`);
-      return false;
-    }
-    await writeNewFile(target, clean, systemRandom);
-    output.note(`Wrote ${target}`);
-    return true;
-  } catch (error) {
-    if (!hasErrorCode(error, "EXPORT_EXISTS", "RECORD_FROM_NEWER_VERSION")) throw error;
-    output.note(
-      error.code === "EXPORT_EXISTS" ? `${target} exists already and was not touched` : `${path}: ${error.message}`,
-    );
-    return false;
-  }
+function restoring(file: string, path: string): string {
+  return `throughline restore-backup ${file} --yes --store ${shellWord(`sqlite:${path}`)}`;
 }
 
-/** A copy with a first record in it; null when there would be none: an empty file repairs nothing. */
-async function beginningOf(
-  pieces: AsyncGenerator<Uint8Array, void, void>,
-): Promise<AsyncGenerator<Uint8Array, void, void> | null> {
-  // The header, its line feed, and the first record.
-  const first: Uint8Array[] = [];
-  while (first.length < 3) {
-    const { value, done } = await pieces.next();
-    if (done === true) return null;
-    first.push(value);
+async function checkNamedFiles(
+  { output, signal }: CommandContext,
+  path: string,
+  isRepair: boolean,
+  report: Report,
+): Promise<string> {
+  let count = 0;
+  const checked = checkFiles(path, {
+    sessionIdOf: nameSessionId,
+    ...(isRepair ? { writeCopy: (target, bytes) => writeNewFile(target, bytes, systemRandom) } : {}),
+    onFile: (file) => output.progress(`checking ${file}`),
+    signal,
+  });
+  for await (const { path: file, findings, repair } of checked) {
+    count += 1;
+    if (repair !== null) output.note(repairText(file, repair));
+    await report(findings);
   }
-  return joined(first, pieces);
+  return counted(count, "file");
 }
 
-async function* joined(
-  first: readonly Uint8Array[],
-  rest: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, void> {
-  yield* first;
-  yield* rest;
+function repairText(path: string, repair: TranscriptRepair): string {
+  if (repair.state === "written") return `Wrote ${repair.target}`;
+  if (repair.state === "exists") return `${repair.target} exists already and was not touched`;
+  if (repair.state === "newer") return `${path}: ${repair.message}`;
+  return `${path}: no record of it can be read, so there is nothing to write a copy of.`;
 }

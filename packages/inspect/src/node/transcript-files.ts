@@ -1,29 +1,29 @@
 import { constants, readdirSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
-import { ThroughlineError } from "@throughline/core";
+import { basename, join } from "node:path";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { classifySessionFile } from "@throughline/openclaw-format";
 
-/** A file that holds a conversation or an index of conversations. */
+/** A file that holds a session, or an index of sessions. */
 export interface TranscriptFile {
   readonly path: string;
   readonly kind: "transcript" | "index";
 }
 
-/** What `doctor --repair` puts behind a file's name. */
+/** The ending of a repaired copy, behind the name of its original. */
 export const repairedSuffix = ".repaired.jsonl";
 
 /**
- * The file itself, or every transcript and index below a directory, by name. Links are not followed: they could lead in
- * a circle.
+ * Finds the transcripts and indexes below a directory, in the order of their paths; of a file, the file itself. Links are not
+ * followed: they could lead in a circle.
+ * @param path absolute
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
  */
-export function findTranscriptFiles(path: string, workingDirectory: string): readonly TranscriptFile[] {
-  const full = resolve(workingDirectory, path);
-  return fileAccess(full, () => {
-    if (!statSync(full).isDirectory())
-      return [{ path: full, kind: basename(full) === "sessions.json" ? "index" : "transcript" }];
-    return readdirSync(full, { recursive: true, withFileTypes: true })
+export function findTranscriptFiles(path: string): readonly TranscriptFile[] {
+  return fileAccess(path, () => {
+    if (!statSync(path).isDirectory())
+      return [{ path, kind: basename(path) === "sessions.json" ? "index" : "transcript" }];
+    return readdirSync(path, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && !entry.name.endsWith(repairedSuffix))
       .flatMap((entry): readonly TranscriptFile[] => {
         const { kind } = classifySessionFile(entry.name);
@@ -36,12 +36,12 @@ export function findTranscriptFiles(path: string, workingDirectory: string): rea
   });
 }
 
-/** The names in the directory of a file. */
+/** The names in the directory of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
 export function namesBeside(path: string): ReadonlySet<string> {
   return fileAccess(path, () => new Set(readdirSync(join(path, ".."))));
 }
 
-/** A whole regular file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
+/** Reads a whole regular file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
 export async function readText(path: string): Promise<string> {
   return Buffer.concat(await Array.fromAsync(readChunks(path))).toString("utf8");
 }
@@ -49,8 +49,8 @@ export async function readText(path: string): Promise<string> {
 const chunkBytes = 256 * 1024;
 
 /**
- * The bytes of a regular file, piece by piece; what is written after it was opened is not read. A named pipe would
- * otherwise be waited for until a writer comes, beyond the reach of any signal, and a device has no end.
+ * Reads a regular file in pieces of at most 256 KiB; bytes that are written after it was opened are not read. A named pipe
+ * and a device are refused: they may never end, and no signal ends the wait.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
  */
 export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
@@ -77,7 +77,18 @@ export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void
   }
 }
 
-/** Runs a file operation and says in our own terms what failed. */
+/** The names of the folders in a folder; none where it does not exist. @throws {ThroughlineError} FILE_UNREADABLE */
+export function foldersIn(path: string): readonly string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  } catch (error) {
+    const typed = fileError(error, path);
+    if (hasErrorCode(typed, "FILE_NOT_FOUND")) return [];
+    throw typed;
+  }
+}
+
+/** Runs a file operation and gives what fails a code of ours. */
 function fileAccess<Result>(path: string, access: () => Result): Result {
   try {
     return access();

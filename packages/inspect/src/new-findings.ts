@@ -1,6 +1,6 @@
 import type { Finding } from "@throughline/core";
 
-/** What a store that takes a strange file for a torn line says of it; some of it is wrong, and none of it helps. */
+/** Findings of a store that takes a strange file for a torn line. Some are wrong, and none helps. */
 const misreadings: ReadonlySet<string> = new Set(["TAIL_TORN", "CARRIAGE_RETURN", "LINE_MALFORMED", "RECORD_MISSING"]);
 
 /** What is left of a record that is reported as missing. */
@@ -14,11 +14,12 @@ export class NewFindings {
   readonly #reported = new Set<string>();
   readonly #strange = new Set<string>();
 
-  /** Nothing that the store says of a strange file is reported any more. */
+  /** Leaves out what the store will report of a strange file. */
   addStrange({ path }: Finding): void {
     if (path !== null) this.#strange.add(path);
   }
 
+  /** The findings that nobody has reported before. */
   pick(findings: readonly Finding[]): readonly Finding[] {
     return findings.filter((finding) => this.#isNew(finding));
   }
@@ -37,7 +38,7 @@ export class NewFindings {
   }
 }
 
-/** What tells a finding from others of its code. A record may stand in several lines. */
+/** What distinguishes a finding from others of its code. A record may be in several lines. */
 function identities(finding: Finding): readonly string[] {
   const { path, key, line, byteOffset, message } = finding;
   const file = path ?? key;
