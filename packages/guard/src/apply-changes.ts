@@ -17,9 +17,10 @@ export function applyChanges(
   const slots = indexSlots(findResults(messages), recordIds);
   for (const { kept, ...change } of changes) {
     if (change.what !== "tool-result" || kept === undefined) continue;
-    const key = slotKey(change, change.path ?? []);
-    const slot = slots.get(key);
-    if (slot?.text.length !== kept.ofCharacters) continue;
+    const named = slotKey(change, change.path ?? []);
+    const key = hasLength(slots.get(named), kept.ofCharacters) ? named : movedSlot(change, kept.ofCharacters, slots);
+    const slot = key === null ? undefined : slots.get(key);
+    if (key === null || slot === undefined) continue;
     const text = joinParts(slot.text, kept.headCharacters, kept.tailCharacters);
     current = replaceAt(current, slot, text);
     // A result may have been shortened more than once.
@@ -34,6 +35,27 @@ export function applyChanges(
   current = gone.toReversed().reduce<readonly unknown[]>((list, slot) => replaceMedia(list, slot), current);
   // Last, because the places above are those of the blocks as they came.
   return reapplyThinking(current, changes);
+}
+
+function hasLength(slot: ResultSlot | undefined, characters: number): boolean {
+  return slot?.text.length === characters;
+}
+
+/**
+ * Where a provider has no call ids, a result is named by its index, which a compaction changes. It is the first such result
+ * of the same length then: one that was that long has been too long.
+ */
+function movedSlot(
+  { recordId, callId, path = [] }: GuardChange,
+  characters: number,
+  slots: ReadonlyMap<string, ResultSlot>,
+): string | null {
+  if (recordId !== null || callId !== null) return null;
+  const place = path.join("/");
+  for (const [key, slot] of slots) {
+    if (slot.callId === null && hasLength(slot, characters) && slot.path.join("/") === place) return key;
+  }
+  return null;
 }
 
 function indexSlots<Slot extends ResultSlot | MediaSlot>(

@@ -22,6 +22,8 @@ export interface RemedyScene {
   /** Tokens the prompt may have; null when no window is known. */
   readonly targetTokens: number | null;
   readonly windowTokens: number | null;
+  /** The window that tool results have shares of; null when neither a window nor a refusal is known. */
+  readonly resultWindowTokens: number | null;
   readonly leastOutputTokens: number;
   /** Tokens of messages together with system and tools. */
   readonly estimate: (messages: readonly unknown[]) => number;
@@ -47,7 +49,11 @@ export function applyRemedy(remedy: Exclude<Remedy, "compact">, scene: RemedySce
       return shorten(scene, { eachCharacters: most, totalCharacters: Number.MAX_SAFE_INTEGER });
     }
     case "truncate":
-      return shorten(scene, scene.resultLimits ?? usualLimits(scene.windowTokens), scene.resultLimits?.keep === "head");
+      return shorten(
+        scene,
+        scene.resultLimits ?? usualLimits(scene.resultWindowTokens),
+        scene.resultLimits?.keep === "head",
+      );
     case "squeeze":
       return shorten(scene, squeezedLimits(scene));
     case "drop":

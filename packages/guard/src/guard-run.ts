@@ -15,6 +15,7 @@ import { believable, overflowInReply, silentOverflow } from "./overflow-in-reply
 import { silentTruncation } from "./ollama.ts";
 import type { OverflowClassification, OverflowKind } from "./overflow.ts";
 import { readReply } from "./read-reply.ts";
+import { resultWindowTokens } from "./result-limits.ts";
 import { RemedyLadder } from "./remedy-ladder.ts";
 import {
   createSizeGauge,
@@ -70,7 +71,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
   readonly #turn: GuardTurn;
   #hasAskedWindow = false;
   /** Overflows that stated no size. */
-  #silentRefusals = 0;
+  #refusalsWithoutSizes = 0;
   readonly #effective: Remedy[] = [];
   readonly #changes: GuardChange[] = [];
   readonly #attempts: GuardAttempt[] = [];
@@ -151,7 +152,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     }
   }
 
-  /** Nobody said that it is too large, so nothing but oversized results may be touched. */
+  /** Nobody said that it is too large: only oversized results may be touched. */
   async #shrinkForProbe(): Promise<GuardStep> {
     this.#isProbe = false;
     this.#isNews = false;
@@ -240,7 +241,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const stated = believable(overflow, this.#window);
     this.#stated = stated;
     this.#isNews = true;
-    this.#ladder.refused();
+    this.#ladder.refused(stated !== null || overflow.limitTokens !== null);
     this.#kind = kindToCure(overflow);
     this.#attempts.push(this.#attempt(attempt, isKept ? "broke-off" : "overflowed"));
     this.#tell({ name: "guard.overflow", attempt, overflow });
@@ -258,7 +259,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.estimate = this.#gauge.estimate(this.#request);
   }
 
-  /** An overflow without figures: the server may know its window, and if not, the prompt is at least as large as ours. */
+  /** An overflow without sizes: the server may know its window; if not, the prompt is assumed to exceed ours. */
   async #askWindow(): Promise<void> {
     const isNews = this.#isNews;
     this.#isNews = false;
@@ -269,8 +270,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
     }
     if (this.#stated !== null || this.#window === null) return;
     // Refused again after being made to fit: the estimate is further off than by a little.
-    const assumed = this.#window * (1 + this.#silentRefusals++ / 2) + 1;
-    if (this.estimate.tokens < assumed) this.#correctBy(assumed);
+    const assumed = this.#window * (1 + this.#refusalsWithoutSizes++ / 2) + 1;
+    this.#gauge.assume(this.estimate, assumed);
+    this.estimate = this.#gauge.estimate(this.#request);
   }
 
   #learn(overflow: OverflowClassification): void {
@@ -295,6 +297,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   #scene(): Parameters<typeof applyRemedy>[1] {
+    const refusedTokens = this.#overflow === null ? null : this.estimate.tokens;
     return {
       request: this.#request,
       recordIds: this.#recordIds,
@@ -304,6 +307,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
       statedTokens: this.#stated,
       targetTokens: this.#target(),
       windowTokens: this.#window,
+      resultWindowTokens: resultWindowTokens(this.#window, this.#gauge.correction, refusedTokens),
       leastOutputTokens: this.#options.leastOutputTokens ?? 1024,
       estimate: (messages) => this.#gauge.estimate({ ...this.#request, messages }).tokens,
       resultLimits: this.#options.resultLimits ?? null,
@@ -330,18 +334,17 @@ class CallRun<Reply> implements GuardRun<Reply> {
     });
     // Nothing to compact by these figures: nothing was used up.
     if (compacted === null) this.#turn.compactions -= 1;
-    const after = compacted === null ? null : this.#gauge.estimate({ ...request, messages: compacted.messages });
-    if (compacted === null || after === null || after.tokens >= this.estimate.tokens) return null;
+    if (compacted === null || !this.#gauge.isSmaller(request, { ...request, messages: compacted.messages }))
+      return null;
     this.#recordIds = compacted.recordIds ?? [];
     return replaceHistory({ request, kind: this.#kind }, compacted.messages);
   }
 
   /** Takes a smaller request over; false, and nothing is changed, when it is not smaller. */
-  #take(remedy: Remedy, remedied: Remedied, before: ContextEstimate): boolean {
+  #take(remedy: Remedy, remedied: Remedied): boolean {
     const { request: next, changes } = unbound(this.#request, remedied, this.#kind, this.#options.model);
     const estimate = this.#gauge.estimate(next);
-    const isSmaller = estimate.tokens < before.tokens || ownCures.has(remedy);
-    if (!isSmaller) return false;
+    if (!ownCures.has(remedy) && !this.#gauge.isSmaller(this.#request, next)) return false;
     this.#request = next;
     this.#stated = null;
     this.#counted = null;
@@ -357,7 +360,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     let hasWorked = false;
     try {
       const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
-      hasWorked = done !== null && this.#take(remedy, done, this.estimate);
+      hasWorked = done !== null && this.#take(remedy, done);
     } catch (error) {
       // A compaction that fails is one remedy less; the overflow is what is raised in the end.
       cause = error;
@@ -370,8 +373,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   #deadEnd(): GuardStep {
-    const room = this.#window ?? Number.POSITIVE_INFINITY;
-    return this.#calls === 0 && this.estimate.lowTokens < room ? "stuck-unsure" : "stuck";
+    return this.#calls === 0 && this.estimate.lowTokens < (this.#window ?? Infinity) ? "stuck-unsure" : "stuck";
   }
 
   #isAborted(): boolean {

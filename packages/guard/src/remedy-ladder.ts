@@ -16,6 +16,10 @@ export class RemedyLadder {
   readonly #idle = new Set<Remedy>();
   /** Own cures that ever worked. */
   readonly #cured = new Set<Remedy>();
+  /** The last refusal stated no sizes. */
+  #isWithoutSizes = false;
+  /** Tool results were shortened after a refusal that stated no sizes. */
+  #hasTruncated = false;
 
   constructor(maxRetries: number) {
     this.#maxRetries = maxRetries;
@@ -42,14 +46,20 @@ export class RemedyLadder {
     }
     this.#worked.add(remedy);
     if (ownCures.has(remedy)) this.#cured.add(remedy);
+    if (remedy === "truncate" && this.#isWithoutSizes) this.#hasTruncated = true;
     // A compaction asks the caller, perhaps a model: it is not asked the same again for a little less.
     for (const other of this.#idle) if (other !== "compact") this.#idle.delete(other);
   }
 
-  /** A request was refused, with or without figures. */
-  refused(): void {
+  /**
+   * A request was refused. Without sizes nothing tells how much shorter tool results would do, so that once they were
+   * shortened the history comes next.
+   */
+  refused(hasSizes: boolean): void {
     this.#worked.clear();
     this.#idle.clear();
+    this.#isWithoutSizes = !hasSizes;
+    if (!hasSizes && this.#hasTruncated) this.#worked.add("truncate");
   }
 
   /** The last call that may be made has nothing after it to fall back on. */

@@ -39,13 +39,19 @@ export function excessOf(
   return promptTokens + Math.min(leastOutputTokens, maxOutputTokens) <= windowTokens ? "io" : "input";
 }
 
+type CountedRequest = Pick<GuardedRequest, "messages" | "system" | "tools">;
+
 /** Estimates requests, the unchanged one by its last actual, and corrects by what a provider said of one. */
 export interface SizeGauge {
   /** Greater than 1 when the provider counted more than the estimate. */
   readonly correction: number;
-  estimate(request: Pick<GuardedRequest, "messages" | "system" | "tools">): ContextEstimate;
+  estimate(request: CountedRequest): ContextEstimate;
+  /** Whether the second request is smaller, by one way of counting both: a measured size holds for the first alone. */
+  isSmaller(before: CountedRequest, after: CountedRequest): boolean;
   /** A provider said how many tokens the request has. */
   correct(estimate: ContextEstimate, observedTokens: number): void;
+  /** A provider refused the request without saying why it is too large: it has at least so many tokens. */
+  assume(estimate: ContextEstimate, leastTokens: number): void;
 }
 
 export function createSizeGauge(
@@ -55,32 +61,38 @@ export function createSizeGauge(
   original: readonly unknown[],
 ): SizeGauge {
   let correction = 1;
+  const found = ({ messages, system, tools }: CountedRequest, measured: Actual | null): ContextEstimate =>
+    estimateContext(
+      { messages: messages as readonly object[], system, tools: tools ?? [] },
+      { counter, calibration, actual: measured },
+    );
   return {
     get correction(): number {
       return correction;
     },
-    estimate({ messages, system, tools }): ContextEstimate {
+    estimate(request): ContextEstimate {
       const prefix = actual?.coversMessages ?? 0;
       // Shared references show that nothing the actual covers was changed.
-      const holds = actual !== null && sharesPrefix(messages, original, prefix);
-      const found = estimateContext(
-        { messages: messages as readonly object[], system, tools: tools ?? [] },
-        { counter, calibration, actual: holds ? actual : null },
-      );
+      const holds = actual !== null && sharesPrefix(request.messages, original, prefix);
+      const estimate = found(request, holds ? actual : null);
+      if (correction === 1) return estimate;
       const scaled = (tokens: number): number => Math.ceil(tokens * correction);
-      return correction === 1
-        ? found
-        : {
-            ...found,
-            tokens: scaled(found.tokens),
-            lowTokens: scaled(found.lowTokens),
-            highTokens: scaled(found.tokens),
-          };
+      return {
+        ...estimate,
+        tokens: scaled(estimate.tokens),
+        lowTokens: scaled(estimate.lowTokens),
+        highTokens: scaled(estimate.tokens),
+      };
     },
+    isSmaller: (before, after) => found(after, null).tokens < found(before, null).tokens,
     correct(estimate, observedTokens): void {
       // Ten times more is another request: a gateway's own prompt, or a figure read wrongly.
       const ratio = observedTokens / Math.max(1, estimate.tokens);
       if (ratio > 0.1 && ratio < 10) correction *= ratio;
+    },
+    assume(estimate, leastTokens): void {
+      // No figure was read here, so none can have been read wrongly.
+      correction *= Math.max(1, leastTokens / Math.max(1, estimate.tokens));
     },
   };
 }

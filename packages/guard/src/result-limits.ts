@@ -18,6 +18,26 @@ const assumedWindowTokens = 32_000;
 const eachShare = 0.3;
 const totalShare = 0.5;
 
+/** No server in use has a smaller window. */
+const leastWindowTokens = 2048;
+
+/**
+ * The window that tool results have shares of. Where a provider counts more than the estimate, its window holds as much
+ * less text. Where none is known it is smaller than what was refused.
+ *
+ * @param correction what the estimate is multiplied by
+ * @param refusedTokens of a request that was refused; null when none was
+ */
+export function resultWindowTokens(
+  windowTokens: number | null,
+  correction: number,
+  refusedTokens: number | null,
+): number | null {
+  if (windowTokens === null && refusedTokens === null) return null;
+  const tokens = windowTokens ?? Math.min(assumedWindowTokens, refusedTokens ?? assumedWindowTokens);
+  return Math.min(tokens, Math.max(leastWindowTokens, Math.floor(tokens / correction)));
+}
+
 /** Each by its share of the window and an absolute length, all by half of it. */
 export function usualLimits(windowTokens: number | null): ResultLimits {
   const window = windowTokens ?? assumedWindowTokens;
