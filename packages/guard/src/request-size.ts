@@ -46,7 +46,7 @@ export interface SizeGauge {
   /** Greater than 1 when the provider counted more than the estimate. */
   readonly correction: number;
   estimate(request: CountedRequest): ContextEstimate;
-  /** Whether the second request is smaller, by one way of counting both: a measured size holds for the first alone. */
+  /** Whether the second request is smaller: as estimated, or by one way of counting both where a measured size holds for one. */
   isSmaller(before: CountedRequest, after: CountedRequest): boolean;
   /** A provider said how many tokens the request has. */
   correct(estimate: ContextEstimate, observedTokens: number): void;
@@ -84,7 +84,10 @@ export function createSizeGauge(
         highTokens: scaled(estimate.tokens),
       };
     },
-    isSmaller: (before, after) => found(after, null).tokens < found(before, null).tokens,
+    isSmaller(before, after): boolean {
+      if (this.estimate(after).tokens < this.estimate(before).tokens) return true;
+      return found(after, null).tokens < found(before, null).tokens;
+    },
     correct(estimate, observedTokens): void {
       // Ten times more is another request: a gateway's own prompt, or a figure read wrongly.
       const ratio = observedTokens / Math.max(1, estimate.tokens);

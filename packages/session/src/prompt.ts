@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ToolDefinition } from "@throughline/core";
+import { applyChanges, type GuardChange } from "@throughline/guard";
 import { estimateContext, lastActual, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
 import type { Rendering } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
@@ -26,12 +27,17 @@ export interface Prompt {
   readonly headId: string | null;
 }
 
-/** Puts the system prompt to what the log gives. */
-export function promptOf(log: SessionLog, system: string | null): Prompt {
+/**
+ * Puts the system prompt to what the log gives.
+ *
+ * @param changes what earlier requests needed shorter; the guard applies it to a request itself. Default: none
+ */
+export function promptOf(log: SessionLog, system: string | null, changes: readonly GuardChange[] = []): Prompt {
   const rendering = log.history.render();
   const { lastSeq: toSeq, headId } = log.head;
   const whole = withSystem(log.target.api, rendering.messages, system);
-  return { ...whole, messages: leaveThinkingOut(whole.messages, log.facts.thinkingOut), rendering, toSeq, headId };
+  const messages = applyChanges(leaveThinkingOut(whole.messages, log.facts.thinkingOut), changes);
+  return { ...whole, messages, rendering, toSeq, headId };
 }
 
 /** Where a provider wants the system prompt: in a field of its own, or before the messages. */

@@ -11,6 +11,7 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { noteArchiving } from "@throughline/core/entries";
+import { applyChanges } from "@throughline/guard";
 import { gaugeOf, type Gauge } from "@throughline/tokens";
 import { interruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
@@ -165,7 +166,7 @@ export class SessionHandle implements Session, TurnHost {
     const { calibration } = readLearning(log.entry);
     const measure = (text: string | null): Omit<SessionMessages, "api"> => {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);
-      const prompt = promptOf(log, text);
+      const prompt = promptOf(log, text, log.facts.keptChanges);
       const actual = measuredSize(log, prompt.messages, prefix, counter);
       // The words of the next turn take the place of a user message that was made up to end the request.
       const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
@@ -182,7 +183,8 @@ export class SessionHandle implements Session, TurnHost {
     if (api === this.#model.chat.api) return { api, ...measure(text) };
     const { gauge } = measure(text);
     const other = historyTarget(api).render(log.history.context(), { system: text });
-    return { api, system: other.system, messages: other.messages, repairs: other.repairs, gauge };
+    const messages = applyChanges(other.messages, log.facts.keptChanges);
+    return { api, system: other.system, messages, repairs: other.repairs, gauge };
   }
 
   async setModel(model: SessionModel): Promise<void> {

@@ -187,7 +187,7 @@ export class TurnRun {
   #estimateWith(system: string | null): void {
     const { log, settings, counter, ledger } = this.#options;
     const prefix = prefixOf(system, settings.tools.definitions);
-    const prompt = promptOf(log, system);
+    const prompt = promptOf(log, system, log.facts.keptChanges);
     const actual = measuredSize(log, prompt.messages, prefix, counter);
     const { calibration } = ledger.learning;
     ledger.estimated(estimatePrompt(prompt, prefix.tools, { counter, calibration, actual }), ledger.windowTokens, []);

@@ -120,6 +120,36 @@ describe.each(providerCases)("a turn through $name", (provider) => {
 });
 
 describe("a result that was shortened", () => {
+  it.each(providerCases)("is short in the list that the caller gets, by $name [GRD-07b]", async (provider) => {
+    await using scene = await connect(provider, { ...window(20_000), replies: [reads(6000), "Read."] });
+    await using session = await scene.sessions.open(key);
+    const turn = await session.runTurn("Read the log");
+    const sent = provider.messagesOf(scene.asked().at(-1) as ReceivedRequest);
+    const { messages, gauge } = await session.messages();
+    expect(JSON.stringify(sent)).toContain("truncated (126000 chars total");
+    expect(JSON.stringify(messages).startsWith(JSON.stringify(sent).slice(0, -1))).toBe(true);
+    // Counted as it is sent, also for a model that has measured nothing of it yet.
+    const other = { ...session.model, modelId: "claude-haiku-5" };
+    await session.setModel(other);
+    const counted = (await session.messages()).gauge.tokens ?? Infinity;
+    expect(counted).toBeLessThan(20_000);
+    expect(Math.abs(counted - (gauge.tokens ?? 0))).toBeLessThan(10_000);
+    // What the turn gives as its messages is what the log has.
+    expect(JSON.stringify(turn.messages)).toContain(JSON.stringify(line.repeat(6000)).slice(1, -1));
+  });
+
+  it("is cut to its head in that list under the settings of preset claw0 [GRD-07b, GRD-10b]", async () => {
+    const results = { keep: "head", resultPercent: 30 } as const;
+    await using scene = await connect(anthropic, { replies: [reads(14_000), tooLong, "Read."] }, { results });
+    await using session = await scene.sessions.open(key);
+    await session.setModel({ ...session.model, windowTokens: 180_000 });
+    await session.runTurn("Read the log");
+    const list = JSON.stringify((await session.messages()).messages);
+    // At the end of a line.
+    expect(/truncated \(294000 chars total, showing first 215984\) \.\.\.\]/.test(list)).toBe(true);
+    expect(list.startsWith(JSON.stringify(bodyOf(scene.asked().at(-1))["messages"]).slice(0, -1))).toBe(true);
+  });
+
   it("stays so over a restart, which overflows no more [GRD-07]", async () => {
     const data = createMemoryData();
     {
