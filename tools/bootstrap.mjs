@@ -1,5 +1,6 @@
 // The way in from a fresh clone: plain JavaScript for any Node from 20 on, no dependencies.
 // `npm start` installs what the command line needs and opens it; `npm test` installs everything and runs all checks;
+// `npm run test:long` installs everything and runs the suites that are too long for `npm test`;
 // `npm run build` installs everything and builds what would be published.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -107,6 +108,16 @@ async function test(args) {
   }
 }
 
+async function testLong(args) {
+  await install("all");
+  const { code } = await run(pinnedNode(), [
+    "--conditions=@throughline/source",
+    join("tools", "long-suites.ts"),
+    ...args,
+  ]);
+  return code;
+}
+
 /** Turbo runs the scripts of the packages with pnpm, which npx puts on its path. */
 async function build(args) {
   await install("all");
@@ -122,8 +133,9 @@ async function main([command, ...args]) {
   }
   if (command === "start") return start(args);
   if (command === "test") return test(args);
+  if (command === "test:long") return testLong(args);
   if (command === "build") return build(args);
-  throw new Error("usage: node tools/bootstrap.mjs start|test|build [arguments]");
+  throw new Error("usage: node tools/bootstrap.mjs start|test|test:long|build [arguments]");
 }
 
 try {

@@ -27,6 +27,7 @@ if (import.meta.main) {
   const problems: string[] = [];
   const faults: string[] = [];
   let lives = 0;
+  let states = 0;
   for (const [name, life] of [
     ["sessions", lifeOfSessions],
     ["hasty sessions", lifeOfHastySessions],
@@ -40,6 +41,7 @@ if (import.meta.main) {
         part,
       });
       problems.push(...result.problems);
+      states += result.states;
       process.stdout.write(
         `power cuts, ${name}, ${isReopened ? "a store for each step" : "one store"}: ${result.moments} moments, ` +
           `${result.states} states, ${result.problems.length} problems, ${seconds()} s\n`,
@@ -58,6 +60,7 @@ if (import.meta.main) {
       part,
     });
     problems.push(...result.problems);
+    states += result.states;
     process.stdout.write(
       `acts of another program ${isOpenclaws ? "beside OpenClaw" : "elsewhere"}: ${result.states} states, ` +
         `${result.problems.length} problems, ${seconds()} s\n`,
@@ -65,5 +68,8 @@ if (import.meta.main) {
   }
   process.stdout.write(`failed calls: ${lives} lives, ${faults.length} problems, ${seconds()} s\n`);
   for (const problem of [...problems, ...faults].slice(0, 10)) process.stdout.write(`${problem}\n`);
+  process.stdout.write(
+    `part ${values.part}: ${states} states, ${lives} lives with a failed call, ${problems.length + faults.length} problems\n`,
+  );
   process.exitCode = problems.length + faults.length === 0 ? 0 : 1;
 }

@@ -99,7 +99,7 @@ export async function createLoopDisk(kind: "ext4" | "xfs" = "ext4"): Promise<Loo
 }
 
 function unavailable(why: string): null {
-  process.stderr.write(`power cuts are skipped: ${why.split("\n")[0] ?? ""}\n`);
+  process.stderr.write(`skipped: no power can be cut here, ${why.split("\n")[0] ?? ""}\n`);
   return null;
 }
 

@@ -1,0 +1,253 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+
+/** How much of a suite runs: all of it, or enough to see that it works. */
+export type SuiteSize = "full" | "quick";
+
+/** The child process of a suite. */
+export interface SuiteCommand {
+  /** `node` and `vitest` are those of the checkout. */
+  readonly program: "node" | "vitest";
+  readonly args: readonly string[];
+  /** Added to the environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A suite that is too long for `npm test` at its full size. */
+export interface LongSuite {
+  readonly name: string;
+  /** What it shows, in a phrase. */
+  readonly about: string;
+  command(size: SuiteSize): SuiteCommand;
+  /** Why it cannot run on this machine; null when it can. */
+  missing(): string | null;
+}
+
+/** What a suite prints on a line of its own when the machine lacks something; the reason follows. */
+export const skippedPrefix = "skipped: ";
+
+const sourceCondition = "--conditions=@throughline/source";
+const nothing = (): null => null;
+
+function script(path: string, args: readonly (string | number)[], env: Readonly<Record<string, string>> = {}) {
+  return { program: "node", args: [sourceCondition, path, ...args.map(String)], env } as const;
+}
+
+/** A program of this repository with options for each size. */
+function program(
+  name: string,
+  about: string,
+  path: string,
+  options: Readonly<Record<SuiteSize, readonly (string | number)[]>>,
+  missing: LongSuite["missing"] = nothing,
+): LongSuite {
+  return { name, about, missing, command: (size) => script(path, options[size]) };
+}
+
+/** Test files of one project at the size that `tools/test-size.ts` reads. */
+function tests(
+  name: string,
+  about: string,
+  files: { readonly project: string } & Readonly<Record<SuiteSize, readonly string[]>>,
+  { env = {}, missing = nothing }: { readonly env?: SuiteCommand["env"]; readonly missing?: LongSuite["missing"] } = {},
+): LongSuite {
+  return {
+    name,
+    about,
+    missing,
+    command: (size) => ({
+      program: "vitest",
+      args: ["run", "--project", files.project, ...files[size]],
+      env: { ...env, ...(size === "full" ? fullTests : {}) },
+    }),
+  };
+}
+
+/** Everything that makes a test larger; the packages outside the stores have variables of their own. */
+const fullTests: SuiteCommand["env"] = {
+  THROUGHLINE_TEST_SIZE: "long",
+  THROUGHLINE_RUNS: "10",
+  THROUGHLINE_SEEDS: "3000",
+  THROUGHLINE_CUTS: "all",
+  THROUGHLINE_KILLS: "all",
+  THROUGHLINE_WINDOWS: "all",
+  THROUGHLINE_FLUSHES: "all",
+};
+
+const killSizes: readonly (readonly [name: string, sizeBytes: number, rounds: number])[] = [
+  ["200b", 200, 1000],
+  ["2kb", 2000, 1000],
+  ["50kb", 50_000, 500],
+  ["3mb", 3_000_000, 100],
+];
+
+function killAppends(scheme: "jsonl" | "sqlite"): readonly LongSuite[] {
+  return killSizes.map(([name, sizeBytes, rounds]) => {
+    const options = (count: number) => ["--store", scheme, "--size", sizeBytes, "--rounds", count, "--bundled"];
+    return program(
+      `kill-append-${scheme}-${name}`,
+      `kill -9 of append, records of ${sizeBytes} bytes`,
+      "tools/kill-append.ts",
+      { full: options(rounds), quick: options(sizeBytes > 1_000_000 ? 3 : 10) },
+    );
+  });
+}
+
+function powerCuts(scheme: "jsonl" | "sqlite", fs: "ext4" | "xfs"): LongSuite {
+  const options = (rounds: number) => ["--store", scheme, "--fs", fs, "--rounds", rounds];
+  return program(
+    `power-cut-${scheme}-${fs}`,
+    `the power of a mounted ${fs} cut under a writing store`,
+    "tools/power-cut.ts",
+    { full: options(200), quick: options(3) },
+    () => missingForDisks(fs),
+  );
+}
+
+function crashKernel(fs: "ext4" | "xfs"): LongSuite {
+  const options = (workloads: number) => ["--fs", fs, "--workloads", workloads];
+  return program(
+    `crash-kernel-${fs}`,
+    `the simulated disk against the kernel's ${fs}`,
+    "tools/crash-kernel.ts",
+    { full: options(200), quick: options(5) },
+    () => missingForDisks(fs),
+  );
+}
+
+/** Each part takes a third of the states. */
+const crashStates: readonly LongSuite[] = [1, 2, 3].map((part) =>
+  program(`crash-states-${part}`, `states of a simulated disk, part ${part} of 3`, "tools/crash-states.ts", {
+    full: ["--part", `${part}/3`],
+    quick: ["--part", `${part}/150`, "--cut", 64, "--recover", 200, "--recovered", 2],
+  }),
+);
+
+function contention(name: string, about: string, args: readonly string[]): LongSuite {
+  return program(`contention-${name}`, about, "tools/contention.ts", {
+    full: [...args, "--rounds", 20, "--kills", 5],
+    quick: [...args, "--rounds", 1, "--kills", 1, "--operations", 40],
+  });
+}
+
+function histories(store: string, flags: readonly string[]): LongSuite {
+  const options = (count: number) => ["--store", store, "--histories", count, ...flags];
+  return program(
+    `random-histories-${store}`,
+    "random histories of three handles against a model of the contract",
+    "tools/random-histories.ts",
+    { full: options(2000), quick: options(10) },
+  );
+}
+
+const postgres15 = process.env["THROUGHLINE_POSTGRES_BIN"] ?? "/usr/lib/postgresql/15/bin";
+
+function missingPostgres15(): string | null {
+  return existsSync(join(postgres15, "initdb")) ? null : `no PostgreSQL in ${postgres15}`;
+}
+
+function missingForDisks(fs: "ext4" | "xfs"): string | null {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return "needs Linux and root";
+  const absent = ["losetup", "mount", "python3", `mkfs.${fs}`].find((name) => !isOnPath(name));
+  return absent === undefined ? null : `${absent} is not installed`;
+}
+
+function isOnPath(name: string): boolean {
+  return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
+}
+
+const kit = ["test/conformance.test.ts"];
+
+/** All suites of `npm run test:long`, in the order they run in. */
+export const longSuites: readonly LongSuite[] = [
+  ...killAppends("jsonl"),
+  ...killAppends("sqlite"),
+  powerCuts("jsonl", "ext4"),
+  powerCuts("jsonl", "xfs"),
+  powerCuts("sqlite", "ext4"),
+  powerCuts("sqlite", "xfs"),
+  crashKernel("ext4"),
+  crashKernel("xfs"),
+  ...crashStates,
+  program("crash-locks", "the owner of a lock killed while others wait", "tools/crash-locks.ts", {
+    full: ["--rounds", 1000],
+    quick: ["--rounds", 10],
+  }),
+  contention("session", "8 processes on one session, some killed", ["--what", "session"]),
+  contention("entries", "8 processes on the entries, some killed", ["--what", "entries"]),
+  contention("entries-only", "the same without sessions.json", ["--what", "entries", "--view", "without"]),
+  histories("jsonl", ["--damage", "--foreign"]),
+  histories("sqlite", []),
+  histories("memory", []),
+  program(
+    "keyed-soak",
+    "repeats of keyed appends while connections and the server end",
+    "packages/store-postgres/test/keyed-soak.ts",
+    {
+      full: [5000, 1],
+      quick: [100, 1],
+    },
+  ),
+  program("kill-import", "imports and copies killed while they write", "tools/kill-import.ts", {
+    full: [100],
+    quick: [2],
+  }),
+  program("kill-matrix", "every case of the kit against every broken store", "tools/kill-matrix.ts", {
+    full: [],
+    quick: [],
+  }),
+  tests(
+    "postgres-15",
+    "the tests of store-postgres on PostgreSQL 15; quick: the kit",
+    { project: "packages/store-postgres", full: [], quick: kit },
+    { env: { THROUGHLINE_POSTGRES_BIN: postgres15 }, missing: missingPostgres15 },
+  ),
+  tests(
+    "postgres-pooler",
+    "the kit behind a pooler",
+    { project: "packages/store-postgres", full: kit, quick: kit },
+    { env: { THROUGHLINE_POOLER: "1" } },
+  ),
+  tests("tests-store-jsonl", "tests of store-jsonl at full size", {
+    project: "packages/store-jsonl",
+    full: [],
+    quick: kit,
+  }),
+  tests("tests-store-sqlite", "tests of store-sqlite at full size", {
+    project: "packages/store-sqlite",
+    full: [],
+    quick: kit,
+  }),
+  tests("tests-store-postgres", "tests of store-postgres at full size", {
+    project: "packages/store-postgres",
+    full: [],
+    quick: kit,
+  }),
+  tests("tests-session", "turns killed at every step, every window, every flush", {
+    project: "packages/session",
+    full: ["test/kill-steps.test.ts", "test/whole-turn.test.ts", "test/failed-flushes.test.ts"],
+    quick: ["test/failed-flushes.test.ts"],
+  }),
+  tests("tests-history", "ten times the cases of history, 3,000 logs of other programs", {
+    project: "packages/history",
+    full: [],
+    quick: ["test/foreign-fuzz.test.ts"],
+  }),
+  tests("tests-guard", "ten times the cases of guard", {
+    project: "packages/guard",
+    full: ["test/classify-overflow.test.ts"],
+    quick: ["test/classify-overflow.test.ts"],
+  }),
+  tests("tests-openclaw-compat", "every flush of a mirror", {
+    project: "packages/openclaw-compat",
+    full: ["test/failed-flushes.test.ts"],
+    quick: ["test/failed-flushes.test.ts"],
+  }),
+  tests("tests-cli", "every flush under the command line", {
+    project: "apps/cli",
+    full: ["test/failed-flushes.test.ts", "test/kill-append.test.ts"],
+    quick: ["test/kill-append.test.ts"],
+  }),
+];
