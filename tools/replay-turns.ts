@@ -6,12 +6,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import type { StoredRecord, Summarizer } from "../packages/core/src/index.ts";
+import type { AgentTool, StoredRecord, Summarizer } from "../packages/core/src/index.ts";
 import { summarizerCheckpointWriter } from "../packages/checkpoint/src/index.ts";
 import { createAnthropicModel } from "../packages/models/src/anthropic.ts";
 import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
 import type { ProviderSimulator, ReplyPart } from "../packages/provider-simulator/src/index.ts";
-import type { SessionTool } from "../packages/session/src/index.ts";
 import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
 import type { WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
@@ -152,7 +151,7 @@ async function replay(turns: readonly RecordedTurn[], windowTokens: number, kind
   const names = new Set(
     turns.flatMap(({ replies }) => replies.flat().flatMap((part) => (part.type === "tool-call" ? [part.name] : []))),
   );
-  const tools: readonly SessionTool[] = [...names].map((name) => ({
+  const tools: readonly AgentTool[] = [...names].map((name) => ({
     definition: { name, description: `The tool ${name}.`, inputSchema: { type: "object" } },
     run: (_args, { callId }) => {
       const result = results.get(callId);

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { assertReadable, isFolder, isThere } from "@throughline/config/files";
 import { parseStoreUrl } from "@throughline/config/store-url";
-import { ThroughlineError, shellWord } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
 
 export interface OpenStoreOptions {

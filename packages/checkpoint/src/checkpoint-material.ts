@@ -1,5 +1,5 @@
-import { findRecordProblem, isFlushMessage, isRecordOfType, type StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds, proseOf } from "@throughline/core/summaries";
+import { findRecordProblem, isRecordOfType, type StoredRecord } from "@throughline/core";
+import { isFlushMessage, outdatedSummaryIds, proseOf } from "@throughline/core/summaries";
 import { buildContext, renderText, walkBranch, type Context } from "@throughline/history";
 
 /** What a checkpoint is made of. */

@@ -1,11 +1,10 @@
 import type { StoredRecord } from "@throughline/core";
-import { isFlushMessage } from "@throughline/core";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
-import { isOutdatedSummary, proseOf } from "@throughline/core/summaries";
+import { isFlushMessage, isOutdatedSummary, proseOf } from "@throughline/core/summaries";
 
 export interface CompactionInput {
   /** The window or the whole log, in order of seq. */

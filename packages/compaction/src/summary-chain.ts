@@ -1,5 +1,5 @@
-import { isFlushMessage, throughlineKind, type StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
+import { throughlineKind, type StoredRecord } from "@throughline/core";
+import { isFlushMessage, outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { withoutFlush } from "./plan-compaction.ts";
 import { readCompactionDetails, type CompactionDetails, type SummarizedRange } from "./compaction-details.ts";

@@ -1,8 +1,16 @@
 import { chatCheckpointWriter } from "@throughline/checkpoint";
 import { sessionSettings, type HelperModel } from "@throughline/config";
-import type { AssistantMessage, ChatModel, ChatRequest, Clock, SessionEntry, StoredRecord } from "@throughline/core";
+import type {
+  AssistantMessage,
+  ChatModel,
+  ChatRequest,
+  Clock,
+  SessionEntry,
+  StoredRecord,
+  AgentTool,
+} from "@throughline/core";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
-import type { SessionTool } from "@throughline/session";
+
 import { createMemoryStore } from "@throughline/store-memory";
 import {
   createChatSummarizer,
@@ -229,7 +237,7 @@ function helperModel(
   };
 }
 
-function tools(log: string[]): readonly SessionTool[] {
+function tools(log: string[]): readonly AgentTool[] {
   return ["read", "write", "put"].map((name) => ({
     definition: { name, description: name, inputSchema: { type: "object" } },
     async run() {

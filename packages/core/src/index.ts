@@ -1,11 +1,12 @@
 export type { CodecContext, PayloadCodec } from "./codec.ts";
+export { defineTool } from "./define-tool.ts";
+export type { DefineToolOptions, JsonObjectSchema, ToolArguments, ToolInput } from "./define-tool.ts";
 export { errorCodes } from "./error-codes.ts";
 export type { ErrorCode, ErrorCodeEntry } from "./error-codes.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export type { RecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { Finding, FindingCode, FindingPlace, FindingRule, FindingSeverity } from "./finding.ts";
-export { isFlushMessage } from "./flush-message.ts";
 export type { ForkSessionOptions } from "./fork-session.ts";
 export { isSideRecord } from "./is-side-record.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
@@ -104,6 +105,6 @@ export type {
 } from "./store-facets.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export type { ThroughlineRecordKind } from "./throughline-record.ts";
-export { hasErrorCode, shellWord, ThroughlineError } from "./throughline-error.ts";
+export { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 export type { ThroughlineErrorOptions, WriteOutcome } from "./throughline-error.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";

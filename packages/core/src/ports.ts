@@ -41,6 +41,8 @@ export interface AgentToolCall {
   readonly callId: string;
   /** The session the call belongs to; absent where a tool runs outside of one. */
   readonly ref?: SessionRef;
+  /** The turn the call belongs to; absent where a tool runs outside of one. */
+  readonly turnId?: string;
 }
 
 /** What a tool answers. A string stands for `{ content }`. */
@@ -52,14 +54,17 @@ export interface AgentToolResult {
   readonly details?: unknown;
 }
 
-/** A tool an agent may call: what the model is told of it, and what runs. */
+/** A tool an agent may call: what the model reads about it, and what runs. `defineTool` makes one with typed arguments. */
 export interface AgentTool {
   readonly definition: ToolDefinition;
   /**
    * @param args as the model wrote them: an object, of which nothing else is checked.
    * A failure the model should know of and can act on is a result with `isError`; what is thrown becomes one too.
    */
-  run(args: Readonly<Record<string, unknown>>, call: AgentToolCall): Promise<string | AgentToolResult>;
+  run(
+    args: Readonly<Record<string, unknown>>,
+    call: AgentToolCall,
+  ): string | AgentToolResult | Promise<string | AgentToolResult>;
 }
 
 /** What arrives while a model answers, in order. Deltas inform; what counts is the reply. */

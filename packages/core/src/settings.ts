@@ -39,3 +39,4 @@ export interface SettingFragment {
   readonly area: string;
   readonly fields: readonly SettingField[];
 }
+export { shellWord } from "./throughline-error.ts";

@@ -32,3 +32,4 @@ export {
   RememberedAppends,
 } from "./remembered-appends.ts";
 export { isKnownRecordType, wrappedTypes } from "./record-types.ts";
+export { argumentProblem } from "./tool-arguments.ts";

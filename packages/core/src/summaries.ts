@@ -12,3 +12,4 @@ export {
 } from "./summary-parts.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
 export { toolNameRule, toolsByWireName, wireToolName, type ToolNameRule } from "./tool-names.ts";
+export { isFlushMessage } from "./flush-message.ts";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isFlushMessage, openSession, sessionRef, type SessionEntry } from "@throughline/core";
+import { openSession, sessionRef, type SessionEntry } from "@throughline/core";
+import { isFlushMessage } from "@throughline/core/summaries";
 import { systemRandom } from "@throughline/core/node";
 import {
   decideFlush,

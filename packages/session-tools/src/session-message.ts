@@ -1,11 +1,11 @@
 import {
-  isFlushMessage,
   isRecordOfType,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type UserMessage,
 } from "@throughline/core";
+import { isFlushMessage } from "@throughline/core/summaries";
 
 /** Who said what a user message says, where that was another session. Programs read it; no model is sent it. */
 export interface SessionProvenance {

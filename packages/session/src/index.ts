@@ -19,16 +19,15 @@ export type { ResetTimes, SessionResetPlan } from "./reset-due.ts";
 export type { SendDenial } from "./send-denial.ts";
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {
+  ApproveTool,
   BeforeClose,
   ClosingDecision,
   CompactSession,
   SessionModel,
   SessionsOptions,
-  SessionTool,
   StepScene,
   SystemPrompt,
-  ToolContext,
-  ToolOutput,
+  ToolCallRequest,
   TurnClosing,
   TurnStep,
 } from "./session-options.ts";

@@ -1,16 +1,27 @@
-import { hasErrorCode, type RecordDraft, type SessionRef, type ToolCallBlock } from "@throughline/core";
-import { argumentProblem } from "./check-arguments.ts";
+import {
+  hasErrorCode,
+  type AgentTool,
+  type AgentToolResult,
+  type RecordDraft,
+  type SessionRef,
+  type ToolCallBlock,
+} from "@throughline/core";
+import { argumentProblem } from "@throughline/core/store";
 import { errorText } from "./error-text.ts";
 import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";
 import { contentProblem } from "./content-problem.ts";
-import type { SessionContent, SessionTool, ToolOutput } from "./session-options.ts";
+import type { ApproveTool, SessionContent } from "./session-options.ts";
 
-export interface ToolsScene {
+type ToolOutput = string | AgentToolResult;
+
+export interface RunToolsOptions {
   readonly ref: SessionRef;
   readonly turnId: string;
-  readonly tools: ReadonlyMap<string, SessionTool>;
+  readonly tools: ReadonlyMap<string, AgentTool>;
   readonly isParallel: boolean;
+  /** Asked before each call is run. */
+  readonly approve: ApproveTool | null;
   readonly signal: AbortSignal;
   readonly emit: Emit | null;
   /** The largest record, in bytes. */
@@ -40,22 +51,22 @@ const mayHaveRun = "The turn was aborted while this call ran. It may have had it
  * Runs the calls of a reply and appends each result as it comes: exactly one for every call, whatever happens to the
  * tool. Results that come while one is being written are written together.
  */
-export async function runTools({ calls, isCutOff }: RequestedCalls, scene: ToolsScene): Promise<void> {
+export async function runTools({ calls, isCutOff }: RequestedCalls, options: RunToolsOptions): Promise<void> {
   const finished: RecordDraft[] = [];
   let writing: Promise<void> | null = null;
   const write = async (): Promise<void> => {
-    while (finished.length > 0) await appendResults(finished.splice(0), scene);
+    while (finished.length > 0) await appendResults(finished.splice(0), options);
     writing = null;
   };
   const runOne = async (call: ToolCallBlock, index: number): Promise<void> => {
     const isIncomplete = isCutOff && index === calls.length - 1;
     const result = isIncomplete
       ? failed("The reply reached its length limit in this call. It was not run; make it again, shorter.")
-      : await resultOf(call, scene);
+      : await resultOf(call, options);
     finished.push(resultDraft(call.id, call.name, result));
     await (writing ??= write());
   };
-  if (scene.isParallel) {
+  if (options.isParallel) {
     const outcomes = await Promise.allSettled(calls.map(runOne));
     const problem = outcomes.find((outcome) => outcome.status === "rejected");
     if (problem !== undefined) throw problem.reason;
@@ -64,26 +75,51 @@ export async function runTools({ calls, isCutOff }: RequestedCalls, scene: Tools
   }
 }
 
-async function resultOf(call: ToolCallBlock, scene: ToolsScene): Promise<Result> {
-  const { signal, emit } = scene;
+async function resultOf(call: ToolCallBlock, options: RunToolsOptions): Promise<Result> {
+  const { signal, emit } = options;
   const { id: callId, name: toolName } = call;
   if (signal.aborted) return failed(notRun);
-  const tool = scene.tools.get(toolName);
-  if (tool === undefined) return failed(`There is no tool ${JSON.stringify(toolName)}.${namesOf(scene.tools)}`);
+  const tool = options.tools.get(toolName);
+  if (tool === undefined) return failed(`There is no tool ${JSON.stringify(toolName)}.${namesOf(options.tools)}`);
   if (call.partialJson !== undefined)
     return failed(
       "The call was not run: its arguments are not a JSON object, are nested too deeply, or are too large.",
     );
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
+  const refusal = await orAborted<Result | null>(refusalOf(call, options), signal, failed(notRun));
+  if (refusal !== null) {
+    emit?.({ name: "tool.refused", callId, toolName });
+    return refusal;
+  }
   emit?.({ name: "tool.started", callId, toolName });
-  const result = await orAborted(runTool(tool, call, scene), signal);
+  const result = await orAborted(runTool(tool, call, options), signal, failed(mayHaveRun));
   emit?.({ name: "tool.finished", callId, toolName, isError: result.isError });
   return result;
 }
 
-async function runTool(tool: SessionTool, call: ToolCallBlock, scene: ToolsScene): Promise<Result> {
-  const { signal, turnId, ref, recordBytes } = scene;
+/** Null when the call may run. What cannot be decided is not run. */
+async function refusalOf(
+  call: ToolCallBlock,
+  { approve, signal, turnId, ref }: RunToolsOptions,
+): Promise<Result | null> {
+  if (approve === null) return null;
+  const { id: callId, name } = call;
+  try {
+    const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
+    const decision: unknown = await approve({ id: callId, name, arguments: args }, { signal, callId, turnId, ref });
+    if (decision === true) return null;
+    const { refuse } = (decision ?? {}) as { readonly refuse?: unknown };
+    return failed(
+      typeof refuse === "string" && refuse.trim() !== "" ? refuse : "The call was refused; it was not run.",
+    );
+  } catch (error) {
+    return failed(`The call was not run: asking for its approval failed: ${errorText(error)}`);
+  }
+}
+
+async function runTool(tool: AgentTool, call: ToolCallBlock, options: RunToolsOptions): Promise<Result> {
+  const { signal, turnId, ref, recordBytes } = options;
   try {
     // A tool that changes its arguments must not change what the log and the next request say of the call.
     const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
@@ -99,7 +135,7 @@ function outputOf(output: unknown): ToolOutput {
   if (typeof output === "string") return output;
   const content: unknown = typeof output === "object" && output !== null && "content" in output ? output.content : null;
   if (typeof content === "string") return output as ToolOutput;
-  if (Array.isArray(content)) return { ...(output as Exclude<ToolOutput, string>), content: content.map(shownBlock) };
+  if (Array.isArray(content)) return { ...(output as AgentToolResult), content: content.map(shownBlock) };
   return output === undefined ? "" : (JSON.stringify(output) ?? "");
 }
 
@@ -128,10 +164,10 @@ function shownBlock(block: unknown): Exclude<SessionContent, string>[number] {
   return { type: "text", text: typeof block === "string" ? block : (JSON.stringify(block) ?? "") };
 }
 
-/** A tool that pays no heed to the signal must not hold up the turn. */
-function orAborted(running: Promise<Result>, signal: AbortSignal): Promise<Result> {
+/** A tool, or who approves it, that ignores the signal must not block the turn. */
+function orAborted<Outcome>(running: Promise<Outcome>, signal: AbortSignal, aborted: Outcome): Promise<Outcome> {
   return new Promise((resolve) => {
-    const abort = (): void => resolve(failed(mayHaveRun));
+    const abort = (): void => resolve(aborted);
     // The tool itself, or who heard of its start, may have ended the turn.
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
@@ -142,7 +178,7 @@ function orAborted(running: Promise<Result>, signal: AbortSignal): Promise<Resul
   });
 }
 
-function namesOf(tools: ReadonlyMap<string, SessionTool>): string {
+function namesOf(tools: ReadonlyMap<string, AgentTool>): string {
   return tools.size === 0 ? "" : ` There are: ${[...tools.keys()].join(", ")}.`;
 }
 
@@ -164,17 +200,19 @@ export function resultDraft(toolCallId: string, toolName: string, { content: out
 }
 
 /** A result the store cannot take is replaced by one that says so: the call must not be left without. */
-async function appendResults(drafts: readonly RecordDraft[], scene: ToolsScene): Promise<void> {
+async function appendResults(drafts: readonly RecordDraft[], options: RunToolsOptions): Promise<void> {
   try {
-    await scene.append(drafts);
+    await options.append(drafts);
   } catch (error) {
     if (!hasErrorCode(error, "RECORD_TOO_LARGE", "BATCH_TOO_LARGE", "RECORD_INVALID")) throw error;
     const [first] = drafts;
     if (drafts.length > 1) {
-      for (const draft of drafts) await appendResults([draft], scene);
+      for (const draft of drafts) await appendResults([draft], options);
     } else if (first !== undefined) {
       const { toolCallId, toolName } = first["message"] as { readonly toolCallId: string; readonly toolName: string };
-      await scene.append([resultDraft(toolCallId, toolName, failed(`The result could not be kept: ${error.message}`))]);
+      await options.append([
+        resultDraft(toolCallId, toolName, failed(`The result could not be kept: ${error.message}`)),
+      ]);
     }
   }
 }

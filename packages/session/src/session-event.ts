@@ -28,6 +28,8 @@ export type Happening =
   | { readonly name: "call.started"; readonly step: number; readonly attempt: number; readonly estimatedTokens: number }
   | { readonly name: "call.finished"; readonly call: CallFacts }
   | { readonly name: "tool.started"; readonly callId: string; readonly toolName: string }
+  /** `approveTool` kept the call from running. */
+  | { readonly name: "tool.refused"; readonly callId: string; readonly toolName: string }
   | { readonly name: "tool.finished"; readonly callId: string; readonly toolName: string; readonly isError: boolean }
   | { readonly name: "step.started"; readonly step: string }
   | { readonly name: "step.finished"; readonly step: string }

@@ -1,4 +1,6 @@
 import type {
+  AgentTool,
+  AgentToolCall,
   AssistantMessage,
   ChatModel,
   Clock,
@@ -10,7 +12,6 @@ import type {
   SessionStore,
   StoredRecord,
   TextBlock,
-  ToolDefinition,
   TurnRequest,
   UnknownBlock,
 } from "@throughline/core";
@@ -38,30 +39,19 @@ export interface SessionModel {
 /** What a user message or a tool's result is made of. */
 export type SessionContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
 
-/** What a tool is told beside its arguments. */
-export interface ToolContext {
-  /** Aborted with the turn, and when the turn was taken over. */
-  readonly signal: AbortSignal;
-  readonly callId: string;
-  readonly turnId: string;
-  readonly ref: SessionRef;
+/** A call of a tool that is about to run. */
+export interface ToolCallRequest {
+  readonly id: string;
+  readonly name: string;
+  /** The hook's own copy. They fit the tool's schema. */
+  readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-export type ToolOutput =
-  | string
-  | {
-      readonly content: SessionContent;
-      readonly isError?: boolean;
-      /** Kept with the result for people and programs; no model sees it. */
-      readonly details?: unknown;
-    };
-
-/** Something the model can have done. A tool that throws has failed, and the model is told so. */
-export interface SessionTool {
-  readonly definition: ToolDefinition;
-  /** `args` is the tool's own copy, and fits the definition's schema. */
-  run(args: Readonly<Record<string, unknown>>, context: ToolContext): ToolOutput | Promise<ToolOutput>;
-}
+/** Decides on a call of a tool: it may run, or the model reads why it may not. */
+export type ApproveTool = (
+  call: ToolCallRequest,
+  context: AgentToolCall,
+) => true | { readonly refuse: string } | Promise<true | { readonly refuse: string }>;
 
 /** What is known when the system prompt of a call is made. */
 interface SystemFacts {
@@ -161,7 +151,12 @@ export interface SessionsOptions {
   /** @default null */
   readonly system?: SystemPrompt;
   /** @default [] */
-  readonly tools?: readonly SessionTool[];
+  readonly tools?: readonly AgentTool[];
+  /**
+   * Asked before each call of a tool is run, in parallel for parallel calls. A refusal, anything else than `true`, and an
+   * error keep the call from running; the model reads why. @default every call runs
+   */
+  readonly approveTool?: ApproveTool;
   /** The agent of keys that name none. @default "main" */
   readonly agentId?: string;
   /** @default "" */

@@ -1,4 +1,5 @@
 import type {
+  AgentTool,
   AppendResult,
   ChatDelta,
   Message,
@@ -13,7 +14,7 @@ import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
-import type { SessionContent, SessionModel, SessionTool, SystemPrompt } from "./session-options.ts";
+import type { SessionContent, SessionModel, SystemPrompt } from "./session-options.ts";
 
 /**
  * How a turn ended. `failed` ones are thrown, with the outcome in the log. `denied`: the send policy denies answers in this
@@ -80,7 +81,7 @@ export interface RunTurnOptions {
   /** @default the session's */
   readonly system?: SystemPrompt;
   /** @default the session's */
-  readonly tools?: readonly SessionTool[];
+  readonly tools?: readonly AgentTool[];
   /** @default the session's */
   readonly maxSteps?: number;
   /** @default the session's */

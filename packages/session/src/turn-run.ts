@@ -251,6 +251,7 @@ export class TurnRun {
         turnId,
         tools: settings.tools.byName,
         isParallel: settings.isParallel,
+        approve: settings.approveTool,
         signal,
         emit,
         recordBytes: log.store.capabilities.limits.recordBytes,

@@ -1,21 +1,21 @@
-import type { ToolDefinition } from "@throughline/core";
+import type { AgentTool, ToolDefinition } from "@throughline/core";
 import type { SendPolicy } from "@throughline/policy";
 import type { ResultSettings } from "@throughline/guard";
 import type { RunTurnOptions } from "./session.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type {
+  ApproveTool,
   BeforeClose,
   CompactSession,
   SessionModel,
   SessionsOptions,
-  SessionTool,
   SystemPrompt,
   TurnStep,
 } from "./session-options.ts";
 
 /** The tools of a turn, by name and as the model is told of them. */
 export interface ToolSet {
-  readonly byName: ReadonlyMap<string, SessionTool>;
+  readonly byName: ReadonlyMap<string, AgentTool>;
   readonly definitions: readonly ToolDefinition[];
 }
 
@@ -26,6 +26,7 @@ export interface TurnSettings {
   readonly tools: ToolSet;
   readonly maxSteps: number;
   readonly isParallel: boolean;
+  readonly approveTool: ApproveTool | null;
   readonly leaseMs: number;
   readonly steps: readonly TurnStep[];
   readonly compact: CompactSession | null;
@@ -36,11 +37,11 @@ export interface TurnSettings {
   readonly sendPolicy: SendPolicy | null;
 }
 
-const sets = new WeakMap<readonly SessionTool[], ToolSet>();
+const sets = new WeakMap<readonly AgentTool[], ToolSet>();
 const none: ToolSet = { byName: new Map(), definitions: [] };
 
 /** The same list of tools gives the same set, so that its hash is made once. */
-export function toolSet(tools: readonly SessionTool[] | undefined): ToolSet {
+export function toolSet(tools: readonly AgentTool[] | undefined): ToolSet {
   if (tools === undefined || tools.length === 0) return none;
   const known = sets.get(tools);
   if (known !== undefined) return known;
@@ -61,6 +62,7 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     tools: toolSet(turn.tools ?? options.tools),
     maxSteps: turn.maxSteps ?? options.maxSteps ?? 50,
     isParallel: options.parallelTools ?? true,
+    approveTool: options.approveTool ?? null,
     leaseMs: turn.leaseMs ?? options.leaseMs ?? 30_000,
     steps: options.steps ?? [],
     compact: options.compact ?? null,

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AssistantMessage, ChatModel, SessionStore } from "@throughline/core";
+import type { AssistantMessage, ChatModel, SessionStore, AgentTool } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import type { SessionTool } from "@throughline/session";
+
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, modelId, outline } from "./session-fixture.ts";
 
@@ -117,7 +117,7 @@ describe("other parts that are too large", () => {
       "seen",
     );
     let runs = 0;
-    const work: SessionTool = {
+    const work: AgentTool = {
       definition: { name: "work", description: "", inputSchema: { type: "object" } },
       run: () => (runs++ === 0 ? "r".repeat(little) : { content: "small", details: { list: "d".repeat(little) } }),
     };

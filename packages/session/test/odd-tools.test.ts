@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ChatModel } from "@throughline/core";
-import type { SessionTool } from "@throughline/session";
+import type { ChatModel, AgentTool } from "@throughline/core";
+
 import { describe, expect, it } from "vitest";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, echoTool, key, outline } from "./session-fixture.ts";
@@ -37,7 +37,7 @@ describe("tools that behave oddly", () => {
   it("that end the turn when they begin, or whose beginning makes a listener end it, are not waited for", async () => {
     const controllers = [new AbortController(), new AbortController()] as const;
     const endless = (): Promise<string> => new Promise(() => undefined);
-    const tools: readonly SessionTool[] = [
+    const tools: readonly AgentTool[] = [
       { ...echoTool, run: endless },
       {
         ...echoTool,
@@ -62,7 +62,7 @@ describe("tools that behave oddly", () => {
   it("may put anything among the blocks of a result: what no reader could show goes as JSON, and the rest as it is", async () => {
     const script = createScriptedModel({ calls: [call] });
     const content = [{ type: "text", text: "as it is" }, "bare", { type: "text", text: 5 }, null, { type: "image" }];
-    const tool = { ...echoTool, run: () => ({ content }) } as unknown as SessionTool;
+    const tool = { ...echoTool, run: () => ({ content }) } as unknown as AgentTool;
     const { sessions } = createFixture({ script, tools: [tool] });
     await using session = await sessions.open(key);
     await session.runTurn("Hi");
@@ -115,7 +115,7 @@ describe("replies that cannot be gone on with as they are", () => {
   it("a reply that its provider ended runs none of its calls and ends the turn", async () => {
     const script = createScriptedModel({ text: "I will", calls: [call], stopReason: "error" });
     const ran: string[] = [];
-    const tool: SessionTool = {
+    const tool: AgentTool = {
       ...echoTool,
       run: (): string => {
         ran.push("ran");

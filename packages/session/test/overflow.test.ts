@@ -1,7 +1,8 @@
+import type { AgentTool } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
-import { createSessions, type Sessions, type SessionTool } from "@throughline/session";
+import { createSessions, type Sessions } from "@throughline/session";
 import { explainCalls, rebuildCall } from "@throughline/session/explain";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, key } from "./session-fixture.ts";
@@ -9,7 +10,7 @@ import { allRecords, key } from "./session-fixture.ts";
 const system = "You read logs.";
 
 /** A tool whose results are far too long for a small window. */
-const readTool: SessionTool = {
+const readTool: AgentTool = {
   definition: {
     name: "read",
     description: "Reads a log.",

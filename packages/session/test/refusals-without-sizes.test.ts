@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { Summarizer } from "@throughline/core";
+import type { Summarizer, AgentTool } from "@throughline/core";
 import { createProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
-import type { Session, SessionTool } from "@throughline/session";
+import type { Session } from "@throughline/session";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { key } from "./session-fixture.ts";
 
 const line = "a line of a long log\n";
-const readTool: SessionTool = {
+const readTool: AgentTool = {
   definition: { name: "read", description: "Reads a log.", inputSchema: { type: "object" } },
   run: () => line.repeat(1620),
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ChatRequest, StoredRecord, Summarizer } from "@throughline/core";
-import type { SessionTool } from "@throughline/session";
+import type { ChatRequest, StoredRecord, Summarizer, AgentTool } from "@throughline/core";
+
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createChatSummarizer } from "@throughline/summarizer-providers";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
@@ -228,7 +228,7 @@ describe("the record of a compaction", () => {
 
   it("names the files that were read and modified [CMP-22]", async () => {
     const script = createScriptedModel();
-    const readTool: SessionTool = {
+    const readTool: AgentTool = {
       definition: { name: "read", description: "Reads a file.", inputSchema: { type: "object" } },
       run: () => words,
     };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasErrorCode, type SessionStore } from "@throughline/core";
+import { hasErrorCode, type SessionStore, type AgentTool } from "@throughline/core";
 import {
   createProviderSimulator,
   type ProviderSimulator,
@@ -7,7 +7,7 @@ import {
   type ReceivedRequest,
   type SimulatedReply,
 } from "@throughline/provider-simulator";
-import type { SessionTool, SessionTurnEvent } from "@throughline/session";
+import type { SessionTurnEvent } from "@throughline/session";
 import { createSessions, type Sessions, type SessionsOptions } from "@throughline/session";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
@@ -17,7 +17,7 @@ import { allRecords, echoTool, key, outline } from "./session-fixture.ts";
 
 const line = "a line of a long log\n";
 /** A tool whose result is as long as it is asked for. */
-const readTool: SessionTool = {
+const readTool: AgentTool = {
   definition: { name: "read", description: "Reads a log.", inputSchema: { type: "object" } },
   run: ({ lines }) => line.repeat(Number(lines)),
 };

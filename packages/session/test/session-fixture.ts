@@ -1,19 +1,13 @@
-import type { SessionStore, StoredRecord } from "@throughline/core";
+import type { SessionStore, StoredRecord, AgentTool } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import {
-  createSessions,
-  type Sessions,
-  type SessionsOptions,
-  type SessionTool,
-  type SessionTurnEvent,
-} from "@throughline/session";
+import { createSessions, type Sessions, type SessionsOptions, type SessionTurnEvent } from "@throughline/session";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 
 export const key = "agent:main:cli:direct:home";
 export const modelId = "claude-sonnet-4-5";
 
 /** A tool that says what it was given. */
-export const echoTool: SessionTool = {
+export const echoTool: AgentTool = {
   definition: {
     name: "echo",
     description: "Says it again.",

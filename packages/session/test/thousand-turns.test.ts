@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SessionStore, StoredRecord } from "@throughline/core";
+import type { SessionStore, StoredRecord, AgentTool } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import {
   createProviderSimulator,
@@ -7,7 +7,7 @@ import {
   type ReplyPart,
   type SimulatedReply,
 } from "@throughline/provider-simulator";
-import { createSessions, type Session, type SessionTool } from "@throughline/session";
+import { createSessions, type Session } from "@throughline/session";
 import { explainCalls, rebuildCall } from "@throughline/session/explain";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { allRecords } from "./session-fixture.ts";
@@ -49,7 +49,7 @@ function replyBy(random: Random, number: number): SimulatedReply {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-function workTool(random: Random): SessionTool {
+function workTool(random: Random): AgentTool {
   const inputSchema = { type: "object", properties: { task: { type: "integer" } }, required: ["task"] };
   return {
     definition: { name: "work", description: "Works.", inputSchema },
@@ -83,7 +83,7 @@ interface Journey {
   readonly said: ReadonlyMap<string, readonly string[]>;
   readonly tally: Readonly<Record<string, number>>;
   readonly store: SessionStore;
-  readonly tool: SessionTool;
+  readonly tool: AgentTool;
 }
 
 async function travel(provider: ProviderCase, simulator: ProviderSimulator, random: Random): Promise<Journey> {

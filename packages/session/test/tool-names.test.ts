@@ -1,6 +1,7 @@
+import type { AgentTool } from "@throughline/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
-import type { SessionTool } from "@throughline/session";
+
 import { providerCases } from "./provider-cases.ts";
 import { createFixture, key } from "./session-fixture.ts";
 
@@ -24,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => simulator.close());
 
-function tool(name: string, ran: string[]): SessionTool {
+function tool(name: string, ran: string[]): AgentTool {
   return {
     definition: { name, description: "Works.", inputSchema: { type: "object", properties: {} } },
     run: () => {

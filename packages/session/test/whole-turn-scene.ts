@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SessionStore, StoredRecord, Summarizer } from "@throughline/core";
+import type { SessionStore, StoredRecord, Summarizer, AgentTool } from "@throughline/core";
 import { createAnthropicModel } from "@throughline/models/anthropic";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
-import type { SessionTool } from "@throughline/session";
+
 import {
   createAgentSessions,
   type AgentSessions,
@@ -77,12 +77,12 @@ export function summarizerOf(
 }
 
 /** Gives a long text back, so that the window fills. */
-const readTool: SessionTool = {
+const readTool: AgentTool = {
   definition: { name: "read", description: "Reads a file.", inputSchema: { type: "object" } },
   run: ({ path }) => `${String(path)}: ${"a line of the file. ".repeat(60)}`,
 };
 
-export const writeTool: SessionTool = {
+export const writeTool: AgentTool = {
   definition: { name: "write", description: "Writes a file.", inputSchema: { type: "object" } },
   run: () => "written",
 };

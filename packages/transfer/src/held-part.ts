@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
-import {
-  createFinding,
-  ThroughlineError,
-  type Finding,
-  type SessionState,
-  type SessionStore,
-  shellWord,
-} from "@throughline/core";
+import { createFinding, ThroughlineError, type Finding, type SessionState, type SessionStore } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { importedRecords, type ImportReceipt } from "./import-receipt.ts";

@@ -1,4 +1,5 @@
-import { ThroughlineError, shellWord } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import { quote } from "@throughline/core/store";
 
 interface ImportPlace {

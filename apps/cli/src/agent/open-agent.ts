@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { SessionSettings } from "@throughline/config";
-import type { SessionStore } from "@throughline/core";
-import type { SessionTool } from "@throughline/session";
+import type { SessionStore, AgentTool } from "@throughline/core";
+
 import { createAgentSessions } from "@throughline/session/whole-turn";
 import type { AgentSessions, AgentSessionsOptions, WholeTurnListener } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers";
@@ -13,7 +13,7 @@ import { summaryModels } from "./summary-models.ts";
 export interface AgentParts {
   readonly store: SessionStore;
   readonly system: string | null;
-  readonly tools: readonly SessionTool[];
+  readonly tools: readonly AgentTool[];
   /** The folder of the tools; null without any. */
   readonly workspaceRoot: string | null;
   readonly settings: SessionSettings;

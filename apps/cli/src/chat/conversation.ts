@@ -1,7 +1,7 @@
 import type { SessionSettings } from "@throughline/config";
-import { hasErrorCode } from "@throughline/core";
+import { hasErrorCode, type AgentTool } from "@throughline/core";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import type { Session, SessionModel, SessionTool, Turn } from "@throughline/session";
+import type { Session, SessionModel, Turn } from "@throughline/session";
 import type { AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers";
 import { openAgent } from "../agent/open-agent.ts";
@@ -55,7 +55,7 @@ interface ConversationTurnOptions {
 export interface ConversationOptions {
   readonly store: SessionStore;
   readonly system: string | null;
-  readonly tools: readonly SessionTool[];
+  readonly tools: readonly AgentTool[];
   /** The folder of the tools. */
   readonly workspaceRoot: string | null;
   /** What the session says of its model is put in when one is opened. */

@@ -1,4 +1,5 @@
-import { shellWord, ThroughlineError } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import type { SendDenial } from "@throughline/session";
 import type { Conversation } from "./conversation.ts";
 import { sendPolicyText } from "./send-policy-text.ts";

@@ -1,4 +1,5 @@
-import { readWindow, shellWord, ThroughlineError } from "@throughline/core";
+import { readWindow, ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { modelProviders } from "@throughline/models";

@@ -1,13 +1,13 @@
 import { realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { AgentTool, SessionStore } from "@throughline/core";
-import type { SessionTool } from "@throughline/session";
+
 import type { CommandContext } from "../command.ts";
 import { parseStoreUrl } from "@throughline/config/store-url";
 
 /** Tools, and the folder they are confined to; null without any. */
 export interface WorkspaceOfTools {
-  readonly tools: readonly SessionTool[];
+  readonly tools: readonly AgentTool[];
   readonly root: string | null;
 }
 

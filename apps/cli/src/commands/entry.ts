@@ -1,4 +1,5 @@
-import { updateEntry, shellWord } from "@throughline/core";
+import { updateEntry } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import type { SessionEntry, SessionState } from "@throughline/core";
 import { findEntryFieldProblem, mergeEntry } from "@throughline/core/entries";
 import { systemClock } from "@throughline/core/node";

@@ -1,4 +1,5 @@
-import { loadExisting, shellWord } from "@throughline/core";
+import { loadExisting } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 import { appendOnce } from "@throughline/core/entries";
 import { systemRandom } from "@throughline/core/node";
 import { planRewind } from "@throughline/history/branches";

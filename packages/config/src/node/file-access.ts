@@ -1,7 +1,8 @@
 import { accessSync, closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
-import { ThroughlineError, shellWord } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/settings";
 
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
 const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);

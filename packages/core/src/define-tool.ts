@@ -1,0 +1,167 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
+import type { AgentTool, AgentToolCall, AgentToolResult } from "./ports.ts";
+import { refused } from "./refused.ts";
+import { quote } from "./session-id.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+import { argumentProblem } from "./tool-arguments.ts";
+
+/** JSON Schema of an object, as plain data. */
+export type JsonObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+
+/** What describes a tool's arguments: a schema of zod, valibot, arktype and others (Standard Schema), or JSON Schema. */
+export type ToolInput = StandardSchemaV1 | JsonObjectSchema;
+
+/** The arguments that a schema describes. */
+export type ToolArguments<Input extends ToolInput> = Input extends StandardSchemaV1
+  ? StandardSchemaV1.InferOutput<Input>
+  : JsonValueOf<Input>;
+
+/** The value that JSON Schema written in a program describes; `unknown` where it says more than this type follows. */
+type JsonValueOf<Schema> = Schema extends { readonly const: infer Value }
+  ? Value
+  : Schema extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : Schema extends { readonly type: infer Type }
+      ? Type extends "string"
+        ? string
+        : Type extends "number" | "integer"
+          ? number
+          : Type extends "boolean"
+            ? boolean
+            : Type extends "null"
+              ? null
+              : Type extends "array"
+                ? readonly JsonValueOf<Schema extends { readonly items: infer Items } ? Items : unknown>[]
+                : Type extends "object"
+                  ? JsonObjectOf<Schema>
+                  : unknown
+      : unknown;
+
+type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
+  ? {
+      readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? Name : never]: JsonValueOf<
+        Properties[Name]
+      >;
+    } & {
+      readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? never : Name]?: JsonValueOf<
+        Properties[Name]
+      >;
+    }
+  : Readonly<Record<string, unknown>>;
+
+type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never;
+
+export interface DefineToolOptions<Input extends ToolInput> {
+  /** What the model calls it. Letters, digits, `_`, `-` and `.`; names that a provider does not take are mapped. */
+  readonly name: string;
+  /** What the model reads to decide when to call it. */
+  readonly description: string;
+  /** Describes the arguments. They are checked with it before `run`. */
+  readonly input: Input;
+  /** JSON Schema for the model, where the library of `input` cannot make it. @default made from `input` */
+  readonly inputSchema?: JsonObjectSchema;
+  /** Runs a call. A failure that the model can act on is a result with `isError`; what is thrown becomes one too. */
+  run(args: ToolArguments<Input>, call: AgentToolCall): string | AgentToolResult | Promise<string | AgentToolResult>;
+}
+
+const kinds: OptionTable<DefineToolOptions<ToolInput>> = {
+  name: optionKinds.required(optionKinds.filledText),
+  description: optionKinds.required(optionKinds.text),
+  // A schema of arktype is a function.
+  input: optionKinds.required(optionKinds.either(optionKinds.object, optionKinds.callback)),
+  inputSchema: optionKinds.object,
+  run: optionKinds.required(optionKinds.callback),
+};
+
+/**
+ * A tool whose arguments are typed by its schema and checked before it runs. Arguments that do not fit are answered with
+ * the reason, for the model to read; `run` is not called.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown or of another type, and for a schema from
+ *   which no JSON Schema of an object can be made
+ * @example
+ * const weather = defineTool({
+ *   name: "weather",
+ *   description: "The weather of a city.",
+ *   input: z.object({ city: z.string() }),
+ *   run: ({ city }) => `Sunny in ${city}.`,
+ * });
+ */
+export function defineTool<const Input extends ToolInput>(tool: DefineToolOptions<Input>): AgentTool {
+  assertKnownOptions<DefineToolOptions<ToolInput>>("defineTool", tool, kinds, "tool");
+  const { name, description, input } = tool;
+  const standard = isStandardSchema(input) ? input : null;
+  const inputSchema = objectSchema(
+    name,
+    tool.inputSchema ?? (standard === null ? input : jsonSchemaOf(name, standard)),
+  );
+  return {
+    definition: { name, description, inputSchema },
+    run: async (args, call) => {
+      const checked = standard === null ? checkedByJsonSchema(args, inputSchema) : await checkedBy(standard, args);
+      if ("problem" in checked) return { content: `The call was not run: ${checked.problem}.`, isError: true };
+      return tool.run(checked.args as ToolArguments<Input>, call);
+    },
+  };
+}
+
+type Checked = { readonly args: unknown } | { readonly problem: string };
+
+function checkedByJsonSchema(args: Readonly<Record<string, unknown>>, schema: JsonObjectSchema): Checked {
+  const problem = argumentProblem(args, schema);
+  return problem === null ? { args } : { problem };
+}
+
+async function checkedBy(schema: StandardSchemaV1, args: unknown): Promise<Checked> {
+  const result = await schema["~standard"].validate(args);
+  if (result.issues === undefined) return { args: result.value };
+  const [issue] = result.issues;
+  return { problem: issue === undefined ? "its arguments do not fit" : `${placeOf(issue)} ${issue.message}` };
+}
+
+function placeOf({ path = [] }: StandardSchemaV1.Issue): string {
+  const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
+  return `${keys.reduce<string>((place, key) => place + (typeof key === "number" ? `[${key}]` : `.${String(key)}`), "arguments")}:`;
+}
+
+function isStandardSchema(input: ToolInput): input is StandardSchemaV1 {
+  return "~standard" in input;
+}
+
+/** Newer versions of the libraries make JSON Schema by themselves; others need `inputSchema`. */
+function jsonSchemaOf(name: string, schema: StandardSchemaV1): unknown {
+  const { vendor, jsonSchema } = schema["~standard"] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
+  const remedy = "Pass the JSON Schema as `inputSchema` beside `input`.";
+  const details = { argument: "input", vendor };
+  if (jsonSchema === undefined)
+    throw new ThroughlineError(
+      "INPUT_INVALID",
+      `defineTool(): \`input\` of ${quote(name)} makes no JSON Schema (${vendor}).`,
+      {
+        outcome: "not-applied",
+        details,
+        remedy,
+      },
+    );
+  try {
+    const { $schema: _version, ...made } = jsonSchema.input({ target: "draft-2020-12" });
+    return made;
+  } catch (cause) {
+    throw new ThroughlineError(
+      "INPUT_INVALID",
+      `defineTool(): no JSON Schema can be made from \`input\` of ${quote(name)}: ${String((cause as Error | null)?.message ?? cause)}`,
+      { outcome: "not-applied", cause, details, remedy },
+    );
+  }
+}
+
+/** Models are told of arguments by their names. */
+function objectSchema(name: string, schema: unknown): JsonObjectSchema {
+  if (typeof schema === "object" && schema !== null && "type" in schema && schema.type === "object")
+    return schema as JsonObjectSchema;
+  throw refused("INPUT_INVALID", `defineTool(): \`input\` of ${quote(name)} must describe an object.`, {
+    argument: "input",
+    expected: "a schema of an object",
+  });
+}
