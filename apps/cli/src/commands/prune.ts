@@ -1,14 +1,13 @@
-import { hasErrorCode } from "@throughline/core";
-import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { archivedAtMs, endSession } from "@throughline/core/entries";
-import { mainSessionKey } from "@throughline/core/keys";
+import type { ListQuery, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { planRetention } from "@throughline/policy";
-import type { RetainedSession, RetentionPlan, RetentionStep } from "@throughline/policy";
+import type { RetentionPlan, RetentionStep } from "@throughline/policy";
+import { applyRetention, readRetained } from "@throughline/policy/retention";
+import type { AppliedStep, StoredSession } from "@throughline/policy/retention";
+import { listSessions } from "@throughline/queries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { listSessions } from "@throughline/queries";
 import { ageText } from "../time-text.ts";
 
 interface PruneOptions {
@@ -21,23 +20,24 @@ interface PruneOptions {
   readonly allAgents?: boolean;
 }
 
-interface Retained extends RetainedSession {
-  readonly ref: SessionRef;
-}
-
-type Outcome = "planned" | "done" | "skipped";
-
 /** Archives sessions that are old or too many, and purges archives whose grace is over. Only a plan without `--yes`. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as PruneOptions;
-  const { output, isYes } = context;
+  const { output, isYes, signal } = context;
   const isPlan = !isYes || options.dryRun === true;
   const { olderThan, keep, maxBytes, grace, keepArchives } = options;
   if (olderThan === undefined && keep === undefined && maxBytes === undefined)
     throw usageError("prune needs a limit: --older-than, --keep or --max-bytes.");
   const store = await context.openStore(isPlan ? "read" : "write");
-  const sessions = await retainedSessions(context, store, options);
   const nowMs = systemClock.nowMs();
+  const sessions = await readRetained(store, listSessions(store, queryOf(context, options)), {
+    // Only a limit of bytes needs the sizes.
+    isMeasured: maxBytes !== undefined,
+    nowMs,
+    onMeasure: (key) => output.progress(`measuring ${key}`),
+    signal,
+  });
+  output.clearProgress();
   const plan = planRetention(
     sessions,
     {
@@ -49,89 +49,40 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     },
     nowMs,
   );
-  const byId = new Map(sessions.map((session) => [session.sessionId, session]));
-  const done: { readonly step: RetentionStep; readonly ref: SessionRef; readonly state: Outcome }[] = [];
-  for (const step of plan.steps) {
-    const session = byId.get(step.sessionId);
-    if (session === undefined) continue;
-    if (!isPlan) output.progress(`${step.action} ${step.key}`);
-    const state = isPlan ? "planned" : await act(store, session, step, context.signal);
-    done.push({ step, ref: session.ref, state });
-  }
-  await print(context, plan, done, { isPlan, nowMs });
+  const steps = isPlan ? planned(plan, sessions) : await carriedOut(context, store, sessions, plan);
+  await print(context, plan, steps, { isPlan, nowMs });
   return 0;
 }
 
-/** Everything a limit counts. Sizes are read only where one asks for them: they take a walk through every session. */
-async function retainedSessions(
-  { output, scope, signal }: CommandContext,
+function queryOf({ scope, signal }: CommandContext, { allAgents }: PruneOptions): ListQuery {
+  const agent = allAgents === true ? {} : { agentId: scope.agentId };
+  return { namespace: scope.namespace, ...agent, state: "any", limit: 1000, signal };
+}
+
+type ShownStep = Omit<AppliedStep, "state"> & { readonly state: AppliedStep["state"] | "planned" };
+
+function planned(plan: RetentionPlan, sessions: readonly StoredSession[]): readonly ShownStep[] {
+  const refs = new Map(sessions.map(({ sessionId, ref }) => [sessionId, ref]));
+  return plan.steps.flatMap((step) => {
+    const ref = refs.get(step.sessionId);
+    return ref === undefined ? [] : [{ step, ref, state: "planned" as const }];
+  });
+}
+
+function carriedOut(
+  { output, signal }: CommandContext,
   store: SessionStore,
-  { allAgents, maxBytes }: PruneOptions,
-): Promise<readonly Retained[]> {
-  const query = {
-    namespace: scope.namespace,
-    ...(allAgents === true ? {} : { agentId: scope.agentId }),
-    state: "any" as const,
-    limit: 1000,
-    signal,
-  };
-  const nowMs = systemClock.nowMs();
-  const newest = new Set<string>();
-  const sessions: Retained[] = [];
-  for await (const state of listSessions(store, query)) {
-    const { ref, sessionId, archived, updatedAtMs, entry } = state;
-    // The one that `chat` would go on with. Lists come newest first.
-    const isNewest = !archived && !newest.has(ref.agentId);
-    if (isNewest) newest.add(ref.agentId);
-    if (maxBytes !== undefined) output.progress(`measuring ${ref.key}`);
-    sessions.push({
-      ref,
-      key: ref.key,
-      sessionId,
-      state: archived ? "archived" : "active",
-      updatedAtMs,
-      archivedAtMs: archived ? archivedAtMs(entry) : null,
-      sizeBytes: maxBytes === undefined ? null : await sizeOf(store, ref, signal),
-      isProtected: isNewest || isInUse(state, nowMs),
-    });
-  }
-  output.clearProgress();
-  return sessions;
-}
-
-function isInUse({ ref, archived, head }: SessionState, nowMs: number): boolean {
-  if (archived) return false;
-  return ref.key === mainSessionKey(ref.agentId) || (head.turn !== null && head.turn.leaseUntilMs > nowMs);
-}
-
-async function sizeOf(store: SessionStore, ref: SessionRef, signal: AbortSignal): Promise<number> {
-  let sizeBytes = 0;
-  for await (const { records } of store.read(ref, { payload: "head", signal }))
-    for (const { bytes } of records) sizeBytes += bytes;
-  return sizeBytes;
-}
-
-/** One step, unless the session was used since the plan was made. */
-async function act(store: SessionStore, session: Retained, step: RetentionStep, signal: AbortSignal): Promise<Outcome> {
-  signal.throwIfAborted();
-  try {
-    const now = await store.load(session.ref, { signal });
-    const isSame = now?.sessionId === session.sessionId && now.updatedAtMs === session.updatedAtMs;
-    if (now === null || !isSame || isInUse(now, systemClock.nowMs())) return "skipped";
-    const purge = step.action !== "archive";
-    await endSession(store, session.ref, { clock: systemClock, timeoutMs: 0, purge, signal });
-    return "done";
-  } catch (error) {
-    if (hasErrorCode(error, "SESSION_NOT_FOUND", "SESSION_ARCHIVED", "SESSION_BUSY", "REVISION_CONFLICT"))
-      return "skipped";
-    throw error;
-  }
+  sessions: readonly StoredSession[],
+  plan: RetentionPlan,
+): Promise<readonly ShownStep[]> {
+  const onStep = ({ action, key }: RetentionStep): void => output.progress(`${action} ${key}`);
+  return Array.fromAsync(applyRetention(store, sessions, plan, { clock: systemClock, onStep, signal }));
 }
 
 async function print(
   { output }: CommandContext,
   plan: RetentionPlan,
-  done: readonly { readonly step: RetentionStep; readonly ref: SessionRef; readonly state: Outcome }[],
+  done: readonly ShownStep[],
   { isPlan, nowMs }: { readonly isPlan: boolean; readonly nowMs: number },
 ): Promise<void> {
   const { sessionCount, sizeBytes, freedBytes, excessBytes, spared } = plan;
