@@ -1,12 +1,12 @@
-import type { SearchHit, SearchQuery, SessionState, SessionStore } from "@throughline/core";
+import type { SearchHit, SessionStore } from "@throughline/core";
 import { parseSearch } from "@throughline/core/store-search";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { tellIndexing } from "../tell-indexing.ts";
 import type { Piece } from "../output.ts";
-import { listSessions, resolveSession } from "@throughline/queries";
-import { scanRecords } from "@throughline/queries/records";
+import { resolveSession } from "@throughline/queries";
+import { mostIndexedHits, searchHits } from "@throughline/queries/records";
 import { timeText } from "../time-text.ts";
 
 interface SearchOptions {
@@ -22,8 +22,6 @@ interface SearchOptions {
 }
 
 const shownByDefault = 50;
-/** What an index gives at most. */
-const mostIndexed = 1000;
 
 /** Finds words in the records of every session: the best hits by the store's index, or all of them by reading. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -62,55 +60,30 @@ async function hitsOf(
   options: SearchOptions,
 ): Promise<AsyncIterable<SearchHit>> {
   const { output, scope, signal } = context;
-  const { role, tool, since, until } = options;
-  const filters = {
+  const { role, tool, since, until, session } = options;
+  const { index, hits } = searchHits(store, {
     text,
     signal,
     ...(role === undefined ? {} : { role }),
     ...(tool === undefined ? {} : { tool }),
     ...(since === undefined ? {} : { sinceMs: since }),
     ...(until === undefined ? {} : { untilMs: until }),
-  };
-  const one = options.session === undefined ? null : await resolveSession(store, options.session, scope, { signal });
-  if (store.search === undefined || options.scan === true) {
-    output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
-    const onSession = (key: string, number: number): void => output.progress(`searching session ${number}: ${key}`);
-    return scanRecords(store, one === null ? sessionsOf(context, store, options) : only(one), {
-      ...filters,
-      onSession,
-    });
-  }
-  if (limit > mostIndexed && options.limit !== undefined)
-    output.note(`The index gives the best ${mostIndexed} at most; --scan reads every record.`);
-  const query: SearchQuery = {
-    ...filters,
     namespace: scope.namespace,
-    limit: Math.min(mostIndexed, limit + 1),
-    // A key has archived sessions too; the one that was named is meant.
-    ...(one === null
-      ? { state: options.archived === true ? "any" : "active" }
-      : { state: "any", key: one.ref.key, sessionId: one.sessionId }),
-    ...(options.allAgents === true ? {} : { agentId: one?.ref.agentId ?? scope.agentId }),
-  };
-  return tellIndexing(context, store.search, store.search.search(query));
-}
-
-async function* only(state: SessionState): AsyncGenerator<SessionState, void, void> {
-  yield state;
-}
-
-function sessionsOf(
-  { scope, signal }: CommandContext,
-  store: SessionStore,
-  options: SearchOptions,
-): AsyncGenerator<SessionState, void, void> {
-  return listSessions(store, {
-    namespace: scope.namespace,
-    ...(options.allAgents === true ? {} : { agentId: scope.agentId }),
+    agentId: options.allAgents === true ? null : scope.agentId,
     state: options.archived === true ? "any" : "active",
-    limit: 100,
-    signal,
+    session: session === undefined ? null : await resolveSession(store, session, scope, { signal }),
+    // One more shows that there are more.
+    limit: limit + 1,
+    isScan: options.scan === true,
+    onSession: (key, number) => output.progress(`searching session ${number}: ${key}`),
   });
+  if (index === null) {
+    output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
+    return hits;
+  }
+  if (limit > mostIndexedHits && options.limit !== undefined)
+    output.note(`The index gives the best ${mostIndexedHits} at most; --scan reads every record.`);
+  return tellIndexing(context, index, hits);
 }
 
 async function showHit({ output }: CommandContext, hit: SearchHit): Promise<void> {

@@ -1,0 +1,33 @@
+import type { ListQuery, SessionStore } from "@throughline/core";
+import { listSessions } from "./resolve-session.ts";
+
+/** What the sessions of a query hold together. */
+export interface SessionTotals {
+  readonly agents: number;
+  readonly sessions: number;
+  readonly archivedSessions: number;
+  readonly records: number;
+  readonly messages: number;
+  /** When the first of them began; null without a session. */
+  readonly firstAtMs: number | null;
+  /** When the last of them was used; null without a session. */
+  readonly lastAtMs: number | null;
+}
+
+/** Counts the sessions of a query, archived ones too unless it says otherwise, by the store's index alone. */
+export async function sessionTotals(store: SessionStore, query: ListQuery): Promise<SessionTotals> {
+  const agents = new Set<string>();
+  let [sessions, archivedSessions, records, messages] = [0, 0, 0, 0];
+  let firstAtMs: number | null = null;
+  let lastAtMs: number | null = null;
+  for await (const state of listSessions(store, { state: "any", sort: "key", limit: 1000, ...query })) {
+    if (state.archived) archivedSessions += 1;
+    else sessions += 1;
+    records += state.head.lastSeq;
+    messages += state.messageCount;
+    agents.add(state.ref.agentId);
+    firstAtMs = Math.min(firstAtMs ?? state.createdAtMs, state.createdAtMs);
+    lastAtMs = Math.max(lastAtMs ?? state.updatedAtMs, state.updatedAtMs);
+  }
+  return { agents: agents.size, sessions, archivedSessions, records, messages, firstAtMs, lastAtMs };
+}
