@@ -255,6 +255,37 @@ describe("the state directory of another program", () => {
   });
 });
 
+describe("a store in the folder that it should inherit", () => {
+  const inherits = { ...noKeys, THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
+  const once = ["chat", "--model", "offline", "--key", "mine", "--once", "hello"];
+
+  it("imports the sessions of a folder that is not the store's own [MIG-05]", async () => {
+    openclawSession();
+    const store = `jsonl:${directory.path}`;
+    const { stderr } = await run([...once, "--store", store], { environment: inherits });
+    expect(stderr).toContain("Imported 1 session");
+    const { stdout } = await run(["show", key, "--json", "--store", store]);
+    expect(stdout).toContain("where are the lamps?");
+    expect((await run([...once, "--store", store], { environment: inherits })).stderr).not.toContain("Imported");
+  });
+
+  it("prints once that its own sessions are not inherited, and imports a database among them [MIG-05]", async () => {
+    const folder = openclawSession();
+    openclawDatabase("ops", "agent:ops:main", "s2");
+    const store = `jsonl:${join(directory.path, ".openclaw")}`;
+    const first = await run([...once, "--store", store], { environment: inherits });
+    expect(first.stderr).toContain(
+      `Nothing is inherited from ${folder}: the store ${store} holds these sessions already.`,
+    );
+    expect(first.stderr).toContain("Imported 1 session");
+    const { stdout } = await run(["sessions", "--all-agents", "--json", "--store", store]);
+    expect(objects(stdout).flatMap(({ key: each }) => each ?? [])).toEqual(
+      expect.arrayContaining([key, "mine", "agent:ops:main"]),
+    );
+    expect((await run([...once, "--store", store], { environment: inherits })).stderr).not.toContain("inherited");
+  });
+});
+
 describe("chat without a key", () => {
   it("goes on with what was talked to last here, not with a channel that was imported [CLI-15]", async () => {
     const store = `sqlite:${join(home, "sessions.db")}`;

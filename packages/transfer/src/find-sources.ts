@@ -11,7 +11,8 @@ import type { ImportFormat, SourceFormat } from "./import-types.ts";
 import { marksNamespace } from "./imported-sources.ts";
 import { indexedFolder, isRenamed } from "./indexed-folder.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
-import { isFile, isInside, openSource } from "./node/source-files.ts";
+import { isFile, openSource } from "./node/source-files.ts";
+import { isOwnPlace } from "./foreign/own-place.ts";
 import { ownAgent } from "./own-store-folder.ts";
 import { peekTranscript, strangeBeginning, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
 
@@ -38,7 +39,7 @@ export async function* findSources(paths: readonly string[], search: Search): As
 }
 
 async function* findForeign(path: string, search: Search): AsyncGenerator<FoundSource> {
-  if (search.storeRoot !== null && (await isInside(path, search.storeRoot))) {
+  if (search.storeRoot !== null && (await isOwnPlace(path, search.storeRoot))) {
     throw new ThroughlineError("INPUT_INVALID", `${quote(path)} belongs to the store it would be imported into.`, {
       outcome: "not-applied",
       details: { path },

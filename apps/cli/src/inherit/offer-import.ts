@@ -1,4 +1,4 @@
-import { join, resolve, sep } from "node:path";
+import { join, resolve } from "node:path";
 import { sessionSettings } from "@throughline/config";
 import type { SessionSettings } from "@throughline/config";
 import { hasErrorCode } from "@throughline/core";
@@ -7,7 +7,7 @@ import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 import { maskSecrets } from "@throughline/config/mask-secrets";
 import { parseStoreUrl } from "@throughline/config/store-url";
-import { foreignPlaces, openclawState, placesAt } from "@throughline/transfer/foreign";
+import { foreignPlaces, isOwnPlace, openclawState, placesAt } from "@throughline/transfer/foreign";
 import type { ForeignPlace } from "@throughline/transfer/foreign";
 import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
 import type { InheritState } from "./inherit-state.ts";
@@ -18,20 +18,20 @@ export interface OfferOptions {
 }
 
 /**
- * Notices sessions of another program and offers to import them: once for each place, on a terminal. Without anybody to
- * ask, a store without a session says so in one line. With the setting `session.inherit.enabled` what is new is imported
- * before a conversation begins; with `false` nothing is looked at. What was said goes to the new store only, and the
- * files of the other program are never changed.
+ * Finds sessions of another program and offers to import them: once for each place, on a terminal. Without a terminal, a
+ * store without a session prints one line. If `session.inherit.enabled` is true, new ones are imported before a conversation
+ * starts; if false, nothing is looked at. New records go to the new store only, and the files of the other program are never
+ * changed.
  */
 export async function offerImport(
   context: CommandContext,
   store: SessionStore,
   { canAsk }: OfferOptions,
 ): Promise<void> {
-  const { fresh, ...scene } = newPlaces(context);
+  const { fresh, ...inheriting } = await newPlaces(context);
   if (fresh.length === 0) return;
-  if (scene.inherit.enabled === true) return importAll(context, store, fresh, scene);
-  if (canAsk) return ask(context, store, fresh, scene);
+  if (inheriting.inherit.enabled === true) return importAll(context, store, fresh, inheriting);
+  if (canAsk) return ask(context, store, fresh, inheriting);
   const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
   if (sessions.length > 0) return;
   context.output.note(
@@ -40,15 +40,15 @@ export async function offerImport(
 }
 
 /**
- * Imports what is new where `session.inherit.enabled` is true, before a command other than `chat` opens the store. Nobody is
- * asked: who sets it has answered. What cannot be imported is printed, and the command works with what the store holds.
+ * Imports new sessions before a command other than `chat` opens the store, if `session.inherit.enabled` is true; the setting
+ * is the answer, so nobody is asked. A failure is printed, and the command works with what the store holds.
  */
 export async function importInherited(context: CommandContext, open: () => Promise<SessionStore>): Promise<void> {
-  const { fresh, ...scene } = newPlaces(context);
-  if (fresh.length === 0 || scene.inherit.enabled !== true) return;
+  const { fresh, ...inheriting } = await newPlaces(context);
+  if (fresh.length === 0 || inheriting.inherit.enabled !== true) return;
   try {
     await using store = await open();
-    await importAll(context, store, fresh, scene);
+    await importAll(context, store, fresh, inheriting);
   } catch (error) {
     if (context.signal.aborted) throw error;
     const message = error instanceof Error ? error.message : String(error);
@@ -56,8 +56,17 @@ export async function importInherited(context: CommandContext, open: () => Promi
   }
 }
 
-/** The places that hold what was neither imported nor refused. */
-function newPlaces(context: CommandContext): Scene & { readonly fresh: readonly ForeignPlace[] } {
+/** What `session.inherit` says, and what earlier runs answered. */
+interface InheritContext {
+  readonly inherit: SessionSettings["inherit"];
+  readonly state: InheritState;
+  readonly statePath: string;
+}
+
+/** The places with sessions that were neither imported nor refused. */
+async function newPlaces(
+  context: CommandContext,
+): Promise<InheritContext & { readonly fresh: readonly ForeignPlace[] }> {
   const { host, settings } = context;
   const { inherit } = sessionSettings(context.config);
   const home = resolve(host.workingDirectory, String(settings.find(({ key }) => key === "home")?.value ?? ""));
@@ -65,28 +74,49 @@ function newPlaces(context: CommandContext): Scene & { readonly fresh: readonly 
   if (inherit.enabled === false) return { inherit, state: {}, statePath, fresh: [] };
   const state = readInheritState(statePath);
   const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
-  // Where somebody named a place, that one is meant and no other.
+  // A place that somebody named is the only one.
   const named = isNamed ? [inherit.source] : [openclawState(host.userHome), inherit.source];
-  const own = ownPath(context);
-  const isOwn = (path: string): boolean => own !== null && (path === own || path.startsWith(`${own}${sep}`));
   const paths = new Set(named.flatMap((path) => placesAt(resolve(path))));
-  const places = foreignPlaces([...paths].filter((path) => !isOwn(path)));
   const isNew = (place: ForeignPlace): boolean =>
     inherit.enabled === true ? !isAsBefore(place, state[place.path]) : state[place.path] === undefined;
-  return { inherit, state, statePath, fresh: places.filter(isNew) };
+  const found = foreignPlaces([...paths]).filter(isNew);
+  const own = new Set<ForeignPlace>();
+  for (const place of found) if (await isOfStore(context, place.path)) own.add(place);
+  const reported = inherit.enabled === true ? reportOwn(context, { inherit, state, statePath }, [...own]) : state;
+  return { inherit, state: reported, statePath, fresh: found.filter((place) => !own.has(place)) };
 }
 
-interface Scene {
-  readonly inherit: SessionSettings["inherit"];
-  readonly state: InheritState;
-  readonly statePath: string;
+/** Whether a place belongs to the store that would inherit it. */
+async function isOfStore({ host, storeUrl }: CommandContext, path: string): Promise<boolean> {
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  if (address.scheme === "sqlite") return path === address.path;
+  return address.scheme === "jsonl" && (await isOwnPlace(path, address.root));
+}
+
+/**
+ * Prints once for a JSON Lines store that nothing is inherited from its own folders. The file of a SQLite store is silent:
+ * the documented places of stores are among those of other programs. Gives the state with what was printed.
+ */
+function reportOwn(
+  { host, output, storeUrl }: CommandContext,
+  { state, statePath }: InheritContext,
+  places: readonly ForeignPlace[],
+): InheritState {
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  const [first] = places;
+  if (address.scheme !== "jsonl" || first === undefined || state[address.root] !== undefined) return state;
+  const paths = places.map(({ path }) => path).join(", ");
+  output.note(`Nothing is inherited from ${paths}: the store ${maskSecrets(storeUrl)} holds these sessions already.`);
+  const reported = { ...state, [address.root]: answerFor(first, "no") };
+  writeInheritState(statePath, reported);
+  return reported;
 }
 
 async function ask(
   context: CommandContext,
   store: SessionStore,
   places: readonly ForeignPlace[],
-  scene: Scene,
+  inheriting: InheritContext,
 ): Promise<void> {
   const { output } = context;
   output.note(`There are sessions of OpenClaw: ${places.map(placeText).join("; ")}.`);
@@ -96,18 +126,18 @@ async function ask(
     // An interrupt decides nothing.
     if (!hasErrorCode(error, "ABORTED") || context.signal.aborted) throw error;
     const refused = Object.fromEntries(places.map((place) => [place.path, answerFor(place, "no")]));
-    writeInheritState(scene.statePath, { ...scene.state, ...refused });
+    writeInheritState(inheriting.statePath, { ...inheriting.state, ...refused });
     output.note("Nothing was imported; `throughline import PATH` does it whenever it is wanted.");
     return;
   }
-  await importAll(context, store, places, scene);
+  await importAll(context, store, places, inheriting);
 }
 
 async function importAll(
   context: CommandContext,
   store: SessionStore,
   places: readonly ForeignPlace[],
-  { inherit, state, statePath }: Scene,
+  { inherit, state, statePath }: InheritContext,
 ): Promise<void> {
   const { host, output, scope, signal } = context;
   // Most starts import nothing.
@@ -141,12 +171,6 @@ async function importAll(
   output.note(
     `Imported ${counted(counts.imported, "session")}${grown}, ${counted(counts.records, "record")}, into ${into}${refused.length === 0 ? "" : `; ${refused.length} refused`}.`,
   );
-}
-
-/** The store itself is no source. */
-function ownPath({ host, storeUrl }: CommandContext): string | null {
-  const address = parseStoreUrl(storeUrl, host.workingDirectory);
-  return address.scheme === "sqlite" ? address.path : address.scheme === "jsonl" ? address.root : null;
 }
 
 function placeText({ path, files, sizeBytes }: ForeignPlace): string {

@@ -91,6 +91,11 @@ export async function isInside(path: string, directory: string): Promise<boolean
   }
 }
 
+/** Whether two paths are the same file or directory, by whatever links they are reached. False when either is missing. */
+export async function isSamePath(path: string, other: string): Promise<boolean> {
+  return (await isInside(path, other)) && (await isInside(other, path));
+}
+
 /** Whether there is a file of that name, and no link. What is wrong with it is said by whoever opens it. */
 export async function isFile(path: string): Promise<boolean> {
   try {
