@@ -9,3 +9,9 @@ export type {
 } from "./render-anthropic.ts";
 export { validateAnthropic } from "./validate-anthropic.ts";
 export type { ValidateAnthropicOptions } from "./validate-anthropic.ts";
+export { recordFromReply, recordsFromMessages } from "./from-messages/anthropic.ts";
+export type {
+  MessageDraft,
+  RecordFromReplyOptions,
+  RecordsFromMessagesOptions,
+} from "./from-messages/message-draft.ts";

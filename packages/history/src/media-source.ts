@@ -38,7 +38,7 @@ export function readMedia(
   const { stated, bytes } = takeDataUrl(data);
   const plain = plainBase64(bytes);
   if (plain === null) return { because: null };
-  const found = shownType(plain) ?? plainType(mediaType) ?? stated;
+  const found = imageTypeOf(plain) ?? plainType(mediaType) ?? stated;
   if (found === null || !types.has(found)) return { because: null };
   if (maxLength !== null && plain.length > maxLength)
     return { because: `${(plain.length / 2 ** 20).toFixed(1)} MB of at most ${(maxLength / 2 ** 20).toFixed(1)}` };
@@ -76,7 +76,7 @@ function plainType(mediaType: unknown): string | null {
 }
 
 /** The type of an image by how it begins; null for what is none of the four that are known so. */
-function shownType(data: string): string | null {
+export function imageTypeOf(data: string): string | null {
   if (data.startsWith("iVBORw0KGgo")) return "image/png";
   if (data.startsWith("/9j/")) return "image/jpeg";
   if (data.startsWith("R0lGOD")) return "image/gif";

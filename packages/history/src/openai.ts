@@ -5,3 +5,9 @@ export type { OpenAiResponsesItem, OpenAiResponsesPart } from "./render-openai-r
 export { validateOpenAiChat } from "./validate-openai-chat.ts";
 export { validateOpenAiResponses } from "./validate-openai-responses.ts";
 export type { ValidateOpenAiResponsesOptions } from "./validate-openai-responses.ts";
+export { recordFromReply, recordsFromMessages } from "./from-messages/openai.ts";
+export type {
+  MessageDraft,
+  RecordFromReplyOptions,
+  RecordsFromMessagesOptions,
+} from "./from-messages/message-draft.ts";

@@ -1,3 +1,4 @@
+import { withoutTypeOfOurs } from "./wire-values.ts";
 import { toolNameRule } from "@throughline/core/summaries";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
@@ -83,7 +84,7 @@ function modelPart(block: AssistantTurn["blocks"][number]): GeminiPart {
       return signed({ functionCall: { name: block.name, args: block.arguments } }, block.signature);
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return block.block as unknown as GeminiPart;
+      return withoutTypeOfOurs(block.block) as unknown as GeminiPart;
   }
 }
 
@@ -105,7 +106,7 @@ function userPart(block: ReplayUserBlock): GeminiPart {
       return sourcePart(block.source);
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return block.block as unknown as GeminiPart;
+      return withoutTypeOfOurs(block.block) as unknown as GeminiPart;
   }
 }
 

@@ -41,3 +41,9 @@ export function isJson(text: string): boolean {
 }
 
 export const surrogateText = "The request body is not valid JSON: no low surrogate in string";
+
+/** A part that is named by its one field, as Gemini and Bedrock write it: a record has that name as its type, too. */
+export function withoutTypeOfOurs(block: WireFields): WireFields {
+  const { type, ...part } = block;
+  return typeof type === "string" && Object.hasOwn(part, type) ? part : block;
+}

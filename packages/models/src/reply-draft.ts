@@ -1,8 +1,8 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
+import { recordUsage } from "@throughline/core/usage";
 import { callIds } from "./call-ids.ts";
 import { GrowingJson, GrowingText } from "./growing-text.ts";
-import { recordUsage } from "./record-usage.ts";
 import { isFields, parseFields, textOr, type WireFields } from "./wire-fields.ts";
 
 /** Who answers, as the record of the answer says it. */

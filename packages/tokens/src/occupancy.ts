@@ -1,5 +1,5 @@
 import { isFields } from "./block-parts.ts";
-import { readUsage, type CallUsage } from "./call-usage.ts";
+import { readUsage, type CallUsage } from "@throughline/core/usage";
 import type { Countable } from "./message-parts.ts";
 import { isSameModel, type ModelName } from "./model-name.ts";
 

@@ -1,4 +1,4 @@
-import type { CallUsage } from "./call-usage.ts";
+import type { CallUsage } from "@throughline/core/usage";
 import { canonicalModelId, type ModelName } from "./model-name.ts";
 import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.ts";
 

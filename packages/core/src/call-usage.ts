@@ -1,5 +1,6 @@
-import type { Usage } from "@throughline/core";
-import { isFields, type Fields } from "./block-parts.ts";
+import type { Usage } from "./record.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Tokens of one model call, whoever served it, by the classes a record keeps: `input` leaves out what the cache served
@@ -173,4 +174,8 @@ function includingCache(prompt: number, counts: Omit<Counts, "input">): CallUsag
   const { cacheRead = 0, cacheWrite = 0 } = counts;
   // Some gateways report the cached part beside the prompt after all; less than nothing is left then.
   return usageOf({ ...counts, input: Math.max(0, prompt - cacheRead - cacheWrite) });
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

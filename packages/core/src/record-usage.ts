@@ -1,5 +1,5 @@
-import type { Usage } from "@throughline/core";
-import { readUsage } from "@throughline/tokens";
+import { readUsage } from "./call-usage.ts";
+import type { Usage } from "./record.ts";
 
 /**
  * What a provider said of a call's tokens as a record keeps it; null when it said nothing usable. `promptTokens` and

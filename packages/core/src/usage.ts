@@ -1,0 +1,3 @@
+export { readUsage } from "./call-usage.ts";
+export type { CallUsage } from "./call-usage.ts";
+export { recordUsage } from "./record-usage.ts";
