@@ -45,8 +45,9 @@ export function anthropicEnd(stopReason: string): ReplyEnd {
 function begin(message: Anthropic.Message, draft: ReplyDraft): void {
   // Servers that only speak this format leave out what they do not know, anywhere.
   if (!isFields(message)) return;
-  draft.responseId = textOr(message.id, null);
-  draft.responseModel = textOr(message.model, null);
+  // An empty id would make every reply with one a part of the reply before it.
+  draft.responseId = textOr(message.id, "") || null;
+  draft.responseModel = textOr(message.model, "") || null;
   takeUsage(message.usage, draft);
 }
 
