@@ -19,7 +19,7 @@ export interface CheckpointMeasurement {
   readonly windowTokens: number | null;
   /** Messages of the user since the last checkpoint. */
   readonly userMessages: number;
-  /** What a hook of the caller's says of the talk. @default false */
+  /** Whether the caller's topic detection says so. @default false */
   readonly topicChanged?: boolean;
 }
 

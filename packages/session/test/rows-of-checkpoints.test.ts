@@ -155,6 +155,47 @@ describe("a checkpoint is due", () => {
     await off.sessions.close();
   });
 
+  it("when the caller's own detection finds another topic, and not under the floor of tokens [CKP-15b, DEF-01]", async () => {
+    const seen: unknown[] = [];
+    const made = await withCheckpoints({
+      topicChanged: async ({ ref, turnId, gauge, records }) => {
+        const messages = (await records()).filter(({ type }) => type === "message");
+        seen.push([ref.key, turnId !== "", gauge.tokens]);
+        return JSON.stringify(messages.at(-2)?.record).includes("Something else");
+      },
+    });
+    await made.turn(4000, "Something else: tides.");
+    await made.turn(6000, "And quays?");
+    expect(made.count()).toBe(0);
+    await made.turn(7000, "Something else: paint.");
+    expect(dueOf(made)).toEqual([["topic", null]]);
+    expect(made.count()).toBe(1);
+    await made.turn(8000, "Which?");
+    expect(made.count()).toBe(1);
+    expect(seen.map((one) => (one as unknown[]).slice(0, 2))).toEqual(Array.from({ length: 4 }, () => [key, true]));
+    await made.sessions.close();
+  });
+
+  it("by its size also where that detection fails, which is an event [CKP-15b]", async () => {
+    const made = await withCheckpoints({
+      topicChanged: () => {
+        throw new Error("no embeddings");
+      },
+    });
+    made.script.push({ text: "Yes.", usage: usageOf(51_000) });
+    await made.session.runTurn("And?");
+    await until(() => made.all("checkpoint.written").length === 1);
+    expect(dueOf(made)).toEqual([["tokens", 25]]);
+    await until(() => made.all("step.failed").length === 1);
+    expect(made.all("step.failed")).toMatchObject([{ step: "checkpoint", cause: { message: "no embeddings" } }]);
+    await made.sessions.close();
+  });
+
+  it("by no detection where there are no checkpoints: such a setting is refused [CKP-15b]", () => {
+    const given = { topicChanged: () => true, enabled: false };
+    expect(() => scriptedSessions(createScriptedModel(), { checkpoint: given })).toThrow(/checkpoint\.topicChanged/);
+  });
+
   it("not because the talk turns to something else [CKP-15]", async () => {
     const made = await withCheckpoints();
     await made.turn(6000);

@@ -174,7 +174,8 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     backgroundPercent,
     ...settings
   } = compaction;
-  const { writers = [chatCheckpointWriter(model.chat, model.modelId)], deadlineMs: writeMs, ...triggers } = checkpoint;
+  const { writers = [chatCheckpointWriter(model.chat, model.modelId)], deadlineMs: writeMs, ...rest } = checkpoint;
+  const { topicChanged = null, ...triggers } = rest;
   const { memoryFlush, tools = [], onEvent: listener = null } = options;
   const flush = memoryFlush ?? (tools.length === 0 ? null : {});
   const compactor = createCompactor({
@@ -205,6 +206,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     background: isBeside
       ? new BackgroundCompactions({ compactor, percent: backgroundPercent ?? 90, listener, refresh })
       : null,
+    topicChanged: triggers.enabled === false ? null : topicChanged,
     checkpointer: createCheckpointer({
       store,
       clock,

@@ -76,12 +76,19 @@ function flush({ memoryFlush, tools = [] }: AgentSessionsOptions): readonly Prob
 }
 
 function checkpoint({ checkpoint: given = {}, compaction = {} }: AgentSessionsOptions): readonly Problem[] {
-  const { tokenThresholdPercents: percents = [], writers, enabled } = given;
+  const { tokenThresholdPercents: percents = [], writers, enabled, topicChanged } = given;
   const problems: Problem[] = percents
     .filter((percent) => !(percent > 0 && percent < 100))
     .map((value) => ({ key: "checkpoint.tokenThresholdPercents", value, allowed: "numbers above 0 and below 100" }));
   if (enabled === true && writers?.length === 0) {
     problems.push({ key: "checkpoint.writers", value: writers, allowed: "at least one, or checkpoint.enabled false" });
+  }
+  if (
+    topicChanged !== undefined &&
+    (typeof topicChanged !== "function" || enabled === false || writers?.length === 0)
+  ) {
+    const allowed = "a function, where checkpoint.enabled is not false and there are checkpoint.writers";
+    problems.push({ key: "checkpoint.topicChanged", value: topicChanged, allowed });
   }
   if (compaction.preferCheckpoint === true && enabled === false) {
     const allowed = "false where checkpoint.enabled is false: there is none to prefer";

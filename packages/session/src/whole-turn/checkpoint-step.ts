@@ -1,15 +1,22 @@
 import { loadExisting } from "@throughline/core";
-import type { TurnStep } from "../session-options.ts";
+import type { StepScene, TurnStep } from "../session-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /** Begins a checkpoint after a turn when one is due, and waits for nothing: the next turn may begin at once. */
-export function checkpointStep({ checkpointer, store }: WholeTurnParts): TurnStep {
+export function checkpointStep({ checkpointer, store, topicChanged: detect }: WholeTurnParts): TurnStep {
   return {
     name: "checkpoint",
     when: "after-turn",
-    async run({ ref, gauge }) {
-      const { entry } = await loadExisting(store, ref);
-      checkpointer.afterTurn(ref, entry, { tokens: gauge.tokens, windowTokens: gauge.windowTokens });
+    async run({ ref, sessionId, turnId, gauge, signal, records }: StepScene) {
+      let topicChanged = false;
+      try {
+        if (detect !== null) topicChanged = await detect({ ref, sessionId, turnId, gauge, signal, records });
+      } finally {
+        // A detection that fails is reported by the step; it must not cost the checkpoint that is due by size.
+        const { entry } = await loadExisting(store, ref);
+        const { tokens, windowTokens } = gauge;
+        checkpointer.afterTurn(ref, entry, { tokens, windowTokens, topicChanged });
+      }
     },
   };
 }

@@ -15,5 +15,11 @@ export type {
   SessionCheckpoints,
   SessionIsBusy,
 } from "./hand-work.ts";
-export type { AgentSessionsOptions, RetrySettings, WholeTurnCheckpoint } from "./whole-turn-options.ts";
+export type {
+  AgentSessionsOptions,
+  DetectTopicChange,
+  RetrySettings,
+  TopicContext,
+  WholeTurnCheckpoint,
+} from "./whole-turn-options.ts";
 export type { WholeTurnEvent, WholeTurnListener } from "./whole-turn-event.ts";

@@ -2,15 +2,26 @@ import type { CheckpointSettings, CheckpointWriter } from "@throughline/checkpoi
 import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
 import type { RecordIds, Summarizer } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
-import type { SessionsOptions } from "../session-options.ts";
+import type { SessionsOptions, StepScene } from "../session-options.ts";
 import type { SummarizerStates } from "./agent-status.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
+
+/** What a topic detection can read after a turn: the session, its size, and `records()`, those of the window. */
+export type TopicContext = Pick<StepScene, "ref" | "sessionId" | "turnId" | "gauge" | "signal" | "records">;
+
+/** Whether the conversation has turned to another topic in the turn that just ended. */
+export type DetectTopicChange = (context: TopicContext) => boolean | Promise<boolean>;
 
 export interface WholeTurnCheckpoint extends CheckpointSettings {
   /** Asked in this order; a cheaper model goes first. @default the session's model */
   readonly writers?: readonly CheckpointWriter[];
   /** For one checkpoint. @default 600000 */
   readonly deadlineMs?: number;
+  /**
+   * Called after each turn, in the background. Where it gives true and the context has `minTokensForGen` tokens, a checkpoint
+   * is due. One that throws is a `step.failed` event, and the other triggers decide. @default none: topics are no trigger
+   */
+  readonly topicChanged?: DetectTopicChange;
 }
 
 interface WholeTurnCompaction extends CompactionSettings {

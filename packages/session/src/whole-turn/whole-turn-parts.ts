@@ -5,6 +5,7 @@ import type { MemoryFlushSettings } from "@throughline/memory-flush";
 import type { StepScene } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import type { TurnMemory } from "./turn-memory.ts";
+import type { DetectTopicChange } from "./whole-turn-options.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 /** What the steps of a whole turn share. */
@@ -15,6 +16,8 @@ export interface WholeTurnParts {
   readonly compactor: Compactor;
   readonly compaction: CompactionSettings;
   readonly checkpointer: Checkpointer;
+  /** Null: topics are no trigger of checkpoints. */
+  readonly topicChanged: DetectTopicChange | null;
   /** Makes what a redaction withheld again without a model, when it was. */
   readonly replaceWithheld: (scene: StepScene) => Promise<void>;
   /** Null: no compaction begins before it is due. */
