@@ -154,6 +154,26 @@ describe("checkpoints of a conversation", () => {
     expect(made).toMatchObject({ summary: "They look after quays.", model: "anthropic/claude-opus-5" });
   });
 
+  it("record what they cost, and so do compactions [SUM-12b]", async () => {
+    configure({ session: { checkpoint: { turnThreshold: 1, minTokensForGen: 1 } } });
+    await using model = await provider();
+    const drafts = Array.from({ length: 20 }, (_, turn) => [
+      user(`Quay ${turn}? ${"w ".repeat(90)}`),
+      assistant(`Quay ${turn}: done.`),
+    ]);
+    await seed(directory.path, [{ key, drafts: drafts.flat() }]);
+    const named = ["--model", "anthropic/claude-opus-5"];
+    await run(["chat", "--key", key, "--once", "hello", ...named], keysOf(model));
+    await run(["compact", key, ...named], keysOf(model));
+    const shown = await runHere(directory.path, ["show", key, "--all-branches", "--json", "--quiet"]);
+    const records = objects(shown.stdout).flatMap(({ record }) => (record === undefined ? [] : [record as Fields]));
+    const usageIn = (type: string, field: string): unknown =>
+      records.filter((record) => record["type"] === type).map((record) => (record[field] as Fields)["usage"]);
+    const cost = { calls: 1, input: expect.any(Number) as unknown, output: expect.any(Number) as unknown };
+    expect(usageIn("checkpoint", "checkpoint")).toMatchObject([cost]);
+    expect(usageIn("compaction", "details")).toMatchObject([cost]);
+  });
+
   it("are not made under the floor, nor when they are off [CKP-05, CKP-11]", async () => {
     expect((await talk({ turnThreshold: 1 }, 3, 20)).flat()).toEqual([]);
     expect((await talk({ enabled: false, turnThreshold: 1, minTokensForGen: 1 }, 5)).flat()).toEqual([]);

@@ -31,6 +31,8 @@ export type CheckpointEvent =
       readonly ref: SessionRef;
       readonly recordId: string;
       readonly writer: string;
+      /** Of the call that wrote it, in tokens by kind; null where that is not known. */
+      readonly usage: Readonly<Record<string, number>> | null;
     }
   /** It came to nothing, and nothing is wrong: another process has the job or was faster, or the session was reset. */
   | { readonly name: "checkpoint.dropped"; readonly ref: SessionRef; readonly reason: NoCheckpointReason }

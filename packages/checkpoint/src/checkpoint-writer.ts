@@ -1,3 +1,4 @@
+import { readUsage, type CallUsage } from "@throughline/tokens";
 import type { AssistantMessage, ChatModel, Summarizer } from "@throughline/core";
 import { checkpointPrompt, checkpointSystem } from "./checkpoint-prompt.ts";
 
@@ -9,10 +10,18 @@ export interface CheckpointRequest {
   readonly signal: AbortSignal;
 }
 
-/** Writes checkpoints: gives a reply, which is read leniently. */
+/** What a writer gave. */
+export interface CheckpointReply {
+  /** Read leniently: JSON, or prose. */
+  readonly text: string;
+  /** What the call cost, in tokens by kind; null where that is not known. */
+  readonly usage: Readonly<Record<string, number>> | null;
+}
+
+/** Writes checkpoints. A writer that knows nothing of usage gives the text alone. */
 export interface CheckpointWriter {
   readonly name: string;
-  write(request: CheckpointRequest): Promise<string>;
+  write(request: CheckpointRequest): Promise<CheckpointReply | string>;
 }
 
 /**
@@ -24,21 +33,32 @@ export function chatCheckpointWriter(chat: ChatModel, modelId: string): Checkpoi
     name: `${chat.provider}/${modelId}`,
     async write({ text, previousSummary, maxOutputTokens, signal }) {
       const content = checkpointPrompt(text, previousSummary);
-      const { message } = await chat.chat({
+      const reply = await chat.chat({
         model: modelId,
         system: checkpointSystem,
         messages: [{ role: "user", content }],
         maxOutputTokens,
         signal,
       });
-      return textOf(message);
+      const usage = readUsage(reply.usage) ?? readUsage(reply.message.usage);
+      return { text: textOf(reply.message), usage: usage === null ? null : { calls: 1, ...tokensOf(usage) } };
     },
   };
 }
 
 /** A writer over a summariser, whose prose becomes the summary; what it finds of topics and decisions is in it. */
 export function summarizerCheckpointWriter(summarizer: Summarizer, name: string): CheckpointWriter {
-  return { name, write: async (request) => (await summarizer.summarize(request)).summary };
+  return {
+    name,
+    async write(request) {
+      const { summary: text, usage } = await summarizer.summarize(request);
+      return { text, usage };
+    },
+  };
+}
+
+function tokensOf({ input, output, cacheRead, cacheWrite }: CallUsage): Readonly<Record<string, number>> {
+  return { input, output, cacheRead, cacheWrite };
 }
 
 function textOf({ content, stopReason }: AssistantMessage): string {

@@ -20,6 +20,7 @@ import {
 } from "./checkpoint-state.ts";
 import { checkpointSteps } from "./checkpoint-steps.ts";
 import { checkpointTrigger, type CheckpointMeasurement } from "./checkpoint-trigger.ts";
+import type { CheckpointReply } from "./checkpoint-writer.ts";
 import type {
   CheckpointerOptions,
   Checkpointer,
@@ -33,6 +34,7 @@ interface WrittenWith {
   /** Messages of the user it has behind it. */
   readonly counted: number;
   readonly writer: string;
+  readonly usage: CheckpointReply["usage"];
 }
 
 /** What is made, from the claim to the append. */
@@ -135,8 +137,8 @@ class StoreCheckpointer implements Checkpointer {
         return this.dropped(ref, "nothing-new");
       }
       const counted = countUserMessages(state.entry);
-      const { content, writer } = await this.ask(ref, material);
-      return await this.write(job, material, content, { tokens, counted, writer });
+      const { content, ...by } = await this.ask(ref, material);
+      return await this.write(job, material, content, { tokens, counted, ...by });
     } catch (cause) {
       return this.failed(job, cause);
     }
@@ -192,7 +194,7 @@ class StoreCheckpointer implements Checkpointer {
   private async ask(
     ref: SessionRef,
     material: CheckpointMaterial,
-  ): Promise<{ readonly content: CheckpointContent; readonly writer: string }> {
+  ): Promise<{ readonly content: CheckpointContent } & Pick<WrittenWith, "writer" | "usage">> {
     const { writers = [], clock, deadlineMs = 600_000, maxOutputTokens = 2000 } = this.options;
     const { text, previousSummary } = material;
     await using deadline = new Deadline(clock, deadlineMs, this.closing.signal);
@@ -201,10 +203,11 @@ class StoreCheckpointer implements Checkpointer {
     for (const { name: writer, write } of writers) {
       if (signal.aborted) break;
       try {
-        const reply = await untilAborted(write({ text, previousSummary, maxOutputTokens, signal }), signal);
-        const content = parseCheckpoint(reply);
+        const given = await untilAborted(write({ text, previousSummary, maxOutputTokens, signal }), signal);
+        const reply = typeof given === "string" ? { text: given, usage: null } : given;
+        const content = parseCheckpoint(reply.text);
         const problem = content === null ? "empty" : auditSummary(content.summary);
-        if (content !== null && problem === null) return { content, writer };
+        if (content !== null && problem === null) return { content, writer, usage: reply.usage };
         throw new TypeError(`the reply is no checkpoint: ${problem}`);
       } catch (cause) {
         last = cause;
@@ -218,7 +221,7 @@ class StoreCheckpointer implements Checkpointer {
     { ref, recordId, sessionId }: Job,
     { coversToId, previousSummaryId, messageCount }: CheckpointMaterial,
     content: CheckpointContent,
-    { tokens, counted, writer }: WrittenWith,
+    { tokens, counted, writer, usage }: WrittenWith,
   ): Promise<CheckpointResult> {
     const checkpoint = {
       ...content,
@@ -227,13 +230,14 @@ class StoreCheckpointer implements Checkpointer {
       coversToId,
       previousSummaryId,
       model: writer,
+      ...(usage === null ? {} : { usage }),
     };
     const draft = { type: "checkpoint", id: recordId, checkpoint } as const;
     const lost = await appendClaimed({ store: this.options.store, ref }, draft, sessionId, (entry) =>
       checkpointPatch(afterCheckpoint(readCheckpointState(entry), recordId, counted)),
     );
     if (lost !== null) return this.dropped(ref, lost);
-    tellListener(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer });
+    tellListener(this.options.onEvent, { name: "checkpoint.written", ref, recordId, writer, usage });
     return { kind: "written", recordId, coversToId, ...content };
   }
 

@@ -8,7 +8,7 @@ export type { CheckpointStatus } from "./checkpoint-status.ts";
 export { checkpointTrigger } from "./checkpoint-trigger.ts";
 export type { CheckpointMeasurement, CheckpointSettings, CheckpointTrigger } from "./checkpoint-trigger.ts";
 export { chatCheckpointWriter, summarizerCheckpointWriter } from "./checkpoint-writer.ts";
-export type { CheckpointRequest, CheckpointWriter } from "./checkpoint-writer.ts";
+export type { CheckpointReply, CheckpointRequest, CheckpointWriter } from "./checkpoint-writer.ts";
 export { createCheckpointer } from "./checkpointer.ts";
 export type {
   CheckpointerOptions,

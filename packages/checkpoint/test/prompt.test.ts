@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ChatModel, ChatRequest } from "@throughline/core";
-import { chatCheckpointWriter, parseCheckpoint, summarizerCheckpointWriter } from "@throughline/checkpoint";
+import {
+  chatCheckpointWriter,
+  type CheckpointReply,
+  parseCheckpoint,
+  summarizerCheckpointWriter,
+} from "@throughline/checkpoint";
 import { good } from "./scene.ts";
 
 const parsed = { ...JSON.parse(good) };
@@ -44,20 +49,26 @@ describe("the reply of a writer", () => {
       chat: async (request) => {
         requests.push(request);
         const content = [{ type: "text" as const, text: good }];
-        return { message: { role: "assistant", content, stopReason: "stop" }, stopReason: "end_turn", usage: null };
+        const usage = { input_tokens: 70, output_tokens: 30 };
+        return { message: { role: "assistant", content, stopReason: "stop" }, stopReason: "end_turn", usage };
       },
     };
     const { signal } = new AbortController();
     const request = { text: "[User]: hello", previousSummary: "They met.", maxOutputTokens: 500, signal };
     const byChat = chatCheckpointWriter(chat, "claude-haiku-4-5");
     expect(byChat.name).toBe("anthropic/claude-haiku-4-5");
-    expect(parseCheckpoint(await byChat.write(request))).toEqual(parsed);
+    const reply = (await byChat.write(request)) as CheckpointReply;
+    expect(parseCheckpoint(reply.text)).toEqual(parsed);
+    expect(reply.usage).toEqual({ calls: 1, input: 70, output: 30, cacheRead: 0, cacheWrite: 0 });
     const [asked] = requests;
     expect(asked).toMatchObject({ model: "claude-haiku-4-5", maxOutputTokens: 500, signal });
     const prompt = JSON.stringify(asked?.messages);
     for (const part of ["[User]: hello", "They met.", "keyDecisions", "openQuestions", "topics"])
       expect(prompt).toContain(part);
-    const summarizer = { summarize: async () => ({ summary: "They met again.", source: "s", usage: null }) };
-    expect(await summarizerCheckpointWriter(summarizer, "chain").write(request)).toBe("They met again.");
+    const summarizer = { summarize: async () => ({ summary: "They met again.", source: "s", usage: { input: 7 } }) };
+    expect(await summarizerCheckpointWriter(summarizer, "chain").write(request)).toEqual({
+      text: "They met again.",
+      usage: { input: 7 },
+    });
   });
 });

@@ -79,7 +79,7 @@ export interface ScriptedWriter extends CheckpointWriter {
 }
 
 export function writer(
-  answer: string | ((request: CheckpointRequest) => string | Promise<string>),
+  answer: string | ((request: CheckpointRequest) => ReturnType<CheckpointWriter["write"]> | string),
   name = "scripted",
 ): ScriptedWriter {
   const requests: CheckpointRequest[] = [];

@@ -2,10 +2,11 @@ import { ThroughlineError, type AppendResult } from "@throughline/core";
 import { tellListener } from "@throughline/core/events";
 import { applyCompaction, type ApplyOptions } from "./apply-compaction.ts";
 import { compactionSteps, stepFrom, type CompactionState, type CompactionStep } from "./compaction-steps.ts";
-import type { SummarySource } from "./compaction-details.ts";
+import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
+import type { PlannedSizes } from "./compaction-event.ts";
 import type { CompactionWork } from "./compaction-work.ts";
 import { prepareOnce } from "./compaction-work.ts";
-import type { NothingToCompact } from "./plan-compaction.ts";
+import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 
 /** How a compaction ended. */
@@ -18,6 +19,8 @@ export type CompactionResult =
       /** The checkpoint that is the summary; null where none is. */
       readonly checkpointId: string | null;
       readonly needsRetry: boolean;
+      /** Of the calls for the summary; null where no provider stated any. */
+      readonly usage: SummaryUsage | null;
       readonly tokensBefore: number;
       /** Estimated: nothing was sent yet. */
       readonly tokensAfter: number;
@@ -62,6 +65,7 @@ export class CompactionRun implements BackgroundCompaction {
   private result: CompactionResult | null = null;
   private nothing: NothingToCompact = { kind: "nothing", reason: "no-gain", messages: 0, tokens: 0 };
   private plans = 0;
+  private announced: PlannedSizes | null = null;
   private isApplying = false;
   private readonly onOver: (run: CompactionRun) => void;
 
@@ -124,7 +128,10 @@ export class CompactionRun implements BackgroundCompaction {
   private async prepare(): Promise<CompactionState> {
     this.plans++;
     try {
-      const outcome = await prepareOnce(this.work, () => this.step("planned"));
+      const outcome = await prepareOnce(this.work, {
+        onPlanned: () => this.step("planned"),
+        onPlan: (plan) => this.announce(plan),
+      });
       if ("reason" in outcome) {
         this.nothing = outcome;
         this.step("no-gain");
@@ -140,11 +147,22 @@ export class CompactionRun implements BackgroundCompaction {
     }
   }
 
+  /** A plan is announced once, and another one only when it is carried out in its place. */
+  private announce({ removedMessages, keptMessages, tokensBefore }: CompactionPlan): void {
+    const sizes: PlannedSizes = { removedMessages, keptMessages, tokensBefore };
+    const before = this.announced;
+    this.announced = sizes;
+    const { onEvent, ref } = this.work;
+    if (before === null) tellListener(onEvent, { name: "compaction.planned", ref, ...sizes });
+    else if (before.removedMessages !== removedMessages || before.keptMessages !== keptMessages)
+      tellListener(onEvent, { name: "compaction.replanned", ref, ...sizes });
+  }
+
   private applied(prepared: PreparedCompaction, result: AppendResult): CompactionResult {
     this.step("committed");
-    const { plan, recordId, source, provider, needsRetry, tokensAfter } = prepared;
+    const { plan, recordId, source, provider, needsRetry, usage, tokensAfter } = prepared;
     const { tokensBefore } = plan;
-    const what = { recordId, source, provider, needsRetry, tokensBefore, tokensAfter };
+    const what = { recordId, source, provider, needsRetry, usage, tokensBefore, tokensAfter };
     tellListener(this.work.onEvent, { name: "compaction.applied", ref: this.work.ref, ...what });
     const { removedMessages: messagesRemoved, firstKeptId } = plan;
     const { checkpointId } = prepared;

@@ -31,7 +31,12 @@ export interface CompactionDetails extends ExtractedDetails {
   readonly summarizedToSeq: number;
   /** The compaction whose summary this one builds on. */
   readonly previousSummaryId: string | null;
+  /** What the calls for the summary cost: their number, and their tokens by kind. Absent where no provider stated any. */
+  readonly usage?: SummaryUsage;
 }
+
+/** `calls`, `input`, `output`, `cacheRead` and `cacheWrite`, as far as the provider states them. */
+export type SummaryUsage = Readonly<Record<string, number>>;
 
 const lists = [
   "paths",

@@ -1,17 +1,20 @@
 import type { SessionRef } from "@throughline/core";
-import type { SummarySource } from "./compaction-details.ts";
+import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
 import type { FailedRung } from "./find-summary.ts";
 import type { NothingReason } from "./plan-compaction.ts";
 
+export interface PlannedSizes {
+  readonly removedMessages: number;
+  readonly keptMessages: number;
+  readonly tokensBefore: number;
+}
+
 /** What happens to a session's summaries, for those who watch. A listener that throws disturbs nothing. */
 export type CompactionEvent =
-  | {
-      readonly name: "compaction.planned";
-      readonly ref: SessionRef;
-      readonly removedMessages: number;
-      readonly keptMessages: number;
-      readonly tokensBefore: number;
-    }
+  /** Once: before the first model is asked, or when a summary needs none. */
+  | ({ readonly name: "compaction.planned"; readonly ref: SessionRef } & PlannedSizes)
+  /** The plan that was announced is not the one that is carried out: another cut is, or the session changed meanwhile. */
+  | ({ readonly name: "compaction.replanned"; readonly ref: SessionRef } & PlannedSizes)
   | ({ readonly name: "compaction.rung-failed"; readonly ref: SessionRef } & FailedRung)
   | {
       readonly name: "compaction.applied";
@@ -20,6 +23,8 @@ export type CompactionEvent =
       readonly source: SummarySource;
       readonly provider: string | null;
       readonly needsRetry: boolean;
+      /** Of the calls for the summary; null where no provider stated any. */
+      readonly usage: SummaryUsage | null;
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
@@ -31,6 +36,9 @@ export type CompactionEvent =
       readonly ref: SessionRef;
       readonly summaryId: string;
       readonly as: "compaction" | "note";
+      /** Who wrote it, and what its calls cost; null where that is not stated. */
+      readonly provider: string | null;
+      readonly usage: SummaryUsage | null;
     }
   /** A redaction reached what a summary covers: it is not shown any more, */
   | { readonly name: "summary.withheld"; readonly ref: SessionRef; readonly summaryId: string }

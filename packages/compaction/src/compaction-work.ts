@@ -57,25 +57,32 @@ export async function planOnce(work: CompactionWork): Promise<CompactionPlan | N
   return planFor(await readInput(work), work.way);
 }
 
+/** What is called while a compaction is prepared. */
+export interface PrepareListener {
+  /** There is something to replace. */
+  onPlanned(): void;
+  /** A model is about to be asked for a summary of this plan, or its summary is in hand. */
+  onPlan(plan: CompactionPlan): void;
+}
+
 /** Plans on the session as it is, and finds a summary. Writes nothing. */
 export async function prepareOnce(
   work: CompactionWork,
-  onPlanned: () => void,
+  { onPlanned, onPlan }: PrepareListener,
 ): Promise<PreparedCompaction | NothingToCompact> {
   const { input, state } = await readSession(work);
   const { records, headId } = input;
   const plan = planFor(input, work.way);
   if (plan.kind === "nothing") return plan;
   onPlanned();
-  const { ref } = work;
   const { removedMessages, keptMessages, tokensBefore } = plan;
-  tellListener(work.onEvent, { name: "compaction.planned", ref, removedMessages, keptMessages, tokensBefore });
-  const found = await summaryFor(work, input, plan);
+  const found = await summaryFor({ ...work, onPlan }, input, plan);
   const { messages } = buildContext(records, { headId });
   if (found === null) {
     const reason = typeof work.way === "object" ? "no-checkpoint" : "no-gain";
     return { kind: "nothing", reason, messages: removedMessages + keptMessages, tokens: tokensBefore };
   }
+  onPlan(found.plan);
   const kept = messages.slice(messages.findIndex(({ recordId }) => recordId === found.plan.firstKeptId));
   return prepareCompaction(found, kept, { state, records }, work);
 }
@@ -132,7 +139,7 @@ function checkpointsFor({ records, headId }: ReadInput, checkpointId: string | n
 }
 
 function summaryFor(
-  work: CompactionWork,
+  work: CompactionWork & Pick<PrepareListener, "onPlan">,
   input: ReadInput,
   plan: CompactionPlan,
 ): Promise<FoundSummary | null> | FoundSummary | null {

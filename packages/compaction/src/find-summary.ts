@@ -1,7 +1,7 @@
 import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@throughline/core";
 import { renderText, type NeutralMessage } from "@throughline/history";
 import { auditSummary, Deadline, untilAborted, type AuditProblem } from "@throughline/core/summaries";
-import type { SummarySource } from "./compaction-details.ts";
+import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
 import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";
 import type { UsableCheckpoint } from "./find-checkpoints.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
@@ -32,6 +32,8 @@ export interface FindSummaryInput {
   readonly deadlineMs: number;
   readonly signal: AbortSignal | null;
   readonly onFailed: (failed: FailedRung) => void;
+  /** Called before the models are asked, with what they summarize. */
+  readonly onPlan: (plan: CompactionPlan) => void;
 }
 
 export interface FoundSummary {
@@ -41,7 +43,8 @@ export interface FoundSummary {
   readonly provider: string | null;
   readonly prose: string;
   readonly checkpointId: string | null;
-  readonly usage: Readonly<Record<string, number>> | null;
+  /** Null where no provider stated any. */
+  readonly usage: SummaryUsage | null;
 }
 
 /**
@@ -115,6 +118,7 @@ export function summaryFromCheckpoint(input: CheckpointInput): FoundSummary | nu
 
 async function fromModels(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {
   if (isAborted(input.signal)) return "aborted";
+  if (input.summarizers.length > 0) input.onPlan(input.plan);
   await using deadline = new Deadline(input.clock, input.deadlineMs, input.signal);
   for (const [index, summarizer] of input.summarizers.entries()) {
     const outcome = await ask(input, input.plan, summarizer, "model", index, deadline.signal);

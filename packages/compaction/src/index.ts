@@ -1,7 +1,7 @@
 export { compactionNeed, settingsForWindow } from "./compaction-settings.ts";
 export type { CompactionNeed, CompactionSettings, EffectiveSettings, SettingRepair } from "./compaction-settings.ts";
 export { readCompactionDetails } from "./compaction-details.ts";
-export type { CompactionDetails, ExtractedDetails, SummarySource } from "./compaction-details.ts";
+export type { CompactionDetails, ExtractedDetails, SummarySource, SummaryUsage } from "./compaction-details.ts";
 export { planCompaction } from "./plan-compaction.ts";
 export type {
   CompactionInput,

@@ -1,7 +1,7 @@
 import type { RecordDraft, RecordIds, SessionState, StoredRecord } from "@throughline/core";
 import { isRecordOfType } from "@throughline/core";
 import { walkBranch, type NeutralMessage } from "@throughline/history";
-import type { CompactionDetails, ExtractedDetails, SummarySource } from "./compaction-details.ts";
+import type { CompactionDetails, ExtractedDetails, SummarySource, SummaryUsage } from "./compaction-details.ts";
 import { extractDetails, shorten, type ExtractOptions } from "./extract-details.ts";
 import type { FoundSummary } from "./find-summary.ts";
 import type { CompactionPlan } from "./plan-compaction.ts";
@@ -16,6 +16,8 @@ export interface PreparedCompaction {
   /** The checkpoint that is the summary; null where none is. */
   readonly checkpointId: string | null;
   readonly needsRetry: boolean;
+  /** Of the calls for the summary; null where no provider stated any. */
+  readonly usage: SummaryUsage | null;
   readonly tokensAfter: number;
   /** The record, and settings of the branch that would fall out of the window with what is removed. */
   readonly drafts: readonly RecordDraft[];
@@ -40,7 +42,7 @@ export function prepareCompaction(
   session: { readonly state: SessionState; readonly records: readonly StoredRecord[] },
   options: PrepareOptions,
 ): PreparedCompaction {
-  const { plan, source, provider, checkpointId } = found;
+  const { plan, source, provider, checkpointId, usage } = found;
   const extracted = extractDetails(plan.removed, {
     ...options,
     previous: plan.previous?.isOutdated === true ? null : (plan.previous?.details ?? null),
@@ -57,6 +59,7 @@ export function prepareCompaction(
     summarizedFromSeq: plan.removedFromSeq,
     summarizedToSeq: plan.removedToSeq,
     previousSummaryId: plan.previous?.id ?? null,
+    ...(usage === null ? {} : { usage }),
     ...extracted,
   };
   const tokensAfter = plan.keptTokens + options.countText(summary);
@@ -81,6 +84,7 @@ export function prepareCompaction(
     provider,
     checkpointId,
     needsRetry,
+    usage,
     tokensAfter,
     drafts,
     recordId,

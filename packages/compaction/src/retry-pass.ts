@@ -13,17 +13,16 @@ import {
 } from "@throughline/core";
 import { appendOnce } from "@throughline/core/entries";
 import { tellListener } from "@throughline/core/events";
-import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
-import type { ExtractedDetails } from "./compaction-details.ts";
+import { proseOf } from "@throughline/core/summaries";
+import type { CompactionDetails, ExtractedDetails, SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { stepFrom } from "./compaction-steps.ts";
 import { extractDetails } from "./extract-details.ts";
-import { conversationText } from "./find-summary.ts";
+import { writeProse, type WrittenProse } from "./retry-prose.ts";
 import { newRetry, readRetries, retryPatch, type PendingRetry } from "./retry-entry.ts";
 import { afterFailure, afterPause, retryStateAt, retrySteps, type RetryState } from "./retry-steps.ts";
 import type { RetryOutcome, SummaryRetryOptions } from "./retry-summaries.ts";
 import {
-  betterBefore,
   mayRepeatRedacted,
   neededFromSeq,
   newestBoundaryId,
@@ -31,7 +30,6 @@ import {
   replacedOutdatedIds,
   retryReason,
   summaryChain,
-  summaryTextOf,
   type ChainedSummary,
 } from "./summary-chain.ts";
 import { summaryText } from "./summary-text.ts";
@@ -139,28 +137,31 @@ export class RetryPass {
     state = stepFrom(retrySteps, state, "begun");
     if (this.options.stopgap)
       tellListener(this.options.onEvent, { name: "summary.withheld", ref: this.ref, summaryId: id });
-    const { prose, pausedMs } = await this.summarize(summary, records);
+    const { ref, measure, signal } = this;
+    const { reply, pausedMs } = await writeProse({ ...this.options, ref, measure, signal, summary, records });
     if (this.signal?.aborted === true) {
       throw new ThroughlineError("ABORTED", "The retry was aborted.", { cause: this.signal.reason });
     }
-    if (prose === null) {
+    if (reply === null) {
       const isLost = this.options.stopgap || (await this.standing(summary)) === null;
       if (isLost) return { kind: "settled", summaryId: id };
       return pausedMs === null ? this.failed(id, retry, state) : this.paused(id, retry, state, pausedMs);
     }
     stepFrom(retrySteps, state, "passed");
-    const written = await this.write(summary, prose, records);
+    const written = await this.write(summary, reply, records);
     if (written === null) return { kind: "settled", summaryId: id };
     const { as, appended } = written;
     const name = this.options.stopgap ? "summary.replaced" : "retry.improved";
-    tellListener(this.options.onEvent, { name, ref: this.ref, summaryId: id, as });
+    const { source: provider, usage } = reply;
+    tellListener(this.options.onEvent, { name, ref: this.ref, summaryId: id, as, provider, usage });
     return { kind: "improved", summaryId: id, as, appended };
   }
 
   /** A note has the better text: it becomes a compaction, so that the record with the old one can go. No model is asked. */
   private async replaceRecord(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetryOutcome | null> {
     const { text, details } = this.whole(summary, proseOf(summary.summary), records);
-    const better: BetterSummary = { text, details, isRedacted: true };
+    const { provider, usage = null } = summary.details;
+    const better: BetterSummary = { text, details, provider, usage, isRedacted: true };
     const appended = await this.whileItStands(summary, (now) => this.writeCompaction(summary, better, now));
     if (appended === null) return null;
     return { kind: "improved", summaryId: summary.stored.id, as: "compaction", appended };
@@ -193,43 +194,6 @@ export class RetryPass {
     });
   }
 
-  /** Without prose when no summariser gave one that passes. */
-  private async summarize(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetriedProse> {
-    const { measure } = this;
-    const { clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000 } = this.options;
-    const removed = removedMessages(summary, records);
-    if (removed.length === 0) return noProse;
-    const { previousSummaryId } = summary.details;
-    const before = summaryTextOf(records, previousSummaryId);
-    const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
-    const earlier = further.map((one) => `[Summary of what was said before]: ${proseOf(one.summary)}`);
-    const text = [...earlier, conversationText(removed)].join("\n\n");
-    const previousSummary = before === null ? null : proseOf(before);
-    const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
-    await using deadline = new Deadline(clock, deadlineMs, this.signal);
-    const { signal } = deadline;
-    const pauses: (number | null)[] = [];
-    for (const [index, summarizer] of this.options.summarizers.entries()) {
-      if (signal.aborted) return noProse;
-      const failed = { name: "compaction.rung-failed", ref: this.ref, rung: "model", index } as const;
-      try {
-        const work = summarizer.summarize({ text, previousSummary, maxOutputTokens, signal });
-        const reply = await untilAborted(work, signal);
-        const limits = { maxOutputTokens, countText: measure.countText };
-        const most = replacedTokens + measure.countText(previousSummary ?? "");
-        const problem = auditSummary(reply.summary, { ...limits, replacedTokens: most });
-        if (problem === null) return { prose: reply.summary.toWellFormed().trim(), pausedMs: null };
-        pauses.push(null);
-        tellListener(this.options.onEvent, { ...failed, problem, cause: null });
-      } catch (cause) {
-        pauses.push(pauseOf(cause));
-        tellListener(this.options.onEvent, { ...failed, problem: null, cause });
-      }
-    }
-    const known = pauses.filter((pause) => pause !== null);
-    return { prose: null, pausedMs: known.length > 0 && known.length === pauses.length ? Math.min(...known) : null };
-  }
-
   /** What was taken from the conversation stays as it was, unless a part of it may not be said any more. */
   private whole(
     summary: ChainedSummary,
@@ -238,12 +202,12 @@ export class RetryPass {
   ): { readonly text: string; readonly details: ExtractedDetails } {
     const { details } = summary;
     if (!mayRepeatRedacted(summary, records)) {
-      return { text: prose + summary.summary.slice(proseOf(summary.summary).length), details };
+      return { text: prose + summary.summary.slice(proseOf(summary.summary).length), details: ownDetails(details) };
     }
     const extracted = extractDetails(removedMessages(summary, records));
     const { countText } = this.measure;
     const text = summaryText({ prose, details: extracted, maxDetailTokens: 350, countText });
-    return { text, details: { ...details, ...extracted } };
+    return { text, details: { ...ownDetails(details), ...extracted } };
   }
 
   /** Null when another process made it better meanwhile, or the key holds another session by now. */
@@ -283,11 +247,17 @@ export class RetryPass {
   /** Null when somebody was faster, or the key holds another session by now. */
   private async write(
     summary: ChainedSummary,
-    prose: string,
+    { prose, source: provider, usage }: WrittenProse,
     before: readonly StoredRecord[],
   ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
     const { text, details } = this.whole(summary, prose, before);
-    const better: BetterSummary = { text, details, isRedacted: mayRepeatRedacted(summary, before) };
+    const better: BetterSummary = {
+      text,
+      details,
+      provider,
+      usage,
+      isRedacted: mayRepeatRedacted(summary, before),
+    };
     return this.whileItStands(summary, async (now) => {
       const isNewest = newestBoundaryId(now.records, now.state.head.headId) === summary.stored.id;
       const appended = isNewest && !this.options.stopgap ? await this.writeCompaction(summary, better, now) : null;
@@ -299,12 +269,19 @@ export class RetryPass {
   /** A new compaction, while it replaces the newest on the branch. Null when a turn is open. */
   private async writeCompaction(
     { stored }: ChainedSummary,
-    { text, details, isRedacted }: BetterSummary,
+    { text, details, provider, usage, isRedacted }: BetterSummary,
     { state, idempotencyKey }: Standing,
   ): Promise<AppendResult | null> {
     const { store, ids } = this.options;
     const { firstKeptEntryId, tokensBefore } = stored.record;
-    const improved = { ...details, source: "model", needsRetry: false, supersedes: stored.id };
+    const improved = {
+      ...details,
+      source: "model",
+      provider,
+      ...(usage === null ? {} : { usage }),
+      needsRetry: false,
+      supersedes: stored.id,
+    };
     const draft: RecordDraft = {
       type: "compaction",
       id: ids.next(),
@@ -331,7 +308,7 @@ export class RetryPass {
   /** A note beside the branch, while a turn is open or the summary is not the newest. */
   private writeNote(
     summary: ChainedSummary,
-    { text, isRedacted }: BetterSummary,
+    { text, provider, usage, isRedacted }: BetterSummary,
     { state, records, idempotencyKey }: Standing,
     isNewest: boolean,
   ): Promise<AppendResult> {
@@ -354,6 +331,8 @@ export class RetryPass {
       kind: "summary-superseded",
       summaryId: id,
       summary: text,
+      provider,
+      ...(usage === null ? {} : { usage }),
       ...(stopgap ? { needsRetry: true } : {}),
     };
     const options = { idempotencyKey, entry, expect: { head: state.head.headId } };
@@ -361,21 +340,6 @@ export class RetryPass {
     // The id tells this note from the very same one of another process, whose key is the same.
     return appendOnce(store, this.ref, [{ ...throughlineDraft("note", note), id: ids.next() }], options);
   }
-}
-
-/** What the summarisers gave; `pausedMs` says that none was asked, and how long that lasts. */
-interface RetriedProse {
-  readonly prose: string | null;
-  readonly pausedMs: number | null;
-}
-
-const noProse: RetriedProse = { prose: null, pausedMs: null };
-
-/** How long a summariser that was not asked stays out; null for every other failure. */
-function pauseOf(cause: unknown): number | null {
-  if (!ThroughlineError.isInstance(cause) || cause.code !== "SUMMARIZER_PAUSED") return null;
-  const { retryInMs } = cause.details;
-  return typeof retryInMs === "number" ? retryInMs : 0;
 }
 
 /** The session while a text still stands, and the key under which another may take its place. */
@@ -388,7 +352,16 @@ interface Standing {
 interface BetterSummary {
   readonly text: string;
   readonly details: ExtractedDetails;
+  /** Who wrote it; null where no record says it. */
+  readonly provider: string | null;
+  readonly usage: SummaryUsage | null;
   readonly isRedacted: boolean;
+}
+
+/** What the poorer text cost is in its own record. */
+function ownDetails(details: CompactionDetails): Omit<CompactionDetails, "usage"> {
+  const { usage: _, ...rest } = details;
+  return rest;
 }
 
 /** So often turns may come between a look at the head and the append. */

@@ -2,7 +2,12 @@ import { throughlineKind, type StoredRecord } from "@throughline/core";
 import { isFlushMessage, outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { withoutFlush } from "./plan-compaction.ts";
-import { readCompactionDetails, type CompactionDetails, type SummarizedRange } from "./compaction-details.ts";
+import {
+  readCompactionDetails,
+  type CompactionDetails,
+  type SummarizedRange,
+  type SummaryUsage,
+} from "./compaction-details.ts";
 
 /** A compaction with the newest text of its summary. */
 export interface ChainedSummary {
@@ -29,8 +34,21 @@ export function summaryChain(records: readonly StoredRecord[]): readonly Chained
     if (better === undefined || typeof text !== "string") {
       return [{ stored, details, summary, writtenSeq: stored.seq, isPoor: details.needsRetry }];
     }
-    return [{ stored, details, summary: text, writtenSeq: better.seq, isPoor: note?.["needsRetry"] === true }];
+    const isPoor = note?.["needsRetry"] === true;
+    return [{ stored, details: noteDetails(details, note), summary: text, writtenSeq: better.seq, isPoor }];
   });
+}
+
+/** Whoever wrote the text of a note stands in the note; notes of earlier versions do not say it. */
+function noteDetails(of: CompactionDetails, note: Readonly<Record<string, unknown>> | null): CompactionDetails {
+  const { usage: _, ...details } = of;
+  const { provider, usage } = note ?? {};
+  const isStated = typeof usage === "object" && usage !== null;
+  return {
+    ...details,
+    provider: typeof provider === "string" ? provider : null,
+    ...(isStated ? { usage: usage as SummaryUsage } : {}),
+  };
 }
 
 /** What a compaction replaced that does not say so: from what the one before it kept up to what it keeps itself. */

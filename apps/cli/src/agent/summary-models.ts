@@ -112,9 +112,14 @@ function guarded(writer: CheckpointWriter, breakers: SummarizerBreakers): Checkp
     name: writer.name,
     async write(request) {
       const summarizer: Summarizer = {
-        summarize: async () => ({ source: writer.name, usage: null, summary: await writer.write(request) }),
+        async summarize() {
+          const reply = await writer.write(request);
+          const { text: summary, usage } = typeof reply === "string" ? { text: reply, usage: null } : reply;
+          return { source: writer.name, usage, summary };
+        },
       };
-      return (await breakers.guard(writer.name, summarizer).summarize(request)).summary;
+      const { summary: text, usage } = await breakers.guard(writer.name, summarizer).summarize(request);
+      return { text, usage };
     },
   };
 }

@@ -42,6 +42,8 @@ function summaryNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "compaction.planned":
       return `compacting: ${counted(event.removedMessages, "message")} of ${grouped(event.tokensBefore)} tokens are summarised`;
+    case "compaction.replanned":
+      return `compacting ${counted(event.removedMessages, "message")} instead`;
     case "compaction.rung-failed":
       return event.rung === "model"
         ? "no model gave a summary"

@@ -14,7 +14,12 @@ export async function compactCurrent(scene: ReplScene): Promise<void> {
 }
 
 /** The line at the end says the same, of the plan that was carried out. */
-const compactionReports = new Set(["compaction.planned", "compaction.applied", "compaction.superseded"]);
+const compactionReports = new Set([
+  "compaction.planned",
+  "compaction.replanned",
+  "compaction.applied",
+  "compaction.superseded",
+]);
 
 async function compactNow({ context: { output }, conversation }: ReplScene, signal: AbortSignal): Promise<void> {
   const { session, sessions } = await conversation.agent();

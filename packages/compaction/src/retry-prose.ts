@@ -1,0 +1,85 @@
+import { ThroughlineError, type SessionRef, type StoredRecord } from "@throughline/core";
+import { tellListener } from "@throughline/core/events";
+import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
+import type { SummaryUsage } from "./compaction-details.ts";
+import type { TokenMeasure } from "./compaction-work.ts";
+import { conversationText } from "./find-summary.ts";
+import type { SummaryRetryOptions } from "./retry-summaries.ts";
+import { betterBefore, removedMessages, summaryTextOf, type ChainedSummary } from "./summary-chain.ts";
+
+/** A summary that a summarizer wrote again. */
+export interface WrittenProse {
+  readonly prose: string;
+  /** Who wrote it. */
+  readonly source: string;
+  /** Null where no provider stated any. */
+  readonly usage: SummaryUsage | null;
+}
+
+/** What the summarizers gave; `pausedMs` says that none was asked, and how long that lasts. */
+export interface RetriedProse {
+  readonly reply: WrittenProse | null;
+  readonly pausedMs: number | null;
+}
+
+export interface WriteProseOptions extends Pick<
+  SummaryRetryOptions,
+  "clock" | "deadlineMs" | "maxSummaryTokens" | "onEvent" | "summarizers"
+> {
+  readonly ref: SessionRef;
+  readonly measure: TokenMeasure;
+  readonly summary: ChainedSummary;
+  readonly records: readonly StoredRecord[];
+  readonly signal: AbortSignal | null;
+}
+
+const noProse: RetriedProse = { reply: null, pausedMs: null };
+
+/** Asks for the summary of the original messages again. No reply when no summarizer gave one that passes. */
+export async function writeProse({
+  ref,
+  measure,
+  summary,
+  records,
+  ...options
+}: WriteProseOptions): Promise<RetriedProse> {
+  const { clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000, onEvent } = options;
+  const removed = removedMessages(summary, records);
+  if (removed.length === 0) return noProse;
+  const { previousSummaryId } = summary.details;
+  const before = summaryTextOf(records, previousSummaryId);
+  const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
+  const earlier = further.map((one) => `[Summary of what was said before]: ${proseOf(one.summary)}`);
+  const text = [...earlier, conversationText(removed)].join("\n\n");
+  const previousSummary = before === null ? null : proseOf(before);
+  const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
+  await using deadline = new Deadline(clock, deadlineMs, options.signal);
+  const { signal } = deadline;
+  const pauses: (number | null)[] = [];
+  for (const [index, summarizer] of options.summarizers.entries()) {
+    if (signal.aborted) return noProse;
+    const failed = { name: "compaction.rung-failed", ref, rung: "model", index } as const;
+    try {
+      const work = summarizer.summarize({ text, previousSummary, maxOutputTokens, signal });
+      const { summary: written, source, usage } = await untilAborted(work, signal);
+      const limits = { maxOutputTokens, countText: measure.countText };
+      const most = replacedTokens + measure.countText(previousSummary ?? "");
+      const problem = auditSummary(written, { ...limits, replacedTokens: most });
+      if (problem === null) return { reply: { prose: written.toWellFormed().trim(), source, usage }, pausedMs: null };
+      pauses.push(null);
+      tellListener(onEvent, { ...failed, problem, cause: null });
+    } catch (cause) {
+      pauses.push(pauseOf(cause));
+      tellListener(onEvent, { ...failed, problem: null, cause });
+    }
+  }
+  const known = pauses.filter((pause) => pause !== null);
+  return { reply: null, pausedMs: known.length > 0 && known.length === pauses.length ? Math.min(...known) : null };
+}
+
+/** How long a summarizer that was not asked stays out; null for every other failure. */
+function pauseOf(cause: unknown): number | null {
+  if (!ThroughlineError.isInstance(cause) || cause.code !== "SUMMARIZER_PAUSED") return null;
+  const { retryInMs } = cause.details;
+  return typeof retryInMs === "number" ? retryInMs : 0;
+}
