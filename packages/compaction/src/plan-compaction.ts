@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
+import { buildContext, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
@@ -126,7 +126,7 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
     lastSeq: input.records.at(-1)?.seq ?? 0,
     firstKeptId: firstKept.recordId,
     windowFromSeq: windowFrom(input.records, headId, firstKept),
-    removed: withoutFlush(removed, flushIds),
+    removed: conversationMessages(removed, flushIds),
     removedFromSeq: removed.reduce((least, { seq }) => Math.min(least, seq), Infinity),
     removedToSeq: removed.reduce((most, { seq }) => Math.max(most, seq), 0),
     removedMessages: removed.length,
@@ -140,11 +140,27 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
   };
 }
 
-/** What a flush asked, and the answer that there was nothing to store, are no part of the conversation. */
-export function withoutFlush(
+/**
+ * The messages as a summarizer is to read them. What a flush asked, and the answer that there was nothing to store, are no
+ * part of the conversation. A user message that begins as other programs' summaries do is a summary: the user said
+ * nothing of it.
+ */
+export function conversationMessages(
   messages: readonly NeutralMessage[],
   flushIds: ReadonlySet<string>,
 ): readonly NeutralMessage[] {
+  return withoutFlush(messages, flushIds).map((message) => {
+    const [block] = message.content;
+    const isOneText = message.role === "user" && message.content.length === 1 && block?.type === "text";
+    const summary = isOneText ? readSummaryText(block.text) : null;
+    if (summary === null) return message;
+    const { recordId, seq, tsMs, isPrefixChanged } = message;
+    const content = [{ type: "text" as const, text: summary }];
+    return { role: "compactionSummary", recordId, seq, tsMs, isPrefixChanged, content, tokensBefore: 0, signed: null };
+  });
+}
+
+function withoutFlush(messages: readonly NeutralMessage[], flushIds: ReadonlySet<string>): readonly NeutralMessage[] {
   return messages.filter((message, index) => {
     if (flushIds.has(message.recordId)) return false;
     const isAnswer = message.role === "assistant" && flushIds.has(messages[index - 1]?.recordId ?? "");

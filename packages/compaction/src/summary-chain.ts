@@ -1,7 +1,7 @@
 import { throughlineKind, type StoredRecord } from "@throughline/core";
 import { isFlushMessage, outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
-import { withoutFlush } from "./plan-compaction.ts";
+import { conversationMessages } from "./plan-compaction.ts";
 import {
   readCompactionDetails,
   type CompactionDetails,
@@ -146,7 +146,7 @@ export function removedMessages(
   if (last === undefined) return [];
   const flushIds = new Set(until.flatMap(({ id, record }) => (isFlushMessage(record) ? [id] : [])));
   const { messages } = buildContext(until, { headId: last.id });
-  return withoutFlush(
+  return conversationMessages(
     messages.filter((message) => isRemoved(message) && message.role !== "compactionSummary"),
     flushIds,
   );
