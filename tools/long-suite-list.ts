@@ -208,7 +208,10 @@ export const longSuites: readonly LongSuite[] = [
     "postgres-pooler",
     "the kit behind a pooler",
     { project: "packages/store-postgres", full: kit, quick: kit },
-    { env: { THROUGHLINE_POOLER: "1" } },
+    {
+      env: { THROUGHLINE_POOLER: "1" },
+      missing: () => (isOnPath("pgbouncer") ? null : "pgbouncer is not installed"),
+    },
   ),
   tests("tests-store-jsonl", "tests of store-jsonl at full size", {
     project: "packages/store-jsonl",

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../../packages/core/src/index.ts";
 import { historyStores, type HistoryStore } from "../histories/history-store.ts";
 import { randomHistories } from "../random-histories.ts";
+import { testSize } from "../test-size.ts";
 
 /** The real store, and of what it is given something never reaches it. */
 function losing(lose: (given: Parameters<SessionStore["append"]>) => Parameters<SessionStore["append"]>): HistoryStore {
@@ -28,7 +29,14 @@ describe("random histories of several handles on one store", () => {
     ["JSON Lines, other programs beside it", { store: jsonl, withForeign: true }],
     ["JSON Lines, both", { store: jsonl, withDamage: true, withForeign: true }],
   ])("leave what the model says: %s", async (_name, plan) => {
-    const played = await randomHistories({ ...plan, histories: 10, firstSeed: 1, steps: 50, handles: 3, shrinkMs: 0 });
+    const played = await randomHistories({
+      ...plan,
+      histories: testSize({ short: 5, long: 100 }),
+      firstSeed: 1,
+      steps: 50,
+      handles: 3,
+      shrinkMs: 0,
+    });
     expect(played.problems).toEqual([]);
     expect(played.comparisons).toBeGreaterThan(1000);
   });

@@ -10,6 +10,7 @@ import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { exportToFile, importPaths } from "../../packages/transfer/src/index.ts";
+import { makeQuickFolder } from "../../packages/store-jsonl/test/temporary-folder.ts";
 import { repositoryRoot } from "../find-files.ts";
 
 const folders: string[] = [];
@@ -42,8 +43,10 @@ describe("the stores in files and in SQLite", () => {
         const results = await runConformance({
           cases,
           open: async () => {
-            const handles = [open(newFolder())];
-            return { store: handles[0]!, dispose: () => handles[0]!.close() };
+            const folder = makeQuickFolder();
+            folders.push(folder);
+            const store = open(folder);
+            return { store, dispose: () => store.close() };
           },
           model: () => createMemoryStore(),
         });

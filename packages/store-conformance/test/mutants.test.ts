@@ -1,5 +1,6 @@
 import { conformanceCases } from "@throughline/store-conformance";
 import { describe, expect, it } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 import { killsOf, kitProblems, type KillRow } from "./kill-matrix.ts";
 import { mutants } from "./mutants/mutants.ts";
 
@@ -8,7 +9,7 @@ describe("the kit finds broken stores", () => {
 
   for (const mutant of mutants) {
     it(`finds a store that is wrong by "${mutant.name}"`, async () => {
-      const row = await killsOf(mutant);
+      const row = await killsOf(mutant, { isQuick: !isLongRun });
       rows.push(row);
       expect(row.foundBy).toContain(mutant.foundBy);
     });

@@ -8,10 +8,10 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
 import { damageEntry } from "./damage-entry.ts";
 import { faultyFiles } from "./faulty-files.ts";
-import { contentsBelow, makeFolder } from "./temporary-folder.ts";
+import { contentsBelow, makeQuickFolder } from "./temporary-folder.ts";
 
 async function open(given: Partial<JsonlStoreOptions> = {}): Promise<StoreUnderTest> {
-  const root = makeFolder();
+  const root = makeQuickFolder();
   const events: SessionEvent[] = [];
   const faults = faultyFiles();
   let aheadMs = 0;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { crashStates, imageDigest } from "./crash-states.ts";
 import { exploreCrashes } from "./crash-explorer.ts";
 import { lifeOfHastySessions, lifeOfSessions } from "./crash-steps.ts";
@@ -10,13 +11,20 @@ const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes
 
 /** Far above what these take, which is three milliseconds of processor a state: machines are busy. */
 const timeout = 600_000;
+/** Odd, so that reads, writes and flushes take turns. */
+const faultStep = testSize({ short: 5, long: 1 });
 
 describe("a power cut", () => {
   it(
     "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
     { timeout },
     async (context) => {
-      const sample = { cutEveryBytes: 16, statesPerMoment: 90, recoverEvery: 100, statesPerRecovery: 3 };
+      const sample = {
+        cutEveryBytes: 16,
+        statesPerMoment: testSize({ short: 60, long: 90 }),
+        recoverEvery: 100,
+        statesPerRecovery: testSize({ short: 2, long: 3 }),
+      };
       const result = await exploreCrashes(lifeOfSessions(), sample);
       expect(result.problems.slice(0, 3)).toEqual([]);
       expect(result.states).toBeGreaterThanOrEqual(2000);
@@ -50,7 +58,7 @@ describe("what is acknowledged at disk", () => {
   it("is there after a call failed once while its session was put on the disk", { timeout }, async () => {
     const calls = await countFallible(lifeOfHastySessions());
     const problems: string[] = [];
-    for (let place = 1; place <= calls; place += 2)
+    for (let place = 1; place <= calls; place += faultStep)
       problems.push(
         ...(await liveWithFault(lifeOfHastySessions(), { place, code: place % 4 === 1 ? "EIO" : "ENOSPC" })),
       );
@@ -66,7 +74,7 @@ describe("a disk that fails once", () => {
       const calls = await countFallible(lifeOfSessions());
       expect(calls).toBeGreaterThan(100);
       const problems: string[] = [];
-      for (let place = 1; place <= calls; place += 2) {
+      for (let place = 1; place <= calls; place += faultStep) {
         const code = place % 8 === 1 || place % 8 === 7 ? "EIO" : "ENOSPC";
         problems.push(...(await liveWithFault(lifeOfSessions(), { place, code })));
       }

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { countFaults } from "./fault-counts.ts";
 import { mainRef, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
@@ -13,7 +14,7 @@ const source = join(import.meta.dirname, "failing-flush.c");
 const compiler = ["/usr/bin/cc", "/usr/bin/gcc"].find((path) => existsSync(path));
 /** More flushes than these calls make. */
 const positions = 60;
-const step = process.env["THROUGHLINE_FLUSHES"] === "all" ? 1 : 7;
+const step = testSize({ short: 11, long: 1 });
 
 /** Runs the child; gives its lines. */
 function run(root: string, env: Readonly<Record<string, string>> = {}): readonly string[] {

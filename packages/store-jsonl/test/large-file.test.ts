@@ -2,13 +2,13 @@ import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } f
 import { attachEnvelope } from "@throughline/openclaw-format";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
 const gibibyte = 2 ** 30;
-const isFull = process.env["THROUGHLINE_FULL"] !== undefined;
 
 describe("a transcript of more than 2 GB", () => {
   it("is resumed, read and written at its end, whatever lies before the window", async () => {
@@ -40,8 +40,8 @@ describe("a transcript of more than 2 GB", () => {
     await again.close();
   });
 
-  it.skipIf(!isFull)(
-    isFull ? "is read as a whole" : "is read as a whole: only with THROUGHLINE_FULL=1, it takes a minute and 2.2 GB",
+  it.skipIf(!isLongRun)(
+    isLongRun ? "is read as a whole" : "is read as a whole: only in the long tier, it takes a minute and 2.2 GB",
     { timeout: 600_000 },
     async () => {
       const root = newFolder();

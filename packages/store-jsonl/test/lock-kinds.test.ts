@@ -21,6 +21,7 @@ import {
 } from "@throughline/store-jsonl";
 import lockfile from "proper-lockfile";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { createSessionLocks } from "../src/session-lock.ts";
 import { countFaults } from "./fault-counts.ts";
 import { faultyFiles } from "./faulty-files.ts";
@@ -47,10 +48,11 @@ describe("a lock of the kernel", () => {
     "has one owner at a time while its owners are killed one after the other",
     { timeout: 60_000 },
     async (context) => {
-      const { doubleOwners, latenciesMs } = await takeOver(`${newFolder()}/lock`, 12, 4);
+      const rounds = testSize({ short: 6, long: 100 });
+      const { doubleOwners, latenciesMs } = await takeOver(`${newFolder()}/lock`, rounds, 4);
       expect(doubleOwners).toBe(0);
-      expect(latenciesMs).toHaveLength(12);
-      countFaults(context, { kills: 12 });
+      expect(latenciesMs).toHaveLength(rounds);
+      countFaults(context, { kills: rounds });
     },
   );
 

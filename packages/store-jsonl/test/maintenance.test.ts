@@ -3,6 +3,7 @@ import type { Finding } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
 
@@ -328,7 +329,8 @@ describe("a damaged transcript", () => {
 
   it("cut at any byte gives back every record that is whole", { timeout: 60_000 }, async () => {
     const { root, bytes, lines } = await fuzzed();
-    for (let size = 0; size <= bytes.length; size += size < 20 || size > bytes.length - 20 ? 1 : 5)
+    const step = testSize({ short: 17, long: 1 });
+    for (let size = 0; size <= bytes.length; size += size < 20 || size > bytes.length - 20 ? 1 : step)
       await survives(root, bytes.subarray(0, size), lines);
   });
 
@@ -356,7 +358,7 @@ describe("a damaged transcript", () => {
           },
         ),
         {
-          numRuns: 150,
+          numRuns: testSize({ short: 60, long: 600 }),
           examples: [
             [[], { from: 127, size: 181, to: 0, isCut: false }],
             // What is glued to the beginning of the header makes it a record with an id.

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { contend, seededNumbers, type Operation } from "./contention.ts";
 import { findDisorder, findEntryProblems, findSessionProblems, findViewProblems } from "./contention-checks.ts";
 import { countFaults } from "./fault-counts.ts";
@@ -65,13 +66,13 @@ describe("several processes", () => {
   );
 
   it.for([
-    ["of 200 bytes", 200, 15],
-    ["of 2 KB", 2000, 10],
-    ["of 50 KB", 50_000, 15],
-    ["of 3 MB", 3_000_000, 8],
+    ["of 200 bytes", 200, testSize({ short: 6, long: 100 })],
+    ["of 2 KB", 2000, testSize({ short: 6, long: 100 })],
+    ["of 50 KB", 50_000, testSize({ short: 6, long: 100 })],
+    ["of 3 MB", 3_000_000, testSize({ short: 4, long: 20 })],
   ] as const)(
     "killed while appending records %s lose nothing they acknowledged [REC-26]",
-    { timeout: 120_000 },
+    { timeout: testSize({ short: 120_000, long: 1_200_000 }) },
     async ([_name, bytes, rounds], context) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();

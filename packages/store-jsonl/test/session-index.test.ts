@@ -19,6 +19,7 @@ import { createXorCodec } from "@throughline/store-conformance";
 import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
 import { contentsBelow, temporaryFolders } from "./temporary-folder.ts";
@@ -86,7 +87,7 @@ describe("the index of the sessions", () => {
     { timeout: 120_000 },
     async () => {
       const costs: Record<string, number>[] = [];
-      for (const count of [100, 1000, 10_000]) {
+      for (const count of testSize({ short: [100, 3000], long: [100, 1000, 10_000] })) {
         const root = newFolder();
         await fillByHand(root, count);
         await new Promise((resolve) => setTimeout(resolve, 100));
@@ -221,7 +222,7 @@ describe("the index of the sessions", () => {
           await Promise.all(stores.map((one) => one.close()));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: testSize({ short: 25, long: 250 }) },
     );
   });
 

@@ -1,17 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 
 /** A folder that is gone after the test. */
-export function temporaryFolders(): () => string {
+export function temporaryFolders(make: () => string = makeFolder): () => string {
   const made: string[] = [];
   afterEach(() => {
     for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true });
   });
   return () => {
-    const folder = makeFolder();
+    const folder = make();
     made.push(folder);
     return folder;
   };
@@ -19,6 +20,18 @@ export function temporaryFolders(): () => string {
 
 export function makeFolder(): string {
   return mkdtempSync(join(tmpdir(), "throughline-jsonl-"));
+}
+
+/**
+ * A folder in memory where there is room, for tests that repeat one thing hundreds of times: a flush costs nothing there.
+ * The long tier runs them on the disk.
+ */
+export function makeQuickFolder(): string {
+  const memory = "/dev/shm";
+  if (isLongRun || statSync(memory, { throwIfNoEntry: false })?.isDirectory() !== true) return makeFolder();
+  const { bavail, bsize } = statfsSync(memory);
+  // In a container it may be small.
+  return bavail * bsize > 512 * 1024 * 1024 ? mkdtempSync(join(memory, "throughline-jsonl-")) : makeFolder();
 }
 
 /** Every file below a folder, by its path from there. */

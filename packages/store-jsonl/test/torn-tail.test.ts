@@ -4,9 +4,11 @@ import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { findingCodesOf, mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
-import { temporaryFolders } from "./temporary-folder.ts";
+import { testSize } from "../../../tools/test-size.ts";
+import { makeQuickFolder, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
+const newQuickFolder = temporaryFolders(makeQuickFolder);
 
 /** A session of two records and then the given ones in one append; where that append begins and ends in the file. */
 async function sessionEndingIn(
@@ -22,6 +24,13 @@ async function sessionEndingIn(
   return { from, to: readFileSync(transcriptOf(root)).length };
 }
 
+/** Where a write is cut off: at each of its first and last bytes, and in the short tier at every seventh between them. */
+function cutsBetween(from: number, to: number): readonly number[] {
+  const step = testSize({ short: 7, long: 1 });
+  const sizes = Array.from({ length: to - from + 1 }, (_each, index) => from + index);
+  return sizes.filter((size) => size < from + 8 || size > to - 8 || (size - from) % step === 0);
+}
+
 /** Cuts a file off, as a writer left it that died a while ago: nothing else knows what it was about to write. */
 function tear(path: string, sizeBytes: number): void {
   rmSync(join(path, "../../throughline/index.db"), { force: true });
@@ -32,11 +41,11 @@ function tear(path: string, sizeBytes: number): void {
 
 describe("a write that was cut off", () => {
   it("costs nothing but itself, wherever the last line breaks off [REC-26]", async () => {
-    const root = newFolder();
+    const root = newQuickFolder();
     const { from, to } = await sessionEndingIn(root, ["third 😀"]);
     const path = transcriptOf(root);
     copyFileSync(path, `${root}/whole`);
-    for (let size = from; size <= to; size++) {
+    for (const size of cutsBetween(from, to)) {
       copyFileSync(`${root}/whole`, path);
       truncateSync(path, size);
       const store = createJsonlStore({ root, sessionsJson: false, index: false });
@@ -95,11 +104,11 @@ describe("a write that was cut off", () => {
   });
 
   it("of four records leaves none of them, wherever it breaks off", async () => {
-    const root = newFolder();
+    const root = newQuickFolder();
     const { from, to } = await sessionEndingIn(root, ["a", "b", "c", "d"]);
     const path = transcriptOf(root);
     copyFileSync(path, `${root}/whole`);
-    for (let size = from; size < to - 1; size++) {
+    for (const size of cutsBetween(from, to - 2)) {
       copyFileSync(`${root}/whole`, path);
       truncateSync(path, size);
       const store = createJsonlStore({ root, sessionsJson: false, index: false });

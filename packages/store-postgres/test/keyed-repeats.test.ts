@@ -1,8 +1,8 @@
-import process from "node:process";
 import { ThroughlineError, type AppendDraft, type AppendResult, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresAppendOptions, type PostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { soakKeyedAppends } from "./keyed-soak.ts";
 import { startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { newSchema } from "./store-under-test.ts";
@@ -185,9 +185,9 @@ describe.skipIf(!isHere)(
     );
 
     it("hundreds of appends while connections, statements and the server end: none lost, none twice, none falsely denied", async () => {
-      const isFull = process.env["THROUGHLINE_FULL"] === "1";
-      const counts = await soakKeyedAppends(server, { appends: isFull ? 5000 : 300, kills: isFull ? 20 : 2, seed: 7 });
-      expect(counts).toMatchObject({ lost: 0, twice: 0, falselyNotApplied: 0, kills: isFull ? 20 : 2 });
+      const size = testSize({ short: { appends: 200, kills: 2 }, long: { appends: 5000, kills: 20 } });
+      const counts = await soakKeyedAppends(server, { ...size, seed: 7 });
+      expect(counts).toMatchObject({ lost: 0, twice: 0, falselyNotApplied: 0, kills: size.kills });
       expect(counts.unknown).toBeGreaterThan(20);
       expect(counts.replayed).toBeGreaterThan(5);
     });

@@ -5,13 +5,11 @@ import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, inject, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
-
-/** 10,000 turns of eight processes take minutes; the quick size shows the same. */
-const isFull = process.env["THROUGHLINE_FULL"] === "1";
 
 function refOf(index: number): SessionRef {
   return { namespace: "", agentId: "main", key: `agent:main:shared-${index}` };
@@ -59,8 +57,8 @@ describe.skipIf(url === "")(
   `writers in many processes${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
     it.each([
-      { processes: 2, turns: isFull ? 2000 : 100, sessions: 1 },
-      { processes: 8, turns: isFull ? 10_000 : 320, sessions: 4 },
+      { processes: 2, turns: testSize({ short: 100, long: 2000 }), sessions: 1 },
+      { processes: 8, turns: testSize({ short: 320, long: 10_000 }), sessions: 4 },
     ])(
       "$processes processes, $turns turns, $sessions sessions: one line each, every acknowledged record once [TST-01]",
       async ({ processes, turns, sessions }) => {
@@ -83,7 +81,7 @@ describe.skipIf(url === "")(
           );
         }
       },
-      isFull ? 600_000 : 60_000,
+      testSize({ short: 60_000, long: 600_000 }),
     );
 
     it("a node killed while it holds a lease: another takes the job over and finishes it, once", async () => {

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { ConnectionPool } from "../src/connection-pool.ts";
@@ -172,14 +172,14 @@ describe.skipIf(url === "")(
       expect(await dump()).toEqual(before);
     });
 
-    it.each(process.env["THROUGHLINE_FULL"] === "1" ? (["during", "before"] as const) : (["during"] as const))(
+    it.each(testSize<readonly ("during" | "before")[]>({ short: ["during"], long: ["during", "before"] }))(
       "the connection ends %s any statement of the upgrade: the next owner finishes it, whole and secured",
       async (phase) => {
         const inner = new pg.Pool({ connectionString: url, max: 2 });
         inner.on("error", () => undefined);
         const connections = endingPool(url, inner, phase);
         let ended = 0;
-        for (let at = 1; ; at++) {
+        for (let at = 1; ; at += testSize({ short: 3, long: 1 })) {
           const schema = await restore("schema-1-secured-first");
           Object.assign(connections, { at, sent: 0 });
           const broken = createPostgresStore({ pool: connections.pool, schema, notify: false, timeoutMs: 3000 });
@@ -196,12 +196,12 @@ describe.skipIf(url === "")(
           expect(await textsOf(store, { namespace: "", agentId: "other", key: "agent:other:heir" })).toBe("Zanzibar");
           expect(await openTables(schema)).toBe(0);
           // All of it once, in the middle.
-          if (at === 8) await expectWhole(store);
+          if (at === 7) await expectWhole(store);
           await store.close();
           await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
           if (sent < at) break;
         }
-        expect(ended).toBeGreaterThan(10);
+        expect(ended).toBeGreaterThan(testSize({ short: 4, long: 10 }));
         await inner.end();
       },
     );
@@ -234,7 +234,7 @@ describe.skipIf(url === "")(
       const script = await readFile(path, "utf8");
       const statements = script.split(";\n");
       await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
-      const step = process.env["THROUGHLINE_FULL"] === "1" ? 1 : Math.ceil(statements.length / 8);
+      const step = testSize({ short: Math.ceil(statements.length / 8), long: 1 });
       for (let cut = 1; cut < statements.length - 1; cut += step) {
         // The client is gone in the middle of the script.
         await withClient(url, (client) => client.query(statements.slice(0, cut).join(";\n")).catch(() => undefined));

@@ -6,6 +6,7 @@ import { systemClock } from "@throughline/core/node";
 import { createXorCodec } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { migrateSchema } from "../src/migrate-schema.ts";
 import { defaultDriver } from "../src/open-connection.ts";
 import { schemaSteps } from "../src/schema.ts";
@@ -189,7 +190,7 @@ describe("the children of a record", () => {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
       return (state >>> 8) % below;
     };
-    for (let step = 0; step < 160; step++) {
+    for (let step = 0; step < testSize({ short: 60, long: 600 }); step++) {
       const [store, at] = [stores[random(3)] ?? expect.unreachable(), random(names.length)];
       const ref = refOf(names[at] ?? "s0");
       const kind = random(16);

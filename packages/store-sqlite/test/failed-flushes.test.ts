@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 import { refOf } from "./append-drafts.ts";
 import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
 
@@ -14,7 +15,7 @@ const script = fileURLToPath(new URL("append-through-failed-flushes.ts", import.
 const compiler = process.env["CC"] ?? "cc";
 const ways = ["the same handle", "another handle", "another process"] as const;
 /** All positions take minutes. */
-const isFull = process.env["THROUGHLINE_FLUSHES"] === "all";
+const isFull = isLongRun;
 
 interface Entry {
   readonly kind: string;

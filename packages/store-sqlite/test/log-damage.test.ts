@@ -8,6 +8,7 @@ import type { Finding, SessionStore } from "@throughline/core";
 import { flipByte } from "@throughline/store-conformance/faults";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { findLogDamage, type LogDamage } from "../src/log-damage.ts";
 import { refOf } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
@@ -134,7 +135,7 @@ describe("a log that is as a crash leaves it", () => {
       database.close();
       for (const [round, log] of rounds.entries()) {
         expect(damageOf(log), `round ${round}`).toBeNull();
-        for (let cut = 0; cut < log.length; cut += 1111) {
+        for (let cut = 0; cut < log.length; cut += testSize({ short: 3333, long: 1111 })) {
           expect(damageOf(log.subarray(0, cut)), `round ${round} cut at ${cut}`).toBeNull();
           // A file system may give a file its length before its content.
           const torn = Buffer.from(log);

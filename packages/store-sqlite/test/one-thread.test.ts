@@ -5,13 +5,14 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { createSession, quickFolder, testFolder } from "./test-folder.ts";
 
 const script = fileURLToPath(new URL("open-together.ts", import.meta.url));
 
 it.runIf(process.platform === "linux")(
   "two threads that open a store at once leave the process its lock, without which others take the log away",
-  { timeout: 60_000 },
+  { timeout: testSize({ short: 120_000, long: 1_200_000 }) },
   async () => {
     const path = join(testFolder(quickFolder()), "store.db");
     {
@@ -22,7 +23,7 @@ it.runIf(process.platform === "linux")(
       "--conditions=@throughline/source",
       script,
       path,
-      "600",
+      testSize({ short: "200", long: "2000" }),
     ]);
     expect([status, String(stderr), String(stdout)]).toEqual([0, "", "0"]);
   },

@@ -7,9 +7,10 @@ import Database from "better-sqlite3";
 import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
-import { createSession, testFolder, textsOf } from "./test-folder.ts";
+import { createSession, quickFolder, testFolder, textsOf } from "./test-folder.ts";
 
 const secret = "purgedsecret";
 const records = 3000;
@@ -78,7 +79,7 @@ async function assertGone(store: SessionStore): Promise<void> {
 
 describe("purging a long session", () => {
   it("holds nobody up: others write and read in between, and find the session gone at once", async () => {
-    const path = join(testFolder(), "store.db");
+    const path = join(testFolder(quickFolder()), "store.db");
     await using store = createSqliteStore({ path, searchFill: "on-demand" });
     await fill(store);
     const seen: number[] = [];
@@ -101,10 +102,10 @@ describe("purging a long session", () => {
     expect(await textsOf(store, again)).toEqual([]);
   });
 
-  it.each([0, 1, 4, 9])(
+  it.each(testSize({ short: [0, 4], long: [0, 1, 4, 9] }))(
     "is finished by whoever writes next when it is killed, %i turns after its begin",
     async (turns) => {
-      const path = join(testFolder(), "store.db");
+      const path = join(testFolder(quickFolder()), "store.db");
       await using before = createSqliteStore({ path, searchFill: "on-demand" });
       await fill(before);
       await before.close();
@@ -133,7 +134,7 @@ describe("purging a long session", () => {
   );
 
   it("is finished by whoever writes next when only the index is left that it was taken out of", async () => {
-    const path = join(testFolder(), "store.db");
+    const path = join(testFolder(quickFolder()), "store.db");
     await using before = createSqliteStore({ path, searchFill: "on-demand" });
     await fill(before);
     await before.close();
@@ -151,7 +152,7 @@ describe("purging a long session", () => {
   });
 
   it("is finished by whoever writes next, also when that one closes at once", async () => {
-    const path = join(testFolder(), "store.db");
+    const path = join(testFolder(quickFolder()), "store.db");
     await using before = createSqliteStore({ path, searchFill: "on-demand" });
     await fill(before);
     await before.close();
@@ -166,7 +167,7 @@ describe("purging a long session", () => {
   });
 
   it("is finished by the next purge, also when that finds no session", async () => {
-    const path = join(testFolder(), "store.db");
+    const path = join(testFolder(quickFolder()), "store.db");
     const faults = createFaultyDriver();
     await using store = createSqliteStore({ path, searchFill: "on-demand", driver: faults.driver });
     await fill(store, 1500);
@@ -194,14 +195,14 @@ describe("purging a long session", () => {
   });
 
   it("keeps the process alive, also right after turns", () => {
-    const path = join(testFolder(), "store.db");
+    const path = join(testFolder(quickFolder()), "store.db");
     const script = fileURLToPath(new URL("purge-after-turns.ts", import.meta.url));
     const { status, stdout } = spawnSync(process.execPath, ["--conditions=@throughline/source", script, path]);
     expect([status, String(stdout)]).toEqual([0, "purged"]);
   });
 
   it("is waited for by close", async () => {
-    const path = join(testFolder(), "store.db");
+    const path = join(testFolder(quickFolder()), "store.db");
     const store = createSqliteStore({ path, searchFill: "on-demand" });
     await fill(store);
     const removing = store.remove(refOf("a"), { purge: true });
