@@ -85,9 +85,11 @@ export interface SessionStore extends AsyncDisposable {
   entriesMark?(query: Pick<ListQuery, "namespace" | "agentId">): Promise<string | null>;
 
   /**
-   * Runs work while no other holder of the agent's lock runs any, in this process or another. The lock ends with its process.
-   * Not for the store's own operations, which need none. Absent where only the lease of a turn can exclude others.
-   * @throws {ThroughlineError} STORE_LOCKED after `timeoutMs`
+   * Runs work while no other holder of the agent's lock runs any, in this process or another. The lock ends with its
+   * process, however that ends. The store's own operations need no lock and do not wait for it. Absent where only the
+   * lease of a turn can exclude others.
+   * @throws {ThroughlineError} STORE_LOCKED after `timeoutMs`, ABORTED while waiting, INPUT_INVALID, LEASE_LOST when the
+   *   lock ended while the work ran, and what the work throws
    */
   exclusively?<Result>(
     agent: Pick<ListQuery, "namespace" | "agentId">,
@@ -288,10 +290,12 @@ export interface ListQuery {
 }
 
 export interface StoreLockOptions {
-  /** How long to wait for another holder. */
+  /** How long to wait for another holder, in milliseconds. */
   readonly timeoutMs: number;
-  /** Between two attempts. */
+  /** Between two attempts, in milliseconds. */
   readonly pollIntervalMs: number;
+  /** Ends the wait. Once the work has begun it is the work's to end. */
+  readonly signal?: AbortSignal;
 }
 
 export interface SessionPage {

@@ -6,6 +6,7 @@ import { durabilityCases } from "./cases/durability.ts";
 import { entryCases } from "./cases/entries.ts";
 import { errorCases, signalCases } from "./cases/errors.ts";
 import { eventCases } from "./cases/events.ts";
+import { exclusivelyCases } from "./cases/exclusively.ts";
 import { expectCases, sidesCases } from "./cases/expect.ts";
 import { forkCases } from "./cases/fork.ts";
 import { idempotencyCases } from "./cases/idempotency.ts";
@@ -35,6 +36,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...sidesCases,
   ...idempotencyCases,
   ...turnCases,
+  ...exclusivelyCases,
   ...entryCases,
   ...listCases,
   ...isolationCases,

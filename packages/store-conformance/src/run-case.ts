@@ -42,5 +42,6 @@ export async function runCase(conformanceCase: ConformanceCase, setup: Conforman
 function offers(setup: ConformanceSetup, under: StoreUnderTest, ability: ConformanceAbility): boolean {
   if (ability === "codec") return setup.openWithCodec !== undefined;
   if (ability === "model") return setup.model !== undefined;
+  if (ability === "exclusively") return under.store.exclusively !== undefined;
   return under[ability] !== undefined;
 }

@@ -20,6 +20,8 @@ export interface StoreUnderTest {
   failNextAppend?(outcome: WriteOutcome): void;
   /** Damages what is kept of the session's entry, so that it cannot be read, as a disk might. */
   damageEntry?(ref: SessionRef): void | Promise<void>;
+  /** Starts another process that holds the agent's lock (`exclusively`) until `kill` has ended it with SIGKILL. */
+  holdElsewhere?(agent: { readonly namespace: string; readonly agentId: string }): Promise<{ kill(): Promise<void> }>;
   dispose(): Promise<void>;
 }
 
@@ -33,7 +35,7 @@ export interface ConformanceSetup {
   model?(): SessionStore;
 }
 
-/** What a case may need of the setup. */
+/** What a case may need of the setup; `exclusively` is the store's own. */
 export type ConformanceAbility =
   | "reopen"
   | "another"
@@ -42,5 +44,7 @@ export type ConformanceAbility =
   | "advanceClock"
   | "failNextAppend"
   | "damageEntry"
+  | "holdElsewhere"
+  | "exclusively"
   | "codec"
   | "model";

@@ -68,6 +68,16 @@ export function openBaseStore({ codec, wrap = (handle) => handle }: BaseStoreOpt
       const session = data.sessions.get(sessionRefText(ref));
       if (session !== undefined) session.entry = typeof session.entry === "string" ? "{" : Buffer.from("{");
     },
+    // The base store has no processes: a handle of its own stands for one.
+    holdElsewhere: async (agent) => {
+      const begun = Promise.withResolvers<void>();
+      const ending = Promise.withResolvers<void>();
+      const elsewhere = createMemoryStore({ data });
+      const work = (): Promise<void> => (begun.resolve(), ending.promise);
+      const done = elsewhere.exclusively?.(agent, work, { timeoutMs: 5000, pollIntervalMs: 5 });
+      await begun.promise;
+      return { kill: async () => (ending.resolve(), done) };
+    },
     dispose: async () => {
       for (const handle of opened) await handle.close();
     },
@@ -103,6 +113,7 @@ export function delegate(inner: SessionStore, members: Partial<SessionStore>): S
     move: (ref, action) => inner.move(ref, action),
     remove: (ref, options) => inner.remove(ref, options),
     redact: (ref, ids, options) => inner.redact(ref, ids, options),
+    ...(inner.exclusively === undefined ? {} : { exclusively: inner.exclusively.bind(inner) }),
     ...(inner.search === undefined ? {} : { search: inner.search }),
     ...(inner.fork === undefined ? {} : { fork: inner.fork }),
     ...(inner.watch === undefined ? {} : { watch: inner.watch }),

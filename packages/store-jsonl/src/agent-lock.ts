@@ -1,5 +1,5 @@
 import type { StoreLockOptions } from "@throughline/core";
-import { monotonicMs } from "@throughline/core/node";
+import { holdLock, type ReleaseLock } from "@throughline/core/store-handle";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { LockFile } from "./lock-file.ts";
 import { lockedError } from "./session-lock.ts";
@@ -12,30 +12,30 @@ const lockName = "callers";
 export async function holdAgentLock<Result>(
   { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessions },
   work: () => Promise<Result>,
-  { timeoutMs, pollIntervalMs }: StoreLockOptions,
+  options: StoreLockOptions,
 ): Promise<Result> {
   const { files, clock, lockPort } = context;
   agent.prepareWriting();
   const path = `${agent.folder.own}/locks/${lockName}`;
-  const beganMs = monotonicMs();
-  let file = lockPort.open(files, path);
+  let file: LockFile | null = null;
   try {
-    while (!isTaken(file)) {
-      const waitedMs = monotonicMs() - beganMs;
-      if (waitedMs >= timeoutMs) throw lockedError(path, waitedMs, files);
-      await clock.sleep(pollIntervalMs);
-      if (isReplaced(file)) {
-        file.close();
-        file = lockPort.open(files, path);
-      }
-    }
-    try {
-      return await work();
-    } finally {
-      file.unlock();
-    }
+    return await holdLock(
+      { clock, tryLock, timedOut: (waitedMs) => lockedError(path, waitedMs, files) },
+      work,
+      options,
+    );
   } finally {
-    file.close();
+    (file as LockFile | null)?.close();
+  }
+
+  function tryLock(): ReleaseLock | null {
+    if (file !== null && isReplaced(file)) {
+      file.close();
+      file = null;
+    }
+    file ??= lockPort.open(files, path);
+    const taken = file;
+    return isTaken(taken) ? () => taken.unlock() : null;
   }
 
   function isTaken(one: LockFile): boolean {

@@ -3,7 +3,7 @@ import type * as core from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/keys";
 import * as rules from "@throughline/core/store";
-import { createCapabilities } from "@throughline/core/store-handle";
+import { createCapabilities, lockedAgent } from "@throughline/core/store-handle";
 import {
   assertMoveAction,
   assertObjects,
@@ -224,8 +224,8 @@ class JsonlStore implements core.SessionStore {
 
   async exclusively<T>(agent: core.ListQuery, work: () => Promise<T>, options: core.StoreLockOptions): Promise<T> {
     this.#begin();
-    const place = { namespace: "", agentId: "main", ...agent };
-    return holdAgentLock({ context: this.#context, agent: this.#agentAt(place) }, work, options);
+    const place = this.#agentAt(lockedAgent(agent));
+    return holdAgentLock({ context: this.#context, agent: place }, work, options);
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {

@@ -1,14 +1,18 @@
 import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { PayloadCodec, SessionEvent } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { describeStoreConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
+import { startHolder } from "@throughline/store-conformance/faults";
 import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
 import { damageEntry } from "./damage-entry.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { contentsBelow, makeQuickFolder } from "./temporary-folder.ts";
+
+const holderScript = join(import.meta.dirname, "hold-agent-lock.ts");
 
 async function open(given: Partial<JsonlStoreOptions> = {}): Promise<StoreUnderTest> {
   const root = makeQuickFolder();
@@ -36,6 +40,8 @@ async function open(given: Partial<JsonlStoreOptions> = {}): Promise<StoreUnderT
     advanceClock: (deltaMs) => (aheadMs += deltaMs),
     failNextAppend: (outcome) => faults.failNext(outcome === "unknown" ? "flush" : "write", "EIO"),
     damageEntry: (ref) => damageEntry(root, ref),
+    holdElsewhere: ({ namespace, agentId }) =>
+      startHolder({ scriptPath: holderScript, args: [root, namespace, agentId] }),
     dispose: async () => {
       await Promise.all(handles.map((handle) => handle.close()));
       rmSync(root, { recursive: true, force: true });

@@ -17,11 +17,13 @@ export interface MemoryData {
   /** By `sessionRefText` of the session's ref; an archived one has its session id as `archiveId`. */
   readonly sessions: Map<string, MemorySession>;
   readonly ids: IdClaims;
+  /** Agents whose lock is held, by namespace and id. */
+  readonly locked: Set<string>;
 }
 
 /** Data that outlives the handles over it. */
 export function createMemoryData(): MemoryData {
-  return { sessions: new Map(), ids: new IdClaims() };
+  return { sessions: new Map(), ids: new IdClaims(), locked: new Set() };
 }
 
 export function emptySession(frame: SessionFrame, entry: KeptPayload): MemorySession {

@@ -3,12 +3,19 @@ import { systemClock, systemRecordIds } from "@throughline/core/node";
 import {
   ListedStates,
   planList,
+  refused,
   sessionNotFound,
   sessionRefText,
   sessionsBehind,
   writeDurability,
 } from "@throughline/core/store";
-import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
+import {
+  createCapabilities,
+  createHandleLife,
+  holdLock,
+  lockedAgent,
+  type HandleLife,
+} from "@throughline/core/store-handle";
 import {
   assertObjects,
   assertRedaction,
@@ -192,6 +199,22 @@ class MemoryStore implements core.SessionStore {
     for (const row of redacted) if (row !== null) rows[row.seq - 1] = row;
     this.#life.announce(...events);
     return { seqs };
+  }
+
+  async exclusively<Result>(
+    agent: Pick<core.ListQuery, "namespace" | "agentId">,
+    work: () => Promise<Result>,
+    options: core.StoreLockOptions,
+  ): Promise<Result> {
+    this.#life.begin();
+    const { namespace, agentId } = lockedAgent(agent);
+    const { locked } = this.#data;
+    const key = `${namespace}/${agentId}`;
+    const tryLock = (): (() => void) | null =>
+      locked.has(key) ? null : (locked.add(key), () => void locked.delete(key));
+    const timedOut = (waitedMs: number): core.ThroughlineError =>
+      refused("STORE_LOCKED", `The lock of agent ${agentId} was held for ${waitedMs} ms.`, { agentId, waitedMs });
+    return holdLock({ clock: systemClock, tryLock, timedOut }, work, options);
   }
 
   async close(): Promise<void> {

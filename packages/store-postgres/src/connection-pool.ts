@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type { Clock, RandomSource, WriteOutcome } from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { abortedBefore, refused } from "@throughline/core/store";
-import pg from "pg";
 import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import { flushed, ownNamesOnly } from "./statement-settings.ts";
@@ -53,6 +52,13 @@ interface SendOptions {
   readonly deadlineMs: number;
   readonly isNamed?: boolean;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** A connection for a transaction that stays open while a caller works. Each statement has a deadline of its own. */
+export interface LentConnection {
+  readonly run: RunStatement;
+  /** With an error the connection is thrown away. */
+  giveBack(error?: unknown): void;
 }
 
 /** Runs one statement on a connection that is lent for a transaction. */
@@ -183,6 +189,15 @@ export class ConnectionPool {
       giveBack(connection, asError(error));
       throw storeError(error, "not-applied", this.place);
     }
+  }
+
+  async lend(signal: AbortSignal | undefined): Promise<LentConnection> {
+    const deadline = (): number => this.#options.clock.nowMs() + this.#options.timeoutMs;
+    const connection = await this.#borrow(deadline(), signal);
+    return {
+      run: (text, values = []) => this.#send(connection, text, values, { deadlineMs: deadline() }),
+      giveBack: (error) => giveBack(connection, error === undefined ? undefined : asError(error)),
+    };
   }
 
   async #undo(connection: PostgresConnection, deadlineMs: number): Promise<boolean> {
@@ -370,20 +385,4 @@ function isPoolEnded(error: unknown): boolean {
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
-}
-
-/** A pool of the driver's own. Errors of idle connections are no news: the next operation finds out by itself. */
-export function openPool(url: string, maxConnections: number, connectTimeoutMs: number): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: maxConnections,
-    connectionTimeoutMillis: connectTimeoutMs,
-    idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    application_name: "throughline",
-  });
-  pool.on("error", () => undefined);
-  // While one is lent, its end reaches the statement that runs on it; without a listener it would end the process too.
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  return pool;
 }

@@ -3,10 +3,12 @@ import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createPayloadCoder, ListedStates, refused, untilAborted, writeDurability } from "@throughline/core/store";
 import { assertMoveAction, assertObjects, assertRedaction, prepareAppend } from "@throughline/core/store-plans";
-import { createCapabilities, createHandleLife, type HandleLife } from "@throughline/core/store-handle";
+import { createCapabilities, createHandleLife, lockedAgent, type HandleLife } from "@throughline/core/store-handle";
+import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
-import { ConnectionPool, openPool, type PostgresPool } from "./connection-pool.ts";
+import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
+import { openPool } from "./open-pool.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
 import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
@@ -41,6 +43,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly watch: core.WatchFacet;
   readonly search?: core.SearchFacet;
   readonly maintenance: core.MaintenanceFacet;
+  readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
   readonly #options: CheckedOptions;
   readonly #life: HandleLife;
@@ -50,6 +53,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly #listed: ListedStates;
   /** Ends the store's own pool; a lent one stays. */
   readonly #endPool: () => Promise<void>;
+  #lockPool: ConnectionPool | null = null;
   #opening: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #running = 0;
@@ -72,7 +76,7 @@ class PostgresSessionStore implements PostgresStore {
     this.#listed = new ListedStates((event) => this.#life.announce(event));
     this.#ids = options.ids ?? systemRecordIds;
     this.#clock = options.clock ?? systemClock;
-    const { pool, listening, end } = poolOf(options);
+    const { pool, listening, locking, end } = poolOf(options);
     this.#endPool = end;
     this.#scene = this.#createScene(pool);
     const { clock = systemClock, random = systemRandom, notify = true, pollMs } = options;
@@ -91,6 +95,7 @@ class PostgresSessionStore implements PostgresStore {
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#scene, ref, seqs)),
     };
     this.watch = { watch: (ref, each) => this.#watch(ref, each, pollMs) };
+    if (locking !== null) this.exclusively = this.#createLock(locking, begin);
     if (this.capabilities.search) this.search = createSearch(this.#scene, begin);
     this.maintenance = createMaintenance(this.#scene, begin, this.search);
   }
@@ -109,10 +114,19 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  #createScene(lent: PostgresPool): StoreScene {
-    const { codec, maxWaiting, timeoutMs, connectTimeoutMs, lockTimeoutMs, url } = this.#options;
-    const schema = schemaOf(this.#options);
-    const pool = new ConnectionPool(lent, {
+  #createLock(locking: PostgresPool, begin: () => Promise<void>): NonNullable<core.SessionStore["exclusively"]> {
+    const pool = this.#createPool(locking);
+    this.#lockPool = pool;
+    return async (agent, work, options) => {
+      const address = lockedAgent(agent);
+      await begin();
+      return holdAgentLock({ pool, schema: this.#scene.schema, clock: this.#clock, ...address }, work, options);
+    };
+  }
+
+  #createPool(lent: PostgresPool): ConnectionPool {
+    const { maxWaiting, timeoutMs, connectTimeoutMs, url } = this.#options;
+    return new ConnectionPool(lent, {
       maxWaiting,
       timeoutMs,
       connectTimeoutMs,
@@ -121,6 +135,12 @@ class PostgresSessionStore implements PostgresStore {
       random: this.#options.random ?? systemRandom,
       place: url === undefined ? "the given pool" : describeUrl(url),
     });
+  }
+
+  #createScene(lent: PostgresPool): StoreScene {
+    const { codec, lockTimeoutMs } = this.#options;
+    const schema = schemaOf(this.#options);
+    const pool = this.#createPool(lent);
     const quoted = quoteSchema(schema);
     return {
       pool,
@@ -242,6 +262,7 @@ class PostgresSessionStore implements PostgresStore {
       });
     await this.#signals?.end();
     this.#scene.pool.end();
+    this.#lockPool?.end();
     await this.#endPool();
   }
 
@@ -286,23 +307,29 @@ interface Pools {
   readonly pool: PostgresPool;
   /** Whoever listens keeps its connection, so it is not one of those that operations wait for. Null where there is but one. */
   readonly listening: PostgresPool | null;
+  /** Whoever holds a lock keeps its connection too. Null where there is but one. */
+  readonly locking: PostgresPool | null;
   end(): Promise<void>;
 }
 
 function poolOf(options: CheckedOptions): Pools {
   const { pool, maxConnections, timeoutMs } = options;
   if (pool !== undefined) {
-    const listening = pool.options?.max === 1 ? null : pool;
-    return { pool, listening, end: () => Promise.resolve() };
+    const kept = pool.options?.max === 1 ? null : pool;
+    return { pool, listening: kept, locking: kept, end: () => Promise.resolve() };
   }
   if (options.url === undefined) throw refused("CONFIG_INVALID", "A PostgreSQL store needs a url or a pool.");
   const { url } = parsePostgresUrl(options.url);
   const [own, listening] = [openPool(url, maxConnections, timeoutMs), openPool(url, 1, timeoutMs)];
+  const locking = openPool(url, maxConnections, timeoutMs);
   return {
     pool: own,
     listening,
+    locking,
     async end() {
-      await Promise.all([own.end(), listening.end()]);
+      // A lock ends with the work under it, which may itself wait for this.
+      const unlocked = locking.end();
+      await Promise.all([own.end(), listening.end(), ...(locking.totalCount === 0 ? [unlocked] : [])]);
     },
   };
 }

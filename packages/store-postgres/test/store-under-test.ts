@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import pg from "pg";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
 import type { StoreUnderTest } from "@throughline/store-conformance";
+import { startHolder } from "@throughline/store-conformance/faults";
 import { createPostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
 import { createFaultyPool } from "./faulty-pool.ts";
 
@@ -85,6 +87,8 @@ async function emptySchema(pool: pg.Pool, schema: string): Promise<void> {
   );
 }
 
+const holderScript = join(import.meta.dirname, "hold-agent-lock.ts");
+
 /** A store in a schema of its own, and what the conformance kit may do to it. */
 export async function openUnderTest(
   url: string,
@@ -133,6 +137,8 @@ export async function openUnderTest(
       const damage = codec === undefined ? "entry_values[1] = '{'" : "entry_coded = '\\x7b'";
       await pool.query(`UPDATE "${schema}".sessions SET ${damage} WHERE key = $1`, [key]);
     },
+    holdElsewhere: ({ namespace, agentId }) =>
+      startHolder({ scriptPath: holderScript, args: [url, namespace, agentId, schema] }),
     dispose: async () => {
       for (const store of opened) await store.close();
       await emptySchema(pool, schema);

@@ -6,7 +6,7 @@ import { isBusy, storeError } from "./sqlite-errors.ts";
 import { createPrivateFile, emptyFile, fileNumber, linkBeside, removeFile, sizeOf } from "./store-file.ts";
 
 /** Whoever asks at the same moment lets go as soon; whoever is at it does not. */
-const waitMs = 10;
+const defaultWaitMs = 10;
 
 /** Lets others be at it again. The file goes, unless it says something by being there. */
 export type Release = (options?: { readonly keepFile: boolean }) => void;
@@ -17,13 +17,13 @@ export type Release = (options?: { readonly keepFile: boolean }) => void;
  * ends, in another container as well, where a process id says nothing and comes again.
  * @throws {ThroughlineError} PATH_UNSAFE, and what the disk says
  */
-export function claim(path: string, driver: SqliteDriver): Release | null {
+export function claim(path: string, driver: SqliteDriver, waitMs: number = defaultWaitMs): Release | null {
   for (;;) {
     inOneThread(() => createPrivateFile(path));
     const pin = linkBeside(path);
     if (pin === null) continue;
     try {
-      const { database, error } = tryLock(pin, driver);
+      const { database, error } = tryLock(pin, driver, waitMs);
       // Whoever had it removes the file before letting go, and a lock on a file without its name keeps nobody out. The
       // second name makes sure that it is this file, and not another one that got its number. On a medium that knows none,
       // as some that are carried about, two that come at the very same moment may both get in.
@@ -45,7 +45,11 @@ function releaseOf(database: Database.Database, path: string): Release {
   };
 }
 
-function tryLock(pin: string, driver: SqliteDriver): { readonly database: Database.Database; readonly error: unknown } {
+function tryLock(
+  pin: string,
+  driver: SqliteDriver,
+  waitMs: number,
+): { readonly database: Database.Database; readonly error: unknown } {
   // Nobody who holds the lock writes into the file: it is of a time when it named a process.
   if (sizeOf(pin) > 0) emptyFile(pin);
   const database = driver(pin, { timeout: waitMs });

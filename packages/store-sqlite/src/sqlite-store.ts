@@ -1,9 +1,10 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { givenEntry, ListedStates, writeDurability } from "@throughline/core/store";
-import { createCapabilities, createHandleLife } from "@throughline/core/store-handle";
+import { createCapabilities, createHandleLife, lockedAgent } from "@throughline/core/store-handle";
 import { assertObjects, assertRedaction, assertRef, prepareAppend } from "@throughline/core/store-plans";
 import { createRowCoder, readPages } from "@throughline/core/store-rows";
+import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
 import { IndexFiller, type SearchFill } from "./index-filler.ts";
@@ -100,6 +101,7 @@ class SqliteStore implements core.SessionStore {
   readonly #purges: PurgeKeeper;
   readonly #uncertain = new UncertainKeys();
   readonly #backups: BackupKeeper | null = null;
+  readonly #driver: SqliteDriver;
 
   constructor(options: SqliteStoreOptions) {
     const { path, create = true, codec, clock = systemClock } = options;
@@ -109,7 +111,7 @@ class SqliteStore implements core.SessionStore {
       path,
       create,
       codecName: codec?.name ?? null,
-      driver: options.driver ?? defaultDriver,
+      driver: (this.#driver = options.driver ?? defaultDriver),
       recover: options.recover ?? true,
     };
     this.#handle = new StoreHandle(
@@ -219,6 +221,18 @@ class SqliteStore implements core.SessionStore {
     assertRedaction(ids, options);
     await this.#catchUp(ref);
     return this.#handle.remove((scene) => redactSession(scene, ref, ids, options), durable);
+  }
+
+  async exclusively<Result>(
+    agent: Pick<core.ListQuery, "namespace" | "agentId">,
+    work: () => Promise<Result>,
+    options: core.StoreLockOptions,
+  ): Promise<Result> {
+    const address = lockedAgent(agent);
+    // The lock lies beside the database: a store that is not there, or cannot be opened, says so first.
+    await this.#handle.read(() => null, options?.signal);
+    const { path, clock } = this.#handle.scene;
+    return holdAgentLock({ path, clock, driver: this.#driver, ...address }, work, options);
   }
 
   close(): Promise<void> {

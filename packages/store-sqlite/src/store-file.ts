@@ -104,12 +104,11 @@ export function unreadableBecause(path: string): string | null {
   return null;
 }
 
-/** The process that holds the write lock, as Linux tells it; null when it cannot be known. */
-export function lockHolder(path: string): number | null {
+/** The process that holds a lock from this byte of a file on, as Linux tells it; null when it cannot be known. */
+export function lockHolder(path: string, fromByte: number): number | null {
   try {
-    const inode = lstatSync(`${path}-shm`).ino;
-    // Byte 120 of the shared memory is SQLite's write lock.
-    const held = new RegExp(`WRITE\\s+(\\d+)\\s+\\S+:${inode} 120 `).exec(readFileSync("/proc/locks", "utf8"));
+    const inode = lstatSync(path).ino;
+    const held = new RegExp(`WRITE\\s+(\\d+)\\s+\\S+:${inode} ${fromByte} `).exec(readFileSync("/proc/locks", "utf8"));
     return held === null ? null : Number(held[1]);
   } catch {
     // Only an explanation is looked for: where there is none the lock error stands by itself.

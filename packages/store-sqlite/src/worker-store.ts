@@ -1,6 +1,9 @@
 import type * as core from "@throughline/core";
-import { createHandleLife } from "@throughline/core/store-handle";
+import { systemClock } from "@throughline/core/node";
+import { createHandleLife, lockedAgent } from "@throughline/core/store-handle";
+import { holdAgentLock } from "./agent-lock.ts";
 import { checkedOptions } from "./checked-options.ts";
+import { defaultDriver } from "./open-connection.ts";
 import { createWorkerLink, type WorkerLink } from "./worker-link.ts";
 import { sqliteCapabilities, type SqliteStoreOptions } from "./sqlite-store.ts";
 
@@ -59,6 +62,12 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
     list: async (query = {}) => begun().call("list", [query]),
     move: async (ref, action) => begun().call("move", [ref, action]),
     remove: async (ref, asked = {}) => begun().call("remove", [ref, asked]),
+    exclusively: async (agent, work, asked) => {
+      const address = lockedAgent(agent);
+      // Opens the store in its thread. The lock is taken here, where the work runs.
+      await begun().call("list", [{ limit: 1 }]);
+      return holdAgentLock({ path: sent.path, driver: defaultDriver, clock: systemClock, ...address }, work, asked);
+    },
     redact: async (ref, ids, asked) => begun().call("redact", [ref, ids, asked]),
     close,
     [Symbol.asyncDispose]: close,

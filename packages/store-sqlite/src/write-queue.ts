@@ -6,6 +6,9 @@ import { lockHolder } from "./store-file.ts";
 import type { StoreScene, WriteScene } from "./store-scene.ts";
 import { UnflushedLog } from "./unflushed-log.ts";
 
+/** Byte 120 of the memory that connections share is SQLite's write lock. */
+const writeLockByte = 120;
+
 export interface WriteOptions {
   readonly durability: Durability;
   readonly signal?: AbortSignal | undefined;
@@ -228,7 +231,7 @@ export class WriteQueue {
     const { clock, lockTimeoutMs, path } = this.#scene;
     const nowMs = clock.nowMs();
     if (nowMs - askedMs < lockTimeoutMs) return;
-    const holderPid = lockHolder(path);
+    const holderPid = lockHolder(`${path}-shm`, writeLockByte);
     const named = holderPid === null ? "another connection" : `process ${holderPid}`;
     this.#jobs = this.#jobs.filter((job) => {
       const waitedMs = nowMs - (job.waitsSinceMs > nowMs ? askedMs : Math.max(job.waitsSinceMs, askedMs));

@@ -4,10 +4,13 @@ import { join } from "node:path";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { StoreUnderTest } from "@throughline/store-conformance";
+import { startHolder } from "@throughline/store-conformance/faults";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { SqliteStoreOptions } from "@throughline/store-sqlite";
 import { createFaultyDriver } from "./faulty-driver.ts";
 import { quickFolder } from "./test-folder.ts";
+
+const holderScript = join(import.meta.dirname, "hold-agent-lock.ts");
 
 /** A store in a folder of its own, and what the conformance kit may do to it. */
 export async function openUnderTest(codec?: PayloadCodec): Promise<StoreUnderTest> {
@@ -52,6 +55,8 @@ export async function openUnderTest(codec?: PayloadCodec): Promise<StoreUnderTes
         .run(kept, key);
       database.close();
     },
+    holdElsewhere: ({ namespace, agentId }) =>
+      startHolder({ scriptPath: holderScript, args: [options.path, namespace, agentId] }),
     dispose: async () => {
       for (const store of opened) await store.close();
       await rm(folder, { recursive: true, force: true });

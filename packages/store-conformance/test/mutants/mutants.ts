@@ -1,6 +1,7 @@
 import { appendMutants } from "./append-mutants.ts";
 import { codecMutants } from "./codec-mutants.ts";
 import { entryMutants } from "./entry-mutants.ts";
+import { exclusivelyMutants } from "./exclusively-mutants.ts";
 import { forkMutants, watchMutants } from "./facet-mutants.ts";
 import { searchMutants } from "./search-mutants.ts";
 import { headMutants } from "./head-mutants.ts";
@@ -29,6 +30,7 @@ export const mutants: readonly Mutant[] = [
   ...pagingMutants,
   ...idempotencyMutants,
   ...turnMutants,
+  ...exclusivelyMutants,
   ...entryMutants,
   ...listMutants,
   ...isolationMutants,

@@ -1,0 +1,116 @@
+import { monotonicMs } from "./node/system-ports.ts";
+import type { Clock } from "./ports.ts";
+import { abortedBefore, refused } from "./refused.ts";
+import { assertAgentId, assertNamespace } from "./session-id.ts";
+import type { ListQuery, StoreLockOptions } from "./session-store.ts";
+import type { ThroughlineError } from "./throughline-error.ts";
+
+/** Frees a lock. Throws when the lock had ended before, so that the work may not have been alone. */
+export type ReleaseLock = () => void | Promise<void>;
+
+/** A lock that is tried until it is free. */
+export interface LockAttempts {
+  readonly clock: Clock;
+  /** Takes the lock, or gives null at once while another holder has it. */
+  tryLock(signal: AbortSignal | undefined): ReleaseLock | null | Promise<ReleaseLock | null>;
+  /** The error after a wait of so many milliseconds: STORE_LOCKED. */
+  timedOut(waitedMs: number): ThroughlineError;
+}
+
+/**
+ * Releases of locks that are held. Work whose promise nothing can settle any more, as that of a server that runs until it
+ * is killed, is collected together with what awaits it: the file or connection behind the lock would be closed with it.
+ */
+const held = new Set<ReleaseLock>();
+
+/** The agent whose lock is meant. @throws {ThroughlineError} INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID */
+export function lockedAgent(agent: Pick<ListQuery, "namespace" | "agentId">): {
+  readonly namespace: string;
+  readonly agentId: string;
+} {
+  if (typeof agent !== "object" || agent === null)
+    throw refused("INPUT_INVALID", `exclusively(): agent must be an object; received ${String(agent)}.`, {});
+  const { namespace = "", agentId = "main" } = agent;
+  assertNamespace(namespace);
+  assertAgentId(agentId);
+  return { namespace, agentId };
+}
+
+/**
+ * Runs work under a lock and frees the lock however the work ends.
+ * @throws {ThroughlineError} STORE_LOCKED at the deadline, ABORTED while waiting, INPUT_INVALID, and what the work throws
+ */
+export async function holdLock<Result>(
+  lock: LockAttempts,
+  work: () => Promise<Result>,
+  options: StoreLockOptions,
+): Promise<Result> {
+  assertHoldable(work, options);
+  const release = await takenLock(lock, options);
+  held.add(release);
+  let result: Result;
+  try {
+    result = await work();
+  } catch (error) {
+    // What the work says counts more than a lock that ended on the way.
+    await freed(release).catch(() => undefined);
+    throw error;
+  }
+  await freed(release);
+  return result;
+}
+
+async function freed(release: ReleaseLock): Promise<void> {
+  held.delete(release);
+  await release();
+}
+
+async function takenLock(
+  lock: LockAttempts,
+  { timeoutMs, pollIntervalMs, signal }: StoreLockOptions,
+): Promise<ReleaseLock> {
+  const beganMs = monotonicMs();
+  for (;;) {
+    assertNotAborted(signal);
+    const release = await lock.tryLock(signal);
+    if (release !== null) {
+      if (signal?.aborted !== true) return release;
+      await release();
+      assertNotAborted(signal);
+    }
+    const waitedMs = monotonicMs() - beganMs;
+    if (waitedMs >= timeoutMs) throw lock.timedOut(Math.round(waitedMs));
+    await lock.clock.sleep(Math.min(pollIntervalMs, timeoutMs - waitedMs), signal).catch((error: unknown) => {
+      assertNotAborted(signal);
+      throw error;
+    });
+  }
+}
+
+function assertNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw abortedBefore("the lock was free", signal);
+}
+
+function assertHoldable(work: unknown, options: unknown): void {
+  const { timeoutMs, pollIntervalMs, signal } = (options ?? {}) as Readonly<Record<string, unknown>>;
+  const isSignal = signal === undefined || signal instanceof AbortSignal;
+  const wrong =
+    typeof work !== "function"
+      ? ["work", "a function", work]
+      : !isMilliseconds(timeoutMs)
+        ? ["options.timeoutMs", "a number of milliseconds from 0 on", timeoutMs]
+        : !isMilliseconds(pollIntervalMs) || pollIntervalMs === 0 || pollIntervalMs === Infinity
+          ? ["options.pollIntervalMs", "a number of milliseconds above 0", pollIntervalMs]
+          : isSignal
+            ? null
+            : ["options.signal", "an AbortSignal", signal];
+  if (wrong === null) return;
+  const [name, expected, received] = wrong;
+  throw refused("INPUT_INVALID", `exclusively(): ${name} must be ${expected}; received ${String(received)}.`, {
+    argument: name,
+  });
+}
+
+function isMilliseconds(value: unknown): value is number {
+  return typeof value === "number" && value >= 0;
+}

@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import { ThroughlineError, type Clock, type StoreLockOptions } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import { holdLock } from "@throughline/core/store-handle";
+import { claim } from "./claim-file.ts";
+import { databasePath } from "./database-path.ts";
+import type { SqliteDriver } from "./open-connection.ts";
+import { lockHolder } from "./store-file.ts";
+
+/** SQLite's bytes to lock begin here in every database file. */
+const lockByte = 0x4000_0000;
+/** SQLite waits without letting the event loop run, and the next attempt comes soon anyway. */
+const waitMs = 2;
+
+/** Whose lock, and of which store. */
+export interface AgentLock {
+  readonly path: string;
+  readonly driver: SqliteDriver;
+  readonly clock: Clock;
+  readonly namespace: string;
+  readonly agentId: string;
+}
+
+/**
+ * Runs work of a caller while no other holder of the agent's lock does. The lock is the system's, on an empty file beside
+ * the database, so that it ends with its process; the database itself stays free for every reader and writer.
+ */
+export function holdAgentLock<Result>(
+  { path: given, driver, clock, namespace, agentId }: AgentLock,
+  work: () => Promise<Result>,
+  options: StoreLockOptions,
+): Promise<Result> {
+  // A namespace may hold what a file name may not.
+  const name = createHash("sha256").update(`${namespace}/${agentId}`).digest("hex").slice(0, 16);
+  const path = `${databasePath(given)}.lock-${name}`;
+  const timedOut = (waitedMs: number): ThroughlineError => {
+    const pid = lockHolder(path, lockByte);
+    const who = pid === null ? "another holder" : `process ${pid}`;
+    return new ThroughlineError(
+      "STORE_LOCKED",
+      `The lock of agent ${quote(agentId)} was held by ${who} for ${waitedMs} ms.`,
+      {
+        outcome: "not-applied",
+        details: { path, agentId, namespace, waitedMs, ...(pid === null ? {} : { pid }) },
+        remedy: "Wait until the holder has finished and try again. The lock ends with the process that holds it.",
+      },
+    );
+  };
+  const tryLock = (): (() => void) | null => {
+    const release = claim(path, driver, waitMs);
+    return release === null ? null : () => release();
+  };
+  return holdLock({ clock, tryLock, timedOut }, work, options);
+}
