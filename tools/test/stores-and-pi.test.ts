@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { sessionRef, type AppendDraft, type SessionStore, type StoredRecord } from "../../packages/core/src/index.ts";
@@ -58,6 +59,24 @@ describe("the stores in files and in SQLite", () => {
       expect(files.length).toBeGreaterThan(60);
     },
   );
+});
+
+describe("the view of sessions of a SQLite store", () => {
+  it("has the sessions of an import, and not what the import keeps for itself [SQL-04]", async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, "pi.jsonl"), oldFiles[2]?.[1] ?? "");
+    const path = join(folder, "sessions.db");
+    for (const namespace of ["", "team"]) {
+      await using store = createSqliteStore({ path });
+      for await (const { error } of importPaths(store, [join(folder, "pi.jsonl")], { namespace }))
+        expect(error).toBeNull();
+    }
+    const database = new DatabaseSync(path, { readOnly: true });
+    const rows = (table: string): number =>
+      Number(database.prepare(`SELECT count(*) AS number FROM ${table}`).get()?.["number"]);
+    expect([rows("sessions"), rows("store_sessions") > 2]).toEqual([2, true]);
+    database.close();
+  });
 });
 
 /** Files as pi has written them over time. */

@@ -1,3 +1,4 @@
+import { schemaFive } from "./schema-five.ts";
 import { schemaFour } from "./schema-four.ts";
 import { schemaOne } from "./schema-one.ts";
 import { schemaThree } from "./schema-three.ts";
@@ -18,4 +19,5 @@ export const schemaSteps: readonly SchemaStep[] = [
   { version: 2, sql: schemaTwo },
   { version: 3, sql: schemaThree },
   { version: 4, sql: schemaFour },
+  { version: 5, sql: schemaFive },
 ];

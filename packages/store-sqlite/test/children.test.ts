@@ -154,7 +154,7 @@ describe("the children of a record", () => {
     }
     const before = new Database(path);
     before.exec(
-      "DROP VIEW children; DROP TABLE store_children; DROP TABLE store_children_state; DELETE FROM store_info WHERE name IN ('schema 3', 'schema 4')",
+      "DROP VIEW children; DROP TABLE store_children; DROP TABLE store_children_state; DELETE FROM store_info WHERE name IN ('schema 3', 'schema 4', 'schema 5')",
     );
     before.pragma("user_version = 2");
     before.pragma("wal_checkpoint(TRUNCATE)");

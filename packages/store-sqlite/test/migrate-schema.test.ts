@@ -11,8 +11,8 @@ import type { SchemaStep } from "../src/schema.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
-const next: SchemaStep = { version: 5, sql: "CREATE TABLE two (a TEXT) STRICT; INSERT INTO two VALUES ('new');" };
-const failing: SchemaStep = { version: 6, sql: "CREATE TABLE three (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);" };
+const next: SchemaStep = { version: 6, sql: "CREATE TABLE two (a TEXT) STRICT; INSERT INTO two VALUES ('new');" };
+const failing: SchemaStep = { version: 7, sql: "CREATE TABLE three (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);" };
 
 /** A store with one record, closed. */
 async function storeOfToday(): Promise<string> {
@@ -37,26 +37,26 @@ describe("schema migrations", () => {
     expect(() => migrateSchema(database, path, [...schemaSteps, next, failing], defaultDriver)).toThrow(/nowhere/);
     expect([tablesOf(database), database.pragma("user_version", { simple: true }), database.inTransaction]).toEqual([
       ["two"],
-      5,
+      6,
       false,
     ]);
-    const backup = new Database(`${path}.v4.backup`, { readonly: true });
+    const backup = new Database(`${path}.v5.backup`, { readonly: true });
     expect([
       tablesOf(backup),
       backup.prepare("SELECT count(*) FROM store_records").pluck().get(),
       backup.pragma("user_version", { simple: true }),
-    ]).toEqual([[], 1, 4]);
+    ]).toEqual([[], 1, 5]);
     backup.close();
-    expect(statSync(`${path}.v4.backup`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${path}.v5.backup`).mode & 0o777).toBe(0o600);
     migrateSchema(
       database,
       path,
       [...schemaSteps, next, { ...failing, sql: "CREATE TABLE three (a TEXT) STRICT" }],
       defaultDriver,
     );
-    expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 6]);
+    expect([tablesOf(database), database.pragma("user_version", { simple: true })]).toEqual([["three", "two"], 7]);
     database.close();
-    expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v4.backup", "store.db.v5.backup"]);
+    expect(readdirSync(join(path, "..")).toSorted()).toEqual(["store.db", "store.db.v5.backup", "store.db.v6.backup"]);
     // The build that knows one step finds the newer version in the file's header, and says so.
     await using older = createSqliteStore({ path });
     await expect(older.list()).rejects.toMatchObject({ code: "STORE_VERSION_UNSUPPORTED" });
@@ -85,6 +85,44 @@ describe("schema migrations", () => {
     expect(findings).toEqual([]);
   });
 
+  it.each(schemaSteps.slice(0, -1).map(({ version }) => version))(
+    "hide what an import keeps for itself from the view of sessions, in a store of schema %i too [SQL-04, SQL-14]",
+    async (version) => {
+      const path = join(testFolder(), "store.db");
+      const older = new Database(path);
+      older.pragma("page_size = 8192");
+      migrateSchema(older, path, schemaSteps.slice(0, version), defaultDriver);
+      const columns = "namespace, agent_id, key, session_id, last_seq";
+      const insert = older.prepare(
+        `INSERT INTO store_sessions (${columns}, archived, revision, fence, message_count, created_at_ms, updated_at_ms,
+           updated_slot, ids_to_seq, keyed_next, keyed_rows, keyed_sweep_at, keyed_horizon_ms)
+         VALUES (?, 'main', ?, ?, ?, 0, 1, 0, 0, 1, 2, 0, 0, 1, 0, 5120, -1)`,
+      );
+      const sessions = [
+        ["", "agent:main:a", 0],
+        ["", "agent:main:imports:mine", 0],
+        ["throughline.imports", "agent:main:imports:sources:1", 0],
+        ["team.imports", "agent:main:imports:running:1", 0],
+        ["team.imports", "agent:main:imports:with records", 3],
+        ["team.imports", "agent:main:chat", 0],
+      ] as const;
+      for (const [index, [namespace, key, lastSeq]] of sessions.entries()) {
+        const { lastInsertRowid } = insert.run(namespace, key, `s${index}`, lastSeq);
+        older.prepare("INSERT INTO store_entries VALUES (?, ?)").run(lastInsertRowid, `{"sessionId":"s${index}"}`);
+      }
+      const shown = "SELECT session_id FROM sessions ORDER BY session_id";
+      expect(older.prepare(shown).pluck().all()).toHaveLength(sessions.length);
+      older.close();
+      await using store = createSqliteStore({ path });
+      // The store itself still has them, for the next import.
+      expect((await store.list({ namespace: "throughline.imports" })).sessions).toHaveLength(1);
+      const database = new Database(path, { readonly: true });
+      expect(database.prepare(shown).pluck().all()).toEqual(["s0", "s1", "s4", "s5"]);
+      expect(database.pragma("user_version", { simple: true })).toBe(schemaSteps.at(-1)?.version);
+      database.close();
+    },
+  );
+
   it("copy nothing when there is nothing to do, and nothing of an empty database", async () => {
     const path = await storeOfToday();
     const before = readFileSync(path);
@@ -92,7 +130,7 @@ describe("schema migrations", () => {
     migrateSchema(database, path, schemaSteps, defaultDriver);
     database.close();
     expect(readFileSync(path).equals(before)).toBe(true);
-    expect(existsSync(`${path}.v4.backup`)).toBe(false);
+    expect(existsSync(`${path}.v5.backup`)).toBe(false);
   });
 
   it("are refused when a step that ran differs from the one this build has [SQL-14]", async () => {
