@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** How the SDK is asked: the signature of its `query`, as far as it is used here. */
+/** The part of the signature of the SDK's `query` that is used here. */
 export type AgentQuery = (request: {
   readonly prompt: string;
   readonly options: Readonly<Record<string, unknown>>;
@@ -12,8 +12,7 @@ const packageName = "@anthropic-ai/claude-agent-sdk";
 export async function loadAgentQuery(): Promise<AgentQuery> {
   let module: { readonly query?: unknown };
   try {
-    // @ts-expect-error An optional peer, which is not installed where this is built.
-    module = (await import("@anthropic-ai/claude-agent-sdk")) as { readonly query?: unknown };
+    module = await import("@anthropic-ai/claude-agent-sdk");
   } catch (cause) {
     throw missing(cause);
   }

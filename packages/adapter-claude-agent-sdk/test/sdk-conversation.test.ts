@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import {
   hasErrorCode,
@@ -17,7 +19,6 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import {
   createSdkConversation,
-  loadAgentQuery,
   readSdkSessionId,
   withSdkSessionId,
   type SdkConversationOptions,
@@ -264,8 +265,23 @@ describe("a session of ours and the SDK's behind it", () => {
     expect((await messages(store)).map(({ role }) => role)).toEqual(["user", "assistant", "user", "user", "assistant"]);
   });
 
-  it("says how to get the SDK when it is not there", async () => {
-    const failure: unknown = await loadAgentQuery().catch((error: unknown) => error);
-    expect(failure).toMatchObject({ code: "MODEL_SDK_MISSING", remedy: "npm install @anthropic-ai/claude-agent-sdk" });
+  it("names the command that installs the SDK when it is missing", async () => {
+    const script = `
+      import { registerHooks } from "node:module";
+      registerHooks({
+        resolve(specifier, context, next) {
+          if (specifier !== "@anthropic-ai/claude-agent-sdk") return next(specifier, context);
+          throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
+        },
+      });
+      const { loadAgentQuery } = await import("@throughline/adapter-claude-agent-sdk");
+      const { code, remedy } = await loadAgentQuery().catch((error) => error);
+      process.stdout.write(JSON.stringify({ code, remedy }));`;
+    const args = ["--input-type=module", "--eval", script];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+    expect(JSON.parse(stdout)).toEqual({
+      code: "MODEL_SDK_MISSING",
+      remedy: "npm install @anthropic-ai/claude-agent-sdk",
+    });
   });
 });
