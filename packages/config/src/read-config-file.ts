@@ -3,6 +3,7 @@ import { nearestName } from "@throughline/core/settings";
 import { checkValue } from "./check-value.ts";
 import type { ConfigNote } from "./config-note.ts";
 import { configProblem, shown, unknownField } from "./config-problem.ts";
+import { foreignKeys } from "./foreign-keys.ts";
 import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from "./parse-config-text.ts";
 import { settingAliases } from "./setting-aliases.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
@@ -71,10 +72,17 @@ class FileReader {
     if (definition !== undefined) return this.#take(definition, node, line);
     const meant = Object.hasOwn(settingAliases, key) ? settingAliases[key] : undefined;
     if (meant !== undefined && !(isObject && this.#areas.has(key))) return this.#takeAlias(key, meant, node, line);
-    if (!this.#areas.has(key)) throw this.#unknown(key, member);
+    const reason = Object.hasOwn(foreignKeys, key) ? foreignKeys[key] : undefined;
+    if (reason !== undefined) return this.#ignore(key, reason, line);
+    if (!this.#areas.has(key) && !foreignAreas.has(key)) throw this.#unknown(key, member);
     if (node.type === "scalar" && node.value === null) return undefined;
     if (!isObject) throw this.#wrong(key, valueOfNode(node), "an object", line);
     return this.readMembers(key, node.members);
+  }
+
+  #ignore(key: string, reason: string, line: number): void {
+    const message = `${key} has no effect: ${reason}.`;
+    this.notes.push({ kind: "ignored", key, message, path: this.#path, line });
   }
 
   #takeAlias(alias: string, key: string, node: ConfigNode, line: number): void {
@@ -146,6 +154,9 @@ function lineAt(node: ConfigNode, path: string): number | null {
   }
   return at === node ? null : at.line;
 }
+
+/** Objects that hold nothing but keys without effect. */
+const foreignAreas: ReadonlySet<string> = new Set(Object.keys(foreignKeys).flatMap(areasOf));
 
 /** `session.checkpoint.model` lies in `session` and in `session.checkpoint`. */
 function areasOf(key: string): readonly string[] {

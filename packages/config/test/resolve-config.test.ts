@@ -102,6 +102,18 @@ describe("resolveConfig", () => {
     }
   });
 
+  it("says that OpenClaw's settings of memory search have no effect, and refuses what is beside them [CFG-09]", async () => {
+    const memorySearch = { provider: "openai", query: { maxResults: 5 } };
+    const { notes } = await resolve({ file: { agents: { defaults: { memorySearch } } } });
+    expect(notes).toMatchObject([{ kind: "ignored", key: "agents.defaults.memorySearch", line: 4 }]);
+    expect(notes[0]?.message).toMatch(/^agents\.defaults\.memorySearch has no effect: /);
+    await expect(resolve({ file: { agents: { defaults: { memorySearch: null } } } })).resolves.toMatchObject({});
+    await expect(resolve({ file: { agents: { defaults: { thinking: "high" } } } })).rejects.toThrow(
+      /"agents\.defaults\.thinking" is not a setting/,
+    );
+    await expect(resolve({ file: { agents: 5 } })).rejects.toThrow("agents is 5; it must be an object");
+  });
+
   it("passes over another program's variable that says nothing here, with a note [C44]", async () => {
     const { settings, notes } = await resolve({ environment: { OPENCLAW_SESSION_CACHE_TTL_MS: "soon" } });
     expect(settings.find(({ key }) => key === "session.cacheTtlMs")).toMatchObject({
