@@ -187,7 +187,7 @@ function wrongOption(call: string, argument: string, kind: OptionKind, value: un
 }
 
 /** A value for a message: short, on one line, and nothing of what an object holds. */
-export function receivedText(value: unknown): string {
+function receivedText(value: unknown): string {
   if (typeof value === "string") return hasCredentials(value) ? "a text" : JSON.stringify(shortened(value));
   if (typeof value === "bigint") return `${shortened(String(value))}n`;
   if (value === null || typeof value === "number" || typeof value === "boolean") return String(value);
