@@ -38,7 +38,8 @@ describe("random histories of several handles on one store", () => {
       shrinkMs: 0,
     });
     expect(played.problems).toEqual([]);
-    expect(played.comparisons).toBeGreaterThan(1000);
+    // About 150 comparisons a history: one that ends early would show here.
+    expect(played.comparisons).toBeGreaterThan(testSize({ short: 500, long: 10_000 }));
   });
 
   it.each<readonly [string, RegExp, HistoryStore]>([

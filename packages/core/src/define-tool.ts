@@ -1,8 +1,13 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import type { AgentTool, AgentToolCall, AgentToolResult } from "./ports.ts";
 import { refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
+import type {
+  StandardJsonSchemaProps,
+  StandardSchemaIssue,
+  StandardSchemaOutput,
+  StandardSchemaV1,
+} from "./standard-schema.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 import { argumentProblem } from "./tool-arguments.ts";
 
@@ -14,7 +19,7 @@ export type ToolInput = StandardSchemaV1 | JsonObjectSchema;
 
 /** The arguments that a schema describes. */
 export type ToolArguments<Input extends ToolInput> = Input extends StandardSchemaV1
-  ? StandardSchemaV1.InferOutput<Input>
+  ? StandardSchemaOutput<Input>
   : JsonValueOf<Input>;
 
 /** The value that JSON Schema written in a program describes; `unknown` where it says more than this type follows. */
@@ -120,7 +125,7 @@ async function checkedBy(schema: StandardSchemaV1, args: unknown): Promise<Check
   return { problem: issue === undefined ? "its arguments do not fit" : `${placeOf(issue)} ${issue.message}` };
 }
 
-function placeOf({ path = [] }: StandardSchemaV1.Issue): string {
+function placeOf({ path = [] }: StandardSchemaIssue): string {
   const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
   return `${keys.reduce<string>((place, key) => place + (typeof key === "number" ? `[${key}]` : `.${String(key)}`), "arguments")}:`;
 }
@@ -131,7 +136,8 @@ function isStandardSchema(input: ToolInput): input is StandardSchemaV1 {
 
 /** Newer versions of the libraries make JSON Schema by themselves; others need `inputSchema`. */
 function jsonSchemaOf(name: string, schema: StandardSchemaV1): unknown {
-  const { vendor, jsonSchema } = schema["~standard"] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
+  const { vendor, jsonSchema } = schema["~standard"] as StandardSchemaV1["~standard"] &
+    Partial<StandardJsonSchemaProps>;
   const remedy = "Pass the JSON Schema as `inputSchema` beside `input`.";
   const details = { argument: "input", vendor };
   if (jsonSchema === undefined)
