@@ -6,7 +6,7 @@ import type { TurnHost } from "./turn-host.ts";
 import type { TurnSettings } from "./turn-settings.ts";
 import { readWindowRecords } from "./window-records.ts";
 
-export interface AfterTurnScene {
+export interface AfterTurnContext {
   readonly handle: TurnHost;
   readonly settings: TurnSettings;
   readonly turn: Turn;
@@ -15,7 +15,7 @@ export interface AfterTurnScene {
 }
 
 /** Work in the background once a turn is closed. What it appends hangs beside the branch and breaks no turn. */
-export async function afterTurn({ handle, settings, turn, counter, emit }: AfterTurnScene): Promise<void> {
+export async function afterTurn({ handle, settings, turn, counter, emit }: AfterTurnContext): Promise<void> {
   const { log, closing } = handle;
   for (const step of settings.steps) {
     if (step.when !== "after-turn" || closing.aborted) continue;

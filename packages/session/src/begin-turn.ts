@@ -90,10 +90,10 @@ async function closeGone(options: BeginOptions): Promise<void> {
   if (turn === null) return;
   const isOver = turn.leaseUntilMs <= clock.nowMs();
   if (!isOver && !isGone(turn, options)) return;
-  const interrupted = interruptedTurn(log, turn);
+  const interruptedTurn = readInterruptedTurn(log, turn);
   if (!isOver || idempotencyKey !== null)
     await log.append([endMark(turn)], { turn: { action: "close", fence: turn.fence } });
-  emit?.({ name: "turn.interrupted", interrupted });
+  emit?.({ name: "turn.interrupted", interruptedTurn });
 }
 
 /** True when nobody can write for the turn any more, lease or not. */
@@ -104,7 +104,7 @@ export function isGone(
   return abandoned.has(turnId) || owners.stateOf(owner) === "gone";
 }
 
-export function interruptedTurn(log: WindowLog, { turnId, owner }: OpenTurn): InterruptedTurn {
+export function readInterruptedTurn(log: WindowLog, { turnId, owner }: OpenTurn): InterruptedTurn {
   const known = log.facts.turn?.mark.turnId === turnId ? log.facts.turn : null;
   return { turnId, owner, sinceMs: known?.sinceMs ?? null, text: known?.text ?? null };
 }

@@ -38,7 +38,7 @@ import { ownToolName, withOwnToolNames, type WireTools } from "./wire-tools.ts";
 import { storableReply } from "./storable-reply.ts";
 
 /** What one call of the model needs. */
-export interface CallScene {
+export interface CallContext {
   readonly turnId: string;
   readonly step: number;
   readonly model: SessionModel;
@@ -97,13 +97,13 @@ export interface CallResult {
 }
 
 /** Asks the model once, guarded. Never throws: what happened is in the result, so that it can be kept. */
-export async function callModel(prompt: Prompt, scene: CallScene): Promise<CallResult> {
-  return new ModelCall(prompt, scene).run();
+export async function callModel(prompt: Prompt, context: CallContext): Promise<CallResult> {
+  return new ModelCall(prompt, context).run();
 }
 
 /** One question, with its attempts. */
 class ModelCall {
-  readonly #scene: CallScene;
+  readonly #context: CallContext;
   #prompt: Prompt;
   #partial: AssistantMessage | null = null;
   #limits: LearnedLimits;
@@ -113,15 +113,16 @@ class ModelCall {
   #estimatedTokens = 0;
   readonly #calls: CallFacts[] = [];
 
-  constructor(prompt: Prompt, scene: CallScene) {
+  constructor(prompt: Prompt, context: CallContext) {
     this.#prompt = prompt;
-    this.#scene = scene;
-    this.#limits = scene.limits;
+    this.#context = context;
+    this.#limits = context.limits;
   }
 
   async run(): Promise<CallResult> {
-    const { model, prefix, counter, calibration, windowTokens, actual, keptChanges, guardTurn, results } = this.#scene;
-    const { signal, clock } = this.#scene;
+    const { model, prefix, counter, calibration, windowTokens, actual, keptChanges, guardTurn, results } =
+      this.#context;
+    const { signal, clock } = this.#context;
     const { chat, modelId, maxOutputTokens } = model;
     const { system, messages } = this.#prompt;
     const { countTokens } = chat;
@@ -143,7 +144,7 @@ class ModelCall {
         turn: guardTurn,
         ...(results === null ? {} : { resultLimits: resultLimitsFor(results, windowTokens) }),
         signal,
-        compact: this.#scene.compact === null ? null : (request) => this.#compact(request),
+        compact: this.#context.compact === null ? null : (request) => this.#compact(request),
         countTokens:
           countTokens === undefined
             ? null
@@ -175,11 +176,11 @@ class ModelCall {
 
   /** As the record keeps it: with the tools' own names, and no larger than a record may be. */
   #kept(message: AssistantMessage): AssistantMessage {
-    return storableReply(withOwnToolNames(message, this.#scene.wireTools), this.#scene.recordBytes);
+    return storableReply(withOwnToolNames(message, this.#context.wireTools), this.#context.recordBytes);
   }
 
   async #ask(request: GuardedRequest, attempt: number, keep: (partial: unknown) => void): Promise<ChatReply> {
-    const { signal, emit, model, step, clock, wireTools } = this.#scene;
+    const { signal, emit, model, step, clock, wireTools } = this.#context;
     const index = this.#calls.push(this.#facts(request, attempt)) - 1;
     emit?.({ name: "call.started", step, attempt, estimatedTokens: this.#estimatedTokens });
     this.#partial = null;
@@ -221,7 +222,7 @@ class ModelCall {
 
   /** Who hears of an answer while it comes; of each attempt anew. */
   #listener(): { readonly onDelta: ((delta: ChatDelta) => void) | null; readonly end: () => void } {
-    const { onDelta, holdBack } = this.#scene;
+    const { onDelta, holdBack } = this.#context;
     if (onDelta === null || holdBack === null) return { onDelta, end: () => {} };
     const held = new HeldDeltas(onDelta, holdBack);
     return { onDelta: (delta) => held.take(delta), end: () => held.end() };
@@ -233,7 +234,7 @@ class ModelCall {
   }
 
   #chatRequest(request: GuardedRequest): Parameters<SessionModel["chat"]["chat"]>[0] {
-    const { model, signal, wireTools } = this.#scene;
+    const { model, signal, wireTools } = this.#context;
     const { thinkingLevel, modelId } = model;
     return {
       model: modelId,
@@ -250,12 +251,12 @@ class ModelCall {
     const call = this.#calls[index] as CallFacts;
     const finished = { ...call, outcome, actual: usage === null ? null : actualOf(usage) };
     this.#calls[index] = finished;
-    this.#scene.emit?.({ name: "call.finished", call: finished });
+    this.#context.emit?.({ name: "call.finished", call: finished });
   }
 
   /** What this attempt is given, as the log can tell it again. */
   #facts(request: GuardedRequest, attempt: number): CallFacts {
-    const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges, counter } = this.#scene;
+    const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges, counter } = this.#context;
     const { toSeq, headId, messages } = this.#prompt;
     const changes = this.#changes.slice(this.#toldChanges);
     this.#toldChanges = this.#changes.length;
@@ -291,7 +292,7 @@ class ModelCall {
   #onGuard(event: GuardEvent): void {
     if (event.name === "guard.attempt") {
       this.#estimatedTokens = event.estimate.tokens;
-      this.#scene.onEstimate(event.estimate, event.windowTokens);
+      this.#context.onEstimate(event.estimate, event.windowTokens);
     } else if (event.name === "guard.shrunk") {
       this.#changes.push(...event.changes);
     } else if (event.name === "guard.learned") {
@@ -299,7 +300,7 @@ class ModelCall {
     } else if (event.name === "guard.overflow" && event.attempt !== null) {
       this.#overflowed();
     }
-    this.#scene.emit?.(event);
+    this.#context.emit?.(event);
   }
 
   /** The guard knows better why an attempt failed, or that an answer of status 200 was none. */
@@ -310,10 +311,10 @@ class ModelCall {
   }
 
   async #compact(request: CompactionRequest): Promise<{ readonly messages: readonly unknown[] } | null> {
-    const compacted = (await this.#scene.compact?.(request)) ?? null;
+    const compacted = (await this.#context.compact?.(request)) ?? null;
     if (compacted === null) return null;
     this.#prompt = compacted;
-    return { messages: applyChanges(compacted.messages, [...this.#scene.keptChanges, ...this.#changes]) };
+    return { messages: applyChanges(compacted.messages, [...this.#context.keptChanges, ...this.#changes]) };
   }
 }
 

@@ -25,10 +25,10 @@ export type {
   CompactSession,
   SessionModel,
   SessionsOptions,
-  StepScene,
+  StepContext,
   SystemPrompt,
   ToolCallRequest,
-  TurnClosing,
+  BeforeCloseContext,
   TurnStep,
 } from "./session-options.ts";
 export type { TurnOwners } from "./turn-owners.ts";

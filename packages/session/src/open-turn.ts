@@ -18,7 +18,7 @@ import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./session.ts";
-import type { Happening } from "./session-event.ts";
+import type { UnplacedEvent } from "./session-event.ts";
 import { storedRecord } from "./stored-record.ts";
 import { TurnLog } from "./turn-log.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -67,7 +67,7 @@ export interface OpenedTurn extends AsyncDisposable {
   /** What a context needs, in order, with the drafts the turn was opened with: for `history.append`. */
   readonly records: readonly StoredRecord[];
   /** What an earlier process left open in this session; null when it left nothing. */
-  readonly interrupted: InterruptedTurn | null;
+  readonly interruptedTurn: InterruptedTurn | null;
   /** Aborted by the caller's signal, and when another turn has taken over. Pass it to the model and the tools. */
   readonly signal: AbortSignal;
   /**
@@ -135,9 +135,9 @@ export async function openTurn(
   const owners = ownersFor(options.owner);
   const abandoned = abandonedTurns(store);
   const turnId = random.uuid();
-  let interrupted: InterruptedTurn | null = null;
-  const emit = (event: Happening): void => {
-    if (event.name === "turn.interrupted") ({ interrupted } = event);
+  let interruptedTurn: InterruptedTurn | null = null;
+  const emit = (event: UnplacedEvent): void => {
+    if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
   };
   const beginning = await beginWhenFree({
     log,
@@ -159,7 +159,7 @@ export async function openTurn(
   const { fence } = beginning;
   const controller = new AbortController();
   const held = new HeldTurn({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
-  return new LoopTurn(log, held, interrupted, abandoned);
+  return new LoopTurn(log, held, interruptedTurn, abandoned);
 }
 
 /** What a name of the caller's own is to others: nobody can look whether its process is alive. */
@@ -175,20 +175,20 @@ class LoopTurn implements OpenedTurn {
   readonly turnId: string;
   readonly entry: SessionEntry;
   readonly records: readonly StoredRecord[];
-  readonly interrupted: InterruptedTurn | null;
+  readonly interruptedTurn: InterruptedTurn | null;
   readonly signal: AbortSignal;
   readonly #held: HeldTurn;
   readonly #abandoned: Set<string>;
   /** An end was asked for; nothing may come behind it. */
   #isEnding = false;
 
-  constructor(log: TurnLog, held: HeldTurn, interrupted: InterruptedTurn | null, abandoned: Set<string>) {
+  constructor(log: TurnLog, held: HeldTurn, interruptedTurn: InterruptedTurn | null, abandoned: Set<string>) {
     this.ref = log.ref;
     this.sessionId = log.sessionId;
     this.turnId = held.turnId;
     this.entry = log.entry;
     this.records = log.takeRecords();
-    this.interrupted = interrupted;
+    this.interruptedTurn = interruptedTurn;
     this.signal = held.signal;
     this.#held = held;
     this.#abandoned = abandoned;

@@ -144,7 +144,7 @@ function isOfModel(message: unknown): boolean {
   return role === undefined ? type !== "function_call_output" : role === "assistant" || role === "model";
 }
 
-export interface EstimateScene {
+export interface EstimateContext {
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly actual: Actual | null;
@@ -153,8 +153,8 @@ export interface EstimateScene {
 export function estimatePrompt(
   prompt: Pick<Prompt, "system" | "messages">,
   tools: readonly ToolDefinition[],
-  scene: EstimateScene,
+  context: EstimateContext,
 ): ContextEstimate {
   const { system, messages } = prompt;
-  return estimateContext({ messages: messages as readonly object[], system, tools }, scene);
+  return estimateContext({ messages: messages as readonly object[], system, tools }, context);
 }

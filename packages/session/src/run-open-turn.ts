@@ -25,8 +25,8 @@ export interface RunOptions {
 }
 
 /** Keeps the lease of an open turn while it runs, and sees to it that it ends. */
-export async function runOpenTurn(scene: RunOptions): Promise<Turn> {
-  const { handle, options, settings, turnId, fence, emit, controller } = scene;
+export async function runOpenTurn(context: RunOptions): Promise<Turn> {
+  const { handle, options, settings, turnId, fence, emit, controller } = context;
   const { log, shared } = handle;
   const ledger = new TurnLedger(log);
   const held = new HeldTurn({
@@ -56,18 +56,18 @@ export async function runOpenTurn(scene: RunOptions): Promise<Turn> {
       emit,
     });
     const end = await run.run();
-    return ended(scene, end, ledger, counter);
+    return ended(context, end, ledger, counter);
   } catch (error) {
     const cause = held.lostBecause ?? error;
-    if (held.lostBecause === null) await settle(scene, held, run, error);
+    if (held.lostBecause === null) await settle(context, held, run, error);
     throw cause;
   } finally {
     held.release();
   }
 }
 
-function ended(scene: RunOptions, end: TurnEnd, ledger: TurnLedger, counter: TokenCounter): Turn {
-  const { handle, turnId, emit, taken, firstSeq, settings } = scene;
+function ended(context: RunOptions, end: TurnEnd, ledger: TurnLedger, counter: TokenCounter): Turn {
+  const { handle, turnId, emit, taken, firstSeq, settings } = context;
   emit?.({ name: "turn.closed", outcome: end.outcome });
   const turn = finishedTurn(
     {

@@ -14,12 +14,12 @@ interface EventPlace {
 }
 
 /** What happened, without its place. */
-export type Happening =
+export type UnplacedEvent =
   /** The turn waits for the one that runs. `owner` is null for one of this `Sessions`. */
   | { readonly name: "turn.queued"; readonly owner: string | null; readonly leaseUntilMs: number | null }
   /** The session is busy: the turn goes on in a copy. */
   | { readonly name: "turn.branched"; readonly from: SessionRef }
-  | { readonly name: "turn.interrupted"; readonly interrupted: InterruptedTurn }
+  | { readonly name: "turn.interrupted"; readonly interruptedTurn: InterruptedTurn }
   | { readonly name: "turn.opened"; readonly fence: number; readonly resumes: string | null }
   /** The send policy denies an answer: the model is not asked, or not asked again, and the turn is closed. */
   | ({ readonly name: "send.denied" } & SendDenial)
@@ -66,11 +66,11 @@ export type Happening =
   | GuardEvent;
 
 /** What happens in a session, for those who watch. Events inform and decide nothing; a listener that throws disturbs nothing. */
-export type SessionTurnEvent = Happening & EventPlace;
+export type SessionTurnEvent = UnplacedEvent & EventPlace;
 
 export type SessionEventListener = (event: SessionTurnEvent) => void;
 
-export type Emit = (event: Happening) => void;
+export type Emit = (event: UnplacedEvent) => void;
 
 /** Tells all listeners; null when there are none, so that no event is made for nobody. */
 export function createEmit(place: EventPlace, listeners: readonly (SessionEventListener | undefined)[]): Emit | null {

@@ -13,7 +13,7 @@ import {
 import { noteArchiving } from "@throughline/core/entries";
 import { applyChanges } from "@throughline/guard";
 import { gaugeOf, type Gauge } from "@throughline/tokens";
-import { interruptedTurn, isGone } from "./begin-turn.ts";
+import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
@@ -110,9 +110,9 @@ export class SessionHandle implements Session, TurnHost {
     return this.#model;
   }
 
-  get interrupted(): InterruptedTurn | null {
+  get interruptedTurn(): InterruptedTurn | null {
     const turn = this.#openTurn();
-    return turn === null || this.#isRunning(turn) ? null : interruptedTurn(this.log, turn);
+    return turn === null || this.#isRunning(turn) ? null : readInterruptedTurn(this.log, turn);
   }
 
   /** Whether a turn of this very handle runs. */
@@ -120,7 +120,7 @@ export class SessionHandle implements Session, TurnHost {
     return this.#current !== null;
   }
 
-  get running(): RunningTurn | null {
+  get runningTurn(): RunningTurn | null {
     const turn = this.#openTurn();
     if (turn === null || !this.#isRunning(turn)) return null;
     const { turnId, owner, leaseUntilMs } = turn;

@@ -54,7 +54,7 @@ export type ApproveTool = (
 ) => true | { readonly refuse: string } | Promise<true | { readonly refuse: string }>;
 
 /** What is known when the system prompt of a call is made. */
-interface SystemFacts {
+interface SystemPromptContext {
   readonly ref: SessionRef;
   /** Null outside of a turn, and where the prompt is only counted. */
   readonly turnId: string | null;
@@ -62,10 +62,10 @@ interface SystemFacts {
   readonly gauge: Gauge;
 }
 
-export type SystemPrompt = string | null | ((facts: SystemFacts) => string | null);
+export type SystemPrompt = string | null | ((facts: SystemPromptContext) => string | null);
 
 /** What work around a turn has at hand. */
-export interface StepScene {
+export interface StepContext {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly turnId: string;
@@ -103,11 +103,11 @@ export interface TurnStep {
    * closed; `append` then takes side records only, and one that throws is an event.
    */
   readonly when: "before-call" | "after-turn";
-  run(scene: StepScene): Promise<void>;
+  run(context: StepContext): Promise<void>;
 }
 
-/** A request does not fit: what the compaction is told beside the scene. */
-interface OverflowScene extends StepScene {
+/** A request does not fit: what the compaction is told beside the context. */
+interface OverflowContext extends StepContext {
   readonly reason: OverflowKind;
   /** What system, tools and messages may have; null when no window is known. */
   readonly targetTokens: number | null;
@@ -117,10 +117,10 @@ interface OverflowScene extends StepScene {
 }
 
 /** Makes the window smaller by appending a compaction as part of the turn. False when there is nothing to compact. */
-export type CompactSession = (scene: OverflowScene) => Promise<boolean>;
+export type CompactSession = (context: OverflowContext) => Promise<boolean>;
 
 /** A turn is about to be closed. */
-export interface TurnClosing {
+export interface BeforeCloseContext {
   readonly ref: SessionRef;
   readonly turnId: string;
   readonly outcome: "done" | "aborted" | "step-limit";
@@ -139,7 +139,7 @@ export interface ClosingDecision {
 }
 
 /** Synchronous, and does not throw. */
-export type BeforeClose = (closing: TurnClosing) => ClosingDecision;
+export type BeforeClose = (closing: BeforeCloseContext) => ClosingDecision;
 
 /** Changes a record before it is stored and before any model sees it. Pure and synchronous. */
 export type RedactDraft = (draft: RecordDraft) => RecordDraft;

@@ -120,9 +120,9 @@ export interface Session extends AsyncDisposable {
   /** What there was when the session was opened: user messages of the window, and messages of the session. */
   readonly restored: { readonly turns: number; readonly messages: number };
   /** What a process that is gone left open; null when there is nothing. */
-  readonly interrupted: InterruptedTurn | null;
+  readonly interruptedTurn: InterruptedTurn | null;
   /** A turn that another handle or process runs, as far as is known; null when there is none. */
-  readonly running: RunningTurn | null;
+  readonly runningTurn: RunningTurn | null;
   /**
    * Set when another handle or process began a new session under the key, as far as is known; null otherwise. Until
    * `acceptReset` is called, turns, appends and reads of this handle throw SESSION_REPLACED.

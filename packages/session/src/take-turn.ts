@@ -1,5 +1,5 @@
 import { hasErrorCode, ThroughlineError, type OpenTurn, type RecordDraft, type SessionRef } from "@throughline/core";
-import { interruptedTurn, isGone, keyedTurnId, type Beginning } from "./begin-turn.ts";
+import { readInterruptedTurn, isGone, keyedTurnId, type Beginning } from "./begin-turn.ts";
 import { beginWhenFree, waitsFor, type BeginWhenFreeOptions } from "./begin-when-free.ts";
 import { branchSession } from "./branch-session.ts";
 import { findKeyedTurn } from "./finished-turn.ts";
@@ -50,12 +50,12 @@ function newTurn(
   { shared, ref, sessionId, options: { onEvent } }: TurnHost,
   { idempotencyKey }: TurnInput,
   options: RunTurnOptions,
-): Pick<OpenScene, "turnId" | "emit"> {
+): Pick<OpeningContext, "turnId" | "emit"> {
   const turnId = idempotencyKey === null ? shared.random.uuid() : keyedTurnId(sessionId, idempotencyKey);
   return { turnId, emit: createEmit({ ref, turnId }, [onEvent, options.onEvent]) };
 }
 
-interface OpenScene {
+interface OpeningContext {
   readonly handle: TurnHost;
   readonly input: TurnInput;
   readonly options: RunTurnOptions;
@@ -67,8 +67,8 @@ interface OpenScene {
 /** Tells that the turn has to go on elsewhere, once the queue is left. */
 class BranchOff extends Error {}
 
-async function openTurn(scene: OpenScene): Promise<Turn> {
-  const { handle, input, options, turnId, emit, wait } = scene;
+async function openTurn(context: OpeningContext): Promise<Turn> {
+  const { handle, input, options, turnId, emit, wait } = context;
   handle.assertOpen();
   const { log, shared } = handle;
   const settings = turnSettings(handle.model, handle.options, options);
@@ -97,12 +97,12 @@ async function openTurn(scene: OpenScene): Promise<Turn> {
     });
     if (beginning.kind === "replayed") {
       handle.leaveTurn();
-      return await goOn(scene, beginning);
+      return await goOn(context, beginning);
     }
     const { fence, result } = beginning;
     const firstSeq = result.records[0]?.seq ?? 0;
     emit?.({ name: "turn.opened", fence, resumes });
-    return await runOpenTurn({ ...scene, settings, fence, firstSeq, controller, taken });
+    return await runOpenTurn({ ...context, settings, fence, firstSeq, controller, taken });
   } finally {
     handle.leaveTurn();
   }
@@ -121,7 +121,10 @@ async function beginOrBranch(
 }
 
 /** A turn with this key was begun before: its result is returned, or it is resumed once nobody else runs it. */
-async function goOn({ handle, input, options, turnId, emit, wait }: OpenScene, beginning: Beginning): Promise<Turn> {
+async function goOn(
+  { handle, input, options, turnId, emit, wait }: OpeningContext,
+  beginning: Beginning,
+): Promise<Turn> {
   const { log, shared } = handle;
   const firstSeq = beginning.kind === "replayed" ? (beginning.result.records[0]?.seq ?? 1) : 1;
   let isTold = false;
@@ -172,7 +175,7 @@ async function branchOff(
 function lastTurnId({ log }: TurnHost): string {
   const { turn } = log.facts;
   const open = log.head.turn;
-  if (open !== null) return interruptedTurn(log, open).turnId;
+  if (open !== null) return readInterruptedTurn(log, open).turnId;
   if (turn !== null && turn.mark.state !== "done") return turn.mark.turnId;
   throw new ThroughlineError("INPUT_INVALID", "There is no turn to go on with: the last one is done.");
 }

@@ -11,7 +11,7 @@ import {
 } from "@throughline/core";
 import { classifyOverflow, createGuardTurn, type CompactionRequest } from "@throughline/guard";
 import type { Actual, TokenCounter } from "@throughline/tokens";
-import { callModel, type CallResult, type CallScene } from "./call-model.ts";
+import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf, type Prompt, type PromptPrefix } from "./prompt.ts";
@@ -20,7 +20,7 @@ import { resultDraft, runTools } from "./run-tools.ts";
 import { sendDenial, type SendDenial } from "./send-denial.ts";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { ClosingDecision, SessionModel, StepScene, TurnClosing } from "./session-options.ts";
+import type { ClosingDecision, SessionModel, StepContext, BeforeCloseContext } from "./session-options.ts";
 import { withThinkingLevel } from "./thinking-level.ts";
 import type { TurnLedger } from "./turn-ledger.ts";
 import type { TurnMark } from "./turn-mark.ts";
@@ -122,7 +122,7 @@ export class TurnRun {
     const { signal, turnId } = turn;
     await this.#runSteps();
     const { prompt, prefix, actual } = this.#prompt();
-    const scene: CallScene = {
+    const context: CallContext = {
       turnId,
       step: this.#step,
       model: this.#callModel(),
@@ -150,7 +150,7 @@ export class TurnRun {
         if (percent !== null) emit?.({ name: "threshold.crossed", percent, gauge: ledger.prompt() });
       },
     };
-    const result = await callModel(prompt, scene);
+    const result = await callModel(prompt, context);
     ledger.learned(result.limits);
     this.#calls.push(...result.calls);
     if (result.calls.length > 0 && (prefix.system ?? "") !== "") this.#isSystemSent = true;
@@ -199,12 +199,12 @@ export class TurnRun {
       if (step.when !== "before-call" || turn.signal.aborted) continue;
       this.#estimate();
       emit?.({ name: "step.started", step: step.name });
-      await step.run(this.#stepScene());
+      await step.run(this.#stepContext());
       emit?.({ name: "step.finished", step: step.name });
     }
   }
 
-  #stepScene(): StepScene {
+  #stepContext(): StepContext {
     const { log, settings, ledger, turn, counter } = this.#options;
     const { signal, turnId, fence } = turn;
     return {
@@ -231,8 +231,8 @@ export class TurnRun {
     const { reason, targetTokens, observedTokens } = request;
     const { tokens, lowTokens, highTokens, source } = this.#options.ledger.prompt();
     const estimate = { tokens, lowTokens, highTokens, source };
-    const scene = { ...this.#stepScene(), reason, targetTokens, observedTokens, estimate };
-    const isCompacted = (await settings.compact?.(scene)) ?? false;
+    const context = { ...this.#stepContext(), reason, targetTokens, observedTokens, estimate };
+    const isCompacted = (await settings.compact?.(context)) ?? false;
     if (!isCompacted) return null;
     // The compaction may have written to the store by itself.
     await log.catchUp();
@@ -301,7 +301,7 @@ export class TurnRun {
     await this.#options.turn.close(drafts, mark, { ...entry, ...this.#patch(result, mark.state) });
   }
 
-  #closing(outcome: TurnClosing["outcome"], reply: AssistantMessage | null): ClosingDecision {
+  #closing(outcome: BeforeCloseContext["outcome"], reply: AssistantMessage | null): ClosingDecision {
     const { settings, log, turn } = this.#options;
     return settings.beforeClose?.({ ref: log.ref, turnId: turn.turnId, outcome, reply, entry: log.entry }) ?? {};
   }

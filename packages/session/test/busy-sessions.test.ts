@@ -91,8 +91,8 @@ describe("a session that is busy", () => {
       code: "SESSION_BUSY",
       details: { owner: "p1", leaseUntilMs: expect.any(Number) },
     });
-    expect(second.running).toMatchObject({ owner: "p1" });
-    expect(second.interrupted).toBeNull();
+    expect(second.runningTurn).toMatchObject({ owner: "p1" });
+    expect(second.interruptedTurn).toBeNull();
     const queued = second.runTurn("2", { whenBusy: "queue" });
     await until(() => two.events.some(({ name }) => name === "turn.queued"));
     go.resolve();
@@ -137,15 +137,15 @@ describe("a session that is busy", () => {
     await killed.store.close();
     const next = process(data, script, owner("next", new Set(["killed"])));
     await using reopened = await next.sessions.open(key);
-    expect(reopened.interrupted).toMatchObject({ owner: "killed", text: "Do it", sinceMs: expect.any(Number) });
-    expect(reopened.running).toBeNull();
+    expect(reopened.interruptedTurn).toMatchObject({ owner: "killed", text: "Do it", sinceMs: expect.any(Number) });
+    expect(reopened.runningTurn).toBeNull();
     script.push("I saw that it broke off.");
     const turn = await reopened.resume();
     expect(turn.text).toBe("I saw that it broke off.");
     expect(JSON.stringify(script.requests.at(-1)?.messages)).toContain(
       "The process ended while this call was under way",
     );
-    expect(reopened.interrupted).toBeNull();
+    expect(reopened.interruptedTurn).toBeNull();
     expect(next.events.map(({ name }) => name)).toContain("turn.interrupted");
     expect(outline(await next.records())).toEqual([
       "turn:open",
@@ -174,7 +174,7 @@ describe("a session that is busy", () => {
     await using second = await two.sessions.open(key);
     await expect(second.runTurn("2")).rejects.toMatchObject({ code: "SESSION_BUSY" });
     clock.aheadMs += 61_000;
-    expect(second.interrupted).toMatchObject({ owner: "stopped", text: "1" });
+    expect(second.interruptedTurn).toMatchObject({ owner: "stopped", text: "1" });
     expect((await second.runTurn("2")).text).toBe("taken over");
     stopped.resolve();
     expect(await running).toMatchObject({ code: "TURN_FENCED" });
@@ -220,7 +220,7 @@ describe("a session that is busy", () => {
     await using session = await sessions.open(key);
     failures = 2;
     await expect(session.runTurn("1")).rejects.toThrow("disk full");
-    expect(session.interrupted).toMatchObject({ text: "1" });
+    expect(session.interruptedTurn).toMatchObject({ text: "1" });
     expect((await session.runTurn("2")).text).toBe("found");
     expect(outline(await records())).toEqual([
       "turn:open",

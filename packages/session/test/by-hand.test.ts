@@ -6,7 +6,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createSummarizerBreakers, createSummarizerChain } from "@throughline/summarizer-providers";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import { createScriptedModel } from "./scripted-model.ts";
-import { allRecords, key, places, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, places, workingSummary } from "./whole-turn-fixture.ts";
 
 const script = createScriptedModel();
 
@@ -67,7 +67,7 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     script.push({ text: "Late.", after: promise });
     const turn = session.runTurn("Wait.");
     await using other = await sessions.open(key);
-    while (other.running === null) {
+    while (other.runningTurn === null) {
       await new Promise((next) => setTimeout(next, 1));
       await other.refresh();
     }

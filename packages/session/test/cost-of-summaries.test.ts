@@ -7,7 +7,7 @@ import { createChatSummarizer } from "@throughline/summarizer-providers";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import { createScriptedModel } from "./scripted-model.ts";
 import { ofType, scriptedSessions, talk, until, usageOf } from "./scripted-sessions.ts";
-import { allRecords, key, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const modelId = "claude-haiku-4-5";
 const better = "Topics: quays.\nDecisions: no red paint.\nCurrent state: under way.\nOpen items: the rest.";
@@ -129,7 +129,7 @@ describe("the plan that is announced", () => {
       all.filter(({ name }) => name.startsWith("compaction.")).map(({ name }) => name);
     const run = async (summarizers: readonly Summarizer[]): Promise<ReturnType<typeof scriptedSessions>> => {
       const script = createScriptedModel();
-      const scene = scriptedSessions(script, {
+      const fixture = scriptedSessions(script, {
         model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 60_000, maxOutputTokens: 500 },
         summarizers,
         extractive: createExtractiveSummarizer(),
@@ -141,11 +141,11 @@ describe("the plan that is announced", () => {
           mostKeptPercent: 90,
         },
       });
-      const session = await scene.sessions.open(key);
+      const session = await fixture.sessions.open(key);
       await talk(session, script, { turns: 25 });
-      await scene.sessions.compact(session);
-      await scene.sessions.close();
-      return scene;
+      await fixture.sessions.compact(session);
+      await fixture.sessions.close();
+      return fixture;
     };
     const working: Summarizer = {
       summarize: () => Promise.resolve({ summary: workingSummary(1), source: "s", usage: null }),

@@ -15,7 +15,7 @@ import {
   flushPlace,
   type FailingFlushes,
 } from "../../../tools/flush-shim.ts";
-import { talk } from "./kill-steps-scene.ts";
+import { talk } from "./kill-steps-fixture.ts";
 import { openStore } from "./process-store.ts";
 import { allRecords, key, outline } from "./session-fixture.ts";
 

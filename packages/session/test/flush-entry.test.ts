@@ -2,7 +2,7 @@ import { expect, it, describe } from "vitest";
 import { loadExisting, updateEntry, type SessionEntry, type SessionStore } from "@throughline/core";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createScriptedModel } from "./scripted-model.ts";
-import { key, places, writeTool } from "./whole-turn-scene.ts";
+import { key, places, writeTool } from "./whole-turn-fixture.ts";
 
 const ref = { namespace: "", agentId: "main", key };
 

@@ -8,7 +8,7 @@ import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/no
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
 import { isOnDisk } from "../../../tools/flush-shim.ts";
 import { openStore } from "./process-store.ts";
-import { killedRef as ref, summaryOf } from "./kill-steps-scene.ts";
+import { killedRef as ref, summaryOf } from "./kill-steps-fixture.ts";
 
 const [kind = "", path = ""] = process.argv.slice(2);
 const say = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -5,7 +5,7 @@ import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } f
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
-import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-fixture.ts";
 
 const words = "these are the words of it ".repeat(165);
 

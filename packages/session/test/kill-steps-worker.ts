@@ -7,7 +7,7 @@ import type { SessionStore } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
 import { openStore } from "./process-store.ts";
-import { killedRef, summaryOf, type KilledWork } from "./kill-steps-scene.ts";
+import { killedRef, summaryOf, type KilledWork } from "./kill-steps-fixture.ts";
 
 const [scheme, folder, work, calls, done] = process.argv.slice(2) as [
   "sqlite" | "jsonl",

@@ -11,9 +11,9 @@ import { loadExisting, openSession, readWindow, type Clock, type SessionStore } 
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
-import { killedRef as ref, summaryOf, talk, type KilledWork } from "./kill-steps-scene.ts";
+import { killedRef as ref, summaryOf, talk, type KilledWork } from "./kill-steps-fixture.ts";
 import { openStore } from "./process-store.ts";
-import { allRecords, lostMessages } from "./whole-turn-scene.ts";
+import { allRecords, lostMessages } from "./whole-turn-fixture.ts";
 
 type Scheme = "sqlite" | "jsonl";
 

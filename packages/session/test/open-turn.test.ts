@@ -98,7 +98,7 @@ describe("a turn of a program with a loop of its own", () => {
     await expect(leave()).rejects.toThrow("the loop failed");
     expect(outline(await allRecords(store))).toEqual(["turn:open", "user", "turn:aborted"]);
     await using next = await openTurn(store, key, { whenBusy: "reject" });
-    expect(next.interrupted).toBeNull();
+    expect(next.interruptedTurn).toBeNull();
   });
 
   it("takes nothing after its end", async () => {
@@ -168,7 +168,7 @@ describe("a second turn while one is open", () => {
     };
     const late = await openTurn(store, key, { leaseMs: 100, clock: stopped, drafts: [userMessage("one")] });
     await using next = await openTurn(store, key, { whenBusy: "queue", drafts: [userMessage("two")] });
-    expect(next.interrupted).toMatchObject({ turnId: late.turnId, text: "one" });
+    expect(next.interruptedTurn).toMatchObject({ turnId: late.turnId, text: "one" });
     await expect(late.append([assistantMessage("late")])).rejects.toMatchObject({ code: "TURN_FENCED" });
     expect(late.signal.aborted).toBe(true);
     await expect(late.close([assistantMessage("late")])).rejects.toMatchObject({ code: "TURN_FENCED" });
@@ -233,7 +233,7 @@ describe.each(["jsonl", "sqlite"])("a process that is killed in its loop, over %
     child.kill("SIGKILL");
     await once(child, "exit");
     await using turn = await openTurn(store, key, { whenBusy: "reject", drafts: [userMessage("Go on")] });
-    expect(turn.interrupted).toMatchObject({ text: "Work for ever" });
+    expect(turn.interruptedTurn).toMatchObject({ text: "Work for ever" });
     // The call that nobody answered gets a result, so that the request is valid.
     expect(JSON.stringify(rendered(turn.records))).toContain("tool_result");
   });

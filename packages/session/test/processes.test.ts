@@ -111,8 +111,8 @@ describe.each(everywhere)("kill -9 in the middle of a reply: $name over store-$s
     await killed.exited;
     await using sessions = openHere(store, provider, simulator);
     await using session = await sessions.open(key);
-    expect(session.interrupted).toMatchObject({ text: "Write a lot", sinceMs: expect.any(Number) });
-    expect(session.interrupted?.owner).toContain(`pid ${killed.child.pid}`);
+    expect(session.interruptedTurn).toMatchObject({ text: "Write a lot", sinceMs: expect.any(Number) });
+    expect(session.interruptedTurn?.owner).toContain(`pid ${killed.child.pid}`);
     const turn = await session.runTurn("Are you there?");
     expect(turn.text).toBe("I am back.");
     expect(simulator.refusals).toEqual([]);
@@ -192,7 +192,7 @@ describe("other processes", () => {
     await first.until("delta");
     await using sessions = openHere("sqlite", provider, simulator);
     await using session = await sessions.open(key);
-    expect(session.running?.owner).toContain(`pid ${first.child.pid}`);
+    expect(session.runningTurn?.owner).toContain(`pid ${first.child.pid}`);
     await expect(session.runTurn("Me too")).rejects.toMatchObject({ code: "SESSION_BUSY" });
     expect((await session.runTurn("Me too", { whenBusy: "queue" })).text).toBe("Second.");
     await first.until("done");

@@ -5,7 +5,7 @@ import { createSessions, type Session } from "@throughline/session";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
-import { allRecords, key, places } from "./whole-turn-scene.ts";
+import { allRecords, key, places } from "./whole-turn-fixture.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key };
 const secret = "hunter2secret";

@@ -27,13 +27,13 @@ function handClock(text: string): Clock & { nowAt: number } {
 
 type FixtureOptions = NonNullable<Parameters<typeof createFixture>[0]>;
 
-interface Scene {
+interface ResetFixture {
   readonly clock: Clock & { nowAt: number };
   readonly open: (self: string, options?: FixtureOptions) => Fixture;
 }
 
 /** Sessions of several processes over the same data, by one clock. */
-function scene(at = "2026-03-02T10:00:00Z"): Scene {
+function fixture(at = "2026-03-02T10:00:00Z"): ResetFixture {
   const clock = handClock(at);
   const data = createMemoryData();
   const open = (self: string, options: FixtureOptions = {}): Fixture =>
@@ -56,7 +56,7 @@ async function sessionIds(store: SessionStore): Promise<readonly string[]> {
 
 describe("a session that begins anew by itself", () => {
   it("is reset before the first message after the idle minutes, and archived whole [STO-10, C51]", async () => {
-    const { clock, open } = scene();
+    const { clock, open } = fixture();
     const { store, sessions, model, events } = open("p1");
     await using session = await sessions.open(key);
     await session.runTurn("first");
@@ -98,7 +98,7 @@ describe("a session that begins anew by itself", () => {
   });
 
   it("never is without a policy, or while nothing was said in it [STO-13]", async () => {
-    const { clock, open } = scene();
+    const { clock, open } = fixture();
     const { sessions } = open("p1", { reset: null });
     await using session = await sessions.open(key);
     await session.runTurn("first");
@@ -115,7 +115,7 @@ describe("a session that begins anew by itself", () => {
   });
 
   it("keeps a turn that is resumed, or asked for again with its key, in its session", async () => {
-    const { clock, open } = scene();
+    const { clock, open } = fixture();
     const { sessions, model } = open("p1", { script: createScriptedModel({ error: new Error("down") }) });
     await using session = await sessions.open(key);
     await expect(session.runTurn("first", { idempotencyKey: "k" })).rejects.toMatchObject({ code: "MODEL_FAILED" });
@@ -131,7 +131,7 @@ describe("a session that begins anew by itself", () => {
   });
 
   it("is reset once by two processes that decide at once, and both continue in the new session [STO-10]", async () => {
-    const { clock, open } = scene();
+    const { clock, open } = fixture();
     const [one, two] = [open("p1"), open("p2")];
     await using first = await one.sessions.open(key);
     await using second = await two.sessions.open(key);
@@ -151,7 +151,7 @@ describe("a session that begins anew by itself", () => {
   });
 
   it("is left alone while another process has a turn open in it, however old its newest message is", async () => {
-    const { clock, open } = scene();
+    const { clock, open } = fixture();
     const go = Promise.withResolvers<void>();
     const one = open("p1", { script: createScriptedModel({ text: "late", after: go.promise }) });
     const two = open("p2");
@@ -167,7 +167,7 @@ describe("a session that begins anew by itself", () => {
   });
 
   it("is reset daily at the hour of the zone, once, also when the clock is set back behind it [STO-13, C51]", async () => {
-    const { clock, open } = scene("2026-03-28T20:00:00Z");
+    const { clock, open } = fixture("2026-03-28T20:00:00Z");
     const reset = readResetPolicy({ reset: { mode: "daily", atHour: 2 } });
     // Berlin's clocks skip 02:00 on 29 March: the reset is due at 01:00 UTC.
     const { sessions, events } = open("p1", { reset, timeZone: "Europe/Berlin" });
@@ -190,7 +190,7 @@ describe("a session that begins anew by itself", () => {
   });
 
   it("refuses a time zone that does not exist", () => {
-    expect(() => scene().open("p1", { timeZone: "Mars/Olympus" })).toThrow(/no time zone "Mars\/Olympus"/);
+    expect(() => fixture().open("p1", { timeZone: "Mars/Olympus" })).toThrow(/no time zone "Mars\/Olympus"/);
   });
 });
 

@@ -17,7 +17,7 @@ import {
   usageOf,
   type ScriptedSessions,
 } from "./scripted-sessions.ts";
-import { allRecords, key } from "./whole-turn-scene.ts";
+import { allRecords, key } from "./whole-turn-fixture.ts";
 
 type Settings = NonNullable<AgentSessionsOptions["checkpoint"]>;
 
@@ -49,15 +49,15 @@ interface Made extends ScriptedSessions {
 async function withCheckpoints(settings: Settings = {}, given: Partial<AgentSessionsOptions> = {}): Promise<Made> {
   const script = createScriptedModel();
   const { writers, count } = counting();
-  const scene = scriptedSessions(script, {
+  const fixture = scriptedSessions(script, {
     model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000, maxOutputTokens: 500 },
     checkpoint: { writers, ...settings },
     ...given,
   });
-  const session = await scene.sessions.open(key);
+  const session = await fixture.sessions.open(key);
   let turns = 0;
   return {
-    ...scene,
+    ...fixture,
     script,
     session,
     count,
@@ -65,11 +65,11 @@ async function withCheckpoints(settings: Settings = {}, given: Partial<AgentSess
       script.push({ text: "Yes.", usage: usageOf(tokens - 10) });
       await session.runTurn(text);
       turns += 1;
-      const over = (name: "checkpoint.written" | "checkpoint.failed"): number => scene.all(name).length;
+      const over = (name: "checkpoint.written" | "checkpoint.failed"): number => fixture.all(name).length;
       await until(
         () =>
-          scene.all("step.finished").filter(({ step }) => step === "checkpoint").length === turns &&
-          over("checkpoint.written") + over("checkpoint.failed") === scene.all("checkpoint.started").length,
+          fixture.all("step.finished").filter(({ step }) => step === "checkpoint").length === turns &&
+          over("checkpoint.written") + over("checkpoint.failed") === fixture.all("checkpoint.started").length,
       );
     },
   };

@@ -4,7 +4,7 @@ import type { Session } from "@throughline/session";
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { ofType, scriptedSessions, talk, textOf, usageOf, words } from "./scripted-sessions.ts";
-import { allRecords, key, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const works: Summarizer = {
   summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }),

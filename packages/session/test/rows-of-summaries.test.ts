@@ -16,7 +16,7 @@ import {
   type ScriptedSessions,
 } from "./scripted-sessions.ts";
 import { echoTool } from "./session-fixture.ts";
-import { allRecords, key, lostMessages, workingSummary, writeTool } from "./whole-turn-scene.ts";
+import { allRecords, key, lostMessages, workingSummary, writeTool } from "./whole-turn-fixture.ts";
 
 const works: Summarizer = {
   summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }),
@@ -50,7 +50,7 @@ async function compacted(
   const { checkpointAt, ...options } = given;
   const script = createScriptedModel();
   const written = { count: 0 };
-  const scene = scriptedSessions(script, {
+  const fixture = scriptedSessions(script, {
     ...(checkpointAt === undefined
       ? {}
       : {
@@ -63,18 +63,18 @@ async function compacted(
         }),
     ...options,
   });
-  await using session = await scene.sessions.open(key);
+  await using session = await fixture.sessions.open(key);
   for (let at = 1; at <= 13; at++) {
     await talk(session, script, { turns: 1, from: at });
     if (checkpointAt !== undefined && 1100 * at >= 200 * checkpointAt)
-      await until(() => scene.all("checkpoint.written").length > 0);
+      await until(() => fixture.all("checkpoint.written").length > 0);
   }
   expect((await session.runTurn(`And now? ${words}`)).outcome).toBe("done");
-  const records = await allRecords(scene.store);
+  const records = await allRecords(fixture.store);
   const compactions = ofType(records, "compaction");
-  await scene.sessions.close();
+  await fixture.sessions.close();
   const details = (compactions[0]?.["details"] ?? {}) as Readonly<Record<string, unknown>>;
-  return { ...scene, records, compactions, details, sent: textOf(script.requests.at(-1)), written: written.count };
+  return { ...fixture, records, compactions, details, sent: textOf(script.requests.at(-1)), written: written.count };
 }
 
 describe("where a summary comes from", () => {

@@ -11,7 +11,7 @@ import {
   type ScriptedSessions,
 } from "./scripted-sessions.ts";
 import { echoTool } from "./session-fixture.ts";
-import { allRecords, key, writeTool } from "./whole-turn-scene.ts";
+import { allRecords, key, writeTool } from "./whole-turn-fixture.ts";
 
 type Flush = NonNullable<AgentSessionsOptions["memoryFlush"]>;
 
@@ -27,17 +27,17 @@ interface Flushed extends ScriptedSessions {
 /** A window of 200,000 tokens, of which 170,000 may be used, and an agent that writes files. */
 function withFlush(memoryFlush: Flush | null, given: Partial<AgentSessionsOptions> = {}): Flushed {
   const script = createScriptedModel();
-  const scene = scriptedSessions(script, {
+  const fixture = scriptedSessions(script, {
     model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000, maxOutputTokens: 500 },
     clock: createManualClock(nowMs),
     memoryFlush: memoryFlush ?? {},
     ...given,
   });
   return {
-    ...scene,
+    ...fixture,
     script,
     async at(tokens) {
-      const session = await scene.sessions.open(key);
+      const session = await fixture.sessions.open(key);
       script.push({ text: "Yes.", usage: usageOf(tokens) });
       await session.runTurn("And?");
       const before = script.requests.length;

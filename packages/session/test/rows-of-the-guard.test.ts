@@ -79,39 +79,39 @@ const window = (windowTokens: number): ProviderSimulatorOptions => ({ models: { 
 
 describe.each(providerCases)("a turn through $name", (provider) => {
   it("asks by way of the guard with every call, the first time with the messages as they are [GRD-01, GRD-02, GRD-17]", async () => {
-    await using scene = await connect(provider, { replies: [reads(5), reads(3), "Read."] });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(provider, { replies: [reads(5), reads(3), "Read."] });
+    await using session = await fixture.sessions.open(key);
     await session.runTurn("Read both logs");
-    const attempts = scene.attempts();
+    const attempts = fixture.attempts();
     expect(attempts.map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
       [0, []],
       [0, []],
       [0, []],
     ]);
-    expect(scene.asked()).toHaveLength(3);
-    expect(scene.simulator.refusals).toEqual([]);
+    expect(fixture.asked()).toHaveLength(3);
+    expect(fixture.simulator.refusals).toEqual([]);
     await session.runTurn("And?");
     const shown = await session.messages();
-    const sent = provider.messagesOf(scene.asked().at(-1) as ReceivedRequest);
+    const sent = provider.messagesOf(fixture.asked().at(-1) as ReceivedRequest);
     // What is sent next begins with what was sent, and has the answer behind it.
     expect(JSON.stringify(shown.messages)).toContain(JSON.stringify(sent).slice(0, -1));
   });
 
   it("shortens a long result after a refusal, keeps its ends, and says both sizes [GRD-02, GRD-03, GRD-10, GRD-17]", async () => {
-    await using scene = await connect(provider, { ...window(20_000), replies: [reads(6000)] });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(provider, { ...window(20_000), replies: [reads(6000)] });
+    await using session = await fixture.sessions.open(key);
     const turn = await session.runTurn("Read the log");
     expect(turn.outcome).toBe("done");
-    const [, whole, shortened] = scene.asked().map(({ bytes }) => bytes.length);
+    const [, whole, shortened] = fixture.asked().map(({ bytes }) => bytes.length);
     // As it was first, however long it is; a share of it then.
     expect(whole).toBeGreaterThan(6000 * line.length);
     expect(shortened).toBeLessThan(20_000 * 4);
-    const text = JSON.stringify(scene.asked().at(-1)?.body);
+    const text = JSON.stringify(fixture.asked().at(-1)?.body);
     const [, total, first, last] =
       /truncated \((\d+) chars total, showing first (\d+) and last (\d+)\)/.exec(text) ?? [];
     expect(Number(total)).toBe(6000 * line.length);
     expect(Math.min(Number(first), Number(last))).toBeGreaterThan(1000);
-    expect(scene.attempts().map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
+    expect(fixture.attempts().map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
       [0, []],
       [0, []],
       [1, ["truncate"]],
@@ -121,10 +121,10 @@ describe.each(providerCases)("a turn through $name", (provider) => {
 
 describe("a result that was shortened", () => {
   it.each(providerCases)("is short in the list that the caller gets, by $name [GRD-07b]", async (provider) => {
-    await using scene = await connect(provider, { ...window(20_000), replies: [reads(6000), "Read."] });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(provider, { ...window(20_000), replies: [reads(6000), "Read."] });
+    await using session = await fixture.sessions.open(key);
     const turn = await session.runTurn("Read the log");
-    const sent = provider.messagesOf(scene.asked().at(-1) as ReceivedRequest);
+    const sent = provider.messagesOf(fixture.asked().at(-1) as ReceivedRequest);
     const { messages, gauge } = await session.messages();
     expect(JSON.stringify(sent)).toContain("truncated (126000 chars total");
     expect(JSON.stringify(messages).startsWith(JSON.stringify(sent).slice(0, -1))).toBe(true);
@@ -140,50 +140,53 @@ describe("a result that was shortened", () => {
 
   it("is cut to its head in that list under the settings of preset claw0 [GRD-07b, GRD-10b]", async () => {
     const results = { keep: "head", resultPercent: 30 } as const;
-    await using scene = await connect(anthropic, { replies: [reads(14_000), tooLong, "Read."] }, { results });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(anthropic, { replies: [reads(14_000), tooLong, "Read."] }, { results });
+    await using session = await fixture.sessions.open(key);
     await session.setModel({ ...session.model, windowTokens: 180_000 });
     await session.runTurn("Read the log");
     const list = JSON.stringify((await session.messages()).messages);
     // At the end of a line.
     expect(/truncated \(294000 chars total, showing first 215984\) \.\.\.\]/.test(list)).toBe(true);
-    expect(list.startsWith(JSON.stringify(bodyOf(scene.asked().at(-1))["messages"]).slice(0, -1))).toBe(true);
+    expect(list.startsWith(JSON.stringify(bodyOf(fixture.asked().at(-1))["messages"]).slice(0, -1))).toBe(true);
   });
 
   it("stays so over a restart, which overflows no more [GRD-07]", async () => {
     const data = createMemoryData();
     {
-      await using scene = await connect(
+      await using fixture = await connect(
         anthropic,
         { ...window(20_000), replies: [reads(6000)] },
         { store: createMemoryStore({ data }) },
       );
-      await using session = await scene.sessions.open(key);
+      await using session = await fixture.sessions.open(key);
       await session.runTurn("Read the log");
-      expect(scene.simulator.refusals).toHaveLength(1);
+      expect(fixture.simulator.refusals).toHaveLength(1);
     }
-    await using scene = await connect(anthropic, window(20_000), { store: createMemoryStore({ data }) });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(anthropic, window(20_000), { store: createMemoryStore({ data }) });
+    await using session = await fixture.sessions.open(key);
     await session.runTurn("And what does it say?");
-    expect(scene.simulator.refusals).toEqual([]);
-    expect(scene.attempts().map(({ attempt }) => attempt)).toEqual([0]);
-    expect(JSON.stringify(scene.asked()[0]?.body)).toContain("truncated (126000 chars total");
+    expect(fixture.simulator.refusals).toEqual([]);
+    expect(fixture.attempts().map(({ attempt }) => attempt)).toEqual([0]);
+    expect(JSON.stringify(fixture.asked()[0]?.body)).toContain("truncated (126000 chars total");
     // The log has it whole.
-    expect(JSON.stringify(await allRecords(scene.store))).toContain(JSON.stringify(line.repeat(6000)).slice(1, -1));
+    expect(JSON.stringify(await allRecords(fixture.store))).toContain(JSON.stringify(line.repeat(6000)).slice(1, -1));
   });
 
   it("is one of several that together have a total, each with a share [GRD-03b]", async () => {
     const calls = [1, 2, 3, 4].map(() => ({ type: "tool-call", name: "read", input: { lines: 1200 } }) as const);
-    await using scene = await connect(anthropic, { ...window(20_000), replies: [{ kind: "answer", content: calls }] });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(anthropic, {
+      ...window(20_000),
+      replies: [{ kind: "answer", content: calls }],
+    });
+    await using session = await fixture.sessions.open(key);
     await session.runTurn("Read the logs");
-    const { messages } = bodyOf(scene.asked().at(-1)) as { messages: { content: { content: unknown }[] }[] };
+    const { messages } = bodyOf(fixture.asked().at(-1)) as { messages: { content: { content: unknown }[] }[] };
     const sizes = (messages.at(-1)?.content ?? []).map(({ content }) => JSON.stringify(content).length);
     expect(sizes).toHaveLength(4);
     // Of a window of 20,000 tokens at three characters each: 30 % for one, 50 % for all.
     expect(Math.max(...sizes)).toBeLessThan(18_500);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(32_000);
-    expect(scene.simulator.refusals).toHaveLength(1);
+    expect(fixture.simulator.refusals).toHaveLength(1);
   });
 });
 
@@ -210,13 +213,13 @@ describe("what shorter results do not cure", () => {
   });
 
   it("is raised after three calls with the provider's error and every attempt; the log keeps all [GRD-05, GRD-05b]", async () => {
-    await using scene = await connect(anthropic, {
+    await using fixture = await connect(anthropic, {
       replies: [reads(6000), reads(6000), "Both read.", tooLong, tooLong, tooLong, "Too late."],
     });
-    await using session = await scene.sessions.open(key);
+    await using session = await fixture.sessions.open(key);
     await session.runTurn("Read the logs");
-    const before = await allRecords(scene.store);
-    scene.events.length = 0;
+    const before = await allRecords(fixture.store);
+    fixture.events.length = 0;
     const error = await session.runTurn("And?").catch((cause: unknown) => cause);
     expect(hasErrorCode(error, "CONTEXT_OVERFLOW")).toBe(true);
     expect(error).toMatchObject({
@@ -225,9 +228,9 @@ describe("what shorter results do not cure", () => {
         attempts: [{ attempt: 0, outcome: "overflowed" }, { attempt: 1 }, { attempt: 2, outcome: "overflowed" }],
       },
     });
-    expect(scene.asked()).toHaveLength(6);
-    expect(scene.attempts().map(({ attempt }) => attempt)).toEqual([0, 1, 2]);
-    expect((await allRecords(scene.store)).slice(0, before.length)).toEqual(before);
+    expect(fixture.asked()).toHaveLength(6);
+    expect(fixture.attempts().map(({ attempt }) => attempt)).toEqual([0, 1, 2]);
+    expect((await allRecords(fixture.store)).slice(0, before.length)).toEqual(before);
   });
 });
 
@@ -239,19 +242,19 @@ describe("an error that is no overflow", () => {
     ["a bad request that names a token", 400, "messages.0: unexpected token in the context of a tool"],
   ];
   it.each(errors)("ends the turn after one call and touches nothing: %s [GRD-06, C40]", async (_, status, message) => {
-    await using scene = await connect(anthropic, {
+    await using fixture = await connect(anthropic, {
       replies: [reads(6000), "Read.", { kind: "error", status, message }],
     });
-    await using session = await scene.sessions.open(key);
+    await using session = await fixture.sessions.open(key);
     await session.runTurn("Read the log");
-    scene.events.length = 0;
+    fixture.events.length = 0;
     await expect(session.runTurn("And?")).rejects.toMatchObject({ code: "MODEL_FAILED", cause: { status } });
-    expect(scene.asked()).toHaveLength(3);
-    expect(scene.attempts()).toHaveLength(1);
-    expect(scene.events.map(({ name }) => name)).not.toContain("guard.shrunk");
+    expect(fixture.asked()).toHaveLength(3);
+    expect(fixture.attempts()).toHaveLength(1);
+    expect(fixture.events.map(({ name }) => name)).not.toContain("guard.shrunk");
     // Asked again, the provider gets the same messages.
     await session.resume();
-    const [refused, repeated] = scene
+    const [refused, repeated] = fixture
       .asked()
       .slice(-2)
       .map((request) => bodyOf(request)["messages"]);
@@ -279,11 +282,11 @@ describe("an error that is no overflow", () => {
     ["by its phrase", { kind: "error", status: 400, message: "This model's maximum context length is 9000 tokens." }],
   ];
   it.each(refusals)("differs from an overflow, which is known %s and cured [C40]", async (_, refusal) => {
-    await using scene = await connect(providerCases[1] as ProviderCase, { replies: [reads(6000), "Read.", refusal] });
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(providerCases[1] as ProviderCase, { replies: [reads(6000), "Read.", refusal] });
+    await using session = await fixture.sessions.open(key);
     await session.runTurn("Read the log");
     expect((await session.runTurn("And?")).text).toBe("Fine.");
-    expect(scene.attempts().at(-1)).toMatchObject({ attempt: 1 });
+    expect(fixture.attempts().at(-1)).toMatchObject({ attempt: 1 });
   });
 });
 
@@ -309,9 +312,9 @@ describe("what is asked for", () => {
       await using without = await connect(provider, {}, { tools: [] });
       await (await without.sessions.open(key)).runTurn("Hello");
       expect(bodyOf(without.asked()[0])).not.toHaveProperty("tools");
-      await using scene = await connect(provider, {}, { tools: [echoTool] });
-      await (await scene.sessions.open(key)).runTurn("Hello");
-      expect(bodyOf(scene.asked()[0])["tools"]).toHaveLength(1);
+      await using fixture = await connect(provider, {}, { tools: [echoTool] });
+      await (await fixture.sessions.open(key)).runTurn("Hello");
+      expect(bodyOf(fixture.asked()[0])["tools"]).toHaveLength(1);
     }
   });
 });
@@ -320,12 +323,12 @@ describe("before the first call", () => {
   const long = "What a long question this is. ".repeat(1000);
 
   it("a request that cannot fit is made smaller, so that nothing is refused [GRD-18]", async () => {
-    await using scene = await connect(anthropic, { ...window(20_000), replies: [reads(6000)] }, {});
-    await using session = await scene.sessions.open(key);
+    await using fixture = await connect(anthropic, { ...window(20_000), replies: [reads(6000)] }, {});
+    await using session = await fixture.sessions.open(key);
     await session.setModel({ ...session.model, windowTokens: 20_000 });
     await session.runTurn("Read the log");
-    expect(scene.simulator.refusals).toEqual([]);
-    expect(scene.attempts().map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
+    expect(fixture.simulator.refusals).toEqual([]);
+    expect(fixture.attempts().map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
       [0, []],
       [null, []],
       [0, ["truncate"]],
@@ -334,13 +337,13 @@ describe("before the first call", () => {
 
   it("the provider's counting endpoint is asked only where the estimate is near the limit [GRD-18b]", async () => {
     const counted = async (windowTokens: number): Promise<number> => {
-      await using scene = await connect(anthropic, window(windowTokens), {});
-      await using session = await scene.sessions.open(key);
+      await using fixture = await connect(anthropic, window(windowTokens), {});
+      await using session = await fixture.sessions.open(key);
       await session.setModel({ ...session.model, windowTokens });
       await session.runTurn(long);
-      const [attempt] = scene.attempts();
+      const [attempt] = fixture.attempts();
       const share = (attempt?.estimate.tokens ?? 0) / (windowTokens - 1000);
-      const counts = scene.simulator.requests.filter(({ path }) => path.includes("count_tokens")).length;
+      const counts = fixture.simulator.requests.filter(({ path }) => path.includes("count_tokens")).length;
       expect(counts > 0, `${share}`).toBe(windowTokens < 20_000);
       return counts;
     };

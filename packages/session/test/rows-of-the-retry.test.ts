@@ -12,7 +12,7 @@ import {
   type ManualClock,
   type ScriptedSessions,
 } from "./scripted-sessions.ts";
-import { allRecords, key, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const startMs = Date.UTC(2026, 4, 1);
 
@@ -55,13 +55,13 @@ async function open(
   clock = createManualClock(startMs),
 ): Promise<Retried> {
   const script = createScriptedModel();
-  const scene = scriptedSessions(script, {
+  const fixture = scriptedSessions(script, {
     store: createMemoryStore({ data, clock }),
     summarizers,
     clock,
     ...(retry === undefined ? {} : { retry }),
   });
-  return { ...scene, clock, session: await scene.sessions.open(key) };
+  return { ...fixture, clock, session: await fixture.sessions.open(key) };
 }
 
 /** A session whose summary no model wrote. */
@@ -90,16 +90,16 @@ describe("a summary that no model wrote", () => {
     const late = switched();
     await poor(data, [late.summarizer]);
     late.given.length = 0;
-    const scene = await open(data, [late.summarizer], { firstDelayMs: 1 });
+    const fixture = await open(data, [late.summarizer], { firstDelayMs: 1 });
     for (let looks = 1; looks <= 3; looks++) {
-      await until(() => scene.clock.sleeps().includes(60_000));
+      await until(() => fixture.clock.sleeps().includes(60_000));
       expect(late.given).toHaveLength(looks);
-      scene.clock.advance(59_999);
-      await scene.session.messages();
+      fixture.clock.advance(59_999);
+      await fixture.session.messages();
       expect(late.given).toHaveLength(looks);
-      scene.clock.advance(1);
+      fixture.clock.advance(1);
     }
-    await scene.sessions.close();
+    await fixture.sessions.close();
     const off = await open(data, [late.summarizer], { intervalSeconds: 0, firstDelayMs: 1 });
     const before = late.given.length;
     await off.session.runTurn("And?");
@@ -116,18 +116,18 @@ describe("a summary that no model wrote", () => {
     expect(original?.text).toContain("echo: planted 1");
     first.given.length = 0;
     second.isUp = true;
-    const scene = await open(data, [first.summarizer, second.summarizer], {});
-    await until(() => scene.all("retry.improved").length === 1);
+    const fixture = await open(data, [first.summarizer, second.summarizer], {});
+    await until(() => fixture.all("retry.improved").length === 1);
     // The chain is gone through from its beginning, each time with what the first attempt was given.
     expect(first.given.map(({ text }) => text)).toEqual([original?.text]);
     expect(second.given.at(-1)?.text).toBe(original?.text);
-    const [before, better] = ofType(await allRecords(scene.store), "compaction");
+    const [before, better] = ofType(await allRecords(fixture.store), "compaction");
     const range = ({ details }: Readonly<Record<string, unknown>>): unknown => {
       const { summarizedFromSeq, summarizedToSeq } = details as Readonly<Record<string, unknown>>;
       return [summarizedFromSeq, summarizedToSeq];
     };
     expect(range(better ?? {})).toEqual(range(before ?? {}));
-    await scene.sessions.close();
+    await fixture.sessions.close();
   });
 
   it("is followed by the better one as a new compaction while it is the newest; its own record stays [RTY-08]", async () => {
@@ -135,19 +135,19 @@ describe("a summary that no model wrote", () => {
     const late = switched();
     const before = await poor(data, [late.summarizer]);
     late.isUp = true;
-    const scene = await open(data, [late.summarizer], {});
-    await until(() => scene.all("retry.improved").length === 1);
-    const after = await allRecords(scene.store);
+    const fixture = await open(data, [late.summarizer], {});
+    await until(() => fixture.all("retry.improved").length === 1);
+    const after = await allRecords(fixture.store);
     expect(after.slice(0, before.length)).toEqual(before);
     const [old, better] = ofType(after, "compaction");
     expect(better).toMatchObject({
       firstKeptEntryId: old?.["firstKeptEntryId"],
       details: { source: "model", needsRetry: false, supersedes: old?.["id"] },
     });
-    expect(scene.all("retry.improved")).toMatchObject([{ as: "compaction" }]);
-    await scene.session.refresh();
-    expect(JSON.stringify((await scene.session.messages()).messages)).toContain("Topics: number 2.");
-    await scene.sessions.close();
+    expect(fixture.all("retry.improved")).toMatchObject([{ as: "compaction" }]);
+    await fixture.session.refresh();
+    expect(JSON.stringify((await fixture.session.messages()).messages)).toContain("Topics: number 2.");
+    await fixture.sessions.close();
   });
 
   it("holds up no other with its failures: each has attempts and waits of its own, and a limit [RTY-06, RTY-08b]", async () => {
@@ -159,29 +159,29 @@ describe("a summary that no model wrote", () => {
     // The older one cannot be made, however often it is tried.
     late.hates = "planted 1";
     const limits = { maxAttempts: 3, firstDelayMs: 60_000, maxDelayMs: 3_600_000 };
-    const scene = await open(data, [late.summarizer], limits);
-    await until(() => scene.all("retry.improved").length === 1);
-    expect(scene.all("retry.improved")).toMatchObject([{ summaryId: newer, as: "compaction" }]);
+    const fixture = await open(data, [late.summarizer], limits);
+    await until(() => fixture.all("retry.improved").length === 1);
+    expect(fixture.all("retry.improved")).toMatchObject([{ summaryId: newer, as: "compaction" }]);
     const failed = (): unknown =>
-      scene.all("retry.failed").map(({ summaryId, attempts, nextAtMs }) => [summaryId, attempts, nextAtMs]);
-    await until(() => scene.clock.sleeps().includes(60_000));
+      fixture.all("retry.failed").map(({ summaryId, attempts, nextAtMs }) => [summaryId, attempts, nextAtMs]);
+    await until(() => fixture.clock.sleeps().includes(60_000));
     expect(failed()).toEqual([[older, 1, startMs + 60_000]]);
-    scene.clock.advance(60_000);
-    await until(() => scene.all("retry.failed").length === 2);
+    fixture.clock.advance(60_000);
+    await until(() => fixture.all("retry.failed").length === 2);
     for (let minutes = 0; minutes < 2; minutes++) {
-      await until(() => scene.clock.sleeps().includes(60_000));
-      scene.clock.advance(60_000);
+      await until(() => fixture.clock.sleeps().includes(60_000));
+      fixture.clock.advance(60_000);
     }
-    await until(() => scene.all("retry.failed").length === 3);
+    await until(() => fixture.all("retry.failed").length === 3);
     // Each wait is twice the one before, and after the last attempt there is none.
     expect(failed()).toEqual([
       [older, 1, startMs + 60_000],
       [older, 2, startMs + 180_000],
       [older, 3, null],
     ]);
-    const { retries } = await scene.sessions.status(scene.session);
+    const { retries } = await fixture.sessions.status(fixture.session);
     expect(retries).toMatchObject([{ summaryId: older, state: "given-up", attempts: 3 }]);
-    await scene.sessions.close();
+    await fixture.sessions.close();
   });
 
   it("that is not the newest gets its better text beside the branch, in a record that names it [RTY-08b]", async () => {
@@ -190,15 +190,15 @@ describe("a summary that no model wrote", () => {
     const before = await poor(data, [late.summarizer], 2);
     const [older] = before.filter(({ type }) => type === "compaction").map(({ id }) => id);
     late.isUp = true;
-    const scene = await open(data, [late.summarizer], {});
-    await until(() => scene.all("retry.improved").length === 2);
-    expect(scene.all("retry.improved").map(({ as }) => as)).toEqual(["note", "compaction"]);
-    const after = await allRecords(scene.store);
+    const fixture = await open(data, [late.summarizer], {});
+    await until(() => fixture.all("retry.improved").length === 2);
+    expect(fixture.all("retry.improved").map(({ as }) => as)).toEqual(["note", "compaction"]);
+    const after = await allRecords(fixture.store);
     expect(after.slice(0, before.length)).toEqual(before);
     const notes = after.filter(
       ({ record }) => (record["data"] as { kind?: string } | undefined)?.kind === "summary-superseded",
     );
     expect(notes).toMatchObject([{ side: true, record: { data: { summaryId: older } } }]);
-    await scene.sessions.close();
+    await fixture.sessions.close();
   });
 });

@@ -8,7 +8,7 @@ import { providerCases } from "./provider-cases.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { ofType, scriptedSessions, talk, until, usageOf } from "./scripted-sessions.ts";
 import { echoTool } from "./session-fixture.ts";
-import { allRecords, key, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const smallModelId = "claude-haiku-4-5";
 /** The conversation that a summariser was given. */

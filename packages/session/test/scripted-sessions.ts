@@ -9,7 +9,7 @@ import {
 import { createMemoryStore } from "@throughline/store-memory";
 import type { ScriptedModel, ScriptedReply } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";
-import { writeTool } from "./whole-turn-scene.ts";
+import { writeTool } from "./whole-turn-fixture.ts";
 
 /** About a thousand tokens. */
 export const words: string = "these are the words of it ".repeat(165);

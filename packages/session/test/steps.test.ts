@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChatRequest } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
-import type { SessionsOptions, StepScene } from "@throughline/session";
+import type { SessionsOptions, StepContext } from "@throughline/session";
 import { explainCalls, rebuildCall } from "@throughline/session/explain";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { createFixture, echoTool, key, outline } from "./session-fixture.ts";
@@ -9,7 +9,7 @@ import { createFixture, echoTool, key, outline } from "./session-fixture.ts";
 const prefix = { system: "Be kind.", tools: [echoTool.definition] };
 
 /** Puts a summary in place of everything but the last messages. */
-async function summarise({ records, append }: StepScene, keep: number): Promise<boolean> {
+async function summarise({ records, append }: StepContext, keep: number): Promise<boolean> {
   const messages = (await records()).filter(({ type, side }) => type === "message" && !side);
   const firstKept = messages.at(-keep);
   if (messages.length <= keep || firstKept === undefined) return false;
@@ -91,8 +91,8 @@ describe("work around the calls", () => {
         {
           name: "compaction",
           when: "before-call",
-          run: async (scene) => {
-            if ((scene.gauge.percent ?? 0) > 80) await summarise(scene, 1);
+          run: async (fixture) => {
+            if ((fixture.gauge.percent ?? 0) > 80) await summarise(fixture, 1);
           },
         },
       ],
@@ -140,14 +140,14 @@ describe("work around the calls", () => {
       store,
       model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 6000, maxOutputTokens: 500 },
       // Every second time past the session, as a package with a store of its own would.
-      compact: async (scene) => {
+      compact: async (fixture) => {
         compactions += 1;
-        const { ref, turn } = scene;
-        if (compactions % 2 === 0 || turn === null) return summarise(scene, 1);
-        const append: StepScene["append"] = async (drafts, options = {}) => {
+        const { ref, turn } = fixture;
+        if (compactions % 2 === 0 || turn === null) return summarise(fixture, 1);
+        const append: StepContext["append"] = async (drafts, options = {}) => {
           await store.append(ref, drafts, { ...options, turn });
         };
-        return summarise({ ...scene, append }, 1);
+        return summarise({ ...fixture, append }, 1);
       },
     });
     await using session = await sessions.open(key);

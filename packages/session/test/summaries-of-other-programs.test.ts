@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SummaryRequest } from "@throughline/core";
 import { createScriptedModel } from "./scripted-model.ts";
 import { scriptedSessions, talk } from "./scripted-sessions.ts";
-import { key, workingSummary } from "./whole-turn-scene.ts";
+import { key, workingSummary } from "./whole-turn-fixture.ts";
 
 describe("a conversation that begins with the summary of another program", () => {
   it.each(["[Previous conversation summary]", "[Previous context summary]"])(

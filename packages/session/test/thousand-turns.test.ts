@@ -124,7 +124,7 @@ async function travel(provider: ProviderCase, simulator: ProviderSimulator, rand
       const onDelta = (): void => void (++deltas === stopAt && controller.abort());
       const timer = fate === 1 ? setTimeout(() => controller.abort(), random(8)) : undefined;
       const isKilled = fate === 2 || fate === 3;
-      const goesOn = process.session.interrupted !== null && random(2) === 0;
+      const goesOn = process.session.interruptedTurn !== null && random(2) === 0;
       const options = { signal: controller.signal, ...(random(3) === 0 ? {} : { onDelta }) };
       const running = goesOn ? process.session.resume(options) : process.session.runTurn(text, options);
       if (!goesOn) said.get(key)?.push(text);

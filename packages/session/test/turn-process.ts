@@ -32,7 +32,7 @@ await using sessions = createSessions({
   leaseMs: Number(leaseMs),
 });
 await using session = await sessions.open(key);
-say({ is: "open", interrupted: session.interrupted });
+say({ is: "open", interrupted: session.interruptedTurn });
 try {
   const waits = turns === "1" ? {} : { whenBusy: "queue" as const };
   for (let at = 0; at < Number(turns); at++) {

@@ -4,7 +4,7 @@ import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } f
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
-import { allRecords, key, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
   input,

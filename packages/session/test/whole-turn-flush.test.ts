@@ -4,7 +4,7 @@ import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } f
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";
-import { allRecords, key, workingSummary, writeTool } from "./whole-turn-scene.ts";
+import { allRecords, key, workingSummary, writeTool } from "./whole-turn-fixture.ts";
 
 const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
   input,

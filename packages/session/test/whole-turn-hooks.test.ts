@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TurnClosing } from "@throughline/session";
+import type { BeforeCloseContext } from "@throughline/session";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, outline } from "./session-fixture.ts";
 
@@ -7,7 +7,7 @@ describe("before a turn is closed", () => {
   it("the model may be asked again behind its reply, and the entry gets fields with the last append", async () => {
     const script = createScriptedModel();
     script.push({ text: "NO" }, { text: "The answer." });
-    const closings: TurnClosing[] = [];
+    const closings: BeforeCloseContext[] = [];
     const { sessions, records } = createFixture({
       script,
       beforeClose: (closing) => {

@@ -4,7 +4,7 @@ import { createAgentSessions, type AgentSessions } from "@throughline/session/wh
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";
-import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-scene.ts";
+import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-fixture.ts";
 
 /** A store whose process ends at its n-th call: before the call is done or after it, and every later one fails. */
 function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {

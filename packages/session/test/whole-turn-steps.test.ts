@@ -8,14 +8,14 @@ import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";
 import {
   allRecords,
-  createScene,
+  createWholeTurnFixture,
   key,
   lostMessages,
   modelId,
   summarizerOf,
   workingSummary,
   writeTool,
-} from "./whole-turn-scene.ts";
+} from "./whole-turn-fixture.ts";
 
 const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
   input,
@@ -178,16 +178,16 @@ describe("an overflow that nobody saw coming", () => {
   it("is cured by the same compaction, once, and the turn is answered", async () => {
     const store = createMemoryStore();
     let asked = (): number => 0;
-    await using scene = await createScene(9000, (simulator) => {
+    await using fixture = await createWholeTurnFixture(9000, (simulator) => {
       const made = summarizerOf("works", simulator);
       ({ asked } = made);
       return { store, summarizers: [made.summarizer], model: { ...windowless(simulator.url) } };
     });
-    await using session = await scene.sessions.open(key);
+    await using session = await fixture.sessions.open(key);
     for (let at = 0; at < 40; at++) await session.runTurn(`Question ${at}: ${"and what about that? ".repeat(30)}`);
-    const refused = scene.simulator.refusals;
+    const refused = fixture.simulator.refusals;
     expect(refused.map(({ kind }) => kind)).toEqual(["overflow"]);
-    expect(scene.events.filter(({ name }) => name === "compaction.applied").length).toBe(asked());
+    expect(fixture.events.filter(({ name }) => name === "compaction.applied").length).toBe(asked());
     expect(asked()).toBeGreaterThan(1);
     expect(lostMessages(await allRecords(store))).toEqual([]);
   }, 30_000);

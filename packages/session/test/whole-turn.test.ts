@@ -4,14 +4,14 @@ import type { CompactionEvent } from "@throughline/compaction";
 import { createMemoryStore } from "@throughline/store-memory";
 import {
   allRecords,
-  createScene,
+  createWholeTurnFixture,
   key,
   lostMessages,
   places,
   summarizerOf,
   type Place,
   type SummarizerKind,
-} from "./whole-turn-scene.ts";
+} from "./whole-turn-fixture.ts";
 
 type Applied = Extract<CompactionEvent, { name: "compaction.applied" }>;
 
@@ -42,25 +42,25 @@ describe.each(places)("a conversation longer than its window, over store-$name",
       place = open();
       const { store } = place;
       let asked = (): number => 0;
-      await using scene = await createScene(windowTokens, (simulator) => {
+      await using fixture = await createWholeTurnFixture(windowTokens, (simulator) => {
         const made = summarizerOf(kind, simulator);
         ({ asked } = made);
         return { store, summarizers: [made.summarizer], compaction: { deadlineMs: kind === "hangs" ? 30 : 20_000 } };
       });
-      await using session = await scene.sessions.open(key);
+      await using session = await fixture.sessions.open(key);
       const turns = windowTokens / 250;
       for (let at = 0; at < turns; at++) {
         const turn = await session.runTurn(`Question ${at}: ${"and what about that? ".repeat(30)}`);
         expect(turn.outcome).toBe("done");
         expect(turn.text).not.toBe("");
       }
-      const requests = scene.asked();
-      const refused = scene.simulator.refusals.filter(({ request }) =>
+      const requests = fixture.asked();
+      const refused = fixture.simulator.refusals.filter(({ request }) =>
         requests.some(({ number }) => number === request),
       );
       expect(refused).toEqual([]);
       expect(Math.max(...requests.map(({ promptTokens }) => promptTokens))).toBeLessThanOrEqual(windowTokens);
-      const applied = scene.events.filter((event): event is Applied => event.name === "compaction.applied");
+      const applied = fixture.events.filter((event): event is Applied => event.name === "compaction.applied");
       expect(applied.length).toBeGreaterThan(1);
       expect(applied.length).toBeLessThan(turns / 4);
       expect(asked()).toBe(applied.length);
@@ -79,7 +79,7 @@ describe("compaction upon compaction", () => {
   it("over ten of them nothing that was planted is in no summary and no kept message [CMP-14]", async () => {
     await using store = createMemoryStore();
     const facts = /fact-\d+ is value-\d+/g;
-    await using scene = await createScene(8000, () => ({
+    await using fixture = await createWholeTurnFixture(8000, () => ({
       store,
       summarizers: [
         {
@@ -95,9 +95,9 @@ describe("compaction upon compaction", () => {
         },
       ],
     }));
-    await using session = await scene.sessions.open(key);
+    await using session = await fixture.sessions.open(key);
     let planted = 0;
-    const count = (): number => scene.events.filter(({ name }) => name === "compaction.applied").length;
+    const count = (): number => fixture.events.filter(({ name }) => name === "compaction.applied").length;
     while (count() < 10 && planted < 400) {
       await session.runTurn(`fact-${planted} is value-${planted * 7}. ${"And so on. ".repeat(80)}`);
       planted += 1;
@@ -105,6 +105,6 @@ describe("compaction upon compaction", () => {
     expect(count()).toBeGreaterThanOrEqual(10);
     const shown = JSON.stringify((await session.messages()).messages);
     for (let at = 0; at < planted; at++) expect(shown).toContain(`fact-${at} is value-${at * 7}`);
-    expect(scene.simulator.refusals).toEqual([]);
+    expect(fixture.simulator.refusals).toEqual([]);
   }, 60_000);
 });

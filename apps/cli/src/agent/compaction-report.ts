@@ -1,7 +1,7 @@
 import type { NothingReason } from "@throughline/compaction";
 import { readWindow } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import type { HandCompaction } from "@throughline/session/whole-turn";
+import type { ManualCompaction } from "@throughline/session/whole-turn";
 import { counted } from "../counted.ts";
 
 /** A compaction as `--json` shows it. What was only planned, or came to nothing, has no record. */
@@ -53,7 +53,7 @@ export async function compactionRow(
   store: SessionStore,
   ref: SessionRef,
   session: SessionNames,
-  result: Exclude<HandCompaction, { readonly kind: "busy" }>,
+  result: Exclude<ManualCompaction, { readonly kind: "busy" }>,
 ): Promise<CompactionRow> {
   const base = { kind: "compaction", ...session, ...unknown } as const;
   if (result.kind === "superseded") return { ...base, state: "superseded" };

@@ -70,7 +70,8 @@ export async function switchSession({ context, conversation }: ReplScene, text: 
   await output.line("Switched to ", { text: state.ref.key, style: "bold" }, ` (id ${state.sessionId})`);
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
-  if (session?.interrupted != null) await output.line({ text: interruptedText(session.interrupted), style: "yellow" });
+  if (session?.interruptedTurn != null)
+    await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
 }
 
 /** `/delete`: archives another session. The current one and an agent's main one stay. */

@@ -75,7 +75,7 @@ function breakerRows(summarizers: readonly BreakerStatus[]): readonly (readonly 
 }
 
 function pendingText(session: Session | null, retries: readonly RetryStatus[]): string {
-  const parts = session?.interrupted == null ? [] : [`turn ${session.interrupted.turnId} was interrupted`];
+  const parts = session?.interruptedTurn == null ? [] : [`turn ${session.interruptedTurn.turnId} was interrupted`];
   const open = retries.filter(({ state }) => state !== "given-up");
   const [first] = open;
   if (first !== undefined) {

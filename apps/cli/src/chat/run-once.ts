@@ -22,7 +22,7 @@ export async function runOnce(
   const { chosen } = conversation;
   output.note(modelText(chosen));
   const session = await conversation.open();
-  if (session.interrupted !== null) output.note(interruptedText(session.interrupted));
+  if (session.interruptedTurn !== null) output.note(interruptedText(session.interruptedTurn));
   const printer = createTurnPrinter(output, { isText: !output.isJson });
   conversation.listen(printer);
   const turn = await conversation

@@ -167,9 +167,10 @@ async function greet({ output }: CommandContext, conversation: Conversation): Pr
   await output.line({ text: modelText(chosen), style: chosen.isOffline ? "yellow" : "dim" });
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
-  if (session?.interrupted != null) await output.line({ text: interruptedText(session.interrupted), style: "yellow" });
-  if (session?.running != null)
-    await output.line({ text: `A turn of ${session.running.owner} is running in this session.`, style: "yellow" });
+  if (session?.interruptedTurn != null)
+    await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
+  if (session?.runningTurn != null)
+    await output.line({ text: `A turn of ${session.runningTurn.owner} is running in this session.`, style: "yellow" });
   await output.line({ text: "/help lists the commands.", style: "dim" });
 }
 

@@ -73,7 +73,7 @@ export async function talk(options: DemoTalk): Promise<DemoTalkResult> {
     },
   });
   const session = await sessions.open(ref);
-  const { interrupted, restored } = session;
+  const { interruptedTurn, restored } = session;
   let turns = 0;
   const isOver = async (): Promise<boolean> => {
     if ("turns" in until) return turns >= until.turns;
@@ -85,7 +85,7 @@ export async function talk(options: DemoTalk): Promise<DemoTalkResult> {
     await session.runTurn(asked, { signal, ...(onDelta === undefined ? {} : { onDelta }) });
     turns += 1;
   }
-  return { interrupted, restoredMessages: restored.messages, turns };
+  return { interrupted: interruptedTurn, restoredMessages: restored.messages, turns };
 }
 
 function watched({ wordDelayMs = 0, onRequest }: DemoTalk): ChatModel {

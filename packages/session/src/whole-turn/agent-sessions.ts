@@ -16,15 +16,15 @@ import { closeTurn } from "./close-turn.ts";
 import { compactInFlight, compactionStep } from "./compaction-step.ts";
 import type { AgentSessionStatus } from "./agent-status.ts";
 import {
-  HandWork,
-  type HandCompaction,
-  type HandCompactionOptions,
-  type Inheritance,
+  SessionOperations,
+  type ManualCompaction,
+  type ManualCompactionOptions,
+  type InheritResult,
   type InheritOptions,
   type SessionCheckpoints,
-} from "./hand-work.ts";
+} from "./session-operations.ts";
 import { flushStep } from "./flush-step.ts";
-import { replaceWithheld } from "./replace-withheld.ts";
+import { replaceWithheldSummaries } from "./replace-withheld-summaries.ts";
 import { SummaryRetries } from "./summary-retries.ts";
 import { systemText } from "./system-text.ts";
 import { keyOf, TurnMemory } from "./turn-memory.ts";
@@ -38,9 +38,9 @@ export interface AgentSessions extends Sessions {
    * with the reason, `busy` while a turn is open. The session knows of it when this resolves.
    * @throws {ThroughlineError} ABORTED, and what the store throws; never because a summariser failed
    */
-  compact(session: Session, options?: HandCompactionOptions): Promise<HandCompaction>;
+  compact(session: Session, options?: ManualCompactionOptions): Promise<ManualCompaction>;
   /** What `compact` would replace. Asks nobody, writes nothing. */
-  planCompaction(session: Session, options?: HandCompactionOptions): Promise<CompactionPlan | NothingToCompact>;
+  planCompaction(session: Session, options?: ManualCompactionOptions): Promise<CompactionPlan | NothingToCompact>;
   /** Makes a checkpoint now, whatever the triggers say; `nothing` with the reason. Never rejects for a writer. */
   checkpoint(session: Session): Promise<CheckpointResult>;
   /** The checkpoints of a session, also those of other processes, and where the next one stands. */
@@ -49,7 +49,7 @@ export interface AgentSessions extends Sessions {
    * Puts a checkpoint in the place of what it covers, without asking a model; one of another session in front of a
    * session that is empty.
    */
-  inherit(session: Session, options?: InheritOptions): Promise<Inheritance>;
+  inherit(session: Session, options?: InheritOptions): Promise<InheritResult>;
   /** Where the session stands: gauge, turn, compactions, checkpoints, flush, pending retries, summarisers. */
   status(session: Session): Promise<AgentSessionStatus>;
 }
@@ -70,7 +70,7 @@ class OpenAgentSessions implements AgentSessions {
   readonly #sessions: Sessions;
   readonly #retries: SummaryRetries;
   readonly #open = new Set<SessionHandle>();
-  readonly #hand: HandWork;
+  readonly #hand: SessionOperations;
 
   constructor(given: AgentSessionsOptions) {
     const { clock = systemClock, random = systemRandom, owners = processOwners(), ids = systemRecordIds } = given;
@@ -79,7 +79,7 @@ class OpenAgentSessions implements AgentSessions {
     this.#parts = partsOf({ ...given, clock, ids }, owner, (ref) => this.#refresh(ref));
     this.#sessions = createSessions({ ...sessionOptions(given, this.#parts), clock, random, owners, estimator });
     const { store, summarizers, model, retry = {}, compaction = {}, breakers = null } = given;
-    this.#hand = new HandWork({ parts: this.#parts, estimator, breakers, limits: retry });
+    this.#hand = new SessionOperations({ parts: this.#parts, estimator, breakers, limits: retry });
     this.#retries = new SummaryRetries({
       store,
       clock,
@@ -106,11 +106,11 @@ class OpenAgentSessions implements AgentSessions {
     return session;
   }
 
-  compact(session: Session, options: HandCompactionOptions = {}): Promise<HandCompaction> {
+  compact(session: Session, options: ManualCompactionOptions = {}): Promise<ManualCompaction> {
     return this.#hand.compact(session, options);
   }
 
-  planCompaction(session: Session, options: HandCompactionOptions = {}): Promise<CompactionPlan | NothingToCompact> {
+  planCompaction(session: Session, options: ManualCompactionOptions = {}): Promise<CompactionPlan | NothingToCompact> {
     return this.#hand.plan(session, options);
   }
 
@@ -122,7 +122,7 @@ class OpenAgentSessions implements AgentSessions {
     return this.#hand.checkpoints(session, signal);
   }
 
-  inherit(session: Session, options: InheritOptions = {}): Promise<Inheritance> {
+  inherit(session: Session, options: InheritOptions = {}): Promise<InheritResult> {
     return this.#hand.inherit(session, options);
   }
 
@@ -198,7 +198,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     store,
     clock,
     memory,
-    replaceWithheld: replaceWithheld({ store, clock, ids, memory, extractive, listener }),
+    replaceWithheldSummaries: replaceWithheldSummaries({ store, clock, ids, memory, extractive, listener }),
     listener,
     flush: flush?.enabled === false ? null : flush,
     compactor,

@@ -17,7 +17,7 @@ export interface SummarizerState {
 }
 
 /** Whoever keeps the breakers of the summarisers. */
-export interface SummarizerStates {
+export interface SummarizerStateSource {
   status(): readonly SummarizerState[];
 }
 
@@ -99,7 +99,7 @@ export function entryStatus(
   };
 }
 
-export function summarizerStatus(states: SummarizerStates | null): readonly SummarizerStatus[] {
+export function summarizerStatus(states: SummarizerStateSource | null): readonly SummarizerStatus[] {
   return (states?.status() ?? []).map((state) => {
     const { retryInMs } = state;
     return { ...state, retryInMinutes: retryInMs === null ? null : Math.ceil(retryInMs / 60_000) };

@@ -1,7 +1,7 @@
 import type { BackgroundCompaction, Compactor } from "@throughline/compaction";
 import { hasErrorCode, type SessionEntry, type SessionRef } from "@throughline/core";
 import { tellListener } from "@throughline/core/events";
-import type { StepScene } from "../session-options.ts";
+import type { StepContext } from "../session-options.ts";
 import { keyOf } from "./turn-memory.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
@@ -36,7 +36,7 @@ export class BackgroundCompactions {
   }
 
   /** Begins one when the prompt is near the size at which it is due. The patch goes into the entry with the turn's end. */
-  begin({ ref, turnId, entry, gauge, counter, calibration }: StepScene): Readonly<Record<string, unknown>> {
+  begin({ ref, turnId, entry, gauge, counter, calibration }: StepContext): Readonly<Record<string, unknown>> {
     const { compactor, percent, listener } = this.#options;
     const { tokens, windowTokens } = gauge;
     const cycle = entry.compactionCount ?? 0;
@@ -51,7 +51,7 @@ export class BackgroundCompactions {
   }
 
   /** Puts in place what is ready. True when the window is another one now. */
-  async swap({ ref, turn, signal, refresh }: StepScene): Promise<boolean> {
+  async swap({ ref, turn, signal, refresh }: StepContext): Promise<boolean> {
     const run = this.#runs.get(keyOf(ref));
     const work = run?.work ?? null;
     if (work === null) return false;

@@ -1,5 +1,5 @@
 import { loadExisting } from "@throughline/core";
-import type { StepScene, TurnStep } from "../session-options.ts";
+import type { StepContext, TurnStep } from "../session-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /** Begins a checkpoint after a turn when one is due, and waits for nothing: the next turn may begin at once. */
@@ -7,7 +7,7 @@ export function checkpointStep({ checkpointer, store, topicChanged: detect }: Wh
   return {
     name: "checkpoint",
     when: "after-turn",
-    async run({ ref, sessionId, turnId, gauge, signal, records }: StepScene) {
+    async run({ ref, sessionId, turnId, gauge, signal, records }: StepContext) {
       let topicChanged = false;
       try {
         if (detect !== null) topicChanged = await detect({ ref, sessionId, turnId, gauge, signal, records });

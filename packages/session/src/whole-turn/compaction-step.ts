@@ -1,7 +1,7 @@
 import { settingsForWindow } from "@throughline/compaction";
 import { hasErrorCode } from "@throughline/core";
 import { tellListener } from "@throughline/core/events";
-import type { CompactSession, StepScene, TurnStep } from "../session-options.ts";
+import type { CompactSession, StepContext, TurnStep } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import { askFlush, isFlushDue } from "./flush-step.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
@@ -16,28 +16,28 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
   return {
     name: "compaction",
     when: "before-call",
-    async run(scene) {
-      const { ref, turnId, gauge } = scene;
+    async run(context) {
+      const { ref, turnId, gauge } = context;
       const note = memory.turn(ref, turnId);
       const { tokens, windowTokens } = gauge;
-      await parts.replaceWithheld(scene);
-      tellRepairs(parts, scene, told);
-      const messages = windowTokens === null ? await countMessages(scene) : 0;
+      await parts.replaceWithheldSummaries(context);
+      tellRepairs(parts, context, told);
+      const messages = windowTokens === null ? await countMessages(context) : 0;
       if (!compactor.need({ tokens, windowTokens, messages }).due) {
         note.hasCompacted = false;
-        if (background !== null && !note.isAsked) await beside(parts, background, scene);
+        if (background !== null && !note.isAsked) await beside(parts, background, context);
         return;
       }
       // Whoever was asked answers first.
       if (!note.isAsked && !note.hasCompacted) {
-        await compactNow(parts, scene, { totalTokens: tokens, targetTokens: null });
+        await compactNow(parts, context, { totalTokens: tokens, targetTokens: null });
       }
     },
   };
 }
 
 /** A reserve that is under its floor, or more than a window has room for, is another one; once for each window it is said. */
-function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: StepScene, told: Set<number>): void {
+function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: StepContext, told: Set<number>): void {
   const windowTokens = gauge.windowTokens ?? 0;
   if (told.has(windowTokens)) return;
   told.add(windowTokens);
@@ -46,23 +46,23 @@ function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: S
 }
 
 /** Takes what was summarised beside the turns, or begins it: only when nobody has to be asked before. */
-async function beside(parts: WholeTurnParts, background: BackgroundCompactions, scene: StepScene): Promise<void> {
-  if (await background.swap(scene)) return;
+async function beside(parts: WholeTurnParts, background: BackgroundCompactions, context: StepContext): Promise<void> {
+  if (await background.swap(context)) return;
   const { flush, memory } = parts;
-  if (flush !== null && isFlushDue(parts, flush, scene)) return;
-  const note = memory.turn(scene.ref, scene.turnId);
-  note.patch = { ...note.patch, ...background.begin(scene) };
+  if (flush !== null && isFlushDue(parts, flush, context)) return;
+  const note = memory.turn(context.ref, context.turnId);
+  note.patch = { ...note.patch, ...background.begin(context) };
 }
 
 /** Compacts when a request turned out not to fit. A flush that was not asked yet is asked in the request that follows. */
 export function compactInFlight(parts: WholeTurnParts): CompactSession {
   const { memory, flush } = parts;
-  return async (scene) => {
-    const note = memory.turn(scene.ref, scene.turnId);
+  return async (context) => {
+    const note = memory.turn(context.ref, context.turnId);
     if (note.hasCompacted) return false;
-    if (flush !== null && !note.isAsked) await askFlush(parts, flush, scene, true);
-    const { gauge, observedTokens, targetTokens } = scene;
-    return compactNow(parts, scene, { totalTokens: observedTokens ?? gauge.tokens, targetTokens });
+    if (flush !== null && !note.isAsked) await askFlush(parts, flush, context, true);
+    const { gauge, observedTokens, targetTokens } = context;
+    return compactNow(parts, context, { totalTokens: observedTokens ?? gauge.tokens, targetTokens });
   };
 }
 
@@ -72,8 +72,8 @@ interface Sizes {
 }
 
 /** True when there is a summary now. An abort ends the turn by itself; whatever the store says ends it too. */
-async function compactNow({ memory, compactor }: WholeTurnParts, scene: StepScene, sizes: Sizes): Promise<boolean> {
-  const { ref, turnId, counter, calibration, gauge, signal, turn, refresh } = scene;
+async function compactNow({ memory, compactor }: WholeTurnParts, context: StepContext, sizes: Sizes): Promise<boolean> {
+  const { ref, turnId, counter, calibration, gauge, signal, turn, refresh } = context;
   memory.turn(ref, turnId).hasCompacted = true;
   const { windowTokens } = gauge;
   const within = turn === null ? {} : { turn };
@@ -88,6 +88,6 @@ async function compactNow({ memory, compactor }: WholeTurnParts, scene: StepScen
   }
 }
 
-async function countMessages({ records }: StepScene): Promise<number> {
+async function countMessages({ records }: StepContext): Promise<number> {
   return (await records()).filter(({ type, side }) => type === "message" && !side).length;
 }

@@ -7,7 +7,7 @@ import {
   type FlushDecision,
   type MemoryFlushSettings,
 } from "@throughline/memory-flush";
-import type { StepScene, TurnStep } from "../session-options.ts";
+import type { StepContext, TurnStep } from "../session-options.ts";
 import type { TurnNote } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
@@ -21,13 +21,13 @@ export function flushStep(parts: WholeTurnParts, settings: MemoryFlushSettings):
   return {
     name: "memory-flush",
     when: "before-call",
-    async run(scene) {
-      parts.memory.turn(scene.ref, scene.turnId).isAsked = false;
-      const { repairs } = await askFlush(parts, settings, scene, false);
-      const windowTokens = scene.gauge.windowTokens ?? 0;
+    async run(context) {
+      parts.memory.turn(context.ref, context.turnId).isAsked = false;
+      const { repairs } = await askFlush(parts, settings, context, false);
+      const windowTokens = context.gauge.windowTokens ?? 0;
       if (repairs.length === 0 || repaired.has(windowTokens)) return;
       repaired.add(windowTokens);
-      tellListener(parts.listener, { name: "flush.repaired", ref: scene.ref, repairs });
+      tellListener(parts.listener, { name: "flush.repaired", ref: context.ref, repairs });
     },
   };
 }
@@ -36,13 +36,13 @@ export function flushStep(parts: WholeTurnParts, settings: MemoryFlushSettings):
 export async function askFlush(
   parts: WholeTurnParts,
   settings: MemoryFlushSettings,
-  scene: StepScene,
+  context: StepContext,
   isOverflow: boolean,
 ): Promise<FlushDecision> {
-  const { ref, turnId, gauge } = scene;
+  const { ref, turnId, gauge } = context;
   const { tokens, windowTokens } = gauge;
   const note = parts.memory.turn(ref, turnId);
-  const entry = entryNow(scene, note, parts);
+  const entry = entryNow(context, note, parts);
   const { due, triggerTokens: compactAtTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
   const isCompactionNext = isOverflow || (due && !note.hasCompacted);
   const sizes = { tokens, windowTokens, compactAtTokens, isCompactionNext };
@@ -53,7 +53,7 @@ export async function askFlush(
     if (hasChanged(entry, decision)) note.patch = { ...note.patch, ...patch };
     return decision;
   }
-  await scene.append([message], { entry: { ...note.patch, ...patch } });
+  await context.append([message], { entry: { ...note.patch, ...patch } });
   note.patch = {};
   note.isAsked = true;
   note.wasAsked = true;
@@ -69,16 +69,16 @@ export async function askFlush(
 }
 
 /** Whether the agent would be asked if a compaction came next. */
-export function isFlushDue(parts: WholeTurnParts, settings: MemoryFlushSettings, scene: StepScene): boolean {
-  const { tokens, windowTokens } = scene.gauge;
-  const entry = { ...scene.entry, ...parts.memory.turn(scene.ref, scene.turnId).patch };
+export function isFlushDue(parts: WholeTurnParts, settings: MemoryFlushSettings, context: StepContext): boolean {
+  const { tokens, windowTokens } = context.gauge;
+  const entry = { ...context.entry, ...parts.memory.turn(context.ref, context.turnId).patch };
   const { triggerTokens: compactAtTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
   const sizes = { tokens, windowTokens, compactAtTokens, isCompactionNext: true };
   return decideFlush({ entry, ...sizes, nowMs: parts.clock.nowMs() }, settings).message !== null;
 }
 
 /** The entry with what this turn will write into it; a turn that was asked and never ended does not count as asked. */
-function entryNow({ entry, ref }: StepScene, note: TurnNote, { listener }: WholeTurnParts): SessionEntry {
+function entryNow({ entry, ref }: StepContext, note: TurnNote, { listener }: WholeTurnParts): SessionEntry {
   const now = { ...entry, ...note.patch };
   if (note.wasAsked || readFlushState(now).phase !== "asked") return now;
   const ended = endFlush(now, { calls: [], failed: true });

@@ -4,17 +4,17 @@ export type {
   AgentSessionStatus,
   RetryStatus,
   SummarizerState,
-  SummarizerStates,
+  SummarizerStateSource,
   SummarizerStatus,
 } from "./agent-status.ts";
 export type {
-  HandCompaction,
-  HandCompactionOptions,
-  Inheritance,
+  ManualCompaction,
+  ManualCompactionOptions,
+  InheritResult,
   InheritOptions,
   SessionCheckpoints,
-  SessionIsBusy,
-} from "./hand-work.ts";
+  SessionBusy,
+} from "./session-operations.ts";
 export type {
   AgentSessionsOptions,
   DetectTopicChange,

@@ -2,12 +2,12 @@ import type { CheckpointSettings, CheckpointWriter } from "@throughline/checkpoi
 import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
 import type { RecordIds, Summarizer } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
-import type { SessionsOptions, StepScene } from "../session-options.ts";
-import type { SummarizerStates } from "./agent-status.ts";
+import type { SessionsOptions, StepContext } from "../session-options.ts";
+import type { SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 /** What a topic detection can read after a turn: the session, its size, and `records()`, those of the window. */
-export type TopicContext = Pick<StepScene, "ref" | "sessionId" | "turnId" | "gauge" | "signal" | "records">;
+export type TopicContext = Pick<StepContext, "ref" | "sessionId" | "turnId" | "gauge" | "signal" | "records">;
 
 /** Whether the conversation has turned to another topic in the turn that just ended. */
 export type DetectTopicChange = (context: TopicContext) => boolean | Promise<boolean>;
@@ -55,7 +55,7 @@ export interface AgentSessionsOptions extends Omit<
   /** The one that needs no model. @default none */
   readonly extractive?: Summarizer | null;
   /** Whoever keeps the breakers of the summarisers, for `status`. @default none */
-  readonly breakers?: SummarizerStates;
+  readonly breakers?: SummarizerStateSource;
   readonly compaction?: WholeTurnCompaction;
   readonly checkpoint?: WholeTurnCheckpoint;
   /** @default on where there are tools */

@@ -2,7 +2,7 @@ import type { Checkpointer } from "@throughline/checkpoint";
 import type { CompactionSettings, Compactor } from "@throughline/compaction";
 import type { Clock, SessionStore } from "@throughline/core";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
-import type { StepScene } from "../session-options.ts";
+import type { StepContext } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 import type { DetectTopicChange } from "./whole-turn-options.ts";
@@ -19,7 +19,7 @@ export interface WholeTurnParts {
   /** Null: topics are no trigger of checkpoints. */
   readonly topicChanged: DetectTopicChange | null;
   /** Makes what a redaction withheld again without a model, when it was. */
-  readonly replaceWithheld: (scene: StepScene) => Promise<void>;
+  readonly replaceWithheldSummaries: (context: StepContext) => Promise<void>;
   /** Null: no compaction begins before it is due. */
   readonly background: BackgroundCompactions | null;
   /** Null: nothing is asked. */

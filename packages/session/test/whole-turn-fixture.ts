@@ -87,7 +87,7 @@ export const writeTool: AgentTool = {
   run: () => "written",
 };
 
-export interface Scene extends AsyncDisposable {
+export interface WholeTurnFixture extends AsyncDisposable {
   readonly simulator: ProviderSimulator;
   readonly events: WholeTurnEvent[];
   readonly sessions: AgentSessions;
@@ -98,10 +98,10 @@ export interface Scene extends AsyncDisposable {
 export const key = "agent:main:cli:direct:home";
 
 /** Sessions over a provider that refuses what does not fit; every third answer calls the tool first. */
-export async function createScene(
+export async function createWholeTurnFixture(
   windowTokens: number,
   given: (simulator: ProviderSimulator) => Partial<AgentSessionsOptions> & Pick<AgentSessionsOptions, "store">,
-): Promise<Scene> {
+): Promise<WholeTurnFixture> {
   let answers = 0;
   const simulator = createProviderSimulator({
     models: { "*": { windowTokens }, [smallModelId]: { windowTokens: 3000 } },

@@ -16,23 +16,23 @@ import { outdatedSummaryIds } from "@throughline/core/summaries";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { RunningTurn, Session } from "../session.ts";
 import { SessionHandle } from "../session-handle.ts";
-import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStates } from "./agent-status.ts";
+import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
-export interface HandCompactionOptions {
+export interface ManualCompactionOptions {
   /** Plans and compacts as for a window of so many tokens. @default the session's model's */
   readonly windowTokens?: number;
   readonly signal?: AbortSignal;
 }
 
 /** A turn is open; `turn` says whose, null for one of this very handle. */
-export interface SessionIsBusy {
+export interface SessionBusy {
   readonly kind: "busy";
   readonly turn: RunningTurn | null;
 }
 
 /** How a compaction by hand ended. */
-export type HandCompaction = Exclude<CompactionResult, { readonly kind: "busy" }> | SessionIsBusy;
+export type ManualCompaction = Exclude<CompactionResult, { readonly kind: "busy" }> | SessionBusy;
 
 /** The checkpoints of a session, oldest first, and its counters. */
 export interface SessionCheckpoints {
@@ -49,7 +49,7 @@ export interface InheritOptions {
 }
 
 /** How taking over a checkpoint ended. */
-export type Inheritance =
+export type InheritResult =
   | {
       readonly kind: "inherited";
       readonly checkpointId: string;
@@ -66,29 +66,29 @@ export type Inheritance =
        */
       readonly reason: "no-checkpoint" | "not-empty" | "no-gain" | "superseded";
     }
-  | SessionIsBusy;
+  | SessionBusy;
 
-interface HandWorkOptions {
+interface SessionOperationsOptions {
   readonly parts: WholeTurnParts;
   readonly estimator: TokenEstimator;
-  readonly breakers: SummarizerStates | null;
+  readonly breakers: SummarizerStateSource | null;
   readonly limits: RetryLimits;
 }
 
 /** What is done with a session by hand, between its turns. */
-export class HandWork {
-  readonly #options: HandWorkOptions;
+export class SessionOperations {
+  readonly #options: SessionOperationsOptions;
 
-  constructor(options: HandWorkOptions) {
+  constructor(options: SessionOperationsOptions) {
     this.#options = options;
   }
 
-  async plan(session: Session, options: HandCompactionOptions): Promise<CompactionPlan | NothingToCompact> {
+  async plan(session: Session, options: ManualCompactionOptions): Promise<CompactionPlan | NothingToCompact> {
     await session.refresh();
     return this.#options.parts.compactor.plan(session.ref, await this.#request(session, options));
   }
 
-  async compact(session: Session, options: HandCompactionOptions): Promise<HandCompaction> {
+  async compact(session: Session, options: ManualCompactionOptions): Promise<ManualCompaction> {
     return this.#compact(session, await this.#readyRequest(session, options));
   }
 
@@ -105,7 +105,7 @@ export class HandWork {
     return { checkpoints, status: this.#entryStatus(session, clock.nowMs()).checkpoint };
   }
 
-  async inherit(session: Session, { from, checkpointId, signal }: InheritOptions): Promise<Inheritance> {
+  async inherit(session: Session, { from, checkpointId, signal }: InheritOptions): Promise<InheritResult> {
     const ref = from === undefined ? session.ref : "ref" in from ? from.ref : from;
     const isOwn = JSON.stringify(ref) === JSON.stringify(session.ref);
     if (!isOwn) return this.#inheritFrom(session, ref, checkpointId ?? null, signal);
@@ -128,11 +128,11 @@ export class HandWork {
     const { gauge } = await session.messages();
     const { tokens, windowTokens } = gauge;
     const { due, triggerTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
-    const isRunning = session.running !== null || (session instanceof SessionHandle && session.isInTurn);
+    const isRunning = session.runningTurn !== null || (session instanceof SessionHandle && session.isInTurn);
     return {
       key: session.key,
       sessionId: session.sessionId,
-      turn: isRunning ? "running" : session.interrupted === null ? "idle" : "interrupted",
+      turn: isRunning ? "running" : session.interruptedTurn === null ? "idle" : "interrupted",
       gauge,
       compaction: { count: session.entry.compactionCount ?? 0, isDue: due, triggerTokens },
       ...this.#entryStatus(session, parts.clock.nowMs()),
@@ -146,13 +146,13 @@ export class HandWork {
   }
 
   /** Null while a turn is open: no summariser is asked for nothing. */
-  async #readyRequest(session: Session, options: HandCompactionOptions): Promise<CompactionRequest | null> {
+  async #readyRequest(session: Session, options: ManualCompactionOptions): Promise<CompactionRequest | null> {
     if (session instanceof SessionHandle && session.isInTurn) return null;
     await session.refresh();
-    return session.running === null ? this.#request(session, options) : null;
+    return session.runningTurn === null ? this.#request(session, options) : null;
   }
 
-  async #request(session: Session, { windowTokens, signal }: HandCompactionOptions): Promise<CompactionRequest> {
+  async #request(session: Session, { windowTokens, signal }: ManualCompactionOptions): Promise<CompactionRequest> {
     const { chat, modelId } = session.model;
     const { gauge } = await session.messages();
     const kept = session.entry["throughline"] as { readonly calibration?: unknown } | undefined;
@@ -166,7 +166,7 @@ export class HandWork {
     };
   }
 
-  async #compact(session: Session, request: CompactionRequest | null): Promise<HandCompaction> {
+  async #compact(session: Session, request: CompactionRequest | null): Promise<ManualCompaction> {
     if (request === null) return busy(session);
     const result = await this.#options.parts.compactor.compact(session.ref, request);
     await session.refresh();
@@ -179,9 +179,9 @@ export class HandWork {
     from: SessionRef,
     checkpointId: string | null,
     signal?: AbortSignal,
-  ): Promise<Inheritance> {
+  ): Promise<InheritResult> {
     await session.refresh();
-    if (session.running !== null) return busy(session);
+    if (session.runningTurn !== null) return busy(session);
     if ((await session.messages()).messages.length > 0) return { kind: "nothing", reason: "not-empty" };
     const found = await this.#newestCheckpoint(from, checkpointId, signal);
     if (found === null) return { kind: "nothing", reason: "no-checkpoint" };
@@ -214,8 +214,8 @@ export class HandWork {
   }
 }
 
-function busy({ running }: Session): SessionIsBusy {
-  return { kind: "busy", turn: running };
+function busy({ runningTurn }: Session): SessionBusy {
+  return { kind: "busy", turn: runningTurn };
 }
 
 function textOf({ summary, keyDecisions, openQuestions }: ListedCheckpoint): string {

@@ -1,7 +1,7 @@
 import { createSummaryRetry, tokenMeasure } from "@throughline/compaction";
 import type { Clock, RecordIds, SessionStore, Summarizer } from "@throughline/core";
 import { tellListener } from "@throughline/core/events";
-import type { StepScene } from "../session-options.ts";
+import type { StepContext } from "../session-options.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
@@ -19,7 +19,7 @@ export interface ReplaceWithheldOptions {
  * After a redaction that reached a summary the call that comes next begins with what is left of it. No model is asked
  * for it: that follows in the background.
  */
-export function replaceWithheld(options: ReplaceWithheldOptions): (scene: StepScene) => Promise<void> {
+export function replaceWithheldSummaries(options: ReplaceWithheldOptions): (context: StepContext) => Promise<void> {
   const { store, clock, ids, memory, extractive, listener } = options;
   return async ({ ref, counter, calibration, signal, refresh }) => {
     if (!memory.takeOutdated(ref) || extractive === null) return;
