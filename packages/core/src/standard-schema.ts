@@ -32,9 +32,7 @@ export interface StandardSchemaIssue {
 }
 
 /** The value that a schema gives after checking. */
-export type StandardSchemaOutput<Schema extends StandardSchemaV1> = NonNullable<
-  Schema["~standard"]["types"]
->["output"];
+export type StandardSchemaOutput<Schema extends StandardSchemaV1> = NonNullable<Schema["~standard"]["types"]>["output"];
 
 /** What newer versions of the libraries add: they make JSON Schema by themselves. */
 export interface StandardJsonSchemaProps {
