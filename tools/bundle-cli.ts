@@ -14,9 +14,9 @@ const shared = {
   sourcemap: true,
   logLevel: "warning",
   metafile: true,
-  // The first holds a binary for each platform, which no bundle can; the second 16 MB of vocabularies, of which a run
-  // needs one or none. The others are the providers' own packages: a run needs one of them, most runs none.
-  external: ["better-sqlite3", "pg", "ai-tokenizer", "@anthropic-ai/sdk", "openai", "ollama"],
+  // The first holds a binary for each platform, which no bundle can. The others are the providers' own packages: a run
+  // needs one of them, most runs none.
+  external: ["better-sqlite3", "pg", "@anthropic-ai/sdk", "openai", "ollama"],
   plugins: [leanBuiltins],
   // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
   banner: {

@@ -1,27 +1,48 @@
+import { createBytePairCounter } from "./byte-pair-counter.ts";
 import type { CountTokens } from "./text-counter.ts";
 
-/** The vocabularies that can be loaded. 2 to 8 MB each, so none is until it is needed. */
+/** The vocabularies that can be loaded. 0.4 to 1.4 MB each, so none is loaded until it is needed. */
 export type VocabularyName = "claude" | "o200k_base" | "cl100k_base";
 
-/** Gives a counter for one slice of text; rejects when the vocabulary cannot be had. */
+/** Gives a counter for one slice of text; rejects when the vocabulary cannot be loaded. */
 export type LoadVocabulary = (name: VocabularyName) => Promise<CountTokens>;
 
 /** Part of every cache and calibration key: counts of another tokenizer or version are not comparable. */
-export const tokenizerVersion = "ai-tokenizer@1.0.6";
+export const tokenizerVersion = "throughline@1";
 
-/** The tokenizer keeps what it merged. A piece is at most a slice long, so this many stay within some megabytes. */
-const mergeCacheEntries = 8192;
+interface VocabularySource {
+  /** By the name of a subpath, so that a bundler can leave the vocabularies out of its bundle. */
+  readonly load: () => Promise<{ readonly packedVocabulary: string }>;
+  /** Cuts a text into pieces; no token reaches over the end of one. */
+  readonly splitPattern: RegExp;
+}
 
-const importers = {
-  claude: () => import("ai-tokenizer/encoding/claude"),
-  o200k_base: () => import("ai-tokenizer/encoding/o200k_base"),
-  cl100k_base: () => import("ai-tokenizer/encoding/cl100k_base"),
+const sources: Readonly<Record<VocabularyName, VocabularySource>> = {
+  claude: {
+    load: () => import("@throughline/tokens/vocabulary/claude"),
+    splitPattern: /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu,
+  },
+  o200k_base: {
+    load: () => import("@throughline/tokens/vocabulary/o200k-base"),
+    splitPattern:
+      /[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu,
+  },
+  cl100k_base: {
+    load: () => import("@throughline/tokens/vocabulary/cl100k-base"),
+    splitPattern:
+      /(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu,
+  },
 };
 
-/** Loads a vocabulary of `ai-tokenizer`, an ordinary dependency. */
+/** Loads a packed vocabulary of this package. Special tokens count as the text they look like. */
 export async function loadVocabulary(name: VocabularyName): Promise<CountTokens> {
-  const [{ Tokenizer }, encoding] = await Promise.all([import("ai-tokenizer"), importers[name]()]);
-  const tokenizer = new Tokenizer(encoding, undefined, mergeCacheEntries);
-  // "all" reads `<|endoftext|>` as the text it is. Without it a user who types that makes the tokenizer throw.
-  return (slice) => tokenizer.encode(slice, "all").length;
+  const { load, splitPattern } = sources[name];
+  const { packedVocabulary } = await load();
+  return createBytePairCounter(await unpack(packedVocabulary), splitPattern);
+}
+
+async function unpack(base64: string): Promise<Uint8Array> {
+  const packed = Uint8Array.from(atob(base64), (unit) => unit.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }

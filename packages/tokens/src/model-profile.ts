@@ -29,9 +29,12 @@ const pixels: ImageRule = { kind: "pixels", longEdgePx: 1568, mostTokens: 1600 }
 const finePixels: ImageRule = { kind: "pixels", longEdgePx: 2576, mostTokens: 5000 };
 const libraryTable = "ai-tokenizer 1.0.6, model table (contentMultiplier, toolsExist)";
 
+/** The published Claude vocabulary gives fewer tokens than the models count. */
+const claudeVocabularyFactor = 1.1;
+
 const claude: ModelProfile = {
   vocabulary: "claude",
-  factor: 1.1,
+  factor: claudeVocabularyFactor,
   spread: 0.1,
   toolsTokens: 549,
   image: pixels,
@@ -96,6 +99,14 @@ export function modelProfile(model: ModelName): ModelProfile {
     ? claudeProfile(id)
     : (profiles.find(([pattern]) => pattern.test(id))?.[1] ?? unknown);
   return model.provider === "ollama" ? { ...found, image: ollamaImage } : found;
+}
+
+/**
+ * The factor for counts by the kinds of characters. They lie where the models count: the factor of the Claude vocabulary
+ * raised the error on real conversations from 8.5 to 11.8 %.
+ */
+export function withoutVocabulary({ vocabulary, factor }: ModelProfile): number {
+  return vocabulary === "claude" ? factor / claudeVocabularyFactor : factor;
 }
 
 function claudeProfile(id: string): ModelProfile {

@@ -2,12 +2,12 @@ import { createCountCache } from "./count-cache.ts";
 import { countByCharacterKind } from "./heuristic-count.ts";
 import { loadVocabulary, tokenizerVersion, type LoadVocabulary, type VocabularyName } from "./load-vocabulary.ts";
 import type { ModelName } from "./model-name.ts";
-import { modelProfile, type ModelProfile } from "./model-profile.ts";
+import { modelProfile, withoutVocabulary, type ModelProfile } from "./model-profile.ts";
 import { countByLength, countInSlices, type CountTokens, type CountWork } from "./text-counter.ts";
 import { createTokenCounter, type CountMethod, type TokenCounter } from "./token-counter.ts";
 
 export interface TokenEstimatorOptions {
-  /** Where vocabularies come from. @default those of `ai-tokenizer` */
+  /** Where vocabularies come from. @default the packed ones of this package */
   readonly loadVocabulary?: LoadVocabulary;
   /** Overrides the table of models. @default the table */
   readonly profileOf?: (model: ModelName) => ModelProfile;
@@ -58,9 +58,7 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
       const assumed = profileOf(model);
       const countSlice = await slicesFor(wanted ?? assumed.vocabulary);
       const method = countSlice === null && wanted !== "chars4" ? "heuristic" : (wanted ?? assumed.vocabulary);
-      // The factor belongs to the vocabulary it was measured with; of any other, calibration has to tell.
-      const keepsFactor = method === assumed.vocabulary || method === "heuristic";
-      const profile = keepsFactor ? assumed : { ...assumed, factor: 1, spread: Math.max(assumed.spread, 0.3) };
+      const profile = profileFor(method, assumed);
       const version = countSlice === null ? `${method}@1` : `${tokenizerVersion}/${method}`;
       return createTokenCounter({
         model,
@@ -72,6 +70,13 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
       });
     },
   };
+}
+
+/** The factor belongs to the vocabulary it was measured with. */
+function profileFor(method: CountMethod, assumed: ModelProfile): ModelProfile {
+  if (method === assumed.vocabulary) return assumed;
+  if (method === "heuristic") return { ...assumed, factor: withoutVocabulary(assumed) };
+  return { ...assumed, factor: 1, spread: Math.max(assumed.spread, 0.3) };
 }
 
 function countTextWith(method: CountMethod, countSlice: CountTokens | null, work: CountWork): CountTokens {
