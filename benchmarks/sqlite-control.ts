@@ -2,8 +2,7 @@
 import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import { systemClock, systemRecordIds } from "../packages/core/src/node.ts";
-import { lineBytes } from "../packages/core/src/store.ts";
-import { planAppend, prepareAppend, type AppendTarget } from "../packages/core/src/store-plans.ts";
+import { type AppendTarget, lineBytes, planAppend, prepareAppend } from "../packages/core/src/store.ts";
 import { sqliteCapabilities } from "../packages/store-sqlite/src/sqlite-store.ts";
 import { schemaSteps } from "../packages/store-sqlite/src/schema.ts";
 

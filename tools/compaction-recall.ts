@@ -13,7 +13,7 @@ import {
   summaryText,
   tokenMeasure,
 } from "../packages/compaction/src/index.ts";
-import { proseOf } from "../packages/core/src/summaries.ts";
+import { proseOf } from "../packages/core/src/internal.ts";
 import type { CompactionPlan, TokenMeasure } from "../packages/compaction/src/index.ts";
 import { buildContext, renderText } from "../packages/history/src/index.ts";
 import type { NeutralMessage } from "../packages/history/src/index.ts";

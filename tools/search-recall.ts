@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { sessionRef, type SessionStore } from "../packages/core/src/index.ts";
-import { searchText } from "../packages/core/src/store-search.ts";
+import { searchText } from "../packages/core/src/store.ts";
 import { buildContext } from "../packages/history/src/index.ts";
 import type { NeutralMessage } from "../packages/history/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";

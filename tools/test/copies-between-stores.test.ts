@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { forkSession, loadEntryBlobs } from "../../packages/core/src/entries.ts";
-import { resetSession, type SessionRef, type SessionStore } from "../../packages/core/src/index.ts";
+import { forkSession, resetSession, type SessionRef, type SessionStore } from "../../packages/core/src/index.ts";
+import { loadEntryBlobs } from "../../packages/core/src/internal.ts";
 import { systemRandom } from "../../packages/core/src/node.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createPostgresStore } from "../../packages/store-postgres/src/index.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { formatSessionKey, parseSessionKey, peerSessionKey } from "../../packages/core/src/keys.ts";
+import { formatSessionKey, parseSessionKey, peerSessionKey } from "../../packages/core/src/index.ts";
 import { buildContext } from "../../packages/history/src/index.ts";
 import { limitContext } from "../../packages/history/src/window.ts";
 import { assistant, storedRecords, user } from "../../packages/history/test/stored-records.ts";

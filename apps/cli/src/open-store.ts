@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { assertReadable, isFolder, isThere } from "@throughline/config/files";
 import { parseStoreUrl } from "@throughline/config/store-url";
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
 
 export interface OpenStoreOptions {

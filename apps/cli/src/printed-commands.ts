@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */
 export interface StartedBy {

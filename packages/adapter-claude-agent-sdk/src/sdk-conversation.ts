@@ -1,15 +1,15 @@
-import { linearExpression } from "@throughline/core/expressions";
+import { linearExpression } from "@throughline/core/internal";
 import {
+  type Clock,
   hasErrorCode,
   loadExisting,
   openSession,
-  ThroughlineError,
-  throughlineDraft,
-  type Clock,
   type RandomSource,
   type RecordDraft,
   type SessionRef,
   type SessionStore,
+  throughlineDraft,
+  ThroughlineError,
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { loadAgentQuery, type AgentQuery } from "./agent-query.ts";

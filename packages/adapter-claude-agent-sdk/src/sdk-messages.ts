@@ -1,5 +1,5 @@
 import type { AssistantMessage, RecordDraft, ToolResultMessage } from "@throughline/core";
-import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/store";
+import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/internal";
 import { readUsage } from "@throughline/tokens";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,15 +1,16 @@
 import {
-  hasErrorCode,
-  loadExisting,
-  throughlineDraft,
+  appendOnce,
   type AppendOptions,
   type Clock,
+  hasErrorCode,
+  loadExisting,
   type RandomSource,
   type RecordDraft,
+  renewTurn,
   type SessionRef,
   type SessionStore,
+  throughlineDraft,
 } from "@throughline/core";
-import { appendOnce, renewTurn } from "@throughline/core/entries";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 
 /** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */

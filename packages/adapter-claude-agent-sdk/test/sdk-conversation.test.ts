@@ -5,14 +5,15 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import {
+  createAgentScope,
   hasErrorCode,
+  type Message,
   openSession,
   resetSession,
   sessionRef,
-  type Message,
   type SessionStore,
 } from "@throughline/core";
-import { createAgentScope, keptOnReset } from "@throughline/core/entries";
+import { keptOnReset } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";

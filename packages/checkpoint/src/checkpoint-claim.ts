@@ -1,15 +1,15 @@
 import {
+  appendOnce,
+  type Clock,
   hasErrorCode,
   loadExisting,
-  ThroughlineError,
-  updateEntry,
-  type Clock,
   type RecordDraft,
   type SessionEntry,
   type SessionRef,
   type SessionStore,
+  ThroughlineError,
+  updateEntry,
 } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
 import { checkpointPatch, isClaimed, readCheckpointState, type CheckpointState } from "./checkpoint-state.ts";
 
 /** Where claims are kept. */

@@ -1,5 +1,5 @@
 import { findRecordProblem, isRecordOfType, type StoredRecord } from "@throughline/core";
-import { isFlushMessage, outdatedSummaryIds, proseOf } from "@throughline/core/summaries";
+import { isFlushMessage, outdatedSummaryIds, proseOf } from "@throughline/core/internal";
 import { buildContext, renderText, walkBranch, type Context } from "@throughline/history";
 
 /** What a checkpoint is made of. */

@@ -1,4 +1,4 @@
-import { endOfValue } from "@throughline/core/summaries";
+import { endOfValue } from "@throughline/core/internal";
 
 /** What a checkpoint says. */
 export interface CheckpointContent {

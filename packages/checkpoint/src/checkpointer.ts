@@ -1,6 +1,5 @@
-import { readWindow, ThroughlineError, type SessionEntry, type SessionRef, type SessionState } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
-import { auditSummary, Deadline, untilAborted } from "@throughline/core/summaries";
+import { readWindow, type SessionEntry, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
+import { auditSummary, Deadline, tellListener, untilAborted } from "@throughline/core/internal";
 import { appendClaimed, changeState } from "./checkpoint-claim.ts";
 import type { NoCheckpointReason } from "./checkpoint-event.ts";
 import { checkpointMaterial, type CheckpointMaterial } from "./checkpoint-material.ts";

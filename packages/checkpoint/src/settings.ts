@@ -1,4 +1,4 @@
-import type { SettingFragment } from "@throughline/core/settings";
+import type { SettingFragment } from "@throughline/core/internal";
 
 /** What configuration may say of checkpoints. */
 export const checkpointSettings: SettingFragment = {

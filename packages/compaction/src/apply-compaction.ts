@@ -1,18 +1,18 @@
 import {
+  appendOnce,
+  type AppendResult,
   hasErrorCode,
   isFromNewerVersion,
   loadExisting,
-  throughlineDraft,
-  throughlineKind,
-  ThroughlineError,
-  type AppendResult,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type StoredRecord,
+  throughlineDraft,
+  ThroughlineError,
+  throughlineKind,
   type TurnRequest,
 } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";

@@ -1,5 +1,5 @@
-import { ThroughlineError, type AppendResult } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { type AppendResult, ThroughlineError } from "@throughline/core";
+import { tellListener } from "@throughline/core/internal";
 import { applyCompaction, type ApplyOptions } from "./apply-compaction.ts";
 import { compactionSteps, stepFrom, type CompactionState, type CompactionStep } from "./compaction-steps.ts";
 import type { SummarySource, SummaryUsage } from "./compaction-details.ts";

@@ -1,13 +1,13 @@
 import {
-  readWindow,
   type Clock,
+  readWindow,
   type RecordIds,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type Summarizer,
 } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { buildContext, type NeutralMessage } from "@throughline/history";
 import type { CompactionListener } from "./compaction-event.ts";
 import { settingsForWindow, type CompactionSettings } from "./compaction-settings.ts";

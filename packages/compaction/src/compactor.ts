@@ -1,6 +1,6 @@
 import {
-  hasErrorCode,
   type Clock,
+  hasErrorCode,
   type RecordIds,
   type SessionRef,
   type SessionStore,
@@ -15,7 +15,7 @@ import {
   type CompactionResult,
 } from "./background-compaction.ts";
 import type { CompactionListener } from "./compaction-event.ts";
-import { untilAborted } from "@throughline/core/summaries";
+import { untilAborted } from "@throughline/core/internal";
 import { compactionNeed, type CompactionNeed, type CompactionSettings } from "./compaction-settings.ts";
 import { planOnce, type CompactionWay, type CompactionWork, type TokenMeasure } from "./compaction-work.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";

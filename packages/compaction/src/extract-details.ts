@@ -1,4 +1,4 @@
-import { pathArgumentNames, writeToolNames } from "@throughline/core/summaries";
+import { pathArgumentNames, writeToolNames } from "@throughline/core/internal";
 import type { NeutralMessage, NeutralBlock } from "@throughline/history";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { findConstraints, findIdentifiers, findNames, findPaths, findQuoted } from "./detail-patterns.ts";

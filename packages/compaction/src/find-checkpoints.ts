@@ -1,5 +1,5 @@
-import { findRecordProblem, isRecordOfType, type Checkpoint, type StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds } from "@throughline/core/summaries";
+import { type Checkpoint, findRecordProblem, isRecordOfType, type StoredRecord } from "@throughline/core";
+import { outdatedSummaryIds } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history";
 
 /** A checkpoint that covers a part of the branch behind its newest compaction. */

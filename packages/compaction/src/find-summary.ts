@@ -1,6 +1,6 @@
-import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@throughline/core";
+import { type Clock, hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/core";
 import { renderText, type NeutralMessage } from "@throughline/history";
-import { auditSummary, Deadline, untilAborted, type AuditProblem } from "@throughline/core/summaries";
+import { type AuditProblem, auditSummary, Deadline, untilAborted } from "@throughline/core/internal";
 import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
 import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";
 import type { UsableCheckpoint } from "./find-checkpoints.ts";

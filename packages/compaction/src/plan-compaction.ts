@@ -4,7 +4,7 @@ import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
-import { isFlushMessage, isOutdatedSummary, proseOf } from "@throughline/core/summaries";
+import { isFlushMessage, isOutdatedSummary, proseOf } from "@throughline/core/internal";
 
 export interface CompactionInput {
   /** The window or the whole log, in order of seq. */

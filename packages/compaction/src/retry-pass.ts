@@ -1,19 +1,18 @@
 import {
+  appendOnce,
+  type AppendResult,
   hasErrorCode,
   loadExisting,
   patchEntry,
-  throughlineDraft,
-  ThroughlineError,
-  updateEntry,
-  type AppendResult,
   type RecordDraft,
   type SessionRef,
   type SessionState,
   type StoredRecord,
+  throughlineDraft,
+  ThroughlineError,
+  updateEntry,
 } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
-import { tellListener } from "@throughline/core/events";
-import { proseOf } from "@throughline/core/summaries";
+import { proseOf, tellListener } from "@throughline/core/internal";
 import type { CompactionDetails, ExtractedDetails, SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { stepFrom } from "./compaction-steps.ts";

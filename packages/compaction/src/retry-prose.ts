@@ -1,6 +1,5 @@
-import { ThroughlineError, type SessionRef, type StoredRecord } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
-import { auditSummary, Deadline, proseOf, untilAborted } from "@throughline/core/summaries";
+import { type SessionRef, type StoredRecord, ThroughlineError } from "@throughline/core";
+import { auditSummary, Deadline, proseOf, tellListener, untilAborted } from "@throughline/core/internal";
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { conversationText } from "./find-summary.ts";

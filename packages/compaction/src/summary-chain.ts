@@ -1,5 +1,5 @@
-import { throughlineKind, type StoredRecord } from "@throughline/core";
-import { isFlushMessage, outdatedSummaryIds, withheldSummary } from "@throughline/core/summaries";
+import { type StoredRecord, throughlineKind } from "@throughline/core";
+import { isFlushMessage, outdatedSummaryIds, withheldSummary } from "@throughline/core/internal";
 import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
 import { conversationMessages } from "./plan-compaction.ts";
 import {

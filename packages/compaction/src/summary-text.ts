@@ -1,4 +1,4 @@
-import { summaryDetailsHeading } from "@throughline/core/summaries";
+import { summaryDetailsHeading } from "@throughline/core/internal";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { pathLine } from "./path-line.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { proseOf } from "@throughline/core/summaries";
+import { proseOf } from "@throughline/core/internal";
 import type { NeutralBlock, NeutralMessage } from "@throughline/history";
 import { extractDetails, readCompactionDetails, summaryText } from "@throughline/compaction";
 

@@ -1,5 +1,5 @@
 import { checkFlushSettings, type FlushThreshold } from "@throughline/memory-flush";
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";
 import type { SettingSet } from "./setting-set.ts";

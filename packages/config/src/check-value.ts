@@ -1,5 +1,5 @@
 import { readSendPolicy, type PolicyProblem } from "@throughline/policy";
-import type { SettingField, SettingKind, SettingValue } from "@throughline/core/settings";
+import type { SettingField, SettingKind, SettingValue } from "@throughline/core/internal";
 import { z } from "zod";
 import { describeKind } from "./setting-definition.ts";
 

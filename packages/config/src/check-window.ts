@@ -1,6 +1,6 @@
 import { settingsForWindow, type CompactionSettings } from "@throughline/compaction";
 import { reachableThresholds, type FlushThreshold } from "@throughline/memory-flush";
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";
 import type { SettingSet } from "./setting-set.ts";

@@ -1,4 +1,4 @@
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 
 /** Something that was taken otherwise than it was written: to be told to whoever wrote it. */
 export interface ConfigNote {

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { nearestName } from "@throughline/core/settings";
+import { nearestName } from "@throughline/core/internal";
 
 /** A place in a configuration file, or the name of a variable or flag. */
 export interface ConfigPlace {

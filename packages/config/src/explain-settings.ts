@@ -1,4 +1,4 @@
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import { placeText } from "./config-problem.ts";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";

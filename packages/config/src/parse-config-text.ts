@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import { configRemedy, shown } from "./config-problem.ts";
 
 /** A value of a configuration file, with the line it begins in. */

@@ -1,4 +1,4 @@
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 
 /**
  * The values of the documents this project began with, by name. A preset says how sessions are kept small and who

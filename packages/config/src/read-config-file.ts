@@ -1,5 +1,5 @@
-import type { SettingValue } from "@throughline/core/settings";
-import { nearestName } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
+import { nearestName } from "@throughline/core/internal";
 import { checkValue } from "./check-value.ts";
 import type { ConfigNote } from "./config-note.ts";
 import { configProblem, shown, unknownField } from "./config-problem.ts";

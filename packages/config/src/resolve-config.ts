@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { configProblem, shown, unknownField } from "./config-problem.ts";
 import { presets } from "./presets.ts";

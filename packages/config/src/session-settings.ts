@@ -8,7 +8,7 @@ import {
   type SendPolicy,
   type SendPolicyMode,
 } from "@throughline/policy";
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";
 

@@ -1,4 +1,4 @@
-import type { SettingFragment } from "@throughline/core/settings";
+import type { SettingFragment } from "@throughline/core/internal";
 
 /** Where sessions are kept, and whose are taken over. */
 export const storeSettings: SettingFragment = {

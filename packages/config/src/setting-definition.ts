@@ -1,4 +1,4 @@
-import type { SettingField, SettingFragment, SettingKind, SettingValue } from "@throughline/core/settings";
+import type { SettingField, SettingFragment, SettingKind, SettingValue } from "@throughline/core/internal";
 import { parseConfigText, valueOfNode } from "./parse-config-text.ts";
 
 /** An environment variable that sets a value. */

@@ -1,4 +1,4 @@
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 import { configProblem, type ConfigPlace } from "./config-problem.ts";
 
 /** What set a value. */

@@ -1,5 +1,5 @@
 import { join, sep } from "node:path";
-import type { SettingValue } from "@throughline/core/settings";
+import type { SettingValue } from "@throughline/core/internal";
 
 /** What decides where sessions are kept. */
 export interface StorePlaceOptions {

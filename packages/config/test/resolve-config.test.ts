@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { explainSettings, parseSettingText, settingAliases, settingTables } from "@throughline/config";
-import type { SettingKind, SettingValue } from "@throughline/core/settings";
+import type { SettingKind, SettingValue } from "@throughline/core/internal";
 import { filePath, resolve, settingsOf } from "./resolve.ts";
 
 const definitions = settingTables.flatMap(({ settings }) => settings);

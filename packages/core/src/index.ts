@@ -1,16 +1,31 @@
+export { createAgentScope } from "./agent-scope.ts";
+export type { AgentScopeOptions } from "./agent-scope.ts";
+export { appendOnce } from "./append-once.ts";
+export type { AppendOnceOptions } from "./append-once.ts";
+export { mainSessionKey, peerSessionKey, sessionKeySlug, subagentSessionKey } from "./build-session-key.ts";
+export type { DirectMessageScope, PeerKeyOptions } from "./build-session-key.ts";
 export type { CodecContext, PayloadCodec } from "./codec.ts";
 export { defineTool } from "./define-tool.ts";
 export type { DefineToolOptions, JsonObjectSchema, ToolArguments, ToolInput } from "./define-tool.ts";
+export { endSession, waitForTurnEnd } from "./end-session.ts";
+export type { EndSessionOptions, WaitForTurnOptions } from "./end-session.ts";
 export { errorCodes } from "./error-codes.ts";
 export type { ErrorCode, ErrorCodeEntry } from "./error-codes.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export type { RecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { Finding, FindingCode, FindingPlace, FindingRule, FindingSeverity } from "./finding.ts";
+export { forkSession } from "./fork-session.ts";
 export type { ForkSessionOptions } from "./fork-session.ts";
+export { recordInbound, updateRoute } from "./inbound-message.ts";
+export type { InboundMessage, RecordInboundOptions } from "./inbound-message.ts";
 export { isSideRecord } from "./is-side-record.ts";
+export { mergeEntry } from "./merge-entry.ts";
+export type { MergeEntryOptions } from "./merge-entry.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
 export type { OpenedSession, OpenSessionOptions, ResetSessionOptions } from "./open-session.ts";
+export { openThread } from "./open-thread.ts";
+export type { OpenThreadOptions } from "./open-thread.ts";
 export type {
   AgentTool,
   AgentToolCall,
@@ -31,6 +46,7 @@ export type {
 export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft, RecordSource, SourcedDraft } from "./record-draft.ts";
+export { createRecordIds } from "./record-ids.ts";
 export { isRecordOfType } from "./record.ts";
 export type {
   AssistantMessage,
@@ -53,6 +69,8 @@ export type {
   UserMessage,
 } from "./record.ts";
 export { redactRecords } from "./redact-records.ts";
+export { renewTurn } from "./renew-turn.ts";
+export type { RenewedTurn } from "./renew-turn.ts";
 export { assistantMessage, customRecord, toolResult, userMessage } from "./session-draft.ts";
 export type {
   DraftContent,
@@ -66,6 +84,15 @@ export type {
 export { patchEntry } from "./session-entry.ts";
 export type { DeliveryContext, QueueMode, SessionEntry, SessionOrigin } from "./session-entry.ts";
 export type { SessionEvent, SessionEventListener } from "./session-event.ts";
+export { isAgentId, isSessionId } from "./session-id.ts";
+export {
+  formatSessionKey,
+  maxSessionKeyLength,
+  parseSessionKey,
+  sessionKeyAliases,
+  sessionKeyHasPrefix,
+} from "./session-key.ts";
+export type { ParsedSessionKey, PeerKind, SessionKeyRest, SessionKeySuffix } from "./session-key.ts";
 export { sessionRef } from "./session-ref.ts";
 export type { SessionAddress, SessionRef } from "./session-ref.ts";
 export type {
@@ -86,12 +113,14 @@ export type {
   SaveOptions,
   SessionHead,
   SessionPage,
-  StoreLockOptions,
   SessionState,
   SessionStore,
   SourcedRecord,
   StoredRecord,
+  StoreLockOptions,
 } from "./session-store.ts";
+export { spawnSession } from "./spawn-session.ts";
+export type { SpawnLimits, SpawnSessionOptions } from "./spawn-session.ts";
 export type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
 export type {
   ForkFacet,
@@ -103,8 +132,8 @@ export type {
   SharedRecords,
   WatchFacet,
 } from "./store-facets.ts";
-export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
-export type { ThroughlineRecordKind } from "./throughline-record.ts";
 export { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 export type { ThroughlineErrorOptions, WriteOutcome } from "./throughline-error.ts";
+export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
+export type { ThroughlineRecordKind } from "./throughline-record.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";

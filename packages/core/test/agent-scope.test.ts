@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasErrorCode, sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
-import { createAgentScope } from "@throughline/core/entries";
+import { createAgentScope, hasErrorCode, sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const own = sessionRef({ key: "agent:main:main" });

@@ -5,8 +5,8 @@ import {
   outdatedSummaryIds,
   proseOf,
   summaryDetailsHeading,
-} from "@throughline/core/summaries";
-import { throughlineDraft, type StoredRecord } from "@throughline/core";
+} from "@throughline/core/internal";
+import { type StoredRecord, throughlineDraft } from "@throughline/core";
 
 const good = "They built the importer and decided on JSON Lines. Open: how torn lines are shown.";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sessionRef, type Clock, type SessionRef } from "@throughline/core";
-import { archivedAtMs, endSession } from "@throughline/core/entries";
+import { type Clock, endSession, sessionRef, type SessionRef } from "@throughline/core";
+import { archivedAtMs } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = sessionRef({ key: "agent:main:discord:direct:7" });

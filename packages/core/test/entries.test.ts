@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { openSession, resetSession, sessionRef, type Clock, type SessionEntry } from "@throughline/core";
-import { inboundFields, keptOnReset, mergeEntry, recordInbound, updateRoute } from "@throughline/core/entries";
+import {
+  type Clock,
+  mergeEntry,
+  openSession,
+  recordInbound,
+  resetSession,
+  type SessionEntry,
+  sessionRef,
+  updateRoute,
+} from "@throughline/core";
+import { inboundFields, keptOnReset } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 

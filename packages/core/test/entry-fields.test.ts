@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findEntryFieldProblem, misspeltEntryField } from "@throughline/core/entries";
+import { findEntryFieldProblem, misspeltEntryField } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 describe("fields of an entry that a person sets", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isFlushMessage } from "@throughline/core/summaries";
+import { isFlushMessage } from "@throughline/core/internal";
 
 describe("a message of a memory flush", () => {
   it("is a user message that says so, and nothing else is", () => {

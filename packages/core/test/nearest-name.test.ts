@@ -1,4 +1,4 @@
-import { nearestName } from "@throughline/core/settings";
+import { nearestName } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 describe("the nearest of the known names", () => {

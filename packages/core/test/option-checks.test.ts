@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
+import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 interface PageOptions {

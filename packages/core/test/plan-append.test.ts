@@ -1,9 +1,14 @@
 import type { AppendOptions, AppendResult, SessionEntry, TurnRequest } from "@throughline/core";
-import { createRecordIds } from "@throughline/core/node";
+import { createRecordIds } from "@throughline/core";
 
-import { createCapabilities } from "@throughline/core/store-handle";
-import { planAppend, prepareAppend, type AppendTarget, type SessionFrame } from "@throughline/core/store-plans";
-import { RememberedAppends } from "@throughline/core/store";
+import {
+  type AppendTarget,
+  createCapabilities,
+  planAppend,
+  prepareAppend,
+  RememberedAppends,
+  type SessionFrame,
+} from "@throughline/core/store";
 import { describe, expect, it } from "vitest";
 
 const nowMs = 1_700_000_000_000;

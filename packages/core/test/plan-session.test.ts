@@ -6,9 +6,9 @@ import {
   planRedaction,
   planRemove,
   planSave,
-  sessionState,
   type SessionFrame,
-} from "@throughline/core/store-plans";
+  sessionState,
+} from "@throughline/core/store";
 import { describe, expect, it } from "vitest";
 
 const ref = { namespace: "", agentId: "main", key: "agent:main:a" };

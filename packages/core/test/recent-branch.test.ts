@@ -1,4 +1,4 @@
-import { createRecentBranch, danglingTailBytes } from "@throughline/core/store";
+import { createRecentBranch, danglingTailBytes } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 const timestamp = "2026-01-01T00:00:02.000Z";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { createRecordIds, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createRecordIds } from "@throughline/core";
+import { systemRandom, systemRecordIds } from "@throughline/core/node";
 
 function fixedPorts(times: number[], firstCount: number) {
   let index = 0;

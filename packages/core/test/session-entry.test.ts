@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { patchEntry, type SessionEntry } from "@throughline/core";
-import { applyRoute, normalizeDelivery } from "@throughline/core/entries";
+import { applyRoute, normalizeDelivery } from "@throughline/core/internal";
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
 
 describe("patchEntry", () => {

@@ -2,20 +2,19 @@ import { describe, expect, it } from "vitest";
 import {
   openSession,
   readWindow,
+  type RecordDraft,
   redactRecords,
   resetSession,
   sessionRef,
-  throughlineDraft,
-  updateEntry,
-  type RecordDraft,
   type SessionState,
   type SessionStore,
   type StoredRecord,
+  throughlineDraft,
+  updateEntry,
 } from "@throughline/core";
-import { forkByCopy } from "@throughline/core/entries";
+import { forkByCopy, withheldSummary } from "@throughline/core/internal";
 
 import { systemRandom } from "@throughline/core/node";
-import { withheldSummary } from "@throughline/core/summaries";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const ref = sessionRef({ key: "agent:main:cli:direct:test" });

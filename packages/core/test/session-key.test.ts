@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ThroughlineError } from "@throughline/core";
 import {
   formatSessionKey,
   mainSessionKey,
@@ -10,7 +9,8 @@ import {
   sessionKeyHasPrefix,
   sessionKeySlug,
   subagentSessionKey,
-} from "@throughline/core/keys";
+  ThroughlineError,
+} from "@throughline/core";
 
 describe("parseSessionKey", () => {
   it("reads the three-segment short form [KEY-01]", () => {

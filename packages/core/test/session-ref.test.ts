@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sessionRef } from "@throughline/core";
-import { isAgentId, isSessionId } from "@throughline/core/keys";
+import { isAgentId, isSessionId, sessionRef } from "@throughline/core";
 
 describe("sessionRef", () => {
   it("derives the agent from the key, once, at the door", () => {

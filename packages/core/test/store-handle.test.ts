@@ -1,5 +1,4 @@
-import { createCapabilities, createHandleLife } from "@throughline/core/store-handle";
-import { defaultStoreLimits, quote, refused } from "@throughline/core/store";
+import { createCapabilities, createHandleLife, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import type { SessionEvent } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 

@@ -1,8 +1,17 @@
 import { crc32 } from "node:zlib";
 import type { AppendDraft, PayloadCodec, RecordHead, RecordPage } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { defaultStoreLimits, linkRecords, prepareDrafts, type LinkedRecord } from "@throughline/core/store";
-import { createRowCoder, pageRows, readPages, seqsIn, type PageRange } from "@throughline/core/store-rows";
+import {
+  createRowCoder,
+  defaultStoreLimits,
+  type LinkedRecord,
+  linkRecords,
+  type PageRange,
+  pageRows,
+  prepareDrafts,
+  readPages,
+  seqsIn,
+} from "@throughline/core/store";
 import { describe, expect, it } from "vitest";
 
 const place = { ref: { namespace: "", agentId: "main", key: "k" }, sessionId: "s" };

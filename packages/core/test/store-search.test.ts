@@ -7,7 +7,7 @@ import {
   searchSnippet,
   searchText,
   toolWord,
-} from "../src/store-search.ts";
+} from "@throughline/core/store";
 import type { SessionRecord } from "../src/record.ts";
 import type { SearchQuery } from "../src/store-facets.ts";
 

@@ -1,4 +1,4 @@
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 

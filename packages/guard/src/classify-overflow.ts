@@ -1,4 +1,4 @@
-import { linearExpression, type LinearExpression } from "@throughline/core/expressions";
+import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
 import { labels, outputVeto, vetoes, windowWords } from "./exclusion-rules.ts";
 import { foreignRules } from "./foreign-rules.ts";

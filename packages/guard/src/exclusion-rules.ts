@@ -1,4 +1,4 @@
-import { linearExpression, type LinearExpression } from "@throughline/core/expressions";
+import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 import type { FailureCategory } from "./overflow.ts";
 
 /** Something that is no overflow although it may speak of tokens, context and limits. */

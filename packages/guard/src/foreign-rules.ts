@@ -1,4 +1,4 @@
-import { linearExpression, type LinearExpression } from "@throughline/core/expressions";
+import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 /** What is sent, and being too large, in a language: both in one sentence make an overflow. */
 export interface ForeignRule {
   readonly language: string;

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { contextOverflowError } from "./context-overflow-error.ts";
 import { calibratedFactor, type Calibration, type ContextEstimate } from "@throughline/tokens";
 import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";

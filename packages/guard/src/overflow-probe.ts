@@ -1,4 +1,4 @@
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import type { ContextEstimate } from "@throughline/tokens";
 import { readErrorFacts } from "./error-facts.ts";
 import type { GuardedRequest, GuardOptions } from "./guard-options.ts";

@@ -1,4 +1,4 @@
-import { linearExpression } from "@throughline/core/expressions";
+import { linearExpression } from "@throughline/core/internal";
 
 /** Longer texts are echoes of what was sent; the reason stands at the beginning or at the end. */
 const mostCharacters = 8_000;

@@ -1,4 +1,4 @@
-import { linearExpression, type LinearExpression } from "@throughline/core/expressions";
+import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 
 /** The figures of an overflow text, by what they measure. */
 export interface TokenSizes {

@@ -1,5 +1,6 @@
 import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core";
-import { misspelt, quote } from "@throughline/core/store";
+import { misspelt } from "@throughline/core/internal";
+import { quote } from "@throughline/core/store";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";
 import { neutralFromRecord } from "./neutral-from-record.ts";

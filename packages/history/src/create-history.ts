@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds } from "@throughline/core/store";
+import { assertArgument, assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { GrowingContext } from "./growing-context.ts";
 import { GrowingReplay } from "./growing-replay.ts";

@@ -1,4 +1,4 @@
-import { optionKinds, type OptionTable } from "@throughline/core/store";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { GrowingContext } from "./growing-context.ts";
 import { withCut, type LimitedContext } from "./limit-context.ts";
 import type { NeutralMessage } from "./neutral-message.ts";

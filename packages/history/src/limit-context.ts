@@ -1,4 +1,4 @@
-import { assertKnownOptions } from "@throughline/core/store";
+import { assertKnownOptions } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import type { OmittedRange } from "./omitted-ranges.ts";
 import { limitTable, WindowCutter, type ContextLimit, type WindowCut } from "./window-cutter.ts";

@@ -1,5 +1,5 @@
 import { withoutTypeOfOurs } from "./wire-values.ts";
-import { toolNameRule } from "@throughline/core/summaries";
+import { toolNameRule } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { assertRenderOptions } from "./render-options.ts";

@@ -1,4 +1,4 @@
-import { toolNameRule } from "@throughline/core/summaries";
+import { toolNameRule } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { assertRenderOptions } from "./render-options.ts";

@@ -1,6 +1,5 @@
-import { toolNameRule } from "@throughline/core/summaries";
+import { assertKnownOptions, optionKinds, type OptionTable, toolNameRule } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
 import { renderTable } from "./render-options.ts";
 import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
 import type { RenderOptions } from "./render-options.ts";

@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/store";
+import { assertKnownOptions, type OptionKind, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { TrailingAssistant } from "./replay-rules.ts";
 
 const { text, object, orNull, oneOf } = optionKinds;

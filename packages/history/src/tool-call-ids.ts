@@ -1,4 +1,4 @@
-import { wireToolName } from "@throughline/core/summaries";
+import { wireToolName } from "@throughline/core/internal";
 import type { IdRule } from "./replay-rules.ts";
 
 /** Gives every call an id the provider takes and no other call of the history has. */

@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-message.ts";
 

@@ -1,4 +1,4 @@
-import { optionKinds, type OptionTable } from "@throughline/core/store";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { NeutralMessage } from "./neutral-message.ts";
 
 export interface ContextLimit {

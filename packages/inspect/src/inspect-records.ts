@@ -1,6 +1,6 @@
 import { createFinding, hasErrorCode, isFromNewerVersion, throughlineKind } from "@throughline/core";
 import type { Finding, FindingCode, StoredRecord } from "@throughline/core";
-import { isKnownRecordType } from "@throughline/core/store";
+import { isKnownRecordType } from "@throughline/core/internal";
 import { buildContext, renderAnthropic, walkBranch } from "@throughline/history";
 import type { Context, RepairRule } from "@throughline/history";
 import { inspectReplays } from "./inspect-messages.ts";

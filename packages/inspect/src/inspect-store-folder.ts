@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createFinding, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import { strangeTranscript } from "@throughline/openclaw-format";
 import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-files.ts";

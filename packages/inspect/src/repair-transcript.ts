@@ -1,6 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRecord } from "@throughline/core";
-import { createRecentBranch, serializeRecord, type RecentBranch } from "@throughline/core/store";
+import { createRecentBranch, type RecentBranch } from "@throughline/core/internal";
+import { serializeRecord } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, encodeLine } from "@throughline/openclaw-format";
 import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
 import { placeOf, splitLines } from "./inspect-transcript.ts";

@@ -1,4 +1,4 @@
-import { pathArgumentNames, writeToolNames } from "@throughline/core/summaries";
+import { pathArgumentNames, writeToolNames } from "@throughline/core/internal";
 import { flushPatch, readFlushState, type FlushState } from "./flush-state.ts";
 import type { SessionEntry } from "@throughline/core";
 import { rearmThreshold } from "@throughline/tokens";

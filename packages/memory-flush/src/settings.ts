@@ -1,4 +1,4 @@
-import type { SettingFragment } from "@throughline/core/settings";
+import type { SettingFragment } from "@throughline/core/internal";
 import { defaultThresholds } from "./flush-settings.ts";
 
 /** What configuration may say of the memory flush. */

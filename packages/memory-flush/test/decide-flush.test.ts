@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { openSession, sessionRef, type SessionEntry } from "@throughline/core";
-import { isFlushMessage } from "@throughline/core/summaries";
+import { openSession, type SessionEntry, sessionRef } from "@throughline/core";
+import { isFlushMessage } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import {
   decideFlush,

@@ -1,6 +1,6 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { recordUsage } from "@throughline/core/usage";
+import { recordUsage } from "@throughline/core/internal";
 import { callIds } from "./call-ids.ts";
 import { GrowingJson, GrowingText } from "./growing-text.ts";
 import { isFields, parseFields, textOr, type WireFields } from "./wire-fields.ts";

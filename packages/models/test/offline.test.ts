@@ -1,5 +1,5 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, ToolDefinition } from "@throughline/core";
-import { auditSummary } from "@throughline/core/summaries";
+import { auditSummary } from "@throughline/core/internal";
 import { validateAnthropic } from "@throughline/history";
 import { describe, expect, it } from "vitest";
 import { createOfflineModel, offlineModelId } from "../src/offline.ts";

@@ -1,13 +1,13 @@
 import {
-  sessionRef,
   type Clock,
   type RandomSource,
   type SessionEntry,
+  sessionRef,
   type SessionRef,
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { entryBlobFields, loadEntryBlobs } from "@throughline/core/entries";
+import { entryBlobFields, loadEntryBlobs } from "@throughline/core/internal";
 import { agentOfSessionsDir } from "@throughline/openclaw-format";
 import type { StoreLock } from "./store-lock.ts";
 

@@ -1,13 +1,13 @@
 import {
+  appendOnce,
+  type AssistantMessage,
   hasErrorCode,
   isRecordOfType,
-  type AssistantMessage,
   type SessionRef,
   type SessionState,
   type StoredRecord,
   type ThroughlineError,
 } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format";
 import { refOf, type CompatScene } from "./compat-scene.ts";
 

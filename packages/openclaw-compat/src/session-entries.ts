@@ -1,5 +1,14 @@
-import { loadExisting, updateEntry, type DeliveryContext, type SessionEntry } from "@throughline/core";
-import { mergeEntry, recordInbound, setBlobsAside, updateRoute, type InboundMessage } from "@throughline/core/entries";
+import {
+  type DeliveryContext,
+  type InboundMessage,
+  loadExisting,
+  mergeEntry,
+  recordInbound,
+  type SessionEntry,
+  updateEntry,
+  updateRoute,
+} from "@throughline/core";
+import { setBlobsAside } from "@throughline/core/internal";
 import { agentOf, hasBlobs, refOf, wholeEntry, type CompatScene } from "./compat-scene.ts";
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */

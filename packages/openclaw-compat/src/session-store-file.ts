@@ -1,5 +1,12 @@
-import { hasErrorCode, patchEntry, type SessionEntry, type SessionState } from "@throughline/core";
-import { appendOnce, mergeEntry, setBlobsAside } from "@throughline/core/entries";
+import {
+  appendOnce,
+  hasErrorCode,
+  mergeEntry,
+  patchEntry,
+  type SessionEntry,
+  type SessionState,
+} from "@throughline/core";
+import { setBlobsAside } from "@throughline/core/internal";
 import {
   agentOf,
   emptyEntries,

@@ -1,15 +1,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
+  type Clock,
   hasErrorCode,
   openSession,
-  ThroughlineError,
-  type Clock,
   type RandomSource,
+  renewTurn,
   type SessionRef,
   type SessionStore,
   type StoreLockOptions,
+  ThroughlineError,
 } from "@throughline/core";
-import { renewTurn } from "@throughline/core/entries";
 import { quote } from "@throughline/core/store";
 
 export interface LockOptions {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sessionRef } from "@throughline/core";
-import { loadEntryBlobs, setBlobsAside } from "@throughline/core/entries";
+import { loadEntryBlobs, setBlobsAside } from "@throughline/core/internal";
 import { compatFixture, key, storeKinds, storePath } from "./compat-fixture.ts";
 
 /** As large as they come, with everything a careless copy would lose. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keptOnReset } from "@throughline/core/entries";
+import { keptOnReset } from "@throughline/core/internal";
 import { compatFixture, key, storeKinds, storePath, type StoreKind } from "./compat-fixture.ts";
 
 /** Every documented field of an entry, by row of the document, with a value of its kind. */

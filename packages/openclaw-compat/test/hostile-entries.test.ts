@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { resetSession, sessionRef, ThroughlineError, type SessionEntry } from "@throughline/core";
-import { keptOnReset, loadEntryBlobs, openThread, spawnSession } from "@throughline/core/entries";
+import {
+  openThread,
+  resetSession,
+  type SessionEntry,
+  sessionRef,
+  spawnSession,
+  ThroughlineError,
+} from "@throughline/core";
+import { keptOnReset, loadEntryBlobs } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { compatFixture, key, storeKinds, storePath } from "./compat-fixture.ts";
 

@@ -1,21 +1,19 @@
 import { describe, expect, it } from "vitest";
 import {
+  endSession,
+  openThread,
+  recordInbound,
   resetSession,
   sessionRef,
-  throughlineDraft,
-  updateEntry,
   type SessionRef,
   type SessionState,
   type SessionStore,
-} from "@throughline/core";
-import {
-  endSession,
-  keptOnReset,
-  openThread,
-  recordInbound,
   spawnSession,
+  throughlineDraft,
+  updateEntry,
   updateRoute,
-} from "@throughline/core/entries";
+} from "@throughline/core";
+import { keptOnReset } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { neverReset, planReset, planRetention, readResetPolicy } from "@throughline/policy";
 import { compatFixture } from "./compat-fixture.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openSession, sessionRef, type SessionStore } from "@throughline/core";
-import { recordInbound } from "@throughline/core/entries";
+import { openSession, recordInbound, sessionRef, type SessionStore } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { compatFixture, key, steppedClock, storeKinds } from "./compat-fixture.ts";
 

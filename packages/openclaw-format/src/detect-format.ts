@@ -1,5 +1,5 @@
 import type { RecordSource } from "@throughline/core";
-import { wrappedTypes } from "@throughline/core/store";
+import { wrappedTypes } from "@throughline/core/internal";
 import { isFlatRecord } from "./flat-record.ts";
 import { detachEnvelope } from "./line-envelope.ts";
 import { defaultMaxLineBytes } from "./line-splitter.ts";

@@ -1,5 +1,5 @@
 import type { FindingCode, RecordSource } from "@throughline/core";
-import { isNestedDeeper, maxNesting } from "@throughline/core/store";
+import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
 import { readableLine } from "./decode-line.ts";
 
 export type JsonFields = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { isAgentId, isSessionId } from "@throughline/core/keys";
+import { isAgentId, isSessionId } from "@throughline/core";
 
 /** What a file in a sessions directory is, by its name. */
 export type SessionFileKind =

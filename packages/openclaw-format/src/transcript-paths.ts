@@ -1,5 +1,4 @@
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { parseSessionKey } from "@throughline/core/keys";
+import { hasErrorCode, parseSessionKey, ThroughlineError } from "@throughline/core";
 import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
 
 /** Where OpenClaw, and our file store with it, keeps what. Texts in, texts out: nothing here looks at a disk. */

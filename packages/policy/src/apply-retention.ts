@@ -1,7 +1,6 @@
-import { hasErrorCode } from "@throughline/core";
+import { endSession, hasErrorCode, mainSessionKey } from "@throughline/core";
 import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { archivedAtMs, endSession } from "@throughline/core/entries";
-import { mainSessionKey } from "@throughline/core/keys";
+import { archivedAtMs } from "@throughline/core/internal";
 import type { RetainedSession, RetentionPlan, RetentionStep } from "./plan-retention.ts";
 
 /** A session of a store with what a plan of retention needs to know. */

@@ -1,4 +1,4 @@
-import { parseSessionKey } from "@throughline/core/keys";
+import { parseSessionKey } from "@throughline/core";
 import { lastDailyBoundaryMs, nextDailyBoundaryMs } from "./daily-boundary.ts";
 import type { ResetPolicy, ResetRule, ResetType } from "./reset-policy.ts";
 

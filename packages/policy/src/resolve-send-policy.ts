@@ -1,5 +1,5 @@
 import type { SessionEntry } from "@throughline/core";
-import { parseSessionKey, sessionKeyAliases, sessionKeyHasPrefix, type ParsedSessionKey } from "@throughline/core/keys";
+import { type ParsedSessionKey, parseSessionKey, sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core";
 import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
 
 export interface SendPolicyQuestion {

@@ -1,4 +1,4 @@
-import type { SettingFragment } from "@throughline/core/settings";
+import type { SettingFragment } from "@throughline/core/internal";
 
 /** What configuration says about sending and resets. */
 export const policySettings: SettingFragment = {

@@ -1,6 +1,5 @@
-import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, parseSessionKey, sessionKeyAliases, sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { parseSessionKey, sessionKeyAliases } from "@throughline/core/keys";
 import { sessionLabel } from "./session-row.ts";
 
 /** The sessions that a text may name. */

@@ -1,6 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import { findMatches, parseSearch, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
+import { findMatches, parseSearch, searchSnippet, searchText, toolWord } from "@throughline/core/store";
 
 export interface ScanOptions {
   readonly text: string;

@@ -1,5 +1,4 @@
-import { hasErrorCode } from "@throughline/core";
-import { parseSessionKey, peerSessionKey, sessionKeySlug } from "@throughline/core/keys";
+import { hasErrorCode, parseSessionKey, peerSessionKey, sessionKeySlug } from "@throughline/core";
 
 /** The key of a new session in a terminal: `agent:<agent>:cli:direct:<label-slug>`. */
 export function terminalSessionKey(agentId: string, label: string): string {

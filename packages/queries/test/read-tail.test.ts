@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import {
-  sessionRef,
   type ReadOptions,
   type RecordDraft,
   type RecordPage,
+  sessionRef,
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
-import { readBounds, readContextRecords } from "@throughline/core/store-rows";
+import { readBounds } from "@throughline/core/store";
+import { readContextRecords } from "@throughline/core/internal";
 import { buildContext, walkBranch } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
 import {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sessionRef } from "@throughline/core";
+import { endSession, sessionRef } from "@throughline/core";
 import type { SessionState, SessionStore } from "@throughline/core";
-import { endSession } from "@throughline/core/entries";
 import { systemClock } from "@throughline/core/node";
 import { sessionTotals } from "@throughline/queries";
 import { searchHits } from "@throughline/queries/records";

@@ -1,5 +1,4 @@
-import type { AgentTool, Clock, RandomSource, SessionStore } from "@throughline/core";
-import type { SpawnLimits } from "@throughline/core/entries";
+import type { AgentTool, Clock, RandomSource, SessionStore, SpawnLimits } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import type { SendPolicy } from "@throughline/policy";
 import { appendDelivery, type SessionDeliverer } from "./deliver-message.ts";

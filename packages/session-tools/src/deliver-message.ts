@@ -1,5 +1,4 @@
-import { hasErrorCode, type Clock, type SessionRef, type SessionStore } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
+import { appendOnce, type Clock, hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
 import type { SessionMessage } from "./session-message.ts";
 import { quote, ToolRefusal } from "./tool-refusal.ts";
 

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { StoredRecord } from "@throughline/core";
-import { searchText } from "@throughline/core/store-search";
+import { searchText } from "@throughline/core/store";
 
 export interface HistoryLimits {
   /** Of all that one call shows. */

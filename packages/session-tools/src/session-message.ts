@@ -5,7 +5,7 @@ import {
   type SessionStore,
   type UserMessage,
 } from "@throughline/core";
-import { isFlushMessage } from "@throughline/core/summaries";
+import { isFlushMessage } from "@throughline/core/internal";
 
 /** Who said what a user message says, where that was another session. Programs read it; no model is sent it. */
 export interface SessionProvenance {

@@ -1,5 +1,4 @@
-import type { AgentToolCall, Clock, RandomSource } from "@throughline/core";
-import type { SpawnLimits } from "@throughline/core/entries";
+import type { AgentToolCall, Clock, RandomSource, SpawnLimits } from "@throughline/core";
 import type { SendPolicy } from "@throughline/policy";
 import type { HistoryLimits } from "./history-lines.ts";
 import type { SessionDeliverer } from "./deliver-message.ts";

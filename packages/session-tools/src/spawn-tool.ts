@@ -1,5 +1,5 @@
-import { hasErrorCode, type AgentTool, type SessionState } from "@throughline/core";
-import { childSessionKey, spawnSession } from "@throughline/core/entries";
+import { type AgentTool, hasErrorCode, type SessionState, spawnSession } from "@throughline/core";
+import { childSessionKey } from "@throughline/core/internal";
 import { noSession, readyToPassOn, type SendTarget } from "./pass-on.ts";
 import { sessionRow } from "./session-row.ts";
 import type { SessionToolScene } from "./session-tool-scene.ts";

@@ -1,12 +1,13 @@
 import {
-  sessionRef,
-  ThroughlineError,
+  createAgentScope,
   type ListQuery,
+  sessionRef,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { createAgentScope, spawnLineage } from "@throughline/core/entries";
+import { spawnLineage } from "@throughline/core/internal";
 import { quote, ToolRefusal } from "./tool-refusal.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resetSession, sessionRef } from "@throughline/core";
-import { keptOnReset } from "@throughline/core/entries";
+import { keptOnReset } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { readSendPolicy } from "@throughline/policy";
 import { openScene, recordsOf, storeKinds } from "./tool-scene.ts";

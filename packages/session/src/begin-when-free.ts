@@ -1,5 +1,5 @@
 import type { OpenTurn } from "@throughline/core";
-import { isUnknown } from "@throughline/core/entries";
+import { isUnknown } from "@throughline/core/internal";
 import { beginTurn, type Beginning, type BeginOptions } from "./begin-turn.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 import type { TurnWait } from "./turn-wait.ts";

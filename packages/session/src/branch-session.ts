@@ -1,12 +1,12 @@
 import {
-  sessionRef,
-  updateEntry,
+  forkSession,
   type RandomSource,
   type SessionEntry,
+  sessionRef,
   type SessionRef,
   type SessionStore,
+  updateEntry,
 } from "@throughline/core";
-import { forkSession } from "@throughline/core/entries";
 import { readTurnMark } from "./turn-mark.ts";
 
 export interface BranchOptions {

@@ -1,5 +1,4 @@
-import { openSession, sessionRef, ThroughlineError, type SessionRef } from "@throughline/core";
-import { parseSessionKey } from "@throughline/core/keys";
+import { openSession, parseSessionKey, sessionRef, type SessionRef, ThroughlineError } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { createTokenEstimator } from "@throughline/tokens";
 import { abandonedTurns } from "./abandoned-turns.ts";

@@ -1,5 +1,5 @@
-import { hasErrorCode, type AppendOptions, type AppendResult, type Clock, type RecordDraft } from "@throughline/core";
-import { isUnknown } from "@throughline/core/entries";
+import { type AppendOptions, type AppendResult, type Clock, hasErrorCode, type RecordDraft } from "@throughline/core";
+import { isUnknown } from "@throughline/core/internal";
 import { keepLease } from "./keep-lease.ts";
 import type { Emit } from "./session-event.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";

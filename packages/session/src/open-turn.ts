@@ -1,18 +1,18 @@
 import {
-  openSession,
-  sessionRef,
-  ThroughlineError,
   type Clock,
+  openSession,
   type RandomSource,
   type SessionAddress,
   type SessionDraft,
   type SessionEntry,
+  sessionRef,
   type SessionRef,
   type SessionStore,
   type StoredRecord,
+  ThroughlineError,
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { abandonedTurns } from "./abandoned-turns.ts";
 import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";

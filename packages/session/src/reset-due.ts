@@ -1,11 +1,11 @@
 import {
-  ThroughlineError,
-  throughlineDraft,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  throughlineDraft,
+  ThroughlineError,
 } from "@throughline/core";
-import { resetUnchanged } from "@throughline/core/entries";
+import { resetUnchanged } from "@throughline/core/internal";
 import { planReset, type ResetPlan, type ResetPolicy } from "@throughline/policy";
 import { isGone, keyedTurnId } from "./begin-turn.ts";
 import { resetEntry } from "./reset-entry.ts";

@@ -1,5 +1,5 @@
 import type { SessionEntry } from "@throughline/core";
-import { keptOnReset } from "@throughline/core/entries";
+import { keptOnReset } from "@throughline/core/internal";
 
 /** What a new session under the key keeps. What was learned of a model holds in every session. */
 export function resetEntry(entry: SessionEntry): Readonly<Record<string, unknown>> {

@@ -1,12 +1,12 @@
 import {
-  hasErrorCode,
   type AgentTool,
   type AgentToolResult,
+  hasErrorCode,
   type RecordDraft,
   type SessionRef,
   type ToolCallBlock,
 } from "@throughline/core";
-import { argumentProblem } from "@throughline/core/store";
+import { argumentProblem } from "@throughline/core/internal";
 import { errorText } from "./error-text.ts";
 import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";

@@ -1,4 +1,4 @@
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import type { SessionRef, StoredRecord } from "@throughline/core";
 import type { GuardEvent } from "@throughline/guard";
 import type { Gauge } from "@throughline/tokens";

@@ -1,16 +1,16 @@
 import {
-  resetSession,
-  ThroughlineError,
   type AppendResult,
   type OpenTurn,
   type RecordDraft,
+  resetSession,
   type SessionDraft,
   type SessionEntry,
   type SessionHead,
   type SessionRef,
   type StoredRecord,
+  ThroughlineError,
 } from "@throughline/core";
-import { noteArchiving } from "@throughline/core/entries";
+import { noteArchiving } from "@throughline/core/internal";
 import { applyChanges } from "@throughline/guard";
 import { gaugeOf, type Gauge } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";

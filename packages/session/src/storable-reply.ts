@@ -1,6 +1,6 @@
 import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
 import { fitReply } from "./fit-record.ts";
-import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/store";
+import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/internal";
 
 /**
  * A reply as every store takes it and every reader shows it: a call whose arguments are no object, or nested too deeply,

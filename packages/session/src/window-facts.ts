@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds } from "@throughline/core/summaries";
+import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { GuardChange } from "@throughline/guard";
 import { readUsage } from "@throughline/tokens";
 import { readCallPart, type CallFacts, type CallPart } from "./call-record.ts";

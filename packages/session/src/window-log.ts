@@ -1,10 +1,11 @@
 import {
-  hasErrorCode,
-  loadExisting,
-  readWindow,
+  appendOnce,
   type AppendOptions,
   type AppendResult,
+  hasErrorCode,
+  loadExisting,
   type RandomSource,
+  readWindow,
   type RecordDraft,
   type SessionEntry,
   type SessionHead,
@@ -12,11 +13,10 @@ import {
   type SessionState,
   type SessionStore,
   type StoredRecord,
-  throughlineKind,
   ThroughlineError,
+  throughlineKind,
   type TurnRequest,
 } from "@throughline/core";
-import { appendOnce } from "@throughline/core/entries";
 import { storedRecord } from "./stored-record.ts";
 import type { RedactDraft } from "./session-options.ts";
 import { WindowFacts } from "./window-facts.ts";

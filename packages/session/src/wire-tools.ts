@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolDefinition } from "@throughline/core";
-import { toolsByWireName } from "@throughline/core/summaries";
+import { toolsByWireName } from "@throughline/core/internal";
 
 /** Tools as they are sent to a provider, under the same names as the calls of the history. */
 export interface WireTools {

@@ -1,7 +1,7 @@
 // Forks a session by copying it, again after a failure, and says on stdout what came of each attempt, a line of JSON each.
 // node test/flush-fork-worker.ts <store> <path>, with the environment of the flush shim.
 import process from "node:process";
-import { forkByCopy } from "@throughline/core/entries";
+import { forkByCopy } from "@throughline/core/internal";
 import { openStore } from "./process-store.ts";
 import { key } from "./session-fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { redactRecords, type SessionRef, type SessionStore } from "@throughline/core";
-import { withheldSummary } from "@throughline/core/summaries";
+import { withheldSummary } from "@throughline/core/internal";
 import { createSessions, type Session } from "@throughline/session";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";

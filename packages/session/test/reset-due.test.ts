@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, SessionStore } from "@throughline/core";
-import { archivedAtMs } from "@throughline/core/entries";
+import { archivedAtMs } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import { readResetPolicy } from "@throughline/policy";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";

@@ -10,8 +10,7 @@ import type {
   SharedRecords,
   SourcedDraft,
 } from "@throughline/core";
-import { forkBound } from "@throughline/core/store-plans";
-import { findMatches, readSearchQuery, searchSnippet, searchText, toolWord } from "@throughline/core/store-search";
+import { findMatches, forkBound, readSearchQuery, searchSnippet, searchText, toolWord } from "@throughline/core/store";
 
 /** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
 export function withFacets(inner: SessionStore): Partial<SessionStore> {

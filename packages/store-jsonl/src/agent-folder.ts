@@ -1,5 +1,4 @@
-import { createFinding, ThroughlineError, type Finding, type SessionRef } from "@throughline/core";
-import { isAgentId } from "@throughline/core/keys";
+import { createFinding, type Finding, isAgentId, type SessionRef, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";

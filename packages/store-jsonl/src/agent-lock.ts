@@ -1,5 +1,5 @@
 import type { StoreLockOptions } from "@throughline/core";
-import { holdLock, type ReleaseLock } from "@throughline/core/store-handle";
+import { holdLock, type ReleaseLock } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { LockFile } from "./lock-file.ts";
 import { lockedError } from "./session-lock.ts";

@@ -1,5 +1,5 @@
 import type { SessionHead } from "@throughline/core";
-import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
+import type { AppendPlan, AppendRequest } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import type { KeptHead } from "./keyed-appends.ts";

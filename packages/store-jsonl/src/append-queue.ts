@@ -1,12 +1,12 @@
 import {
-  hasErrorCode,
-  type ThroughlineError,
   type AppendResult,
+  hasErrorCode,
   type SessionEvent,
   type SessionRef,
+  type ThroughlineError,
 } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
-import type { AppendPlan, AppendRequest } from "@throughline/core/store-plans";
+import type { AppendPlan, AppendRequest } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
 import { planHeld, inFile, stageAppend, type HeldSession, type StagedAppend } from "./append-records.ts";

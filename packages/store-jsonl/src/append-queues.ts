@@ -1,5 +1,5 @@
 import type { SessionRef } from "@throughline/core";
-import type { AppendRequest } from "@throughline/core/store-plans";
+import type { AppendRequest } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { AppendQueue, type WrittenAppend } from "./append-queue.ts";
 import { locateSession } from "./session-access.ts";

@@ -1,13 +1,21 @@
 import {
-  throughlineDraft,
   type AppendedRecord,
   type AppendResult,
   type SessionHead,
   type SessionRef,
+  throughlineDraft,
   type ThroughlineError,
 } from "@throughline/core";
-import { assertNotForgotten, linkRecords, prepareDrafts, quote, refused } from "@throughline/core/store";
-import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
+import {
+  type AppendPlan,
+  type AppendRequest,
+  assertNotForgotten,
+  linkRecords,
+  planAppend,
+  prepareDrafts,
+  quote,
+  refused,
+} from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { copyBytes, fileError } from "./file-work.ts";

@@ -1,5 +1,4 @@
-import { hasErrorCode, sessionRef, type Finding } from "@throughline/core";
-import { isSessionId } from "@throughline/core/keys";
+import { type Finding, hasErrorCode, isSessionId, sessionRef } from "@throughline/core";
 import { ownEntry } from "@throughline/core/store";
 import {
   classifySessionFile,

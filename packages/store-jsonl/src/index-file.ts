@@ -1,5 +1,5 @@
 import type * as nodeSqlite from "node:sqlite";
-import { inOneThread } from "@throughline/core/store-handle";
+import { inOneThread } from "@throughline/core/node";
 import { folderOf } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";

@@ -1,4 +1,4 @@
-import { maxNesting } from "@throughline/core/store";
+import { maxNesting } from "@throughline/core/internal";
 
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
 const [quoteMark, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c] as const;

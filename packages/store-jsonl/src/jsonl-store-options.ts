@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { assertMilliseconds, createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";

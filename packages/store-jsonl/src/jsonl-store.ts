@@ -1,9 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { isAgentId } from "@throughline/core/keys";
+import { hasErrorCode, isAgentId, ThroughlineError } from "@throughline/core";
 import * as rules from "@throughline/core/store";
-import { createCapabilities, lockedAgent } from "@throughline/core/store-handle";
 import {
   assertMoveAction,
   assertObjects,
@@ -11,10 +9,12 @@ import {
   assertRef,
   assertSignal,
   beginningMs,
+  createCapabilities,
   forkBound,
+  lockedAgent,
   prepareAppend,
-} from "@throughline/core/store-plans";
-import { readBounds } from "@throughline/core/store-rows";
+  readBounds,
+} from "@throughline/core/store";
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessions } from "./agent-sessions.ts";

@@ -1,5 +1,6 @@
 import type { SessionRef } from "@throughline/core";
-import { patchEntry, type PayloadCoder } from "@throughline/core/store";
+import { patchEntry } from "@throughline/core";
+import { type PayloadCoder } from "@throughline/core/store";
 import type { EntriesLog } from "./entries-log.ts";
 import { entryOf, SealedChange, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
 import { decodePatch, type SessionRow } from "./session-row.ts";

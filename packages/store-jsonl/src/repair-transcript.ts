@@ -1,5 +1,6 @@
 import type { Finding, SessionRecord } from "@throughline/core";
-import { createRecentBranch, endOfValue, serializeRecord } from "@throughline/core/store";
+import { createRecentBranch, endOfValue } from "@throughline/core/internal";
+import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, detachEnvelope, strangeTranscript } from "@throughline/openclaw-format";
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";

@@ -1,13 +1,13 @@
 import {
   createFinding,
-  sessionRef,
   type Durability,
   type MoveAction,
+  patchEntry,
   type SessionEntry,
+  sessionRef,
   type SessionRef,
 } from "@throughline/core";
-import { assertSessionId, nextUpdatedAtMs, patchEntry, quote, refused } from "@throughline/core/store";
-import { assertKeyFits } from "@throughline/core/store-plans";
+import { assertKeyFits, assertSessionId, nextUpdatedAtMs, quote, refused } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import { transcriptFileNameOf } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";

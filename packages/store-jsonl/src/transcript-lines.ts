@@ -1,5 +1,5 @@
 import { constants } from "node:buffer";
-import { isNestedDeeper, maxNesting } from "@throughline/core/store";
+import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
 import type { LinePlace, SplitLine, TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
 import { parseObject } from "./stored-line.ts";
 

@@ -1,15 +1,14 @@
 import {
   createFinding,
-  ThroughlineError,
   type Finding,
   type RecordPage,
   type SessionEvent,
   type SessionRef,
   type StoreLimits,
+  ThroughlineError,
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { sessionNotFound } from "@throughline/core/store";
-import { watchBounds } from "@throughline/core/store-rows";
+import { sessionNotFound, watchBounds } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { GivenRecords } from "./given-records.ts";

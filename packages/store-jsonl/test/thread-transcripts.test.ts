@@ -1,6 +1,12 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { openSession, resetSession, sessionRef, type SessionRef, type SessionState } from "@throughline/core";
-import { openThread } from "@throughline/core/entries";
+import {
+  openSession,
+  openThread,
+  resetSession,
+  sessionRef,
+  type SessionRef,
+  type SessionState,
+} from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,5 @@
-import { RememberedAppends, sessionRefText } from "@throughline/core/store";
-import { IdClaims, type SessionFrame } from "@throughline/core/store-plans";
-import type { KeptPayload, RecordRow } from "@throughline/core/store-rows";
+import { IdClaims, RememberedAppends, type SessionFrame, sessionRefText } from "@throughline/core/store";
+import type { KeptPayload, RecordRow } from "@throughline/core/store";
 
 /** Changed only in synchronous sections: that is the store's whole exclusion. */
 export interface MemorySession {

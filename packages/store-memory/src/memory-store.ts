@@ -1,41 +1,35 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import {
-  ListedStates,
-  planList,
-  refused,
-  sessionNotFound,
-  sessionRefText,
-  sessionsBehind,
-  writeDurability,
-} from "@throughline/core/store";
-import {
-  createCapabilities,
-  createHandleLife,
-  holdLock,
-  lockedAgent,
-  type HandleLife,
-} from "@throughline/core/store-handle";
-import {
   assertObjects,
   assertRedaction,
   assertRef,
+  createCapabilities,
+  createHandleLife,
+  createRowCoder,
+  type HandleLife,
+  holdLock,
+  ListedStates,
+  lockedAgent,
+  pageRows,
   planAppend,
+  planList,
   planMove,
   planRedaction,
   planRemove,
   planSave,
   prepareAppend,
-  sessionState,
-} from "@throughline/core/store-plans";
-import {
-  createRowCoder,
-  pageRows,
   readPages,
-  seqsIn,
   type RecordRow,
+  refused,
   type RowCoder,
-} from "@throughline/core/store-rows";
+  seqsIn,
+  sessionNotFound,
+  sessionRefText,
+  sessionsBehind,
+  sessionState,
+  writeDurability,
+} from "@throughline/core/store";
 import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
 
 export interface MemoryStoreOptions {

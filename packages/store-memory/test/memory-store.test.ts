@@ -1,5 +1,5 @@
-import { openSession, readWindow, resetSession, updateEntry, patchEntry } from "@throughline/core";
-import { copyRecords } from "@throughline/core/entries";
+import { openSession, patchEntry, readWindow, resetSession, updateEntry } from "@throughline/core";
+import { copyRecords } from "@throughline/core/internal";
 
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";

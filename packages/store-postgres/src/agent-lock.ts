@@ -1,6 +1,5 @@
-import { ThroughlineError, type Clock, type StoreLockOptions } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
-import { holdLock, type ReleaseLock } from "@throughline/core/store-handle";
+import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
+import { holdLock, quote, refused, type ReleaseLock } from "@throughline/core/store";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { storeError } from "./postgres-errors.ts";
 import { ownNamesOnly } from "./statement-settings.ts";

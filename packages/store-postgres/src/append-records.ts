@@ -1,14 +1,17 @@
 import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
 import { hasErrorCode, patchEntry, ThroughlineError } from "@throughline/core";
 import {
+  type AppendRequest,
   assertIdempotencyKey,
+  assertKeyFits,
+  assertRef,
   isColumnText,
+  planAppend,
+  type PreparedRecord,
   quote,
   refused,
   sessionNotFound,
-  type PreparedRecord,
 } from "@throughline/core/store";
-import { assertKeyFits, assertRef, planAppend, type AppendRequest } from "@throughline/core/store-plans";
 import {
   batchOrder,
   readAnswer,

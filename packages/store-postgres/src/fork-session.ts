@@ -1,6 +1,5 @@
 import type { SessionEvent, SessionRef, SessionState, SharedRecords } from "@throughline/core";
-import { quote, refused, sessionNotFound } from "@throughline/core/store";
-import { assertIdsFree, forkBound } from "@throughline/core/store-plans";
+import { assertIdsFree, forkBound, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { addressOf, newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";

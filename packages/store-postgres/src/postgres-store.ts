@@ -1,9 +1,21 @@
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, ListedStates, refused, untilAborted, writeDurability } from "@throughline/core/store";
-import { assertMoveAction, assertObjects, assertRedaction, prepareAppend } from "@throughline/core/store-plans";
-import { createCapabilities, createHandleLife, lockedAgent, type HandleLife } from "@throughline/core/store-handle";
+import {
+  assertMoveAction,
+  assertObjects,
+  assertRedaction,
+  createCapabilities,
+  createHandleLife,
+  createPayloadCoder,
+  type HandleLife,
+  ListedStates,
+  lockedAgent,
+  prepareAppend,
+  refused,
+  writeDurability,
+} from "@throughline/core/store";
+import { untilAborted } from "@throughline/core/internal";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";

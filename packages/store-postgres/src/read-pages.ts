@@ -1,6 +1,5 @@
 import type { ReadOptions, ReadPayload, RecordPage, RecordWindow, SessionRef } from "@throughline/core";
-import { sessionNotFound } from "@throughline/core/store";
-import { readBounds } from "@throughline/core/store-rows";
+import { readBounds, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";

@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import {
-  quote,
-  refused,
-  serializeRecord,
+  noPromotedColumns,
   type PayloadCoder,
   type PayloadOwner,
   type PreparedRecord,
+  promotedColumns,
+  quote,
+  refused,
+  serializeRecord,
 } from "@throughline/core/store";
-import { noPromotedColumns, promotedColumns } from "@throughline/core/store-rows";
 import { headMarker, separator, type BatchField } from "./append-request.ts";
 
 /** Payloads to what is kept, and back. */

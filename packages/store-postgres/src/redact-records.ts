@@ -1,7 +1,12 @@
 import type { RedactOptions, RedactResult, SessionRef, StoredRecord } from "@throughline/core";
-import { quote, refused, serializeRecord, type LinkedRecord } from "@throughline/core/store";
-import { planRedaction } from "@throughline/core/store-plans";
-import { redactedRecord } from "@throughline/core/store-rows";
+import {
+  type LinkedRecord,
+  planRedaction,
+  quote,
+  redactedRecord,
+  refused,
+  serializeRecord,
+} from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { contentColumns } from "./record-columns.ts";
 import { frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";

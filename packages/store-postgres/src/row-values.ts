@@ -13,8 +13,7 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { quote, refused, type PayloadOwner } from "@throughline/core/store";
-import { sessionState, type SessionFrame } from "@throughline/core/store-plans";
+import { type PayloadOwner, quote, refused, type SessionFrame, sessionState } from "@throughline/core/store";
 import { joinChecksums } from "./join-checksums.ts";
 import { fromColumnText, lineStart, type PayloadPlace, type RowCoder } from "./record-columns.ts";
 

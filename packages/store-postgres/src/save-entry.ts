@@ -1,7 +1,14 @@
 import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
-import { givenEntry, refused, sessionNotFound } from "@throughline/core/store";
-import { assertIdsFree, beginningMs, planSave, type SessionFrame } from "@throughline/core/store-plans";
+import {
+  assertIdsFree,
+  beginningMs,
+  givenEntry,
+  planSave,
+  refused,
+  type SessionFrame,
+  sessionNotFound,
+} from "@throughline/core/store";
 import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";

@@ -1,5 +1,5 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText, toolWord } from "@throughline/core/store-search";
+import { searchIndexText, searchText, toolWord } from "@throughline/core/store";
 import { arrayLiteral } from "./array-literal.ts";
 import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";

@@ -2,11 +2,11 @@ import type { SearchHit, SearchQuery } from "@throughline/core";
 import {
   findMatches,
   readSearchQuery,
-  searchSnippet,
-  searchText,
   type SearchPlan,
   type SearchScope,
-} from "@throughline/core/store-search";
+  searchSnippet,
+  searchText,
+} from "@throughline/core/store";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreScene } from "./store-scene.ts";

@@ -1,6 +1,5 @@
 import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throughline/core";
-import { quote, refused, sessionNotFound } from "@throughline/core/store";
-import { planMove, planRemove, type SessionFrame } from "@throughline/core/store-plans";
+import { planMove, planRemove, quote, refused, type SessionFrame, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";

@@ -1,5 +1,5 @@
 import { hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
-import { watchBounds } from "@throughline/core/store-rows";
+import { watchBounds } from "@throughline/core/store";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import { textOrNull } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
-import { copyRecords } from "@throughline/core/entries";
+import { copyRecords } from "@throughline/core/internal";
 
 import { createMemoryStore } from "@throughline/store-memory";
 import { createXorCodec } from "@throughline/store-conformance";

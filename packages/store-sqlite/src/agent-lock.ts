@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { ThroughlineError, type Clock, type StoreLockOptions } from "@throughline/core";
-import { quote } from "@throughline/core/store";
-import { holdLock } from "@throughline/core/store-handle";
+import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
+import { holdLock, quote } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
 import { databasePath } from "./database-path.ts";
 import type { SqliteDriver } from "./open-connection.ts";

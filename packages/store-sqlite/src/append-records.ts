@@ -1,5 +1,5 @@
 import type { AppendResult, SessionRef } from "@throughline/core";
-import { planAppend, type AppendPlan, type AppendRequest } from "@throughline/core/store-plans";
+import { type AppendPlan, type AppendRequest, planAppend } from "@throughline/core/store";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";

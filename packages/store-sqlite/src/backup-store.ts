@@ -11,7 +11,7 @@ import {
   type OpenOptions,
   type SqliteDriver,
 } from "./open-connection.ts";
-import { inOneThread } from "@throughline/core/store-handle";
+import { inOneThread } from "@throughline/core/node";
 import { storeError } from "./sqlite-errors.ts";
 import { alone, claim, type Release } from "./claim-file.ts";
 import { recoverMark } from "./recover-mark.ts";

@@ -1,5 +1,5 @@
 import type { ForkFacet, SessionRef, SessionState, SharedRecords } from "@throughline/core";
-import { forkBound } from "@throughline/core/store-plans";
+import { forkBound } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { foundSession, refOf } from "./session-rows.ts";
 import { spansOf } from "./session-spans.ts";

@@ -1,6 +1,5 @@
 import type { SessionRef, SessionState } from "@throughline/core";
-import { refused } from "@throughline/core/store";
-import { planSave } from "@throughline/core/store-plans";
+import { planSave, refused } from "@throughline/core/store";
 import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";
 import { findSession, foundSession, storeSession, writeEntry } from "./session-rows.ts";
 import { spansOf, type SessionSpan } from "./session-spans.ts";

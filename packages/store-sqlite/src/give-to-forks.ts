@@ -1,5 +1,5 @@
 import { serializeRecord } from "@throughline/core/store";
-import type { PayloadPlace, RowCoder } from "@throughline/core/store-rows";
+import type { PayloadPlace, RowCoder } from "@throughline/core/store";
 import { dropPayloads, recodeRecord, recordOf, rowOf } from "./record-rows.ts";
 import { placeOf, storeSession } from "./session-rows.ts";
 import type { RecordContentRow, Session, SessionRow, Statements } from "./statements.ts";

@@ -1,6 +1,6 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
-import type { KeptPayload } from "@throughline/core/store-rows";
-import { planList, type ListedStates, type ListPlan, type ListPosition } from "@throughline/core/store";
+import type { KeptPayload } from "@throughline/core/store";
+import { type ListedStates, type ListPlan, type ListPosition, planList } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { lostEntry, refOf, slotOf, stateOf } from "./session-rows.ts";
 import { purgedNamespace, type SessionRow } from "./statements.ts";

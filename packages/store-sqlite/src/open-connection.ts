@@ -1,4 +1,4 @@
-import { ThroughlineError, type Finding } from "@throughline/core";
+import { type Finding, ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
@@ -11,7 +11,7 @@ import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { keepLostLog, lostLogOf } from "./lost-log.ts";
 import { assertNoRestore } from "./recover-mark.ts";
 import { databasePath } from "./database-path.ts";
-import { inOneThread } from "@throughline/core/store-handle";
+import { inOneThread } from "@throughline/core/node";
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
 import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
 

@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
-import { inOneThread } from "@throughline/core/store-handle";
+import { inOneThread } from "@throughline/core/node";
 import {
   assertRegular,
   createPrivateFile,

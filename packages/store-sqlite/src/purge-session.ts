@@ -1,5 +1,5 @@
 import type { SessionRef } from "@throughline/core";
-import { planRemove } from "@throughline/core/store-plans";
+import { planRemove } from "@throughline/core/store";
 import { settleChildren } from "./child-index.ts";
 import { giveToForks } from "./give-to-forks.ts";
 import { deleteOldIndexSlice, hasOldIndex } from "./index-anew.ts";

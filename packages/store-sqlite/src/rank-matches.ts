@@ -1,4 +1,4 @@
-import { findMatches, searchText, toolWord, type SearchScope } from "@throughline/core/store-search";
+import { findMatches, type SearchScope, searchText, toolWord } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";

@@ -8,7 +8,7 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
-import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store-rows";
+import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordOf, rowOf } from "./record-rows.ts";

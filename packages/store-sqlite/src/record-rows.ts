@@ -7,9 +7,15 @@ import {
   type SessionRecord,
   type StoredRecord,
 } from "@throughline/core";
-import { lineBytes, quote, refused, type LinkedRecord } from "@throughline/core/store";
-import { noPromotedColumns, promotedColumns } from "@throughline/core/store-rows";
-import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/core/store-rows";
+import {
+  lineBytes,
+  type LinkedRecord,
+  noPromotedColumns,
+  promotedColumns,
+  quote,
+  refused,
+} from "@throughline/core/store";
+import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/core/store";
 import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
 
 /** What is larger lies beside the record, once for all that hold the same. In bytes. */

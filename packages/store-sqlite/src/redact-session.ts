@@ -1,7 +1,6 @@
 import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
-import { planRedaction } from "@throughline/core/store-plans";
-import type { RedactionInfo } from "@throughline/core/store-rows";
+import { planRedaction, quote, refused } from "@throughline/core/store";
+import type { RedactionInfo } from "@throughline/core/store";
 import { idFinder } from "./record-ids.ts";
 import { dropPayloads, rowOf } from "./record-rows.ts";
 import { foundSession, frameOf, placeOf, refOf } from "./session-rows.ts";

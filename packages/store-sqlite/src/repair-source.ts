@@ -1,5 +1,5 @@
 import { hasErrorCode } from "@throughline/core";
-import type { KeptPayload } from "@throughline/core/store-rows";
+import type { KeptPayload } from "@throughline/core/store";
 import { openPages } from "./page-file.ts";
 import { pageBytes } from "./open-connection.ts";
 import type { CodedRecord } from "./record-rows.ts";

@@ -1,5 +1,5 @@
 import { createFinding, type SearchFacet, type SearchHit, type SearchQuery } from "@throughline/core";
-import { readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store-search";
+import { readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store";
 import type { IndexFiller } from "./index-filler.ts";
 import type { SearchIndex } from "./search-index.ts";
 import { countMatches, rankMatches, type MatchCounts } from "./rank-matches.ts";

@@ -1,5 +1,5 @@
 import type { SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText, toolWord } from "@throughline/core/store-search";
+import { searchIndexText, searchText, toolWord } from "@throughline/core/store";
 import type Database from "better-sqlite3";
 import { beginIndexAnew, deleteOldIndex } from "./index-anew.ts";
 import type { Connection } from "./open-connection.ts";

@@ -1,12 +1,12 @@
 import type { SearchHit, SearchQuery } from "@throughline/core";
 import {
   findMatches,
-  searchSnippet,
-  searchText,
   type SearchClause,
   type SearchPlan,
   type SearchScope,
-} from "@throughline/core/store-search";
+  searchSnippet,
+  searchText,
+} from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";

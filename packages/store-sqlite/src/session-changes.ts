@@ -1,5 +1,5 @@
 import type { MoveAction, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { assertIdsFree, planArchive, planMove, planSave, type SessionFrame } from "@throughline/core/store-plans";
+import { assertIdsFree, planArchive, planMove, planSave, type SessionFrame } from "@throughline/core/store";
 import { firstSweepAt } from "./keyed-appends.ts";
 import {
   entryOf,

@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
 import type { SearchQuery } from "@throughline/core";
-import type { SearchScope } from "@throughline/core/store-search";
+import type { SearchScope } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
 

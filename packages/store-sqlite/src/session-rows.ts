@@ -6,9 +6,8 @@ import {
   type SessionState,
   type ThroughlineError,
 } from "@throughline/core";
-import { quote, refused, sessionNotFound } from "@throughline/core/store";
-import { assertRef, sessionState, type SessionFrame } from "@throughline/core/store-plans";
-import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store-rows";
+import { assertRef, quote, refused, type SessionFrame, sessionNotFound, sessionState } from "@throughline/core/store";
+import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store";
 import { changingColumns, purgedNamespace, type SessionRow, type Statements } from "./statements.ts";
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */

@@ -1,9 +1,19 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { givenEntry, ListedStates, writeDurability } from "@throughline/core/store";
-import { createCapabilities, createHandleLife, lockedAgent } from "@throughline/core/store-handle";
-import { assertObjects, assertRedaction, assertRef, prepareAppend } from "@throughline/core/store-plans";
-import { createRowCoder, readPages } from "@throughline/core/store-rows";
+import {
+  assertObjects,
+  assertRedaction,
+  assertRef,
+  createCapabilities,
+  createHandleLife,
+  createRowCoder,
+  givenEntry,
+  ListedStates,
+  lockedAgent,
+  prepareAppend,
+  readPages,
+  writeDurability,
+} from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";

@@ -1,5 +1,5 @@
 import type { RecordHead } from "@throughline/core";
-import type { KeptPayload } from "@throughline/core/store-rows";
+import type { KeptPayload } from "@throughline/core/store";
 import type Database from "better-sqlite3";
 
 /**

@@ -1,6 +1,6 @@
-import { createFinding, hasErrorCode, ThroughlineError, type Finding } from "@throughline/core";
+import { createFinding, type Finding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
-import type { HandleLife } from "@throughline/core/store-handle";
+import type { HandleLife } from "@throughline/core/store";
 import { LogKeeper } from "./log-keeper.ts";
 import { closeDatabase, cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
 import { openUnwritable } from "./open-unwritable.ts";

@@ -1,4 +1,4 @@
-import type { RowCoder } from "@throughline/core/store-rows";
+import type { RowCoder } from "@throughline/core/store";
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
 import type { SearchIndex } from "./search-index.ts";

@@ -1,5 +1,5 @@
 import { hasErrorCode, type RecordPage, type SessionRef, type WatchFacet } from "@throughline/core";
-import { watchBounds, type PageRange } from "@throughline/core/store-rows";
+import { type PageRange, watchBounds } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import type { StoreHandle } from "./store-handle.ts";

@@ -1,4 +1,4 @@
-import type { SearchClause } from "@throughline/core/store-search";
+import type { SearchClause } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 
 /**

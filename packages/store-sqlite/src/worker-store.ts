@@ -1,6 +1,6 @@
 import type * as core from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { createHandleLife, lockedAgent } from "@throughline/core/store-handle";
+import { createHandleLife, lockedAgent } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
 import { checkedOptions } from "./checked-options.ts";
 import { defaultDriver } from "./open-connection.ts";

@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import type { Finding, SearchQuery, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createSqliteStore, type SqliteDriver } from "@throughline/store-sqlite";
-import { readSearchQuery } from "@throughline/core/store-search";
+import { readSearchQuery } from "@throughline/core/store";
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../src/open-connection.ts";
 import { SessionFilter } from "../src/session-filter.ts";

@@ -1,14 +1,14 @@
 import {
-  ThroughlineError,
   type AssistantMessage,
   type ChatModel,
   type Clock,
   type Summarizer,
   type SummaryReply,
   type SummaryRequest,
+  ThroughlineError,
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { auditSummary, Deadline, untilAborted, type AuditProblem } from "@throughline/core/summaries";
+import { type AuditProblem, auditSummary, Deadline, untilAborted } from "@throughline/core/internal";
 import { saysOverflow } from "./is-overflow.ts";
 import { parseSummary } from "./parse-summary.ts";
 import { shapeInput, type ShapeOptions } from "./shape-input.ts";

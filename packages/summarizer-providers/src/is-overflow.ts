@@ -1,4 +1,4 @@
-import { linearExpression } from "@throughline/core/expressions";
+import { linearExpression } from "@throughline/core/internal";
 
 /** What is wrong stands at the beginning; the rest may quote the prompt. */
 const mostCharacters = 8000;

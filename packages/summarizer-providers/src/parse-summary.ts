@@ -1,4 +1,4 @@
-import { linearExpression } from "@throughline/core/expressions";
+import { linearExpression } from "@throughline/core/internal";
 import {
   emptySections,
   sectionNames,

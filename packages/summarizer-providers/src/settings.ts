@@ -1,4 +1,4 @@
-import type { SettingFragment } from "@throughline/core/settings";
+import type { SettingFragment } from "@throughline/core/internal";
 import { localSummaryModel } from "./local-summary-model.ts";
 
 /** What configuration may say of who writes summaries. */

@@ -1,5 +1,5 @@
-import { hasErrorCode, ThroughlineError, type Summarizer } from "@throughline/core";
-import { auditSummary } from "@throughline/core/summaries";
+import { hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/core";
+import { auditSummary } from "@throughline/core/internal";
 import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
 /** A summariser that gave no summary, and why. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { auditSummary } from "@throughline/core/summaries";
+import { auditSummary } from "@throughline/core/internal";
 import { createExtractiveSummarizer } from "../src/extractive.ts";
 import { parseSummary } from "../src/index.ts";
 

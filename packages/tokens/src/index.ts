@@ -1,7 +1,7 @@
 export { calibratedFactor, emptyCalibration, observe, readCalibration } from "./calibration.ts";
 export type { CalibratedFactor, Calibration, Observation } from "./calibration.ts";
-export { readUsage } from "@throughline/core/usage";
-export type { CallUsage } from "@throughline/core/usage";
+export { readUsage } from "@throughline/core/internal";
+export type { CallUsage } from "@throughline/core/internal";
 export { breakDown } from "./context-breakdown.ts";
 export type { ContextBreakdown } from "./context-breakdown.ts";
 export { estimateContext } from "./context-estimate.ts";

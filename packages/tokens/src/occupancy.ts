@@ -1,5 +1,5 @@
 import { isFields } from "./block-parts.ts";
-import { readUsage, type CallUsage } from "@throughline/core/usage";
+import { type CallUsage, readUsage } from "@throughline/core/internal";
 import type { Countable } from "./message-parts.ts";
 import { isSameModel, type ModelName } from "./model-name.ts";
 

@@ -1,4 +1,4 @@
-import type { CallUsage } from "@throughline/core/usage";
+import type { CallUsage } from "@throughline/core/internal";
 import { canonicalModelId, type ModelName } from "./model-name.ts";
 import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.ts";
 

@@ -1,11 +1,12 @@
 import {
+  appendOnce,
   hasErrorCode,
-  ThroughlineError,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { appendOnce, copyRecords } from "@throughline/core/entries";
+import { copyRecords } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { newAppend } from "./new-append.ts";
 

@@ -1,13 +1,13 @@
 import {
   hasErrorCode,
-  ThroughlineError,
   type RandomSource,
   type SessionEntry,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { archivedAtMs, loadEntryBlobs } from "@throughline/core/entries";
+import { archivedAtMs, loadEntryBlobs } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import {
   archiveFileName,

@@ -1,13 +1,13 @@
 import {
   loadExisting,
-  throughlineKind,
   type RecordSource,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type SourcedRecord,
+  throughlineKind,
 } from "@throughline/core";
-import { isBlobNote } from "@throughline/core/entries";
+import { isBlobNote } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import { claw0Lines } from "./export-claw0.ts";

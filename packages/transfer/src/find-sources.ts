@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { ThroughlineError } from "@throughline/core";
-import { isAgentId } from "@throughline/core/keys";
+import { isAgentId, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, classifySessionFile, joinPath } from "@throughline/openclaw-format";
 import { databaseFile } from "./database-file.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { createFinding, ThroughlineError, type Finding, type SessionState, type SessionStore } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { createFinding, type Finding, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { importedRecords, type ImportReceipt } from "./import-receipt.ts";

@@ -1,6 +1,5 @@
-import type { AppendDraft, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
-import type { AppendOnceOptions } from "@throughline/core/entries";
-import { bulkBatchOf } from "@throughline/core/store";
+import type { AppendDraft, AppendOnceOptions, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
+import { bulkBatchOf } from "@throughline/core/internal";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import { isBoundary } from "./context-window.ts";
 import type { ImportReceipt } from "./import-receipt.ts";

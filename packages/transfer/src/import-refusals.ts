@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 
 interface ImportPlace {

@@ -1,13 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
 import {
   createFinding,
-  ThroughlineError,
   type Finding,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { splitBlobs, type SplitEntry } from "@throughline/core/entries";
+import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
 import {
   createLineSplitter,
   createTranscriptReader,

@@ -1,13 +1,13 @@
 import {
   hasErrorCode,
-  sessionRef,
+  isSessionId,
   type RandomSource,
   type SessionEntry,
+  sessionRef,
   type SessionRef,
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { isSessionId } from "@throughline/core/keys";
 import { createHash } from "node:crypto";
 
 /**

@@ -1,4 +1,4 @@
-import type { AppendOnceOptions } from "@throughline/core/entries";
+import type { AppendOnceOptions } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 
 /** A key for an append without records, which has nothing of its own to be known by. */

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { zstdDecompressSync } from "node:zlib";
-import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
-import { isAgentId } from "@throughline/core/keys";
+import { createFinding, type Finding, isAgentId, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";

@@ -1,13 +1,14 @@
 import {
+  appendOnce,
+  type AppendResult,
   hasErrorCode,
   patchEntry,
-  updateEntry,
-  type AppendResult,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  updateEntry,
 } from "@throughline/core";
-import { appendOnce, type SplitEntry } from "@throughline/core/entries";
+import { type SplitEntry } from "@throughline/core/internal";
 import { contextWindow } from "./context-window.ts";
 import { supersededCount } from "./continued-line.ts";
 import { lostRecords } from "./held-part.ts";

@@ -1,14 +1,14 @@
 import {
   createFinding,
-  hasErrorCode,
-  sessionRef,
-  ThroughlineError,
   type Finding,
+  hasErrorCode,
+  parseSessionKey,
+  sessionRef,
   type SessionRef,
   type SessionState,
   type SessionStore,
+  ThroughlineError,
 } from "@throughline/core";
-import { parseSessionKey } from "@throughline/core/keys";
 import { quote } from "@throughline/core/store";
 import { findMadeSession, sessionsOf, type FoundSession } from "./find-made-session.ts";
 import type { ImportOptions } from "./import-types.ts";

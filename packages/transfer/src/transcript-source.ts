@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Finding, RecordSource } from "@throughline/core";
-import { isSessionId } from "@throughline/core/keys";
+import { isSessionId } from "@throughline/core";
 import {
   agentOfSessionsDir,
   classifySessionFile,

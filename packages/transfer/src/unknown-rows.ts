@@ -1,5 +1,6 @@
 import type { RecordSource, SessionRecord, SourcedRecord } from "@throughline/core";
-import { isKnownRecordType, serializeRecord } from "@throughline/core/store";
+import { isKnownRecordType } from "@throughline/core/internal";
+import { serializeRecord } from "@throughline/core/store";
 
 /**
  * Records of types nobody knows go out as the line they came in, with nothing added. One whose line has no id, or names no

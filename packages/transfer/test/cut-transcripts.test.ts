@@ -1,5 +1,5 @@
 import { readFileSync, statSync, truncateSync } from "node:fs";
-import { copyRecords } from "@throughline/core/entries";
+import { copyRecords } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 import type { AppendDraft, AppendOptions, SessionRef, SessionStore } from "@throughline/core";

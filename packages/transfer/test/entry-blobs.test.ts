@@ -1,4 +1,4 @@
-import { loadEntryBlobs, setBlobsAside } from "@throughline/core/entries";
+import { loadEntryBlobs, setBlobsAside } from "@throughline/core/internal";
 import type { SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PayloadCodec, SessionRef } from "@throughline/core";
-import { noteArchiving } from "@throughline/core/entries";
+import { noteArchiving } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportAll, exportSession, exportToFile, type ExportRemark } from "@throughline/transfer";

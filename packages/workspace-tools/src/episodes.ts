@@ -1,5 +1,5 @@
 import type { SessionRef, StoredRecord } from "@throughline/core";
-import { searchText } from "@throughline/core/store-search";
+import { searchText } from "@throughline/core/store";
 
 /** What one record says. */
 interface EpisodePart {

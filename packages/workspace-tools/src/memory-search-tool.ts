@@ -1,5 +1,5 @@
 import type { AgentTool, AgentToolResult, SessionRef, SessionStore } from "@throughline/core";
-import { createAgentScope } from "@throughline/core/entries";
+import { createAgentScope } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import type { Episode } from "./episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";

@@ -1,4 +1,4 @@
-import { searchIndexText } from "@throughline/core/store-search";
+import { searchIndexText } from "@throughline/core/store";
 
 /** What can be found. */
 export interface RankablePassage {

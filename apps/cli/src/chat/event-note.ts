@@ -1,5 +1,5 @@
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import { counted } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 

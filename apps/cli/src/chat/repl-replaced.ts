@@ -1,4 +1,4 @@
-import { forkSession } from "@throughline/core/entries";
+import { forkSession } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { freeRef } from "@throughline/queries/new-session";
 import { resolveSession } from "@throughline/queries";

@@ -1,6 +1,6 @@
-import { hasErrorCode, resetSession, ThroughlineError } from "@throughline/core";
+import { endSession, hasErrorCode, resetSession, ThroughlineError } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
-import { endSession, keptOnReset, noteArchiving } from "@throughline/core/entries";
+import { keptOnReset, noteArchiving } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { createSession } from "@throughline/queries/new-session";
 import { listSessions, resolveSession, sessionLabel } from "@throughline/queries";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { hasErrorCode } from "@throughline/core";
-import { nearestName } from "@throughline/core/settings";
+import { nearestName } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";

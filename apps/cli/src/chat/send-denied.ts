@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import type { SendDenial } from "@throughline/session";
 import type { Conversation } from "./conversation.ts";
 import { sendPolicyText } from "./send-policy-text.ts";

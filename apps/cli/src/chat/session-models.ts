@@ -1,5 +1,5 @@
 import { readWindow, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { modelProviders } from "@throughline/models";

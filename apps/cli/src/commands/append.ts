@@ -1,6 +1,5 @@
-import { openSession, ThroughlineError } from "@throughline/core";
+import { isSessionId, openSession, ThroughlineError } from "@throughline/core";
 import type { Durability, SessionRef, SessionStore } from "@throughline/core";
-import { isSessionId } from "@throughline/core/keys";
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";

@@ -1,5 +1,5 @@
-import { loadExisting } from "@throughline/core";
-import { assertMayEnd, endSession } from "@throughline/core/entries";
+import { endSession, loadExisting } from "@throughline/core";
+import { assertMayEnd } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";

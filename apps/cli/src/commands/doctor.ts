@@ -1,5 +1,5 @@
 import { createFinding, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import type { Finding, SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { parseStoreUrl } from "@throughline/config/store-url";

@@ -1,7 +1,6 @@
-import { updateEntry } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { mergeEntry, updateEntry } from "@throughline/core";
+import { findEntryFieldProblem, shellWord } from "@throughline/core/internal";
 import type { SessionEntry, SessionState } from "@throughline/core";
-import { findEntryFieldProblem, mergeEntry } from "@throughline/core/entries";
 import { systemClock } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";

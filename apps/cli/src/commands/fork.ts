@@ -1,5 +1,4 @@
-import { hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
-import { forkSession } from "@throughline/core/entries";
+import { forkSession, hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession, sessionLabel } from "@throughline/queries";

@@ -4,7 +4,7 @@ import { planSessionReset } from "@throughline/session";
 import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
 import { systemClock } from "@throughline/core/node";
 import type { SessionEntry } from "@throughline/core";
-import { misspeltEntryField } from "@throughline/core/entries";
+import { misspeltEntryField } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
 import { sendPolicyText } from "../chat/send-policy-text.ts";

@@ -1,6 +1,5 @@
-import { sessionRef, updateEntry } from "@throughline/core";
+import { mergeEntry, sessionRef, updateEntry } from "@throughline/core";
 import type { SessionState } from "@throughline/core";
-import { mergeEntry } from "@throughline/core/entries";
 import { systemClock } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";

@@ -1,5 +1,5 @@
 import { resetSession, ThroughlineError } from "@throughline/core";
-import { keptOnReset, noteArchiving } from "@throughline/core/entries";
+import { keptOnReset, noteArchiving } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";

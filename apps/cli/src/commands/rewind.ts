@@ -1,6 +1,5 @@
-import { loadExisting } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
-import { appendOnce } from "@throughline/core/entries";
+import { appendOnce, loadExisting } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { planRewind } from "@throughline/history/branches";
 import type { CommandContext, CommandInput } from "../command.ts";

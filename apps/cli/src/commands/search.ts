@@ -1,5 +1,5 @@
 import type { SearchHit, SessionStore } from "@throughline/core";
-import { parseSearch } from "@throughline/core/store-search";
+import { parseSearch } from "@throughline/core/store";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";

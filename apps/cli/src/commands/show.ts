@@ -1,6 +1,6 @@
 import { loadExisting, readWindow } from "@throughline/core";
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { BranchWalk } from "@throughline/core/store-rows";
+import { BranchWalk } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
 import {

@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, fstatSync, openSync, readSync, statSy
 import { dirname } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
 const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);

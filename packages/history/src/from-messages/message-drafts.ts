@@ -1,7 +1,6 @@
 import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/store";
-import { recordUsage } from "@throughline/core/usage";
+import { assertKnownOptions, optionKinds, type OptionTable, recordUsage } from "@throughline/core/internal";
 import { CallBook } from "./call-book.ts";
 import { plainContent, type ReplyBlock, type UserBlock } from "./draft-blocks.ts";
 import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";

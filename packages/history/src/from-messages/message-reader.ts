@@ -1,4 +1,4 @@
-import { assertArgument, optionKinds, type OptionKind } from "@throughline/core/store";
+import { assertArgument, type OptionKind, optionKinds } from "@throughline/core/internal";
 import type { WireFields } from "../wire-values.ts";
 
 /** Reads values of foreign messages. What is not what it must be is refused by its place: `messages[3].content[0].text`. */

@@ -1,7 +1,7 @@
 import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from "@throughline/checkpoint";
 import { createCompactor, type CompactionPlan, type NothingToCompact } from "@throughline/compaction";
 import { hasErrorCode, type SessionRef } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
 import { createTokenEstimator } from "@throughline/tokens";

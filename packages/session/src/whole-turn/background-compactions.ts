@@ -1,6 +1,6 @@
 import type { BackgroundCompaction, Compactor } from "@throughline/compaction";
 import { hasErrorCode, type SessionEntry, type SessionRef } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import type { StepContext } from "../session-options.ts";
 import { keyOf } from "./turn-memory.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";

@@ -1,5 +1,5 @@
 import type { AssistantMessage } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { endFlush, isSilentReply, observeFlush, readFlushState } from "@throughline/memory-flush";
 import type { BeforeClose } from "../session-options.ts";
 import { textOfContent } from "../window-facts.ts";

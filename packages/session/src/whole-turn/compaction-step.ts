@@ -1,6 +1,6 @@
 import { settingsForWindow } from "@throughline/compaction";
 import { hasErrorCode } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import type { CompactSession, StepContext, TurnStep } from "../session-options.ts";
 import type { BackgroundCompactions } from "./background-compactions.ts";
 import { askFlush, isFlushDue } from "./flush-step.ts";

@@ -1,5 +1,5 @@
 import type { RecordDraft, SessionEntry } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import {
   decideFlush,
   endFlush,

@@ -1,6 +1,6 @@
 import { createSummaryRetry, tokenMeasure } from "@throughline/compaction";
 import type { Clock, RecordIds, SessionStore, Summarizer } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import type { StepContext } from "../session-options.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";

@@ -12,7 +12,7 @@ import type {
   RetryLimits,
 } from "@throughline/compaction";
 import type { SessionDraft, SessionRef } from "@throughline/core";
-import { outdatedSummaryIds } from "@throughline/core/summaries";
+import { outdatedSummaryIds } from "@throughline/core/internal";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { RunningTurn, Session } from "../session.ts";
 import { SessionHandle } from "../session-handle.ts";

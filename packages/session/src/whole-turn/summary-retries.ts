@@ -6,7 +6,7 @@ import {
   type RetryOutcome,
 } from "@throughline/compaction";
 import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
-import { tellListener } from "@throughline/core/events";
+import { tellListener } from "@throughline/core/internal";
 import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { SessionModel } from "../session-options.ts";
 import type { RetrySettings } from "./whole-turn-options.ts";

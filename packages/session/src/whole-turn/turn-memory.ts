@@ -1,5 +1,5 @@
 import type { SessionRef, StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds } from "@throughline/core/summaries";
+import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { ObservedCall } from "@throughline/memory-flush";
 import type { SessionTurnEvent } from "../session-event.ts";
 

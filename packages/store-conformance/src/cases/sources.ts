@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyRecords } from "@throughline/core/entries";
+import { copyRecords } from "@throughline/core/internal";
 import { crc32 } from "node:zlib";
 
 import type { RecordHead } from "@throughline/core";

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { isAgentId } from "@throughline/core/keys";
+import { isAgentId } from "@throughline/core";
 
 /** A place with sessions of another program, by what the file system shows; no file was read. */
 export interface ForeignPlace {

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/settings";
+import { shellWord } from "@throughline/core/internal";
 import { fileExists, sqliteFileOf } from "./sqlite-file.ts";
 
 const programNames = { openclaw: "an OpenClaw", goclaw: "a GoClaw" } as const;

@@ -1,6 +1,3 @@
-export { nearestName } from "./nearest-name.ts";
-export type { NearestNameOptions } from "./nearest-name.ts";
-
 /** A value of a setting, as JSON has it. */
 export type SettingScalar = string | number | boolean | null;
 export type SettingValue = SettingScalar | readonly SettingValue[] | { readonly [field: string]: SettingValue };
@@ -39,4 +36,3 @@ export interface SettingFragment {
   readonly area: string;
   readonly fields: readonly SettingField[];
 }
-export { shellWord } from "./throughline-error.ts";
