@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { appendOnce } from "./append-once.ts";
 import { loadExisting, updateEntry } from "./open-session.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionRecord } from "./record.ts";
 import type { RecordDraft } from "./record-draft.ts";
 import type { SessionRef } from "./session-ref.ts";
+import { sha256Hex } from "./sha256.ts";
 import type { SessionState, SessionStore } from "./session-store.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
 
@@ -55,7 +55,7 @@ interface Blob {
 
 function blobOf(field: string, value: unknown): Blob {
   const text = JSON.stringify(value);
-  return { field, text, sha256: createHash("sha256").update(text).digest("hex") };
+  return { field, text, sha256: sha256Hex(text) };
 }
 
 /** Whether a record holds a blob of its session's entry. */
@@ -145,7 +145,7 @@ async function readBlob(store: SessionStore, ref: SessionRef, field: string, pla
       const data = record["data"] as Readonly<Record<string, unknown>>;
       if (!isBlobNote(record) || data["field"] !== field) continue;
       const { text } = data;
-      if (typeof text === "string" && createHash("sha256").update(text).digest("hex") === place.sha256) return text;
+      if (typeof text === "string" && sha256Hex(text) === place.sha256) return text;
     }
   }
   return null;

@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from "node:util";
 import { isUnknown } from "./append-once.ts";
 import type { RandomSource } from "./ports.ts";
+import { isSameJson } from "./same-json.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionState, SessionStore } from "./session-store.ts";
@@ -89,7 +89,7 @@ export async function saveOnce(
       if (attempt >= maxSaves) throw unknown;
       if (!hasErrorCode(error, "REVISION_CONFLICT")) continue;
       const now = await store.load(ref);
-      if (now === null || !isDeepStrictEqual(now.entry, wanted)) throw unknown;
+      if (now === null || !isSameJson(now.entry, wanted)) throw unknown;
       revision = now.revision;
     }
   }

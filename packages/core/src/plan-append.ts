@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { assertObjects } from "./assert-arguments.ts";
 import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import { isColumnText } from "./column-text.ts";
@@ -18,6 +17,7 @@ import type { SessionEvent } from "./session-event.ts";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
 import { quote } from "./session-id.ts";
 import type { AppendOptions, AppendResult } from "./session-store.ts";
+import { sha256Hex } from "./sha256.ts";
 import type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
 
 /** An append with everything done that can be done before the session is locked. */
@@ -50,7 +50,7 @@ export function prepareAppend(
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
     throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
   const own = options.entry === undefined ? options : { ...options, entry: givenPatch(options.entry) };
-  const digest = key === undefined ? "" : createHash("sha256").update(draftsFingerprint(drafts)).digest("hex");
+  const digest = key === undefined ? "" : sha256Hex(draftsFingerprint(drafts));
   return { prepared, options: own, durability, limits, keyed: key === undefined ? null : { key, digest } };
 }
 

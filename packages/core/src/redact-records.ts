@@ -8,6 +8,7 @@ import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 import { throughlineDraft } from "./throughline-record.ts";
 import type { SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
+import { sha256Hex } from "./sha256.ts";
 import type { RedactOptions, RedactResult, SessionStore } from "./session-store.ts";
 
 /** An append is tried this many times when others move the head under it. */
@@ -86,14 +87,10 @@ async function withhold(store: SessionStore, ref: SessionRef, sessionId: string,
     { kind: "summary-outdated", summaryIds, redactedSeqs },
   ].map((data) => throughlineDraft("note", data));
   const { batchRecords } = store.capabilities.limits;
-  // Loaded here: every start of a program loads this file, and few redact.
-  const { createHash } = await import("node:crypto");
   // The last note says what was redacted: a batch is as large as the store takes.
   for (let at = 0; at < drafts.length; at += batchRecords) {
     const batch = drafts.slice(at, at + batchRecords);
-    const digest = createHash("sha256")
-      .update(`${lastSeq} ${draftsFingerprint(batch)}`)
-      .digest("hex");
+    const digest = sha256Hex(`${lastSeq} ${draftsFingerprint(batch)}`);
     await appendTo(store, ref, sessionId, batch, `redaction:${digest}`);
   }
 }

@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import type { PayloadCodec } from "./codec.ts";
+import { crc32 } from "./crc32.ts";
 import { createPayloadCoder, type PayloadOwner } from "./payload-coder.ts";
 import { lineBytes, serializeRecord, type LinkedRecord } from "./prepare-drafts.ts";
 import type { SessionRecord } from "./record.ts";

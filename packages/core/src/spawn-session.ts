@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { subagentSessionKey } from "./build-session-key.ts";
 import { loadExisting } from "./open-session.ts";
 import type { Clock, RandomSource } from "./ports.ts";
@@ -7,6 +6,7 @@ import { patchEntry } from "./session-entry.ts";
 import { quote } from "./session-id.ts";
 import { parseSessionKey } from "./session-key.ts";
 import { sessionRef, type SessionRef } from "./session-ref.ts";
+import { sha256Hex } from "./sha256.ts";
 import type { SessionState, SessionStore } from "./session-store.ts";
 import { spawnLineage } from "./spawn-lineage.ts";
 import { hasErrorCode } from "./throughline-error.ts";
@@ -95,7 +95,7 @@ async function spawnedBefore(store: SessionStore, ref: SessionRef, sessionId: st
 
 /** A UUID of version 8 that the same parts always give. */
 function derivedUuid(parts: readonly string[]): string {
-  const hex = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  const hex = sha256Hex(JSON.stringify(parts));
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 3) | 8).toString(16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

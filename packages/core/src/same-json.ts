@@ -1,0 +1,10 @@
+/** True when two values that were read from JSON are equal, whatever the order of their fields. */
+export function isSameJson(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;
+  if (Array.isArray(left) !== Array.isArray(right)) return false;
+  const names = Object.keys(left);
+  if (names.length !== Object.keys(right).length) return false;
+  const [one, other] = [left, right] as readonly Readonly<Record<string, unknown>>[];
+  return names.every((name) => Object.hasOwn(right, name) && isSameJson(one?.[name], other?.[name]));
+}
