@@ -294,6 +294,11 @@ export class TurnAssembly {
     if (open === null) return;
     this.open = null;
     this.dropLastThinking(open.turn, open.last);
+    if (open.turn.blocks.length === 0) {
+      this.report("empty-message-removed", open.last, "assistant");
+      this.ownTurns.pop();
+      return;
+    }
     if (open.calls.length === 0) return;
     const blocks: ReplayUserBlock[] = [];
     const results: ReplayResult[] = [];

@@ -43,8 +43,8 @@ export function cleanReply(
   }
   item.blocks = blocks;
   item.kept = blocks;
-  // A reply that holds nothing but thinking is no message to any provider.
-  if (isFailed || saysMore) return item;
+  // A reply that holds nothing but thinking is no message to any provider; but a part of one may, and the next part says more.
+  if (isFailed || saysMore || (responseId !== null && blocks.length > 0)) return item;
   report("empty-message-removed", item, "assistant");
   return null;
 }

@@ -215,10 +215,11 @@ function clearResults(item: AssistantItem): boolean {
   return hasCalls;
 }
 
-/** A call stored apart belongs to the reply before it; so do parts that bear the same reply id. */
+/** Parts that bear the same reply id belong together; a call stored apart without one belongs to the reply before it. */
 export function continuesReply(item: AssistantItem, lastReply: AssistantItem | null): boolean {
   if (lastReply === null || lastReply.isFailed || lastReply.isSummary || item.isFailed) return false;
-  return item.isFragment || (item.responseId !== null && item.responseId === lastReply.responseId);
+  if (item.responseId !== null && lastReply.responseId !== null) return item.responseId === lastReply.responseId;
+  return item.isFragment;
 }
 
 function isSameTool(site: CallSite, item: ResultItem): boolean {

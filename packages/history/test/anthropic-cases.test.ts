@@ -12,6 +12,13 @@ function ownCall(id: string): RecordSketch {
   return { type: "message", message: { role: "assistant", content: [call(id)], fragment: true } };
 }
 
+const thought = { type: "thinking", thinking: "Well.", thinkingSignature: "c2ln" };
+
+/** A block of a reply that its program stored in a record of its own, under the reply's id. */
+function partOf(responseId: string, block: unknown, isFurther: boolean): RecordSketch {
+  return assistant([block], { responseId, ...(isFurther ? { fragment: true } : {}) });
+}
+
 interface Case {
   readonly title: string;
   readonly records: readonly RecordSketch[];
@@ -303,6 +310,28 @@ const cases: readonly Case[] = [
     records: [user("plain"), user([text("blocks")]), assistant("a"), assistant([text("b")])],
     messages: ['U "plain" "blocks"', 'A "a" "b"'],
     repairs: ["user-merged r2", "assistant-merged r4"],
+  },
+  {
+    title: "a reply stored block by block keeps its thinking, and is no part of the reply before it [HIS-04]",
+    records: [
+      user("hi"),
+      partOf("m1", thought, false),
+      partOf("m1", call("t1"), true),
+      result("t1"),
+      partOf("m2", thought, false),
+      partOf("m2", text("a"), true),
+      partOf("m2", call("t2"), true),
+      result("t2"),
+      partOf("m3", text("b"), false),
+    ],
+    messages: ['U "hi"', "A thinking ?t1", "U =t1", 'A thinking "a" ?t2', "U =t2", 'A "b"'],
+    repairs: ["assistant-merged r3", "assistant-merged r6", "assistant-merged r7"],
+  },
+  {
+    title: "a reply of which only the thinking was stored is left out",
+    records: [user("hi"), partOf("m1", thought, false), user("still there?"), partOf("m2", text("yes"), false)],
+    messages: ['U "hi" "still there?"', 'A "yes"'],
+    repairs: ["thinking-removed r2", "empty-message-removed r2", "user-merged r3"],
   },
 ];
 
