@@ -1,11 +1,10 @@
 import type { AssistantMessage, Message, Usage } from "@throughline/core";
 import { gaugeOf, type Gauge } from "@throughline/tokens";
-import { readCallPart, type CallFacts } from "./call-record.ts";
+import type { CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
-import type { SendDenial } from "./send-denial.ts";
+import { isAnswered, type KeyedTurn } from "./keyed-turn.ts";
 import type { Turn } from "./session.ts";
 import type { SessionLog } from "./session-log.ts";
-import { readTurnMark, type TurnMarkState } from "./turn-mark.ts";
 import { textOfContent } from "./window-facts.ts";
 
 /** A turn as the caller gets it: text and stop reason are those of its last reply. What is held back is no text either. */
@@ -16,46 +15,18 @@ export function finishedTurn(parts: Omit<Turn, "text" | "stopReason">, holdBack:
   return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null };
 }
 
-/** What the log knows of a turn that was begun with an idempotency key. */
-export interface KeyedTurn {
-  /** Null when it did not end well, and has to be gone on with. */
-  readonly turn: Turn | null;
-  /** Its own id and those of the turns that went on with it. */
-  readonly turnIds: ReadonlySet<string>;
-}
-
-/** Reads what a turn, and those that resumed it, put into the log. */
-export async function findKeyedTurn(
+/** The result of a turn that was begun with an idempotency key; null when it has none and has to be resumed. */
+export function replayedTurn(
   log: SessionLog,
-  {
-    turnId,
-    firstSeq,
-    holdBack,
-  }: { readonly turnId: string; readonly firstSeq: number; readonly holdBack: HoldBack | null },
-): Promise<KeyedTurn> {
-  const turnIds = new Set([turnId]);
-  const messages: Message[] = [];
-  const calls: CallFacts[] = [];
-  let state: TurnMarkState = "open";
-  let denial: SendDenial | null = null;
-  let isInside = false;
-  for await (const page of log.store.read(log.ref, { afterSeq: firstSeq - 1 })) {
-    for (const { record, side } of page.records) {
-      const mark = readTurnMark(record);
-      if (mark?.resumes !== undefined && turnIds.has(mark.resumes)) turnIds.add(mark.turnId);
-      if (mark !== null) {
-        isInside = mark.state === "open" && turnIds.has(mark.turnId);
-        if (turnIds.has(mark.turnId)) ({ state, denial = null } = mark);
-      }
-      const part = readCallPart(record);
-      if (part?.part === 1 && turnIds.has(part.call.turnId)) calls.push(part.call);
-      if (isInside && !side && record.type === "message") messages.push(record["message"] as Message);
-    }
-  }
+  turnId: string,
+  keyed: KeyedTurn,
+  holdBack: HoldBack | null,
+): Turn | null {
+  const { state, denial, records, calls } = keyed;
+  if (!isAnswered(state)) return null;
+  const messages = records.flatMap(({ record }) => (record.type === "message" ? [record["message"] as Message] : []));
   const parts = { turnId, ref: log.ref, messages, calls, usage: usageOf(calls), gauge: gaugeNow(log), replayed: true };
-  const outcome: TurnMarkState = state;
-  const isOver = outcome === "done" || outcome === "step-limit" || outcome === "denied";
-  return { turn: isOver ? finishedTurn({ ...parts, outcome, denial }, holdBack) : null, turnIds };
+  return finishedTurn({ ...parts, outcome: state, denial }, holdBack);
 }
 
 function usageOf(calls: readonly CallFacts[]): Usage | null {

@@ -14,8 +14,10 @@ import {
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { abandonedTurns } from "./abandoned-turns.ts";
+import { keyedTurnId } from "./begin-turn.ts";
 import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";
+import { isAnswered, settledKeyedTurn } from "./keyed-turn.ts";
 import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./session.ts";
 import type { UnplacedEvent } from "./session-event.ts";
@@ -27,6 +29,12 @@ import { abortedBefore, TurnWait } from "./turn-wait.ts";
 export interface OpenTurnOptions {
   /** Records that are stored with the opening of the turn, in one commit: usually what the user says. @default [] */
   readonly drafts?: readonly SessionDraft[];
+  /**
+   * Names the input of the turn, such as the id of the message that a queue delivered. A turn with the
+   * same key and drafts is done once. Opened again after a crash, it resumes without storing the drafts again. Opened again
+   * after its end, it is closed from the beginning and `records` holds what it stored. @default a new turn each time
+   */
+  readonly idempotencyKey?: string | undefined;
   /**
    * Who holds the turn, for people; 1 to 200 characters. The default also lets other processes of this machine see that
    * this one is gone; a name of your own is believed until its lease ends. @default this process
@@ -64,8 +72,13 @@ export interface OpenedTurn extends AsyncDisposable {
   readonly turnId: string;
   /** As it was when the turn was opened. */
   readonly entry: SessionEntry;
-  /** What a context needs, in order, with the drafts the turn was opened with: for `history.append`. */
+  /**
+   * What a context needs, in order, with the drafts the turn was opened with: for `history.append`. Of a turn that was
+   * done before: what it stored.
+   */
   readonly records: readonly StoredRecord[];
+  /** True after `close`, and from the beginning where a turn with this idempotency key was done before. */
+  readonly isClosed: boolean;
   /** What an earlier process left open in this session; null when it left nothing. */
   readonly interruptedTurn: InterruptedTurn | null;
   /** Aborted by the caller's signal, and when another turn has taken over. Pass it to the model and the tools. */
@@ -87,6 +100,7 @@ export interface OpenedTurn extends AsyncDisposable {
 
 const kinds: OptionTable<OpenTurnOptions> = {
   drafts: optionKinds.list,
+  idempotencyKey: optionKinds.filledText,
   owner: optionKinds.filledText,
   leaseMs: optionKinds.integer({ min: 100, max: 86_400_000 }),
   whenBusy: optionKinds.oneOf(["queue", "reject"]),
@@ -120,7 +134,7 @@ export async function openTurn(
   options: OpenTurnOptions = {},
 ): Promise<OpenedTurn> {
   assertKnownOptions("openTurn", options, kinds);
-  const { drafts = [], leaseMs = 30_000, whenBusy, waitMs, signal } = options;
+  const { drafts = [], idempotencyKey = null, leaseMs = 30_000, whenBusy, waitMs, signal } = options;
   const { clock = systemClock, random = systemRandom } = options;
   if (signal?.aborted === true) throw abortedBefore(signal);
   const ref = sessionRef(typeof address === "string" ? { key: address } : address);
@@ -134,32 +148,29 @@ export async function openTurn(
   );
   const owners = ownersFor(options.owner);
   const abandoned = abandonedTurns(store);
-  const turnId = random.uuid();
+  const wait = new TurnWait({ clock, owners, signals: [signal], waitMs });
   let interruptedTurn: InterruptedTurn | null = null;
   const emit = (event: UnplacedEvent): void => {
     if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
   };
-  const beginning = await beginWhenFree({
-    log,
-    clock,
-    owners,
-    abandoned,
-    wait: new TurnWait({ clock, owners, signals: [signal], waitMs }),
-    whenBusy,
-    turnId,
-    leaseMs,
-    drafts: () => drafts,
-    resumes: null,
-    idempotencyKey: null,
-    signal,
-    emit,
-  });
+  const common = { log, clock, owners, abandoned, wait, whenBusy, leaseMs, signal, emit };
+  let turnId = idempotencyKey === null ? random.uuid() : keyedTurnId(log.sessionId, idempotencyKey);
+  let beginning = await beginWhenFree({ ...common, turnId, drafts: () => drafts, resumes: null, idempotencyKey });
+  if (beginning.kind === "replayed") {
+    const firstSeq = beginning.result.records[0]?.seq ?? 1;
+    const keyed = await settledKeyedTurn({ ...common, turnId, firstSeq });
+    if (isAnswered(keyed.state))
+      return new LoopTurn({ log, turnId, records: keyed.records, interruptedTurn, abandoned });
+    const again = { turnId: random.uuid(), drafts: () => [], resumes: turnId, idempotencyKey: null };
+    beginning = await beginWhenFree({ ...common, ...again });
+    ({ turnId } = again);
+  }
   // Only a key of the caller's could have been used before.
   if (beginning.kind === "replayed") throw new ThroughlineError("INTERNAL", `Turn ${turnId} was opened twice.`);
   const { fence } = beginning;
   const controller = new AbortController();
   const held = new HeldTurn({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
-  return new LoopTurn(log, held, interruptedTurn, abandoned);
+  return new LoopTurn({ log, turnId, records: log.takeRecords(), interruptedTurn, abandoned }, held);
 }
 
 /** What a name of the caller's own is to others: nobody can look whether its process is alive. */
@@ -167,6 +178,14 @@ function ownersFor(owner: string | undefined): TurnOwners {
   const processes = processOwners();
   if (owner === undefined) return processes;
   return { self: owner, stateOf: (name) => (name === owner ? "self" : processes.stateOf(name)) };
+}
+
+interface LoopTurnParts {
+  readonly log: TurnLog;
+  readonly turnId: string;
+  readonly records: readonly StoredRecord[];
+  readonly interruptedTurn: InterruptedTurn | null;
+  readonly abandoned: Set<string>;
 }
 
 class LoopTurn implements OpenedTurn {
@@ -177,67 +196,74 @@ class LoopTurn implements OpenedTurn {
   readonly records: readonly StoredRecord[];
   readonly interruptedTurn: InterruptedTurn | null;
   readonly signal: AbortSignal;
-  readonly #held: HeldTurn;
+  /** Null where the turn was done before. */
+  readonly #held: HeldTurn | null;
   readonly #abandoned: Set<string>;
   /** An end was asked for; nothing may come behind it. */
-  #isEnding = false;
+  #isEnding: boolean;
 
-  constructor(log: TurnLog, held: HeldTurn, interruptedTurn: InterruptedTurn | null, abandoned: Set<string>) {
+  constructor({ log, turnId, records, interruptedTurn, abandoned }: LoopTurnParts, held: HeldTurn | null = null) {
     this.ref = log.ref;
     this.sessionId = log.sessionId;
-    this.turnId = held.turnId;
+    this.turnId = turnId;
     this.entry = log.entry;
-    this.records = log.takeRecords();
+    this.records = records;
     this.interruptedTurn = interruptedTurn;
-    this.signal = held.signal;
+    this.signal = held?.signal ?? new AbortController().signal;
     this.#held = held;
     this.#abandoned = abandoned;
+    this.#isEnding = held === null;
+  }
+
+  get isClosed(): boolean {
+    return this.#isEnding;
   }
 
   async append(drafts: readonly SessionDraft[]): Promise<readonly StoredRecord[]> {
-    this.#assertOpen();
+    const held = this.#open();
     assertDrafts("append", drafts);
-    const { records } = await this.#held.append(drafts);
+    const { records } = await held.append(drafts);
     return records.map((place, index) => storedRecord(drafts[index] as SessionDraft, place));
   }
 
   async close(drafts: readonly SessionDraft[] = [], options: CloseTurnOptions = {}): Promise<readonly StoredRecord[]> {
-    this.#assertOpen();
+    const held = this.#open();
     assertDrafts("close", drafts);
     assertKnownOptions("turn.close", options, closeKinds);
     const { outcome = "done", entry } = options;
     this.#isEnding = true;
     try {
-      const { records } = await this.#held.close(drafts, { state: outcome }, entry);
+      const { records } = await held.close(drafts, { state: outcome }, entry);
       return drafts.map((draft, index) => storedRecord(draft, records[index] as (typeof records)[number]));
     } catch (error) {
       // What was refused was not written: the program may close with something else.
-      this.#isEnding = this.#held.isCloseUnknown;
+      this.#isEnding = held.isCloseUnknown;
       throw error;
     } finally {
-      if (this.#isEnding) this.#leave();
+      if (this.#isEnding) this.#leave(held);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isEnding) return;
+    const held = this.#held;
+    if (this.#isEnding || held === null) return;
     this.#isEnding = true;
     try {
-      await this.#held.close([], { state: "aborted" });
+      await held.close([], { state: "aborted" });
     } catch {
       // The log says that the turn is open; the next one in this process closes it as interrupted.
     } finally {
-      this.#leave();
+      this.#leave(held);
     }
   }
 
-  #leave(): void {
-    this.#held.release();
-    if (!this.#held.isClosed) this.#abandoned.add(this.turnId);
+  #leave(held: HeldTurn): void {
+    held.release();
+    if (!held.isClosed) this.#abandoned.add(this.turnId);
   }
 
-  #assertOpen(): void {
-    if (!this.#isEnding) return;
+  #open(): HeldTurn {
+    if (!this.#isEnding && this.#held !== null) return this.#held;
     throw new ThroughlineError("SESSION_CLOSED", `Turn ${this.turnId} was closed.`, { outcome: "not-applied" });
   }
 }

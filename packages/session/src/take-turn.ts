@@ -1,8 +1,9 @@
-import { hasErrorCode, ThroughlineError, type OpenTurn, type RecordDraft, type SessionRef } from "@throughline/core";
-import { readInterruptedTurn, isGone, keyedTurnId, type Beginning } from "./begin-turn.ts";
-import { beginWhenFree, waitsFor, type BeginWhenFreeOptions } from "./begin-when-free.ts";
+import { hasErrorCode, ThroughlineError, type RecordDraft, type SessionRef } from "@throughline/core";
+import { keyedTurnId, readInterruptedTurn, type Beginning } from "./begin-turn.ts";
+import { beginWhenFree, type BeginWhenFreeOptions } from "./begin-when-free.ts";
 import { branchSession } from "./branch-session.ts";
-import { findKeyedTurn } from "./finished-turn.ts";
+import { replayedTurn } from "./finished-turn.ts";
+import { settledKeyedTurn } from "./keyed-turn.ts";
 import { runOpenTurn } from "./run-open-turn.ts";
 import { resetIfDue } from "./reset-due.ts";
 import { interruptedResult } from "./run-tools.ts";
@@ -123,26 +124,23 @@ async function beginOrBranch(
 /** A turn with this key was begun before: its result is returned, or it is resumed once nobody else runs it. */
 async function goOn(
   { handle, input, options, turnId, emit, wait }: OpeningContext,
-  beginning: Beginning,
+  beginning: Extract<Beginning, { kind: "replayed" }>,
 ): Promise<Turn> {
   const { log, shared } = handle;
-  const firstSeq = beginning.kind === "replayed" ? (beginning.result.records[0]?.seq ?? 1) : 1;
-  let isTold = false;
-  for (;;) {
-    const known = await findKeyedTurn(log, { turnId, firstSeq, holdBack: handle.options.holdBack ?? null });
-    if (known.turn !== null) return known.turn;
-    const running = log.head.turn;
-    if (running === null || !known.turnIds.has(running.turnId) || isGone(running, shared)) break;
-    if (running.leaseUntilMs <= shared.clock.nowMs()) break;
-    const busy = busyElsewhere(running);
-    if (!waitsFor(running, shared.owners, options.whenBusy === "branch" ? "reject" : options.whenBusy)) throw busy;
-    const { owner, leaseUntilMs } = running;
-    if (!isTold) emit?.({ name: "turn.queued", owner, leaseUntilMs });
-    isTold = true;
-    await wait.pause(running, busy);
-    await log.catchUp();
-  }
-  const next = handle.shared.random.uuid();
+  const keyed = await settledKeyedTurn({
+    log,
+    clock: shared.clock,
+    owners: shared.owners,
+    abandoned: shared.abandoned,
+    wait,
+    whenBusy: options.whenBusy === "branch" ? "reject" : options.whenBusy,
+    turnId,
+    firstSeq: beginning.result.records[0]?.seq ?? 1,
+    emit,
+  });
+  const done = replayedTurn(log, turnId, keyed, handle.options.holdBack ?? null);
+  if (done !== null) return done;
+  const next = shared.random.uuid();
   const again: TurnInput = { ...input, drafts: null, resumes: turnId, idempotencyKey: null };
   return openTurn({ handle, input: again, options, turnId: next, emit, wait });
 }
@@ -183,11 +181,4 @@ function lastTurnId({ log }: TurnHost): string {
 /** Calls whose results nobody wrote: the model is told that they may have run. */
 function openResults({ log }: TurnHost): readonly RecordDraft[] {
   return [...log.facts.openCalls].map(([callId, toolName]) => interruptedResult(callId, toolName));
-}
-
-function busyElsewhere(turn: OpenTurn): ThroughlineError {
-  return new ThroughlineError("SESSION_BUSY", `Turn ${turn.turnId} of ${turn.owner} goes on with it.`, {
-    outcome: "not-applied",
-    details: { ...turn },
-  });
 }

@@ -185,6 +185,96 @@ describe("a second turn while one is open", () => {
   });
 });
 
+describe("a turn with an idempotency key", () => {
+  const ask = { drafts: [userMessage("What is here?")], idempotencyKey: "message-1" };
+  const rolesOf = (records: readonly StoredRecord[]): readonly unknown[] =>
+    records.map(({ record }) => (record["message"] as { role?: unknown } | undefined)?.role);
+
+  it("is done once: a repeat is closed from the beginning and has what the turn stored", async () => {
+    await using store = createMemoryStore();
+    const before = await openTurn(store, key, { drafts: [userMessage("Hello")] });
+    await before.close([assistantMessage("Hi!")]);
+    const first = await openTurn(store, key, ask);
+    expect(first.isClosed).toBe(false);
+    await first.append([assistantMessage([call], { stopReason: "toolUse" }), toolResult(call, "3 files")]);
+    await first.close([assistantMessage("3 files.")]);
+    expect(first.isClosed).toBe(true);
+    const after = await openTurn(store, key, { drafts: [userMessage("Thanks")], idempotencyKey: "message-2" });
+    await after.close([assistantMessage("Welcome")]);
+    const length = (await allRecords(store)).length;
+
+    await using again = await openTurn(store, key, ask);
+    expect(again.isClosed).toBe(true);
+    expect(again.turnId).toBe(first.turnId);
+    expect(rolesOf(again.records)).toEqual(["user", "assistant", "toolResult", "assistant"]);
+    await expect(again.append([userMessage("late")])).rejects.toMatchObject({ code: "SESSION_CLOSED" });
+    await expect(again.close()).rejects.toMatchObject({ code: "SESSION_CLOSED" });
+    await again[Symbol.asyncDispose]();
+    expect(await allRecords(store)).toHaveLength(length);
+  });
+
+  it("resumes until it is done, and stores its drafts once", async () => {
+    await using store = createMemoryStore();
+    const leave = async (): Promise<void> => {
+      await using turn = await openTurn(store, key, ask);
+      await turn.append([assistantMessage([call], { stopReason: "toolUse" })]);
+      throw new Error("the tool failed");
+    };
+    await expect(leave()).rejects.toThrow("the tool failed");
+    const failing = await openTurn(store, key, ask);
+    expect(rolesOf(failing.records.filter(({ side }) => !side))).toEqual(["user", "assistant"]);
+    await failing.close([toolResult(call, "3 files")], { outcome: "failed" });
+    await using turn = await openTurn(store, key, ask);
+    await turn.close([assistantMessage("3 files.")]);
+    expect(outline(await allRecords(store))).toEqual([
+      "turn:open",
+      "user",
+      "assistant:toolUse",
+      "turn:aborted",
+      "turn:open",
+      "toolResult",
+      "turn:failed",
+      "turn:open",
+      "assistant:stop",
+      "turn:done",
+    ]);
+    const done = await openTurn(store, key, ask);
+    expect(rolesOf(done.records)).toEqual(["user", "assistant", "toolResult", "assistant"]);
+  });
+
+  it("waits for the one that runs and has its result, or is refused", async () => {
+    await using store = createMemoryStore();
+    const first = await openTurn(store, key, ask);
+    await expect(openTurn(store, key, { ...ask, whenBusy: "reject" })).rejects.toMatchObject({ code: "SESSION_BUSY" });
+    const second = openTurn(store, key, ask);
+    await systemClock.sleep(30);
+    await first.close([assistantMessage("3 files.")]);
+    expect(rolesOf((await second).records)).toEqual(["user", "assistant"]);
+  });
+
+  it("is refused with other drafts", async () => {
+    await using store = createMemoryStore();
+    await (await openTurn(store, key, ask)).close();
+    const other = openTurn(store, key, { ...ask, drafts: [userMessage("Something else")] });
+    await expect(other).rejects.toMatchObject({ code: "IDEMPOTENCY_MISMATCH" });
+    await expect(openTurn(store, key, { ...ask, idempotencyKey: " " })).rejects.toMatchObject({
+      code: "INPUT_INVALID",
+    });
+  });
+
+  it("is the same turn for the facade", async () => {
+    const { store, sessions, model } = createFixture();
+    await using session = await sessions.open(key);
+    const turn = await session.runTurn("What is here?", { idempotencyKey: "message-1" });
+    const asked = model.requests.length;
+    await using again = await openTurn(store, key, ask);
+    expect(again.isClosed).toBe(true);
+    expect(again.turnId).toBe(turn.turnId);
+    expect(model.requests).toHaveLength(asked);
+    await sessions.close();
+  });
+});
+
 describe("what is not an option or a draft", () => {
   const cases: readonly (readonly [string, object, string])[] = [
     ["a misspelt option", { draft: [] }, "did you mean `drafts`?"],

@@ -1,0 +1,94 @@
+import { ThroughlineError, type Clock, type OpenTurn, type StoredRecord } from "@throughline/core";
+import { isGone } from "./begin-turn.ts";
+import { waitsFor, type WhenBusy } from "./begin-when-free.ts";
+import { readCallPart, type CallFacts } from "./call-record.ts";
+import type { SendDenial } from "./send-denial.ts";
+import type { Emit } from "./session-event.ts";
+import { readTurnMark, type TurnMarkState } from "./turn-mark.ts";
+import type { TurnOwners } from "./turn-owners.ts";
+import type { TurnWait } from "./turn-wait.ts";
+import type { WindowLog } from "./window-log.ts";
+
+/** What the log knows of a turn that was begun with an idempotency key. */
+export interface KeyedTurn {
+  /** How the last turn of `turnIds` ended. */
+  readonly state: TurnMarkState;
+  readonly denial: SendDenial | null;
+  /** Its own id and those of the turns that resumed it. */
+  readonly turnIds: ReadonlySet<string>;
+  /** What these turns put into the log, without side records. */
+  readonly records: readonly StoredRecord[];
+  readonly calls: readonly CallFacts[];
+}
+
+export interface KeyedTurnOptions {
+  readonly log: WindowLog;
+  readonly clock: Clock;
+  readonly owners: TurnOwners;
+  /** Turns of this process that ended without being closed, by their ids. */
+  readonly abandoned: ReadonlySet<string>;
+  readonly wait: TurnWait;
+  readonly whenBusy: WhenBusy | undefined;
+  readonly turnId: string;
+  /** The seq of the first record of the turn. */
+  readonly firstSeq: number;
+  readonly emit: Emit | null;
+}
+
+/** Whether a turn in this state has its result, so that a repeat of it gets that. */
+export function isAnswered(state: TurnMarkState): state is "done" | "step-limit" | "denied" {
+  return state === "done" || state === "step-limit" || state === "denied";
+}
+
+/**
+ * Reads what became of a turn that was begun with an idempotency key, once it has its result or nobody runs it any more.
+ * @throws {ThroughlineError} SESSION_BUSY, ABORTED, and what the store throws
+ */
+export async function settledKeyedTurn(options: KeyedTurnOptions): Promise<KeyedTurn> {
+  const { log, clock, owners, wait, whenBusy, emit } = options;
+  let isReported = false;
+  for (;;) {
+    const known = await readKeyedTurn(options);
+    const running = log.head.turn;
+    if (isAnswered(known.state) || running === null || !known.turnIds.has(running.turnId)) return known;
+    if (isGone(running, options) || running.leaseUntilMs <= clock.nowMs()) return known;
+    const busy = busyElsewhere(running);
+    if (!waitsFor(running, owners, whenBusy)) throw busy;
+    const { owner, leaseUntilMs } = running;
+    if (!isReported) emit?.({ name: "turn.queued", owner, leaseUntilMs });
+    isReported = true;
+    await wait.pause(running, busy);
+    await log.catchUp();
+  }
+}
+
+async function readKeyedTurn({ log, turnId, firstSeq }: KeyedTurnOptions): Promise<KeyedTurn> {
+  const turnIds = new Set([turnId]);
+  const records: StoredRecord[] = [];
+  const calls: CallFacts[] = [];
+  let state: TurnMarkState = "open";
+  let denial: SendDenial | null = null;
+  let isInside = false;
+  for await (const page of log.store.read(log.ref, { afterSeq: firstSeq - 1 })) {
+    for (const stored of page.records) {
+      const { record, side } = stored;
+      const mark = readTurnMark(record);
+      if (mark?.resumes !== undefined && turnIds.has(mark.resumes)) turnIds.add(mark.turnId);
+      if (mark !== null) {
+        isInside = mark.state === "open" && turnIds.has(mark.turnId);
+        if (turnIds.has(mark.turnId)) ({ state, denial = null } = mark);
+      }
+      const part = readCallPart(record);
+      if (part?.part === 1 && turnIds.has(part.call.turnId)) calls.push(part.call);
+      if (isInside && !side) records.push(stored);
+    }
+  }
+  return { state, denial, turnIds, records, calls };
+}
+
+function busyElsewhere(turn: OpenTurn): ThroughlineError {
+  return new ThroughlineError("SESSION_BUSY", `Turn ${turn.turnId} of ${turn.owner} is still answering this input.`, {
+    outcome: "not-applied",
+    details: { ...turn },
+  });
+}
