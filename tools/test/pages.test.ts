@@ -63,7 +63,7 @@ describe("docs/parity.md", () => {
       expect([what, compared.get(what)?.theirs, compared.get(what)?.ours]).not.toContain("");
     const figure = (value: unknown): string => Number(value).toLocaleString("en-US");
     const compaction = compared.get("Compaction")?.ours ?? "";
-    expect(compaction).toContain(`reserve ${figure(defaultOf(compactionSettings, "reserveTokens"))}`);
+    expect(compaction).toContain(`reserve of ${figure(defaultOf(compactionSettings, "reserveTokens"))}`);
     expect(compaction).toContain(`at least ${figure(defaultOf(compactionSettings, "reserveFloorTokens"))}`);
     const thresholds = defaultOf(memoryFlushSettings, "thresholds") as readonly { readonly percent: number }[];
     const percents = thresholds.map(({ percent }) => String(percent));
@@ -78,7 +78,7 @@ describe("docs/checkpoints-and-memory.md", () => {
     const [head = [], ...body] = rows(page("checkpoints-and-memory.md"));
     const [checkpoint, memory] = [head.indexOf("Checkpoint"), head.indexOf("Memory files")];
     expect(Math.min(checkpoint, memory)).toBeGreaterThan(0);
-    for (const about of ["Content", "Made by", "Lives as long as", "Kept in"]) {
+    for (const about of ["Content", "Written by", "Lives as long as", "Stored in"]) {
       const cells = body.find(([what]) => what === about) ?? [];
       expect([about, cells[checkpoint] === cells[memory], (cells[checkpoint] ?? "") !== ""]).toEqual([
         about,
