@@ -92,10 +92,11 @@ export function usageError(
 
 /** The same error with the remedy that holds where it is printed. */
 export function withRemedy(
-  { code, message, details, outcome, cause }: ThroughlineError,
+  { code, message, details, outcome, cause, retryable }: ThroughlineError,
   remedy: string,
 ): ThroughlineError {
-  return new ThroughlineError(code, message, { details, remedy, cause, ...(outcome === null ? {} : { outcome }) });
+  const kept = { details, cause, retryable, ...(outcome === null ? {} : { outcome }) };
+  return new ThroughlineError(code, message, { ...kept, remedy });
 }
 
 /**

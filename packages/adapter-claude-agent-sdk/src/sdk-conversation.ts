@@ -12,6 +12,7 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
+import { modelFailure } from "@throughline/guard";
 import { loadAgentQuery, type AgentQuery } from "./agent-query.ts";
 import { promptWithHistory } from "./prompt-with-history.ts";
 import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";
@@ -154,9 +155,9 @@ async function runQuery({ query, turn, text, resume, options, queryOptions }: Ru
 
 async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise<SdkRun> {
   if (end.error !== null) {
-    throw new ThroughlineError("MODEL_FAILED", `The Claude Agent SDK failed: ${wordsOf(end.error)}`, {
-      cause: end.error,
-    });
+    const { details, remedy, retryable } = modelFailure(end.error);
+    const message = `The Claude Agent SDK failed: ${wordsOf(end.error)}`;
+    throw new ThroughlineError("MODEL_FAILED", message, { cause: end.error, details, remedy, retryable });
   }
   await turn.close();
   const { text = "", subtype = "ended", isError = false } = end.result ?? {};

@@ -120,14 +120,15 @@ const table = {
       "Ask for less of the session, or give the process more memory: NODE_OPTIONS=--max-old-space-size=4096 (MiB).",
   },
   MODEL_FAILED: {
-    summary: "A model's provider refused a call or did not answer it.",
+    summary: "The provider of a model rejected a call or did not answer it.",
     retryable: true,
-    remedy: "Look at the cause and at details.category; the turn is kept as failed, and resume goes on with it.",
+    remedy:
+      "Read the provider's words in the message. Try again where the error's own `retryable` is true: it is false where the provider rejected the request. The turn is stored, and `resume()` asks again.",
   },
   MODEL_KEY_MISSING: {
-    summary: "A model's provider wants a key, and none was given.",
+    summary: "The provider of a model needs an API key, and none was given.",
     retryable: false,
-    remedy: "Give the provider's key, by configuration or by the environment variable that the message names.",
+    remedy: "Set the environment variable that the message names, or pass the key as `apiKey`.",
   },
   MODEL_SDK_MISSING: {
     summary: "The package a model's provider offers for its API is not installed.",

@@ -44,6 +44,7 @@ export {
   withheldSummary,
 } from "./summary-parts.ts";
 export { tellListener } from "./tell-listener.ts";
+export { thinkingLevels } from "./thinking-levels.ts";
 export { shellWord } from "./throughline-error.ts";
 export { argumentProblem } from "./tool-arguments.ts";
 export { toolNameRule, toolsByWireName, wireToolName } from "./tool-names.ts";

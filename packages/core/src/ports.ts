@@ -22,6 +22,12 @@ export interface RecordIds {
   next(): string;
 }
 
+/** The variables a process was started with. */
+export interface Environment {
+  /** The value of a variable; undefined where it is not set. */
+  get(name: string): string | undefined;
+}
+
 export interface Logger {
   log(level: "debug" | "info" | "warn" | "error", message: string, details?: Readonly<Record<string, unknown>>): void;
 }
@@ -118,6 +124,23 @@ export interface ChatModel {
   countTokens?(request: ChatRequest): Promise<number>;
   /** The window the provider states for a model, in tokens; null when it states none. Absent where it cannot be asked. */
   windowTokens?(model: string, signal?: AbortSignal): Promise<number | null>;
+}
+
+/** A model that answers: who is asked, which model, and its limits. `@throughline/models` makes one: `anthropic("claude-…")`. */
+export interface SessionModel {
+  readonly chat: ChatModel;
+  readonly modelId: string;
+  /** Null stands for unknown. @default what the provider states, else what its errors have told */
+  readonly windowTokens?: number | null;
+  /** Taken for the window where neither `windowTokens` nor the provider states one. @default null: it stays unknown */
+  readonly assumedWindowTokens?: number | null;
+  /** Room for each answer, in tokens; null leaves it to the provider. @default 8192 */
+  readonly maxOutputTokens?: number | null;
+  /**
+   * `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
+   * @default what the session's entry says, else what its records last set, for the model they name; else `off`
+   */
+  readonly thinkingLevel?: string;
 }
 
 export interface SummaryRequest {

@@ -12,6 +12,8 @@ export interface ThroughlineErrorOptions {
   readonly cause?: unknown;
   /** Replaces the table's remedy where the case knows a better one. */
   readonly remedy?: string;
+  /** Replaces the table's value where the case knows better. */
+  readonly retryable?: boolean;
 }
 
 const brand = Symbol.for("throughline.error");
@@ -22,6 +24,7 @@ const brand = Symbol.for("throughline.error");
  */
 export class ThroughlineError extends Error {
   readonly code: ErrorCode;
+  /** The same call, unchanged, may succeed later. */
   readonly retryable: boolean;
   readonly remedy: string;
   readonly outcome: WriteOutcome | null;
@@ -32,7 +35,7 @@ export class ThroughlineError extends Error {
     this.name = "ThroughlineError";
     Object.defineProperty(this, brand, { value: true });
     this.code = code;
-    this.retryable = errorCodes[code].retryable;
+    this.retryable = options.retryable ?? errorCodes[code].retryable;
     this.remedy = options.remedy ?? errorCodes[code].remedy;
     this.outcome = options.outcome ?? null;
     this.details = options.details ?? {};

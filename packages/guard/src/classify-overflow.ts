@@ -2,6 +2,7 @@ import { linearExpression, type LinearExpression } from "@throughline/core/inter
 import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
 import { labels, outputVeto, vetoes, windowWords } from "./exclusion-rules.ts";
 import { foreignRules } from "./foreign-rules.ts";
+import { isRetryable } from "./is-retryable.ts";
 import { fillSlots, lexicon, type Lexicon } from "./lexicon.ts";
 import { overflowRules, type OverflowRule } from "./overflow-rules.ts";
 import type { FailureCategory, OverflowClassification, OverflowKind } from "./overflow.ts";
@@ -24,6 +25,8 @@ interface Reading {
   /** Texts and codes, each in the spelling the rules read. */
   readonly lines: readonly string[];
   readonly joined: string;
+  /** The same without class names of SDKs, which repeat the status: a spent quota is a RateLimitError too. */
+  readonly said: string;
   readonly sizes: TokenSizes;
 }
 
@@ -94,6 +97,7 @@ function readError(error: unknown, options: ClassifyOptions): Reading {
     provider: (facts.provider ?? options.provider ?? "").toLowerCase(),
     lines,
     joined: lines.join(" \n "),
+    said: withinBudget([...texts, ...facts.codes.filter((code) => !isClassName(code)).map(plainText)]).join(" \n "),
     sizes: {
       inputTokens: facts.inputTokens ?? partly?.inputTokens ?? null,
       limitTokens: facts.limitTokens ?? partly?.limitTokens ?? null,
@@ -113,7 +117,8 @@ function classify(reading: Reading, rules: readonly CompiledRule[]): OverflowCla
   if (stop !== undefined) return overflowOf(reading, outputStops.test(stop) ? "io" : "input", `stop:${stop}`);
   if (isCeiling(reading)) return overflowOf(reading, "ceiling", "ceiling");
   const vetoStatus = facts.statuses.map(statusCategory).find((category) => category !== null && category !== "server");
-  if (vetoStatus !== undefined && vetoStatus !== null) return otherOf(reading, refined(vetoStatus, joined), "status");
+  if (vetoStatus !== undefined && vetoStatus !== null)
+    return otherOf(reading, refined(vetoStatus, reading.said), "status");
   const veto = vetoes.find((rule) => rule.pattern.test(joined) && !isOfWholeRequest(rule.id, joined));
   if (veto !== undefined) return otherOf(reading, veto.category, veto.id);
   if (isBodyless(reading)) return classifyBodyless(reading);
@@ -223,12 +228,16 @@ function inputOrBoth({ sizes, joined, provider, facts }: Reading): OverflowKind 
   return sumOfBoth.test(joined) ? "io" : "input";
 }
 
+function isClassName(code: string): boolean {
+  return /^[A-Z]\w*Error$/.test(code);
+}
+
 /** Providers answer an exhausted account with the status of a rate limit. */
-function refined(category: FailureCategory, joined: string): FailureCategory {
+function refined(category: FailureCategory, said: string): FailureCategory {
   if (category !== "rate_limit") return category;
-  const found = vetoes.filter(({ pattern }) => pattern.test(joined)).map((rule) => rule.category);
+  const found = vetoes.filter(({ pattern }) => pattern.test(said)).map((rule) => rule.category);
   return (
-    found.find((other) => other === "rate_limit" && !/extra usage/.test(joined)) ??
+    found.find((other) => other === "rate_limit" && !/extra usage/.test(said)) ??
     found.find((other) => other !== "auth" && other !== "rate_limit") ??
     category
   );
@@ -261,12 +270,14 @@ function overflowOf(reading: Reading, kind: OverflowKind, rule: string): Overflo
     limitCharacters:
       kind === "item" ? limitOf(joined, /(?:maximum|max) length:? (\d{1,15})|at most (\d{1,15})|> (\d{1,15})/) : null,
     retryAfterMs: reading.facts.retryAfterMs,
+    isRetryable: false,
     rule,
   };
 }
 
 function otherOf(reading: Reading, category: FailureCategory, rule: string): OverflowClassification {
   const isCap = category === "output_cap";
+  const retryAfterMs = reading.facts.retryAfterMs ?? delayInText(reading.joined);
   return {
     overflow: false,
     kind: null,
@@ -276,7 +287,8 @@ function otherOf(reading: Reading, category: FailureCategory, rule: string): Ove
     maxOutputTokens: isCap ? capIn(reading.joined) : null,
     limitBytes: null,
     limitCharacters: null,
-    retryAfterMs: reading.facts.retryAfterMs ?? delayInText(reading.joined),
+    retryAfterMs,
+    isRetryable: isRetryable({ ...reading.facts, retryAfterMs }, category),
     rule,
   };
 }

@@ -25,6 +25,7 @@ export { compactInFlight } from "./compact-in-flight.ts";
 export type { CompactInFlightOptions, InFlightSummaryRequest } from "./compact-in-flight.ts";
 export { guardApiCall } from "./guard-api-call.ts";
 export type { ApiCallRequest, GuardApiCallOptions } from "./guard-api-call.ts";
+export { modelFailure } from "./model-failure.ts";
 export { safePromptTokens } from "./request-size.ts";
 export { resultLimitsFor } from "./result-limits.ts";
 export type { ResultSettings } from "./result-limits.ts";

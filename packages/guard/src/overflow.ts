@@ -41,6 +41,8 @@ export interface OverflowClassification {
   readonly limitBytes: number | null;
   readonly limitCharacters: number | null;
   readonly retryAfterMs: number | null;
+  /** The same request, unchanged, may be answered later. */
+  readonly isRetryable: boolean;
   /** The rule that decided, for people and tests. */
   readonly rule: string;
 }

@@ -2,12 +2,12 @@ import type {
   AgentTool,
   AgentToolCall,
   AssistantMessage,
-  ChatModel,
   Clock,
   ImageBlock,
   RandomSource,
   RecordDraft,
   SessionEntry,
+  SessionModel,
   SessionRef,
   SessionStore,
   StoredRecord,
@@ -22,19 +22,7 @@ import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 
-/** The model that answers. */
-export interface SessionModel {
-  readonly chat: ChatModel;
-  readonly modelId: string;
-  /** Null stands for unknown. @default what the provider states, else what its errors have told */
-  readonly windowTokens?: number | null;
-  /** Taken for the window where neither `windowTokens` nor the provider states one. @default null: it stays unknown */
-  readonly assumedWindowTokens?: number | null;
-  /** Room for each answer; null leaves it to the provider. @default 8192 */
-  readonly maxOutputTokens?: number | null;
-  /** @default what the session's entry says, else what its records last set, for the model they name; else "off" */
-  readonly thinkingLevel?: string;
-}
+export type { SessionModel } from "@throughline/core";
 
 /** What a user message or a tool's result is made of. */
 export type SessionContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];

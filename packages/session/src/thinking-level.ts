@@ -1,9 +1,7 @@
+import { thinkingLevels } from "@throughline/core/internal";
 import type { Emit } from "./session-event.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionModel } from "./session-options.ts";
-
-/** Levels that a provider takes, or that its adapter translates. */
-const knownLevels: ReadonlySet<string> = new Set(["off", "minimal", "low", "medium", "high", "xhigh", "max"]);
 
 /** The model with the level that it thinks at in a turn. */
 export function withThinkingLevel(model: SessionModel, log: SessionLog, emit: Emit | null): SessionModel {
@@ -30,12 +28,12 @@ function thinkingLevelOf(
   for (const { from, level, heardBy } of said) {
     // Another program's entry may hold anything there.
     if (typeof level !== "string" || level === "" || heardBy !== modelId) continue;
-    if (knownLevels.has(level)) return level;
+    if (thinkingLevels.includes(level)) return level;
     emit?.({
       name: "thinking.unknown",
       level: level.slice(0, 100).toWellFormed(),
       from,
-      known: [...knownLevels].join(", "),
+      known: thinkingLevels.join(", "),
     });
   }
   return undefined;

@@ -9,7 +9,7 @@ import {
   type RecordDraft,
   type ToolCallBlock,
 } from "@throughline/core";
-import { classifyOverflow, createGuardTurn, type CompactionRequest } from "@throughline/guard";
+import { createGuardTurn, modelFailure, type CompactionRequest } from "@throughline/guard";
 import type { Actual, TokenCounter } from "@throughline/tokens";
 import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
@@ -274,7 +274,7 @@ export class TurnRun {
 
   async #fail({ message, calls, error }: CallResult): Promise<unknown> {
     this.#assertOurs();
-    const reason = typed(error);
+    const reason = modelFailure(error);
     const drafts = [
       ...brokenReply(message, "The reply broke off before this call was run."),
       ...calls.flatMap(callDrafts),
@@ -356,23 +356,4 @@ function brokenReply(message: AssistantMessage | null, content: string): readonl
   if (message === null) return [];
   const results = toolCallsOf(message).map(({ id, name }) => resultDraft(id, name, { content, isError: true }));
   return [messageDraft(message), ...results];
-}
-
-/** So much of a provider's error is quoted in ours. */
-const maxQuotedLength = 2000;
-
-/** An error of the provider's SDK, in our terms; one of ours as it is. */
-function typed(error: unknown): ThroughlineError {
-  if (ThroughlineError.isInstance(error)) return error;
-  const { category, retryAfterMs } = classifyOverflow(error);
-  const text = errorText(error);
-  // A proxy's whole page may stand in it; the cause has all of it.
-  const shown =
-    text.length > maxQuotedLength
-      ? `${text.slice(0, maxQuotedLength).toWellFormed()}… (${text.length} characters)`
-      : text;
-  return new ThroughlineError("MODEL_FAILED", `The model could not be asked: ${shown}`, {
-    cause: error,
-    details: { category, retryAfterMs },
-  });
 }

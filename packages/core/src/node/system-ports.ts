@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Clock, RandomSource, RecordIds } from "../ports.ts";
+import process from "node:process";
+import type { Clock, Environment, RandomSource, RecordIds } from "../ports.ts";
 import { createRecordIds } from "../record-ids.ts";
 import { hasErrorCode, ThroughlineError } from "../throughline-error.ts";
 
@@ -34,6 +35,9 @@ export const systemRandom: RandomSource = {
   uint32: () => randomBytes(4).readUInt32BE(),
   uuid: () => randomUUID(),
 };
+
+/** The variables of this process. */
+export const systemEnvironment: Environment = { get: (name) => process.env[name] };
 
 /** The record ids of this process. One source for all stores, so that ids sort across them. */
 export const systemRecordIds: RecordIds = createRecordIds({ clock: systemClock, random: systemRandom });
