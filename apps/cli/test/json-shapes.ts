@@ -356,6 +356,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     summaryId: or(text),
     messageCount: count,
     windowTokens: or(count),
+    cut: or(object({ fromSeq: count, metAtSeq: count, requestSeq: or(count) })),
     changes: listOf({ recordId: or(text), what: text, reason: text, beforeBytes: count, afterBytes: count }),
     estimatedTokens: count,
     actual: or(anything),

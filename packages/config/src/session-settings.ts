@@ -52,6 +52,7 @@ export interface SessionSettings {
     readonly parallelTools: boolean;
     readonly leaseMs: number;
     readonly warnAtPercents: readonly number[];
+    readonly restore: "compact" | "cut";
     readonly showContextLine: boolean;
   };
   /** Null leaves it to the provider. */
@@ -123,6 +124,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
       parallelTools: values.of("session.turn.parallelTools") === true,
       leaseMs: values.number("session.turn.leaseMs"),
       warnAtPercents: values.of("session.turn.warnAtPercents") as readonly number[],
+      restore: values.of("session.turn.restore") as "compact" | "cut",
       showContextLine: showsContextLine(values),
     },
     maxOutputTokens: maxOutputTokens === 0 ? null : maxOutputTokens,

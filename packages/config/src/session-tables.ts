@@ -120,6 +120,13 @@ export const turnSettings: SettingFragment = {
       default: [90],
     },
     {
+      key: "restore",
+      description:
+        "What happens when an older history does not fit into the model's window: compact summarizes it before the first answer; cut leaves the oldest turns out of requests, without a model. The session keeps all of it.",
+      kind: { type: "choice", choices: ["compact", "cut"] },
+      default: "compact",
+    },
+    {
       key: "showContextLine",
       description:
         "Whether the system prompt ends with the line [Context: 156k/200k tokens (78%)]; null: as session.memoryFlush.showInSystemPrompt says where that is set or the memory flush is on.",

@@ -29,6 +29,8 @@ export interface Talk {
   readonly tokensPerTurn?: number;
   /** 0: nobody knows it. @default 20000 */
   readonly windowTokens?: number;
+  /** The window of the model that answers one more question at the end. @default none is asked */
+  readonly shrinksTo?: number;
   /** How those answer that write summaries. @default "work" */
   readonly helpers?: "work" | "fail" | "hang";
   /** Of the clock, after each turn. @default 0 */
@@ -130,6 +132,10 @@ export async function converse(session: object, talk: Talk = {}, others: object 
     clock.advance(stepMs);
     // Checkpoints and retries are made beside the turns.
     for (let wait = 0; wait < 20; wait++) await new Promise((done) => setImmediate(done));
+  }
+  if (talk.shrinksTo !== undefined) {
+    await opened.setModel({ ...opened.model, windowTokens: talk.shrinksTo });
+    await opened.runTurn("And now?");
   }
   const records: StoredRecord[] = [];
   for await (const page of store.read(opened.ref)) records.push(...page.records);

@@ -179,6 +179,7 @@ const cases: readonly Case[] = [
       ({ toolLog }) => toolLog,
     ],
     ["leaseMs", [9000, 60_000], { turns: 1 }, ({ records }) => JSON.stringify(records).match(/leaseUntilMs":\d+/g)],
+    ["restore", ["compact", "cut"], { turns: 10, shrinksTo: 8000 }, ({ events }) => events.map(({ name }) => name)],
     ["warnAtPercents", [[20], [60]], {}, ({ events }) => events.map(({ name }) => name)],
     ["showContextLine", [true, false], { turns: 1 }, ({ requests }) => requests[0]?.system],
   ).map(([key, values, talk, see]): Case => ({

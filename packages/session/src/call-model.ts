@@ -257,7 +257,7 @@ class ModelCall {
   /** What this attempt is given, as the log can tell it again. */
   #facts(request: GuardedRequest, attempt: number): CallFacts {
     const { turnId, step, model, prefix, fromSeq, windowTokens, summaryId, keptChanges, counter } = this.#context;
-    const { toSeq, headId, messages } = this.#prompt;
+    const { toSeq, headId, messages, cut } = this.#prompt;
     const changes = this.#changes.slice(this.#toldChanges);
     this.#toldChanges = this.#changes.length;
     const isAsRendered = request.messages === messages && this.#changes.length === 0;
@@ -286,6 +286,7 @@ class ModelCall {
       actual: null,
       changes,
       ...difference,
+      cut,
     };
   }
 

@@ -1,5 +1,6 @@
 import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard";
+import type { WindowCut } from "@throughline/history/window";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 
 /** How one call of the model ended. */
@@ -54,6 +55,8 @@ export interface CallFacts {
   /** The messages that lost their thinking by it, in this call and in later ones; with a splice in later ones only. */
   readonly thinkingOut: ThinkingRange | null;
   readonly splice: CallSplice | null;
+  /** Where a history that is longer than the window was cut; null when all of it was sent. */
+  readonly cut: WindowCut | null;
 }
 
 /** A call is told apart by its turn, its place in it, and how often it was tried. */
@@ -109,6 +112,7 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
     estimate: call.estimatedTokens,
     ...(call.maxOutputTokens === null ? {} : { maxOutput: call.maxOutputTokens }),
     ...(call.windowTokens === null ? {} : { window: call.windowTokens }),
+    ...(call.cut === null ? {} : { cut: [call.cut.fromSeq, call.cut.metAtSeq, call.cut.requestSeq] }),
     outcome: call.outcome,
     ...(call.actual === null ? {} : { actual: call.actual }),
   };
@@ -169,8 +173,22 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     changes,
     thinkingOut,
     splice,
+    cut: readCut(data["cut"]),
   };
   return { part: 1, call, hasMore: data["more"] === 1 };
+}
+
+function readCut(value: unknown): WindowCut | null {
+  if (!Array.isArray(value)) return null;
+  const [fromSeq, metAtSeq, requestSeq] = value as readonly unknown[];
+  if (typeof fromSeq !== "number" || typeof metAtSeq !== "number") return null;
+  return { fromSeq, metAtSeq, requestSeq: numberOr(requestSeq, null) };
+}
+
+/** Whether two calls left the same beginning of the history out. */
+export function isSameCut(one: WindowCut | null, other: WindowCut | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one.fromSeq === other.fromSeq && one.metAtSeq === other.metAtSeq && one.requestSeq === other.requestSeq;
 }
 
 function numberOr<Other>(value: unknown, other: Other): number | Other {

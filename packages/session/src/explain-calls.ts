@@ -1,6 +1,8 @@
 import type { StoredRecord, Usage } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard";
+import type { WindowCut } from "@throughline/history/window";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
+import { isCycleStart } from "./window-facts.ts";
 
 /** What was shortened for a call, by the record it is in. */
 export interface ExplainedChange {
@@ -52,6 +54,21 @@ export function explainCalls(records: readonly StoredRecord[]): readonly Explain
     }
   }
   return calls;
+}
+
+/**
+ * Where requests begin since a history was longer than the window; null where all of it is sent. A larger window makes it
+ * whole again.
+ *
+ * @param records the window of a session, in order of seq
+ */
+export function readHistoryCut(records: readonly StoredRecord[], windowTokens: number | null): WindowCut | null {
+  const cycleAt = records.findLastIndex(isCycleStart);
+  const last = records.findLast(({ record }, at) => at > cycleAt && readCallPart(record)?.part === 1);
+  const part = last === undefined ? null : readCallPart(last.record);
+  if (part?.part !== 1) return null;
+  const { cut, windowTokens: cutForTokens } = part.call;
+  return (windowTokens ?? 0) > (cutForTokens ?? Infinity) ? null : cut;
 }
 
 function noteResult(message: unknown, id: string, resultIds: Map<string, string>): void {

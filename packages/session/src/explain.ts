@@ -1,5 +1,5 @@
 export type { CallActual, CallFacts, CallOutcome, CallSplice } from "./call-record.ts";
-export { explainCalls } from "./explain-calls.ts";
+export { explainCalls, readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall, ExplainedChange } from "./explain-calls.ts";
 export { readCalls } from "./read-calls.ts";
 export type { CallQuery, ReadCallsOptions } from "./read-calls.ts";

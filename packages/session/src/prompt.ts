@@ -3,6 +3,7 @@ import type { ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard";
 import { estimateContext, lastActual, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
 import type { Rendering } from "@throughline/history";
+import type { WindowCut } from "@throughline/history/window";
 import type { Calibration } from "@throughline/tokens";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -25,6 +26,8 @@ export interface Prompt {
   /** The last record that was looked at, and the head. */
   readonly toSeq: number;
   readonly headId: string | null;
+  /** Where the history was cut; null when it is whole. */
+  readonly cut: WindowCut | null;
 }
 
 /**
@@ -37,7 +40,7 @@ export function promptOf(log: SessionLog, system: string | null, changes: readon
   const { lastSeq: toSeq, headId } = log.head;
   const whole = withSystem(log.target.api, rendering.messages, system);
   const messages = applyChanges(leaveThinkingOut(whole.messages, log.facts.thinkingOut), changes);
-  return { ...whole, messages, rendering, toSeq, headId };
+  return { ...whole, messages, rendering, toSeq, headId, cut: log.cut };
 }
 
 /** Where a provider wants the system prompt: in a field of its own, or before the messages. */

@@ -1,7 +1,8 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard";
 import { buildContext } from "@throughline/history";
-import { isSameCall, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
+import { limitContext, type WindowCut } from "@throughline/history/window";
+import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 import { applySplice } from "./call-splice.ts";
 import { shortHash, toolsHashOf, withSystem } from "./prompt.ts";
@@ -36,7 +37,9 @@ export interface RebuiltCall {
 export function rebuildCall(records: readonly StoredRecord[], call: CallFacts, prefix: CallPrefix): RebuiltCall {
   const { fromSeq, toSeq, headId, provider, model: modelId, api } = call;
   const seen = records.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
-  const { messages } = historyTarget(api).render(buildContext(seen, { headId }), { target: { provider, modelId } });
+  const context = buildContext(seen, { headId });
+  const sent = call.cut === null ? context : limitContext(context, { recorded: call.cut });
+  const { messages } = historyTarget(api).render(sent, { target: { provider, modelId } });
   const whole = withSystem(api, messages, prefix.system);
   const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
   const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);
@@ -66,6 +69,7 @@ function changesUpTo(records: readonly StoredRecord[], call: CallFacts): CallCha
   const own: ThinkingRange[] = [];
   let splice: CallSplice | null = null;
   let isReached = false;
+  let cut: WindowCut | null = null;
   for (const stored of records) {
     if (stored.seq < call.fromSeq) continue;
     if (stored.seq <= call.toSeq && changesWindow(stored)) thinkingOut = [];
@@ -75,6 +79,9 @@ function changesUpTo(records: readonly StoredRecord[], call: CallFacts): CallCha
     const isOwn = isSameCall(facts, call);
     if (isReached && !isOwn) break;
     isReached ||= isOwn;
+    // Places count from the beginning, which another cut moves.
+    if (part.part === 1 && !isSameCut(cut, part.call.cut)) thinkingOut = [];
+    if (part.part === 1) cut = part.call.cut;
     changes.push(...facts.changes);
     if (facts.thinkingOut !== null) (isOwn ? own : thinkingOut).push(facts.thinkingOut);
     if (isOwn) splice = facts.splice ?? splice;

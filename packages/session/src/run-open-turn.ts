@@ -4,6 +4,7 @@ import type { Turn, RunTurnOptions } from "./session.ts";
 import { afterTurn } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
 import { HeldTurn } from "./held-turn.ts";
+import { restoreHistory } from "./restore-history.ts";
 import type { Emit } from "./session-event.ts";
 import type { TurnHost } from "./turn-host.ts";
 import { TurnLedger } from "./turn-ledger.ts";
@@ -44,6 +45,7 @@ export async function runOpenTurn(context: RunOptions): Promise<Turn> {
   try {
     const counter = await shared.estimator.counterFor(model);
     ledger.windowTokens = await shared.windowOf(settings.model, emit, controller.signal);
+    restoreHistory(log, { settings, counter, learning: ledger.learning, windowTokens: ledger.windowTokens, emit });
     run = new TurnRun({
       log,
       ledger,

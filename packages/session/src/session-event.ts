@@ -52,6 +52,13 @@ export type UnplacedEvent =
       readonly sessionId: string;
       readonly newSessionId: string;
     }
+  /** The history is longer than the window: requests begin at the message `fromSeq`. The session keeps all of it. */
+  | {
+      readonly name: "history.cut";
+      readonly leftOutMessages: number;
+      readonly fromSeq: number;
+      readonly windowTokens: number;
+    }
   | { readonly name: "window.unread"; readonly cause: unknown }
   /** The provider states no window: `assumedWindowTokens` of the model counts. Once for each model. */
   | { readonly name: "window.assumed"; readonly modelId: string; readonly windowTokens: number }

@@ -17,6 +17,7 @@ import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
+import { restoreHistory } from "./restore-history.ts";
 import type {
   InterruptedTurn,
   ResumeOptions,
@@ -163,7 +164,9 @@ export class SessionHandle implements Session, TurnHost {
     const settings = turnSettings(this.#model, options, {});
     const counter = await shared.estimator.counterFor(model);
     const windowTokens = await shared.windowOf(this.#model, null, this.closing);
-    const { calibration } = readLearning(log.entry);
+    const learning = readLearning(log.entry);
+    const { calibration } = learning;
+    restoreHistory(log, { settings, counter, learning, windowTokens, emit: this.#emit });
     const measure = (text: string | null): Omit<SessionMessages, "api"> => {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);
       const prompt = promptOf(log, text, log.facts.keptChanges);

@@ -1,7 +1,9 @@
 import { loadExisting, ThroughlineError, type SessionState, type StoredRecord } from "@throughline/core";
 import { createHistory, type History } from "@throughline/history/incremental";
+import type { ContextLimit, WindowCut } from "@throughline/history/window";
 import { historyTargets, type HistoryTarget, type TargetName } from "@throughline/history/targets";
 import type { SessionModel } from "./session-options.ts";
+import { isCycleStart } from "./window-facts.ts";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
 
 /** Which model the messages are for. */
@@ -19,6 +21,9 @@ export interface SessionLogOptions extends WindowLogOptions {
 export class SessionLog extends WindowLog {
   #history: History;
   #target: LogTarget;
+  #cut: WindowCut | null = null;
+  /** Whether the head may have left what was cut. */
+  #isCutUnsure = false;
 
   private constructor(options: SessionLogOptions, state: SessionState) {
     super(options, state);
@@ -34,15 +39,38 @@ export class SessionLog extends WindowLog {
   }
 
   protected override begin(): void {
+    this.#cut = null;
+    this.cutForWindow = undefined;
     this.#history = createHistory(historyTarget(this.#target.api), { target: this.#target });
   }
 
   protected override take(stored: StoredRecord): void {
+    // A summary stands for everything before it.
+    if (this.#cut !== null && isCycleStart(stored)) this.limit({});
     this.#history.append([stored]);
   }
 
   protected override moveHead(headId: string | null): void {
     this.#history.moveHead(headId);
+    this.#isCutUnsure = this.#cut !== null;
+  }
+
+  /** The window for which it was decided whether to cut the history; undefined until it was. */
+  cutForWindow: number | null | undefined = undefined;
+
+  /** Where the history is cut; null when it is whole. */
+  get cut(): WindowCut | null {
+    if (this.#isCutUnsure) this.#cut = this.#history.context().cut;
+    this.#isCutUnsure = false;
+    return this.#cut;
+  }
+
+  /** Leaves out the oldest messages from here on, or sends all of them again. Tells where the cut lies. */
+  limit(limit: ContextLimit): WindowCut | null {
+    this.#history.setWindow({ limit });
+    this.#isCutUnsure = false;
+    this.#cut = limit.recorded === undefined && limit.maxTokens === undefined ? null : this.#history.context().cut;
+    return this.#cut;
   }
 
   get history(): History {

@@ -159,6 +159,12 @@ export interface SessionsOptions {
   readonly steps?: readonly TurnStep[];
   /** What is done when a request does not fit and shortening tool results is not enough. @default the guard's own ways */
   readonly compact?: CompactSession;
+  /**
+   * What is done about a history that is longer than the model's window when its session is opened. `cut`: requests begin at
+   * a later turn, and no model is asked; the session keeps all of it, and a later compaction summarizes it. `compact`: the
+   * compaction makes it fit. @default "cut" without `compact`, else "compact"
+   */
+  readonly restore?: "cut" | "compact";
   /** How tool results are shortened where a request does not fit. @default the guard's own ways */
   readonly results?: ResultSettings;
   /** Asked before a turn that did not fail is closed. @default it is closed */

@@ -30,6 +30,7 @@ export interface TurnSettings {
   readonly leaseMs: number;
   readonly steps: readonly TurnStep[];
   readonly compact: CompactSession | null;
+  readonly restore: "cut" | "compact";
   readonly results: ResultSettings | null;
   readonly beforeClose: BeforeClose | null;
   readonly holdBack: HoldBack | null;
@@ -66,6 +67,7 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     leaseMs: turn.leaseMs ?? options.leaseMs ?? 30_000,
     steps: options.steps ?? [],
     compact: options.compact ?? null,
+    restore: options.restore ?? (options.compact === undefined ? "cut" : "compact"),
     results: options.results ?? null,
     beforeClose: options.beforeClose ?? null,
     holdBack: options.holdBack ?? null,

@@ -2,7 +2,7 @@ import type { StoredRecord } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { GuardChange } from "@throughline/guard";
 import { readUsage } from "@throughline/tokens";
-import { readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
+import { isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 
@@ -30,8 +30,10 @@ export function changesWindow({ type, record }: StoredRecord): boolean {
   return changingTypes.has(type) || changingKinds.has(record["customType"]);
 }
 
-/** Records that begin the window anew. */
-const cycleTypes: ReadonlySet<string> = new Set(["compaction", "reset"]);
+/** True for records that begin the window anew. */
+export function isCycleStart({ type }: StoredRecord): boolean {
+  return type === "compaction" || type === "reset";
+}
 
 /** What the session has to know of its window beside the messages, kept up record by record. */
 export class WindowFacts {
@@ -40,6 +42,8 @@ export class WindowFacts {
   /** Of the messages as they are rendered now: whatever changes them takes their thinking out by itself. */
   thinkingOut: ThinkingRange[] = [];
   measured: MeasuredCall | null = null;
+  /** The newest call of the window; null after a compaction or a reset. */
+  lastCall: CallFacts | null = null;
   /** No call record tells what the newest reply counted: another program wrote it, or the window changed after it. */
   isCountInMessages = false;
   turn: WindowTurn | null = null;
@@ -70,7 +74,16 @@ export class WindowFacts {
       this.thinkingOut = [];
       this.changes += 1;
     }
-    if (cycleTypes.has(type)) this.cycle += 1;
+    if (!isCycleStart(stored)) return;
+    this.cycle += 1;
+    this.lastCall = null;
+  }
+
+  /** The messages begin elsewhere than in the calls before: neither counts nor places of those hold. */
+  forgetPlaces(): void {
+    this.measured = null;
+    this.isCountInMessages = false;
+    this.thinkingOut = [];
   }
 
   #takeMessage(message: unknown): void {
@@ -112,6 +125,8 @@ export class WindowFacts {
       return;
     }
     const { call } = part;
+    if (!isSameCut(this.lastCall?.cut ?? null, call.cut)) this.thinkingOut = [];
+    this.lastCall = call;
     this.#keep(call);
     this.#changedBy = call;
     // Our own reply, which its call record tells more about.

@@ -22,6 +22,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `${event.percent} % of the window is full`;
     case "window.assumed":
       return `the provider does not state the window of ${event.modelId}: ${grouped(event.windowTokens)} tokens are assumed; --window or the setting windowTokens states it`;
+    case "history.cut":
+      return `the history is longer than the window of ${grouped(event.windowTokens)} tokens: requests begin at record ${event.fromSeq}, without ${counted(event.leftOutMessages, "older message")}; \`throughline show ${shellWord(event.ref.key)} --all\` prints them`;
     case "thinking.unknown":
       return `${event.from === "entry" ? "the entry" : "a record"} names the thinking level ${JSON.stringify(event.level)}, which is none of ${event.known}, and is passed over; \`throughline entry ${shellWord(event.ref.key)} set thinkingLevel high\` sets one`;
     case "guard.shrunk":

@@ -3,6 +3,8 @@ import { readWindow } from "@throughline/core";
 import type { StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import type { Context, OmittedRange } from "@throughline/history";
+import { limitContext } from "@throughline/history/window";
+import { readHistoryCut } from "@throughline/session/explain";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { measureContext, namedModel } from "../context-gauge.ts";
 import { contextRenderer } from "../context-rendering.ts";
@@ -31,13 +33,15 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   // Measuring takes its time as well, and gives no interrupt a turn.
   await pause();
   signal.throwIfAborted();
-  const built = buildContext(records, { headId: state.head.headId });
+  const windowTokens = options.window ?? entryWindow(state.entry.contextTokens);
+  const whole = buildContext(records, { headId: state.head.headId });
+  const cut = readHistoryCut(records, windowTokens);
+  const built = cut === null ? whole : limitContext(whole, { recorded: cut });
   const target = options.model === undefined ? null : namedModel(options.model);
   const rendering = render(
     built,
     target === null || target.provider === null ? null : { ...target, provider: target.provider },
   );
-  const windowTokens = options.window ?? entryWindow(state.entry.contextTokens);
   const size = await measureContext(built, {
     model: target,
     windowTokens,

@@ -35,8 +35,8 @@ function callObject(call: ExplainedCall): { readonly kind: "call"; readonly [fie
   const { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId } = call;
   const { changes, estimatedTokens, actual, outcome, facts } = call;
   const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
-  const { messageCount, windowTokens } = facts;
-  return { kind: "call", ...place, messageCount, windowTokens, changes, estimatedTokens, actual, outcome };
+  const { messageCount, windowTokens, cut } = facts;
+  return { kind: "call", ...place, messageCount, windowTokens, cut, changes, estimatedTokens, actual, outcome };
 }
 
 async function print({ output }: CommandContext, call: ExplainedCall): Promise<void> {
@@ -49,6 +49,11 @@ async function print({ output }: CommandContext, call: ExplainedCall): Promise<v
     },
   );
   await output.line(`  sent        ${counted(facts.messageCount, "message")}, from records #${fromSeq} to #${toSeq}`);
+  const { cut } = facts;
+  if (cut !== null) {
+    const request = cut.requestSeq === null ? "" : `, except the request #${cut.requestSeq}`;
+    await output.line(`  cut         before record #${cut.fromSeq}${request}: the history was longer than the window`);
+  }
   if (summaryId !== null) await output.line(`  summarised  what came before, in ${summaryId}`);
   for (const { what, reason, beforeBytes, afterBytes, recordId } of changes)
     await output.line(

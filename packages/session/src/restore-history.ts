@@ -1,0 +1,89 @@
+import { limitsOf, safePromptTokens } from "@throughline/guard";
+import type { WindowCut } from "@throughline/history/window";
+import { estimateContext, type TokenCounter } from "@throughline/tokens";
+import { isSameCut } from "./call-record.ts";
+import { estimatePrompt, measuredSize, prefixOf, prefixTokens, promptOf, type PromptPrefix } from "./prompt.ts";
+import type { Emit } from "./session-event.ts";
+import type { SessionLearning } from "./session-learning.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { TurnSettings } from "./turn-settings.ts";
+
+/** What decides how much of a restored history is sent. */
+export interface RestoreOptions {
+  readonly settings: TurnSettings;
+  readonly counter: TokenCounter;
+  readonly learning: SessionLearning;
+  /** As stated; null when it is unknown. */
+  readonly windowTokens: number | null;
+  readonly emit: Emit | null;
+}
+
+/**
+ * Keeps the cut of earlier calls, and cuts a history that is longer than the window at a turn where the settings say so.
+ * That is decided once after the history was read, and again for another window. A cut stands until a compaction: later
+ * calls begin at the same message, also in another process.
+ */
+export function restoreHistory(log: SessionLog, options: RestoreOptions): void {
+  const windowTokens = knownWindow(options);
+  if (log.cutForWindow === windowTokens) return;
+  log.cutForWindow = windowTokens;
+  const recorded = recordedCut(log, windowTokens);
+  if (!isSameCut(recorded, log.facts.lastCall?.cut ?? null)) log.facts.forgetPlaces();
+  if (recorded !== null || log.cut !== null) log.limit({ recorded });
+  if (options.settings.restore === "cut" && windowTokens !== null) cutToWindow(log, windowTokens, recorded, options);
+}
+
+/** As stated, or as the provider's refusals have told, whichever is smaller. */
+function knownWindow({ settings: { model }, learning, windowTokens }: RestoreOptions): number | null {
+  const name = { provider: model.chat.provider, modelId: model.modelId };
+  const known = Math.min(windowTokens ?? Infinity, limitsOf(learning.limits, name).windowTokens ?? Infinity);
+  return Number.isFinite(known) && known > 0 ? known : null;
+}
+
+/** The cut of the newest call, where that went to the same model and the window has not become larger. */
+function recordedCut({ facts: { lastCall }, target }: SessionLog, windowTokens: number | null): WindowCut | null {
+  if (lastCall === null || (windowTokens ?? 0) > (lastCall.windowTokens ?? Infinity)) return null;
+  const { api, provider, model } = lastCall;
+  const isSameModel = api === target.api && provider === target.provider && model === target.modelId;
+  return isSameModel ? lastCall.cut : null;
+}
+
+function cutToWindow(log: SessionLog, windowTokens: number, recorded: WindowCut | null, options: RestoreOptions): void {
+  const { settings, counter, emit } = options;
+  const { model, system, tools } = settings;
+  // A system prompt that is made for the call is not known yet; the room that is left has space for it.
+  const prefix = prefixOf(typeof system === "string" ? system : null, tools.definitions);
+  const mostTokens = safePromptTokens(windowTokens, model.maxOutputTokens === undefined ? 8192 : model.maxOutputTokens);
+  if (promptTokens(log, prefix, options) <= mostTokens) return;
+  const maxTokens = mostTokens - prefixTokens(prefix, counter);
+  const cut = maxTokens > 0 ? findCut(log, maxTokens, recorded, options) : null;
+  if (cut === null || isSameCut(cut, recorded)) return;
+  log.limit({});
+  const allMessages = log.history.context().messages.length;
+  log.limit({ recorded: cut });
+  log.facts.forgetPlaces();
+  const leftOutMessages = allMessages - log.history.context().messages.length;
+  emit?.({ name: "history.cut", leftOutMessages, fromSeq: cut.fromSeq, windowTokens });
+}
+
+function promptTokens(log: SessionLog, prefix: PromptPrefix, { counter, learning }: RestoreOptions): number {
+  const prompt = promptOf(log, prefix.system, log.facts.keptChanges);
+  const actual = measuredSize(log, prompt.messages, prefix, counter);
+  return estimatePrompt(prompt, prefix.tools, { counter, calibration: learning.calibration, actual }).tokens;
+}
+
+function findCut(
+  log: SessionLog,
+  maxTokens: number,
+  recorded: WindowCut | null,
+  { counter, learning: { calibration } }: RestoreOptions,
+): WindowCut | null {
+  const cut = log.limit({
+    maxTokens,
+    countTokens: (message) => estimateContext({ messages: [message] }, { counter, calibration, actual: null }).tokens,
+    recorded,
+  });
+  const lastSeq = log.history.context().messages.at(-1)?.seq;
+  // Everything there is was written with the beginning that goes now, not only what came before the limit was met.
+  return cut === null || lastSeq === undefined || isSameCut(cut, recorded) ? cut : { ...cut, metAtSeq: lastSeq };
+}
