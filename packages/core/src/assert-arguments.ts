@@ -59,6 +59,10 @@ export function assertRedaction(ids: readonly string[], options: RedactOptions):
   const reason = (options as unknown as Given)?.["reason"];
   if (typeof reason !== "string")
     throw refused("INPUT_INVALID", `The reason of a redaction is a text, not ${quote(reason)}.`);
+  const { entryFields = [] } = options;
+  const isOdd = !Array.isArray(entryFields) || entryFields.some((field) => typeof field !== "string");
+  if (isOdd || entryFields.includes("sessionId"))
+    throw refused("INPUT_INVALID", `entryFields are names of fields, never sessionId; they are ${quote(entryFields)}.`);
 }
 
 /**

@@ -17,7 +17,7 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
   label: "text",
   displayName: "text",
   title: "text",
-  titleBy: "text",
+  titleBy: ["rules", "model", "import"],
   chatType: ["direct", "group", "channel", "dm"],
   groupId: "text",
   subject: "text",

@@ -1,80 +1,72 @@
+import { derivedFromOf } from "./record-origin.ts";
+import { isRecordOfType, type SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionStore, StoredRecord } from "./session-store.ts";
-import { withheldSummary } from "./summary-parts.ts";
-import { throughlineKind } from "./throughline-record.ts";
+import { repeatsGone, type CopySearch } from "./text-copies.ts";
 
 /** Of which records copies are looked for, and from where on. */
 export interface CopiedRecords {
   readonly ids: ReadonlySet<string>;
+  /** Of the first of them, and of the record that one of them was derived from. */
   readonly fromSeq: number;
   /** Compactions written after them. */
   readonly compactionIds: readonly string[];
 }
 
 /**
- * The records that may repeat what the given ones say and that nothing needs in their place: checkpoints, summaries of
- * branches that led past one of them, better texts of summaries, messages that a call put in the place of others, and
- * edits of the records themselves. Compactions are not among them: what comes after one hangs on it.
+ * The records that may repeat what the given ones say and that nothing needs in their place, by the table `textCopies`, and
+ * the other records of their units: what was read from one source goes as one. Compactions are not among them: what comes
+ * after one hangs on it.
  */
 export async function findCopies(
   store: SessionStore,
   ref: SessionRef,
   { ids, fromSeq, compactionIds }: CopiedRecords,
 ): Promise<readonly string[]> {
-  const edited = new Set([...ids, ...compactionIds]);
   const parents = new Map<string, string | null>();
-  const copies: string[] = [];
+  const gone = new Set(ids);
+  const callIds = new Set<string>();
+  const search: CopySearch = { gone, compactionIds: new Set(compactionIds), callIds, parents };
+  const units = new Units();
+  const copies = new Set<string>();
   for await (const page of store.read(ref, { afterSeq: fromSeq - 1 })) {
     for (const stored of page.records) {
-      const { id, parentId } = stored;
+      const { id, parentId, record } = stored;
       parents.set(id, parentId);
-      if (!ids.has(id) && (repeats(stored, edited) || summarizes(stored, ids, parents))) copies.push(id);
+      units.take(stored);
+      if (ids.has(id)) for (const member of units.membersOf(stored)) gone.add(member);
+      if (repeatsGone(stored, search)) copies.add(id);
+      if (ids.has(id) || copies.has(id)) for (const callId of callsIn(record)) callIds.add(callId);
     }
   }
-  return copies;
+  for (const id of gone) copies.add(id);
+  return [...copies].filter((id) => !ids.has(id) && parents.has(id));
 }
 
-function repeats({ type, record }: StoredRecord, edited: ReadonlySet<string>): boolean {
-  if (type === "checkpoint") return true;
-  if (type === "context_edit") return isEditOf(record, edited);
-  const data = (record["data"] ?? {}) as Readonly<Record<string, unknown>>;
-  switch (throughlineKind(record)) {
-    case "edit":
-      return isEditOf(data, edited);
-    case "note":
-      return data["kind"] === "summary-superseded" && data["summary"] !== withheldSummary;
-    case "call":
-      return data["splice"] !== undefined && data["splice"] !== null;
-    default:
-      return false;
+/** Records that were read from one source, by the id of the first. */
+class Units {
+  readonly #derived = new Map<string, string[]>();
+
+  take({ id, record }: StoredRecord): void {
+    const from = derivedFromOf(record);
+    if (from === null) return;
+    const members = this.#derived.get(from.id) ?? [];
+    members.push(id);
+    this.#derived.set(from.id, members);
+  }
+
+  /** The first record of the unit, and those derived from it that were met; none for a record that is no derived one. */
+  membersOf({ record }: StoredRecord): readonly string[] {
+    const from = derivedFromOf(record);
+    return from === null ? [] : [from.id, ...(this.#derived.get(from.id) ?? [])];
   }
 }
 
-function isEditOf(edit: Readonly<Record<string, unknown>>, edited: ReadonlySet<string>): boolean {
-  const { targetId, replacement } = edit;
-  return typeof targetId === "string" && edited.has(targetId) && replacement !== null;
-}
-
-/** Whoever wrote it had the way to the branch it is about before them, and the way to the place where it stands. */
-function summarizes(
-  { type, record, parentId }: StoredRecord,
-  ids: ReadonlySet<string>,
-  parents: ReadonlyMap<string, string | null>,
-): boolean {
-  if (type !== "branch_summary") return false;
-  const { fromId } = record as { readonly fromId?: unknown };
-  return isBehind(typeof fromId === "string" ? fromId : null, ids, parents) || isBehind(parentId, ids, parents);
-}
-
-function isBehind(
-  lastId: string | null,
-  ids: ReadonlySet<string>,
-  parents: ReadonlyMap<string, string | null>,
-): boolean {
-  const seen = new Set<string>();
-  for (let id = lastId; id !== null && !seen.has(id); id = parents.get(id) ?? null) {
-    if (ids.has(id)) return true;
-    seen.add(id);
-  }
-  return false;
+function callsIn(record: SessionRecord): readonly string[] {
+  const message = isRecordOfType(record, "message") ? (record.message as { readonly content?: unknown } | null) : null;
+  const content: readonly unknown[] = Array.isArray(message?.content) ? message.content : [];
+  return content.flatMap((block) => {
+    const { type, id } = (block ?? {}) as { readonly type?: unknown; readonly id?: unknown };
+    return type === "toolCall" && typeof id === "string" ? [id] : [];
+  });
 }

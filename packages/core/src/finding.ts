@@ -99,6 +99,11 @@ const table = {
     remedy:
       "Correct the request where the message says; one that a history was rendered into is a fault to be reported.",
   },
+  ORIGIN_MISSING: {
+    severity: "warning",
+    remedy:
+      "Nothing to do for a context: the record is read as it is. Restore the other one from a backup, or import its source anew.",
+  },
   ORPHAN_PARENT: {
     severity: "warning",
     remedy: "The record is attached to the one before it, so that nothing above is hidden.",

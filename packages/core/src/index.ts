@@ -49,6 +49,8 @@ export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft, RecordSource, SourcedDraft } from "./record-draft.ts";
 export { createRecordIds } from "./record-ids.ts";
+export { derivedFromOf, derivedRecordId, sourceFormatOf } from "./record-origin.ts";
+export type { DerivedFrom } from "./record-origin.ts";
 export { isRecordOfType } from "./record.ts";
 export type {
   AssistantMessage,

@@ -5,6 +5,7 @@ import { isJsonTooDeep, isNestedDeeper, maxNesting } from "./nesting.ts";
 import type { Clock, RecordIds } from "./ports.ts";
 import type { SessionRecord } from "./record.ts";
 import { isSourcedDraft, type AppendDraft, type RecordDraft, type RecordSource } from "./record-draft.ts";
+import { findOriginProblem } from "./record-origin.ts";
 import { refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
@@ -188,6 +189,8 @@ function prepareDraft(draft: RecordDraft, index: number, options: PrepareOptions
   const atMs = timestamp === undefined ? options.clock.nowMs() : Date.parse(timestamp);
   if (!Number.isFinite(atMs)) throw invalid(index, `timestamp ${quote(timestamp)} is not an ISO time`);
   assertDraftIsMeant(draft, index);
+  const origin = findOriginProblem(draft);
+  if (origin !== null) throw invalid(index, origin);
   return {
     id: id ?? options.ids.next(),
     isIdGiven: id !== undefined,

@@ -10,6 +10,10 @@ export interface SessionRecord {
   readonly parentId: string | null;
   /** ISO 8601 with milliseconds and Z: the writer's claim. Order is `seq`, never time. */
   readonly timestamp: string;
+  /** The format of the source the record was read from, where that is none of ours: `claude-code`. See `sourceFormatOf`. */
+  readonly sourceFormat?: unknown;
+  /** The record whose source this one was read from too. See `derivedFromOf`. */
+  readonly derivedFrom?: unknown;
   readonly [field: string]: unknown;
 }
 
@@ -67,6 +71,11 @@ export interface Usage {
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+  /**
+   * Who put it there where nobody typed it: `flush` (a memory flush) or `continue` (it asks for the rest of the reply before
+   * it). Other programs may write other words.
+   */
+  readonly source?: string;
   readonly timestamp?: number;
 }
 
@@ -80,6 +89,8 @@ export interface AssistantMessage {
   /** `stop`, `length`, `toolUse`, `error`, `aborted`, or a newer one. */
   readonly stopReason?: string;
   readonly errorMessage?: string;
+  /** The reply was cut off by a crash. What is here is the text that was shown; `stopReason` is `aborted`. */
+  readonly recovered?: boolean;
   readonly timestamp?: number;
 }
 

@@ -3,7 +3,9 @@ import { findCopies } from "./find-copies.ts";
 import { loadExisting } from "./open-session.ts";
 import { draftsFingerprint } from "./prepare-drafts.ts";
 import type { RecordDraft } from "./record-draft.ts";
+import { firstRecordIdOf } from "./record-origin.ts";
 import { withheldSummary } from "./summary-parts.ts";
+import { copiedEntryFields } from "./text-copies.ts";
 import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 import { throughlineDraft } from "./throughline-record.ts";
 import type { SessionRecord } from "./record.ts";
@@ -36,11 +38,11 @@ export async function redactRecords(
   const found = await summariesAfter(store, ref, asked);
   const { lastSeq } = found;
   if (found.seqs.length > 0 && found.summaryIds.length > 0) await withhold(store, ref, sessionId, found);
-  const copied = { ids: asked, fromSeq: found.seqs[0] ?? lastSeq + 1 };
+  const copied = { ids: asked, fromSeq: found.fromSeq };
   const copies = await findCopies(store, ref, { ...copied, compactionIds: found.compactionIds });
-  const { seqs } = await store.redact(ref, [...asked, ...copies], options);
+  const { seqs } = await store.redact(ref, [...asked, ...copies], { ...options, entryFields: copiedEntryFields });
   // A summary that was put in place in between may be made of what is gone by now.
-  const late: Found = { seqs, summaryIds: [], compactionIds: [], lastSeq };
+  const late: Found = { seqs, fromSeq: copied.fromSeq, summaryIds: [], compactionIds: [], lastSeq };
   for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
     for (const record of page.records) noteSummary(record, late);
   }
@@ -53,6 +55,8 @@ export async function redactRecords(
 
 interface Found {
   readonly seqs: readonly number[];
+  /** Where the first of the records stands, or the one that one of them was derived from. */
+  readonly fromSeq: number;
   readonly summaryIds: string[];
   readonly compactionIds: string[];
   readonly lastSeq: number;
@@ -60,21 +64,27 @@ interface Found {
 
 /** From the end back to the first of the records. */
 async function summariesAfter(store: SessionStore, ref: SessionRef, ids: ReadonlySet<string>): Promise<Found> {
+  const wanted = new Set([...ids, ...[...ids].map(firstRecordIdOf).filter((id) => id !== null)]);
   const seqs: number[] = [];
-  const found: Found = { seqs, summaryIds: [], compactionIds: [], lastSeq: 0 };
+  const found = { seqs, summaryIds: [], compactionIds: [] };
   let lastSeq = 0;
+  let fromSeq = Infinity;
   for await (const page of store.read(ref, { order: "descending", payload: "head" })) {
     for (const record of page.records) {
       lastSeq = Math.max(lastSeq, record.seq);
       if (ids.has(record.id)) seqs.unshift(record.seq);
       else noteSummary(record, found);
-      if (seqs.length === ids.size) return { ...found, lastSeq };
+      if (wanted.delete(record.id)) fromSeq = record.seq;
+      if (wanted.size === 0) return { ...found, fromSeq, lastSeq };
     }
   }
-  return { ...found, lastSeq };
+  return { ...found, fromSeq: Math.min(fromSeq, lastSeq + 1), lastSeq };
 }
 
-function noteSummary({ id, type }: { readonly id: string; readonly type: string }, found: Found): void {
+function noteSummary(
+  { id, type }: { readonly id: string; readonly type: string },
+  found: Pick<Found, "summaryIds" | "compactionIds">,
+): void {
   if (!summaryTypes.has(type)) return;
   found.summaryIds.unshift(id);
   if (type === "compaction") found.compactionIds.unshift(id);

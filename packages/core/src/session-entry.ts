@@ -51,7 +51,12 @@ export interface SessionEntry {
   /** By provider, where programs kept it before there was one field. */
   readonly cliSessionIds?: Readonly<Record<string, string>>;
   readonly claudeCliSessionId?: string;
+  /** What a person named the session. */
   readonly label?: string;
+  /** A name made from the conversation; `label` goes before it. */
+  readonly title?: string;
+  /** Who made the title: `rules`, `model`, or `import` where the source states one. */
+  readonly titleBy?: string;
   readonly displayName?: string;
   /** `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
   readonly chatType?: string;

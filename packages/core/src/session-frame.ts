@@ -14,6 +14,21 @@ export function sessionState(frame: SessionFrame, entry: SessionEntry, messageCo
   return { ref, sessionId, archived, entry, revision, head, messageCount, createdAtMs, updatedAtMs };
 }
 
+/**
+ * The entry without fields that a redaction takes away; null where it has none of them.
+ * @throws {ThroughlineError} INPUT_INVALID as `planEntry`
+ */
+export function planFieldRemoval(
+  frame: SessionFrame,
+  entry: SessionEntry,
+  fields: readonly string[],
+  nowMs: number,
+): EntryPlan | null {
+  const present = fields.filter((field) => Object.hasOwn(entry, field));
+  if (present.length === 0) return null;
+  return planEntry(frame, patchEntry(entry, Object.fromEntries(present.map((field) => [field, undefined]))), nowMs);
+}
+
 /** An entry to be written, and the session with it. */
 export interface EntryPlan {
   readonly frame: SessionFrame;

@@ -317,6 +317,11 @@ export interface RemoveOptions {
 export interface RedactOptions {
   /** Kept in the tombstone. */
   readonly reason: string;
+  /**
+   * Fields of the entry that repeat what the records say: removed in the same commit, wherever the store keeps them. Those the
+   * entry does not have change nothing. @default none
+   */
+  readonly entryFields?: readonly string[];
 }
 
 export interface RedactResult {

@@ -55,7 +55,7 @@ export type { SearchText } from "./search-text.ts";
 export { searchIndexText, toolWord } from "./search-words.ts";
 export type { SearchIndexText } from "./search-words.ts";
 export { givenEntry, nextUpdatedAtMs, ownEntry } from "./session-entry.ts";
-export { planEntry, sessionState } from "./session-frame.ts";
+export { planEntry, planFieldRemoval, sessionState } from "./session-frame.ts";
 export type { EntryPlan, SessionFrame } from "./session-frame.ts";
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 export { sessionRefText } from "./session-ref.ts";

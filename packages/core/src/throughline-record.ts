@@ -5,7 +5,19 @@ import type { SessionRecord } from "./record.ts";
  * A reader that meets a critical kind it does not know, or a higher version of one it knows, may list, show and
  * export the session but must not build a context from it.
  */
-export type ThroughlineRecordKind = "call" | "turn" | "edit" | "redaction" | "note" | "unparsed";
+export type ThroughlineRecordKind =
+  | "call"
+  | "turn"
+  | "edit"
+  | "redaction"
+  | "note"
+  | "unparsed"
+  /** What a gateway passed on: one request and what came of it. */
+  | "exchange"
+  /** System prompt and tools of a conversation, by hash. */
+  | "prompt"
+  /** Who let a tool call run, or did not. */
+  | "approval";
 
 export interface ThroughlineRecordRule {
   /** The highest version this build reads. */
@@ -22,6 +34,9 @@ export const throughlineRecordRules: Readonly<Record<ThroughlineRecordKind, Thro
   redaction: { version: 1, critical: false, side: false },
   note: { version: 1, critical: false, side: true },
   unparsed: { version: 1, critical: false, side: true },
+  exchange: { version: 1, critical: false, side: true },
+  prompt: { version: 1, critical: false, side: true },
+  approval: { version: 1, critical: false, side: true },
 };
 
 const prefix = "throughline.";

@@ -5,9 +5,24 @@ import type { AssistantItem, AssistantItemBlock, CallSite } from "./replay-item.
 import { carriesNothing, type ReplayRules } from "./replay-rules.ts";
 import type { ReplayText, ReplayThinking } from "./replay-turn.ts";
 
-/** Aborted, or ended in an error: it is not sent. */
-export function isFailedReply({ stopReason }: NeutralAssistant): boolean {
-  return stopReason === "aborted" || stopReason === "error";
+/** Aborted and not continued, or ended in an error: it is not sent. */
+export function isFailedReply({ stopReason, isContinued }: NeutralAssistant): boolean {
+  return (stopReason === "aborted" && isContinued !== true) || stopReason === "error";
+}
+
+/**
+ * What is sent of a reply that was broken off and that the next message asks to be continued: its text blocks without what
+ * they were signed with, and without white space at the end. Thinking cannot be sent back unsigned, and no call is half made.
+ */
+export function continuedText(content: readonly NeutralBlock[]): readonly NeutralBlock[] {
+  const blocks = content.flatMap((block) =>
+    block.type === "text" ? [{ type: "text", text: block.text } as const] : [],
+  );
+  for (let last = blocks.pop(); last !== undefined; last = blocks.pop()) {
+    const text = last.text.trimEnd();
+    if (text !== "") return [...blocks, { type: "text", text }];
+  }
+  return [];
 }
 
 /** A reply with clean blocks; null when it has nothing that a provider would take for one. */
@@ -17,6 +32,7 @@ export function cleanReply(
   rules: ReplayRules,
   report: ReportRepair,
 ): AssistantItem | null {
+  if (message.isContinued === true) return cleanContinued(message, place, rules, report);
   const { recordId, isFragment, responseId, stopReason } = message;
   const isFailed = isFailedReply(message);
   const item: AssistantItem = {
@@ -47,6 +63,22 @@ export function cleanReply(
   if (isFailed || saysMore || (responseId !== null && blocks.length > 0)) return item;
   report("empty-message-removed", item, "assistant");
   return null;
+}
+
+function cleanContinued(
+  { isContinued: _isContinued, ...message }: NeutralAssistant,
+  place: number,
+  rules: ReplayRules,
+  report: ReportRepair,
+): AssistantItem | null {
+  const content = continuedText(message.content);
+  // Nothing to go on from: left out like every aborted reply.
+  if (content.length === 0) return cleanReply(message, place, rules, report);
+  const sent = { ...message, stopReason: "stop", content };
+  const text = spoken(sent);
+  if (text !== spoken(message))
+    report("continued-reply-cut", { recordId: message.recordId, place }, spoken(message), text);
+  return cleanReply(sent, place, rules, report);
 }
 
 function spoken(message: NeutralAssistant): string {

@@ -1,10 +1,11 @@
 import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core";
-import { misspelt } from "@throughline/core/internal";
+import { isContinueMessage, misspelt } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";
 import { neutralFromRecord } from "./neutral-from-record.ts";
-import type { NeutralMessage, SignedSummary } from "./neutral-message.ts";
+import type { NeutralAssistant, NeutralMessage, SignedSummary } from "./neutral-message.ts";
+import { reportLostOrigin } from "./lost-origin.ts";
 import type { RecordFate } from "./omitted-ranges.ts";
 import { applyEdit, supersedingSummary, type RecordEdit } from "./record-edits.ts";
 
@@ -48,16 +49,31 @@ export function collectMessages(source: MessageSource): CollectedMessages {
     const outcome = contribution(stored, edit, isKept || change.affects(stored), findings);
     change.note(stored, edit);
     if (outcome === null) continue;
+    reportLostOrigin(stored, source.records, findings);
     if (typeof outcome === "string") {
       fates[at] = outcome;
     } else if (isKept && boundary.type === "reset" && !resetKeeps.has(outcome.role)) {
       fates[at] = "reset";
     } else {
-      messages.push(outcome);
+      messages.push(isContinuedAt(source, at, outcome) ? { ...outcome, isContinued: true } : outcome);
       fates[at] = "included";
     }
   }
   return { messages, fates, change };
+}
+
+/** Whether it is an aborted reply, and the next record of its branch a message that asks for the rest of it. */
+function isContinuedAt(
+  { path, edits }: MessageSource,
+  at: number,
+  message: NeutralMessage,
+): message is NeutralAssistant {
+  if (message.role !== "assistant" || message.stopReason !== "aborted") return false;
+  let next = at + 1;
+  while (path[next]?.side === true) next++;
+  const asking = path[next];
+  if (asking === undefined || !isContinueMessage(asking.record) || isExcluded(asking.record)) return false;
+  return findRecordProblem(asking.record) === null && edits.get(asking.id)?.replacement !== null;
 }
 
 /** Types of records that may add a message. */

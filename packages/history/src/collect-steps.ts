@@ -28,7 +28,7 @@ const none: readonly NeutralToolResult[] = [];
 /** Whether cleaning would change nothing. */
 function isCleanReply(reply: NeutralAssistant, rules: ReplayRules): boolean {
   const { content } = reply;
-  if (reply.isFragment || isFailedReply(reply)) return false;
+  if (reply.isFragment || reply.isContinued === true || isFailedReply(reply)) return false;
   for (const block of content) {
     if (block.type === "text") {
       if (!isPlainText(block)) return false;

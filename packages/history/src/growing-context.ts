@@ -1,7 +1,9 @@
 import { isFromNewerVersion, throughlineKind } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { buildContextState, modelOf, thinkingLevelOf, type Context, type ContextState } from "./build-context.ts";
+import { isContinueMessage } from "@throughline/core/internal";
 import { contributingTypes, contribution } from "./collect-messages.ts";
+import { reportLostOrigin } from "./lost-origin.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 
 /** Records that change what others contribute, or where the head's branch begins. */
@@ -83,6 +85,8 @@ export class GrowingContext {
 
   private isPlain(stored: StoredRecord, { edits }: ContextState): boolean {
     const { id, parentId, type, record, side } = stored;
+    // It reaches back: the reply before it is sent when it was broken off.
+    if (isContinueMessage(record)) return false;
     if (this.isKnown(id) || edits.has(id) || isFromNewerVersion(record)) return false;
     if (changingTypes.has(type) || changingKinds.has(throughlineKind(record))) return false;
     return side || parentId === this.headId;
@@ -106,6 +110,7 @@ export class GrowingContext {
     if (!contributingTypes.has(stored.type)) return;
     const outcome = contribution(stored, undefined, state.change.affects(stored), this.findings);
     if (outcome === null) return;
+    reportLostOrigin(stored, this.records, this.findings);
     if (typeof outcome === "string") {
       state.omitted.add(stored.seq, outcome);
     } else {

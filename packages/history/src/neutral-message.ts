@@ -76,6 +76,11 @@ export interface NeutralAssistant extends Provenance {
   readonly usage: Usage | null;
   /** True when the record holds a call that its writer stored apart from the reply it belongs to. */
   readonly isFragment: boolean;
+  /**
+   * True when the reply was aborted and the next record on its branch is a user message with `source: "continue"`: its text
+   * is sent. Absent otherwise.
+   */
+  readonly isContinued?: true;
 }
 
 export interface NeutralToolResult extends Provenance {

@@ -5,6 +5,8 @@
 export type RepairRule =
   /** An assistant turn that was aborted or ended in an error is left out, with its calls' results. */
   | "failed-turn-dropped"
+  /** An aborted reply that the next message asks to be continued is sent as its text alone. */
+  | "continued-reply-cut"
   /** A result whose call is in a turn that was left out. */
   | "result-of-dropped-turn"
   /** A call without a stored result is answered by an error result. */

@@ -73,7 +73,7 @@ const assistantMessage = fc.record(
     api: fc.constantFrom("anthropic-messages", "openai-responses", "google-generative-ai", "bedrock-converse-stream"),
     provider: fc.constantFrom("anthropic", "anthropic", "google"),
     model: fc.constantFrom("one", "two", "gemini-3-pro"),
-    stopReason: fc.constantFrom("stop", "toolUse", "length", "aborted", "error", "pause_turn", "refusal"),
+    stopReason: fc.constantFrom("stop", "toolUse", "length", "aborted", "aborted", "error", "pause_turn", "refusal"),
     responseId: fc.constantFrom("m1", "m2"),
     fragment: fc.boolean(),
   },
@@ -82,6 +82,11 @@ const assistantMessage = fc.record(
 
 const message = fc.oneof(
   fc.record({ role: fc.constant("user"), content: userContent }),
+  fc.record({
+    role: fc.constant("user"),
+    source: fc.constantFrom("continue", "continue", "flush"),
+    content: userContent,
+  }),
   assistantMessage,
   assistantMessage,
   fc.record({ role: fc.constant("toolResult"), toolCallId: callId, content: userContent, isError: fc.boolean() }),

@@ -130,9 +130,14 @@ function countInMessages(log: SessionLog, messages: readonly unknown[], counter:
   }
 }
 
-/** Replies that broke off are not sent. */
-function isBrokenOff(message: { readonly role: string; readonly stopReason?: unknown }): boolean {
-  return message.role === "assistant" && (message.stopReason === "aborted" || message.stopReason === "error");
+/** Replies that broke off are not sent, unless the next message asks to continue one. */
+function isBrokenOff(message: {
+  readonly role: string;
+  readonly stopReason?: unknown;
+  readonly isContinued?: true;
+}): boolean {
+  if (message.role !== "assistant" || message.isContinued === true) return false;
+  return message.stopReason === "aborted" || message.stopReason === "error";
 }
 
 /** The reply to the first `from` messages ends before the first message that no model wrote. */

@@ -22,6 +22,7 @@ import { redactCases } from "./cases/redact.ts";
 import { refusalCases } from "./cases/refusals.ts";
 import { searchCases } from "./cases/search.ts";
 import { sourceCases } from "./cases/sources.ts";
+import { textCopyCases } from "./cases/text-copies.ts";
 import { turnCases } from "./cases/turns.ts";
 import { watchCases } from "./cases/watch.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
@@ -43,6 +44,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...moveCases,
   ...removeCases,
   ...redactCases,
+  ...textCopyCases,
   ...sourceCases,
   ...limitCases,
   ...pagingCases,

@@ -59,9 +59,10 @@ export class DerivedFiles {
     this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
   }
 
-  /** A session is gone for good: with the next `flush` it is gone from here too. */
-  purged(agent: AgentSessions): void {
+  /** Something is gone for good: now from here too. Never rejects. */
+  purge(agent: AgentSessions): Promise<void> {
     this.#waitingOf(agent).isPurged = true;
+    return this.flush();
   }
 
   /** Makes sessions.json and the index anew; a damaged sessions.json is kept. Gives the paths of both, where they are kept. */

@@ -249,9 +249,7 @@ class JsonlStore implements core.SessionStore {
       const { agent } = await this.#change(ref, true, change);
       if (!purge) return;
       await agent.foreign.finishPurges();
-      // It must not stay behind in the view until somebody gets round to it.
-      this.#derived.purged(agent);
-      await this.#derived.flush();
+      await this.#derived.purge(agent);
     });
   }
 
@@ -259,7 +257,10 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       this.#begin();
       assertRedaction(ids, options);
-      return redactSession(this.#scene(this.#agent(ref), "disk"), ref, ids, options.reason);
+      const agent = this.#agent(ref);
+      const result = await redactSession(this.#scene(agent, "disk"), ref, ids, options);
+      if ((options.entryFields ?? []).length > 0) await this.#derived.purge(agent);
+      return result;
     });
   }
 

@@ -1,7 +1,8 @@
-import type { RedactResult, SessionRef, SharedRecords } from "@throughline/core";
+import type { RedactOptions, RedactResult, SessionRef, SharedRecords } from "@throughline/core";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { replaceLost } from "./append-records.ts";
 import { afterCommit } from "./file-work.ts";
+import { removeFields } from "./remove-fields.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession } from "./session-access.ts";
 import type { ChangeScene } from "./session-changes.ts";
@@ -31,8 +32,9 @@ export async function redactSession(
   { agent, context }: ChangeScene,
   ref: SessionRef,
   ids: readonly string[],
-  reason: string,
+  options: RedactOptions,
 ): Promise<RedactResult> {
+  const { entryFields = [] } = options;
   for (;;) {
     const row = await locateSession(agent, ref, true);
     const relatives = relativesOf(agent, row);
@@ -46,26 +48,31 @@ export async function redactSession(
     const locks = agent.place.locksFor(
       rows.map(({ sessionId }) => sessionId),
       rows.map(({ fileName }) => fileName),
-      false,
+      entryFields.length > 0,
     );
     const done = await context.locks.hold(locks, () => {
-      agent.log.refresh();
+      if (entryFields.length > 0) agent.log.refreshHeld();
+      else agent.log.refresh();
       const now = agent.log.find(ref.key, ref.archiveId);
       if (now === null || now.sessionId !== row.sessionId) return null;
       const present = relativesOf(agent, now);
       // A fork that was made while this waited is not locked.
       if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
       const held = replaceLost(context, agent, agent.holdExisting(now, true));
-      const result = redactTranscript(context, agent, held, ids, reason);
+      // Before their transcripts are written anew: a field may have been set there alone.
+      const before =
+        entryFields.length === 0 ? [] : [held.row, ...present.flatMap((one) => agent.hold(one.row, true)?.row ?? [])];
+      const result = redactTranscript(context, agent, held, ids, options);
       afterCommit(held.path, () =>
         redactIn(present, result.seqs, (relative, seqs) => {
           const found = agent.hold(relative, true);
           if (found === null) return;
           const theirs = replaceLost(context, agent, found);
           const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
-          redactTranscript(context, agent, theirs, shared, reason);
+          redactTranscript(context, agent, theirs, shared, options);
         }),
       );
+      if (entryFields.length > 0) afterCommit(held.path, () => removeFields(agent, context, before, entryFields));
       return result;
     });
     if (done !== null) return done;

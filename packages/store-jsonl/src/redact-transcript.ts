@@ -1,4 +1,4 @@
-import { throughlineKind, type RedactResult } from "@throughline/core";
+import { throughlineKind, type RedactOptions, type RedactResult } from "@throughline/core";
 import {
   type LinkedRecord,
   nextUpdatedAtMs,
@@ -14,6 +14,7 @@ import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
 import type { FramedLine } from "./framed-lines.ts";
 import { readFramed } from "./read-pages.ts";
+import { decodePatch, encodeEntry, patchMembers } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { removeCopies } from "./session-copies.ts";
 import { encodeStoredLine, type ReadLine, type StoreEnvelope } from "./stored-line.ts";
@@ -33,7 +34,7 @@ export function redactTranscript(
   agent: AgentSessions,
   held: HeldSession,
   ids: readonly string[],
-  reason: string,
+  { reason, entryFields = [] }: RedactOptions,
 ): RedactResult {
   const { file, path, owner } = held;
   const unknown = ids.find((id) => !held.transcript.seqById.has(id));
@@ -45,7 +46,7 @@ export function redactTranscript(
   );
   if (seqs.length > 0) {
     const temporary = agent.folder.temporary(held.row.fileName);
-    file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), reason));
+    file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), { reason, entryFields }));
     const names = new Set([`${held.row.sessionId}.jsonl`, held.row.fileName]);
     afterCommit(path, () => removeCopies(context.files, agent.folder, names));
   }
@@ -58,7 +59,7 @@ function* redactedParts(
   context: StoreContext,
   held: HeldSession,
   seqs: ReadonlySet<number>,
-  reason: string,
+  { reason, entryFields }: Required<RedactOptions>,
 ): Generator<string | Uint8Array> {
   const { file, path, transcript, row } = held;
   const { offsets, endBytes } = transcript;
@@ -74,8 +75,10 @@ function* redactedParts(
       if (seqs.has(++seq)) {
         const read = readFramed(transcript, seq, line);
         if (read.type === "message") messages++;
-        yield withFewerMessages(tombstoneLine(context, held, seq, read, info) ?? bytes, messages);
-      } else if (bytes.length === line.sizeBytes) yield withFewerMessages(bytes, messages);
+        const tombstone = tombstoneLine(context, held, seq, read, info) ?? bytes;
+        yield withFewerMessages(withoutFields(tombstone, entryFields, context, held), messages);
+      } else if (bytes.length === line.sizeBytes)
+        yield withFewerMessages(withoutFields(bytes, entryFields, context, held), messages);
       else yield* bytesOf(file, path, line);
       yield "\n";
     }
@@ -96,6 +99,30 @@ function withFewerMessages(line: string | Uint8Array, count: number): string | U
   if (envelope === null || mark === undefined) return line;
   const next: StoreEnvelope = { ...envelope, mark: { ...mark, messages: mark.messages - count } };
   return attachEnvelope(text, next);
+}
+
+const patchTexts = [Buffer.from('"entry":{'), Buffer.from('"entryEnc":"')];
+
+/** A line whose patch of the entry sets none of the fields. */
+function withoutFields(
+  line: string | Uint8Array,
+  fields: readonly string[],
+  { codec }: StoreContext,
+  { ref, row }: HeldSession,
+): string | Uint8Array {
+  if (fields.length === 0) return line;
+  const bytes = typeof line === "string" ? Buffer.from(line) : viewOf(line);
+  if (!patchTexts.some((text) => bytes.includes(text))) return line;
+  const { text, envelope } = detachEnvelope(bytes.toString()) as { text: string; envelope: StoreEnvelope | null };
+  if (envelope === null || (envelope.entry === undefined && envelope.entryEnc === undefined)) return line;
+  const patch = decodePatch(codec.coder, envelope, ref, row.sessionId);
+  if (!fields.some((field) => patch[field] !== undefined)) return line;
+  const { set, unset } = patchMembers({ ...patch, ...Object.fromEntries(fields.map((field) => [field, undefined])) });
+  const { entry: _entry, unset: _unset, entryEnc: _coded, ...others } = envelope;
+  const kept = codec.isCoded
+    ? { entryEnc: encodeEntry(codec.coder, { set, unset }, ref, row.sessionId) }
+    : { entry: set, unset };
+  return attachEnvelope(text, { ...others, ...kept });
 }
 
 function viewOf(bytes: Uint8Array): Buffer {

@@ -13,6 +13,7 @@ import {
   lockedAgent,
   pageRows,
   planAppend,
+  planFieldRemoval,
   planList,
   planMove,
   planRedaction,
@@ -186,12 +187,18 @@ class MemoryStore implements core.SessionStore {
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     this.#life.begin();
     assertRedaction(ids, options);
-    const { frame, rows, seqById } = this.#found(ref);
+    const session = this.#found(ref);
+    const { frame, rows, seqById } = session;
     const { seqs, events } = planRedaction(frame, ids, (id) => seqById.get(id));
     const info = { reason: options.reason, redactedAtMs: this.#clock.nowMs() };
     const redacted = seqs.map((seq) => this.#coder.redactRecord(frame, rows[seq - 1] as RecordRow, info));
+    const { entryFields = [] } = options;
+    const plan =
+      entryFields.length === 0 ? null : planFieldRemoval(frame, this.#entry(session), entryFields, info.redactedAtMs);
+    const entry = plan === null ? session.entry : this.#coder.encodeEntry(plan.frame, plan.entry);
     for (const row of redacted) if (row !== null) rows[row.seq - 1] = row;
-    this.#life.announce(...events);
+    Object.assign(session, { entry, frame: plan?.frame ?? frame });
+    this.#life.announce(...events, ...(plan?.events ?? []));
     return { seqs };
   }
 

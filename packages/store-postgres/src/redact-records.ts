@@ -1,6 +1,7 @@
-import type { RedactOptions, RedactResult, SessionRef, StoredRecord } from "@throughline/core";
+import type { RedactOptions, RedactResult, SessionEvent, SessionRef, StoredRecord } from "@throughline/core";
 import {
   type LinkedRecord,
+  planFieldRemoval,
   planRedaction,
   quote,
   redactedRecord,
@@ -9,7 +10,8 @@ import {
 } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { contentColumns } from "./record-columns.ts";
-import { frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { entryColumns, entryOf, frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
 import type { StoreScene } from "./store-scene.ts";
 
@@ -21,7 +23,7 @@ export async function redactRecords(
   scene: StoreScene,
   ref: SessionRef,
   ids: readonly string[],
-  { reason }: RedactOptions,
+  { reason, entryFields = [] }: RedactOptions,
 ): Promise<RedactResult> {
   const plan = await scene.pool.transaction(async (run) => {
     const session = await lockSession(scene, run, ref, ", base_nos, base_to_seqs, base_ids");
@@ -32,10 +34,53 @@ export async function redactRecords(
     });
     const redactedAtMs = await databaseNowMs(scene, run);
     for (const row of rows.values()) await redactRow(scene, run, { ref, session, row, reason, redactedAtMs });
-    return found;
+    if (entryFields.length === 0) return found;
+    const removed = await removeFields(scene, run, { session, rows, entryFields, redactedAtMs });
+    return { ...found, events: [...found.events, ...removed] };
   });
   scene.announce(...plan.events);
   return { seqs: plan.seqs };
+}
+
+/** Takes fields out of the entry of the session, and of those that share the records. Gives the events. */
+async function removeFields(
+  scene: StoreScene,
+  run: RunStatement,
+  {
+    session,
+    rows,
+    entryFields,
+    redactedAtMs,
+  }: {
+    readonly session: DatabaseRow;
+    readonly rows: ReadonlyMap<string, DatabaseRow>;
+    readonly entryFields: readonly string[];
+    readonly redactedAtMs: number;
+  },
+): Promise<readonly SessionEvent[]> {
+  const { schema } = scene;
+  const places = [...rows.values()];
+  const reached = await run(
+    `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE s.session_no = $1
+       OR EXISTS (SELECT FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq) WHERE
+         s.session_no = r.no AND s.last_seq >= r.seq OR s.base_nos @> ARRAY[r.no] AND EXISTS (
+           SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq))
+     ORDER BY session_no FOR UPDATE`,
+    [session["session_no"], places.map((row) => row["session_no"]), places.map((row) => row["seq"])],
+  );
+  const events: SessionEvent[] = [];
+  for (const row of reached) {
+    const plan = planFieldRemoval(frameOf(row), entryOf(scene.rows, row), entryFields, redactedAtMs);
+    if (plan === null) continue;
+    const { names, values, coded } = entryColumns(scene.rows, plan.frame, plan.entry);
+    await run(
+      `UPDATE ${schema}.sessions SET entry_names = $2, entry_values = $3, entry_coded = $4, revision = $5, updated_at_ms = $6
+       WHERE session_no = $1`,
+      [row["session_no"], names, values, coded, plan.frame.revision, plan.frame.updatedAtMs],
+    );
+    events.push(...plan.events);
+  }
+  return events;
 }
 
 /** The rows of the ids, their own and those a fork shares, by id. */

@@ -1,9 +1,9 @@
 import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
-import { planRedaction, quote, refused } from "@throughline/core/store";
+import { planFieldRemoval, planRedaction, quote, refused } from "@throughline/core/store";
 import type { RedactionInfo } from "@throughline/core/store";
 import { idFinder } from "./record-ids.ts";
 import { dropPayloads, rowOf } from "./record-rows.ts";
-import { foundSession, frameOf, placeOf, refOf } from "./session-rows.ts";
+import { entryOf, foundSession, frameOf, placeOf, refOf, storeSession, withFrame, writeEntry } from "./session-rows.ts";
 import type { SessionRow } from "./statements.ts";
 import type { WriteScene } from "./store-scene.ts";
 
@@ -12,7 +12,7 @@ export function redactSession(
   scene: WriteScene,
   ref: SessionRef,
   ids: readonly string[],
-  { reason }: RedactOptions,
+  { reason, entryFields = [] }: RedactOptions,
 ): RedactResult {
   const { statements } = scene.connection;
   const session = foundSession(statements, ref);
@@ -24,12 +24,30 @@ export function redactSession(
     return found?.seq;
   });
   const info = { reason, redactedAtMs: scene.clock.nowMs() };
+  const reached = new Map([[session.session, session]]);
   for (const seq of seqs) {
     const owner = owners.get(seq);
-    if (owner !== undefined) redactRecord(scene, session, { owner, seq }, info);
+    if (owner === undefined) continue;
+    redactRecord(scene, session, { owner, seq }, info);
+    for (const sharer of statements.sharersOf.all(owner.session, seq)) reached.set(sharer.session, sharer);
   }
+  if (entryFields.length > 0) for (const each of reached.keys()) removeFields(scene, each, entryFields);
   scene.announce(...events);
   return { seqs };
+}
+
+/** Takes fields out of the entry of a session that a redaction reaches. */
+function removeFields(scene: WriteScene, number: SessionRow["session"], fields: readonly string[]): void {
+  const { connection, rows, clock } = scene;
+  const { statements } = connection;
+  // Read again: it counts fewer messages than before.
+  const session = statements.findSession.get(number);
+  if (session === undefined) return;
+  const plan = planFieldRemoval(frameOf(session), entryOf(statements, rows, session), fields, clock.nowMs());
+  if (plan === null) return;
+  writeEntry(statements, rows, session, plan.entry);
+  storeSession(statements, withFrame(session, plan.frame));
+  scene.announce(...plan.events);
 }
 
 /** A tombstone stays as it is. */

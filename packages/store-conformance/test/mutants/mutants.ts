@@ -21,6 +21,7 @@ import { copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
 import { pagingMutants } from "./paging-mutants.ts";
 import { refusalMutants } from "./refusal-mutants.ts";
 import { isolationMutants, listMutants } from "./place-mutants.ts";
+import { textCopyMutants } from "./text-copy-mutants.ts";
 
 export const mutants: readonly Mutant[] = [
   ...manifestMutants,
@@ -36,6 +37,7 @@ export const mutants: readonly Mutant[] = [
   ...isolationMutants,
   ...moveMutants,
   ...redactMutants,
+  ...textCopyMutants,
   ...sourceMutants,
   ...limitMutants,
   ...refusalMutants,

@@ -1,0 +1,60 @@
+import { patchEntry } from "@throughline/core";
+import type { AgentSessions } from "./agent-sessions.ts";
+import { flushFolder, openIfThere, withFileErrors } from "./file-work.ts";
+import { scanLog } from "./read-log.ts";
+import { entryOf, withoutSealedChange } from "./sealed-entry.ts";
+import type { SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/**
+ * Takes fields out of the entries of sessions, and what they held out of the log and the index. Under the locks of the
+ * sessions and of the entries, after their transcripts were written anew without them. Asked again after it was cut off, it
+ * completes what is left. `rows`: as they were before, with the changes in their transcripts.
+ */
+export function removeFields(
+  agent: AgentSessions,
+  context: StoreContext,
+  rows: readonly SessionRow[],
+  fields: readonly string[],
+): void {
+  const { log, folder } = agent;
+  const without = Object.fromEntries(fields.map((field) => [field, undefined]));
+  const changed = rows.flatMap((row) => {
+    const entry = entryOf(row);
+    if (!fields.some((field) => Object.hasOwn(entry, field))) return [];
+    return [{ ...withoutSealedChange(row), entry: patchEntry(entry, without), revision: row.revision + 1 }];
+  });
+  if (changed.length === 0 && !isMentioned(agent, context, rows, fields)) return;
+  if (changed.length > 0) {
+    log.write({ op: "save", rows: changed });
+    log.flushNow();
+  }
+  log.rewrite([...log.removed]);
+  agent.index.scrub(agent.updateIndex([]));
+  flushFolder(context.files, folder.own);
+}
+
+/** Whether the log may still say what the fields held: an earlier removal was cut off. What is coded cannot be looked into. */
+function isMentioned(
+  { folder }: AgentSessions,
+  { files, codec }: StoreContext,
+  rows: readonly SessionRow[],
+  fields: readonly string[],
+): boolean {
+  if (codec.isCoded) return true;
+  const ids = rows.map(({ sessionId }) => Buffer.from(JSON.stringify(sessionId)));
+  const names = fields.map((field) => Buffer.from(`${JSON.stringify(field)}:`));
+  const handle = openIfThere(files, folder.entriesLog);
+  if (handle === null) return false;
+  try {
+    let isFound = false;
+    const { sizeBytes } = withFileErrors(folder.entriesLog, () => files.factsOf(handle));
+    const last = scanLog({ files, folder }, handle, { from: 0, to: sizeBytes }, ({ bytes }) => {
+      const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      isFound ||= ids.some((id) => line.includes(id)) && names.some((name) => line.includes(name));
+    });
+    return isFound || last !== null;
+  } finally {
+    files.close(handle);
+  }
+}
