@@ -19,6 +19,7 @@ export type { ResetTimes, SessionResetPlan } from "./reset-due.ts";
 export type { SendDenial } from "./send-denial.ts";
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {
+  ApprovalFacts,
   ApproveTool,
   BeforeClose,
   ClosingDecision,
@@ -28,6 +29,7 @@ export type {
   StepContext,
   SystemPrompt,
   ToolCallRequest,
+  ToolDecision,
   BeforeCloseContext,
   TurnStep,
 } from "./session-options.ts";

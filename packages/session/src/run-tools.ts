@@ -1,12 +1,14 @@
 import {
   type AgentTool,
   type AgentToolResult,
+  type Clock,
   hasErrorCode,
   type RecordDraft,
   type SessionRef,
   type ToolCallBlock,
 } from "@throughline/core";
 import { argumentProblem } from "@throughline/core/internal";
+import { approvalDraft, isApproval } from "./approval-record.ts";
 import { errorText } from "./error-text.ts";
 import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";
@@ -24,6 +26,7 @@ export interface RunToolsOptions {
   readonly approve: ApproveTool | null;
   readonly signal: AbortSignal;
   readonly emit: Emit | null;
+  readonly clock: Clock;
   /** The largest record, in bytes. */
   readonly recordBytes: number;
   readonly append: (drafts: readonly RecordDraft[]) => Promise<unknown>;
@@ -58,13 +61,16 @@ export async function runTools({ calls, isCutOff }: RequestedCalls, options: Run
     while (finished.length > 0) await appendResults(finished.splice(0), options);
     writing = null;
   };
+  const keep = async (draft: RecordDraft): Promise<void> => {
+    finished.push(draft);
+    await (writing ??= write());
+  };
   const runOne = async (call: ToolCallBlock, index: number): Promise<void> => {
     const isIncomplete = isCutOff && index === calls.length - 1;
     const result = isIncomplete
       ? failed("The reply reached its length limit in this call. It was not run; make it again, shorter.")
-      : await resultOf(call, options);
-    finished.push(resultDraft(call.id, call.name, result));
-    await (writing ??= write());
+      : await resultOf(call, options, keep);
+    await keep(resultDraft(call.id, call.name, result));
   };
   if (options.isParallel) {
     const outcomes = await Promise.allSettled(calls.map(runOne));
@@ -75,7 +81,11 @@ export async function runTools({ calls, isCutOff }: RequestedCalls, options: Run
   }
 }
 
-async function resultOf(call: ToolCallBlock, options: RunToolsOptions): Promise<Result> {
+async function resultOf(
+  call: ToolCallBlock,
+  options: RunToolsOptions,
+  keep: (draft: RecordDraft) => Promise<void>,
+): Promise<Result> {
   const { signal, emit } = options;
   const { id: callId, name: toolName } = call;
   if (signal.aborted) return failed(notRun);
@@ -87,34 +97,49 @@ async function resultOf(call: ToolCallBlock, options: RunToolsOptions): Promise<
     );
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
-  const refusal = await orAborted<Result | null>(refusalOf(call, options), signal, failed(notRun));
+  const { refusal, record } = await orAborted<Decision>(decisionOn(call, options), signal, {
+    refusal: failed(notRun),
+    record: null,
+  });
+  // Before the tool runs: whatever it does, the log says who let it.
+  if (record !== null) await keep(record);
   if (refusal !== null) {
     emit?.({ name: "tool.refused", callId, toolName });
     return refusal;
   }
+  if (signal.aborted) return failed(notRun);
   emit?.({ name: "tool.started", callId, toolName });
   const result = await orAborted(runTool(tool, call, options), signal, failed(mayHaveRun));
   emit?.({ name: "tool.finished", callId, toolName, isError: result.isError });
   return result;
 }
 
-/** Null when the call may run. What cannot be decided is not run. */
-async function refusalOf(
+interface Decision {
+  /** Null when the call may run. */
+  readonly refusal: Result | null;
+  /** What the log keeps of the decision; null when nobody was asked. */
+  readonly record: RecordDraft | null;
+}
+
+/** What cannot be decided is not run. */
+async function decisionOn(
   call: ToolCallBlock,
-  { approve, signal, turnId, ref }: RunToolsOptions,
-): Promise<Result | null> {
-  if (approve === null) return null;
+  { approve, signal, turnId, ref, clock }: RunToolsOptions,
+): Promise<Decision> {
+  if (approve === null) return { refusal: null, record: null };
   const { id: callId, name } = call;
+  const askedMs = clock.nowMs();
   try {
     const args = JSON.parse(JSON.stringify(call.arguments)) as Readonly<Record<string, unknown>>;
     const decision: unknown = await approve({ id: callId, name, arguments: args }, { signal, callId, turnId, ref });
-    if (decision === true) return null;
+    const record = approvalDraft(decision, { turnId, callId, tool: name, askedMs, decidedMs: clock.nowMs() });
+    if (isApproval(decision)) return { refusal: null, record };
     const { refuse } = (decision ?? {}) as { readonly refuse?: unknown };
-    return failed(
-      typeof refuse === "string" && refuse.trim() !== "" ? refuse : "The call was refused; it was not run.",
-    );
+    const words = typeof refuse === "string" && refuse.trim() !== "" ? refuse : "The call was refused; it was not run.";
+    return { refusal: failed(words), record };
   } catch (error) {
-    return failed(`The call was not run: asking for its approval failed: ${errorText(error)}`);
+    const words = `The call was not run: asking for its approval failed: ${errorText(error)}`;
+    return { refusal: failed(words), record: null };
   }
 }
 
@@ -208,7 +233,9 @@ async function appendResults(drafts: readonly RecordDraft[], options: RunToolsOp
     const [first] = drafts;
     if (drafts.length > 1) {
       for (const draft of drafts) await appendResults([draft], options);
-    } else if (first !== undefined) {
+    } else if (first?.type !== "message") {
+      throw error;
+    } else {
       const { toolCallId, toolName } = first["message"] as { readonly toolCallId: string; readonly toolName: string };
       await options.append([
         resultDraft(toolCallId, toolName, failed(`The result could not be kept: ${error.message}`)),

@@ -35,11 +35,28 @@ export interface ToolCallRequest {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
+/** What is known of a decision on a call. It is kept in the log as `throughline.approval`. */
+export interface ApprovalFacts {
+  /** `once`: this call. `session`: also those that follow. `no`, `cancel`: it does not run. @default `once` or `no` */
+  readonly decision?: "once" | "session" | "no" | "cancel";
+  /** Who decided: a person who was asked, an earlier answer, a setting, or a flag. @default not stated */
+  readonly by?: "person" | "session" | "setting" | "flag";
+  /** The file the call is about. */
+  readonly path?: string;
+  /** What the person said, of a refusal. */
+  readonly words?: string;
+  /** The file as it was approved, and as the call would leave it: SHA-256 in hex. */
+  readonly beforeSha256?: string;
+  readonly afterSha256?: string;
+  /** When the question was shown. @default when the hook was called */
+  readonly askedMs?: number;
+}
+
+/** `true` or `approve`: the call runs. `refuse`: it does not, and the model reads why. */
+export type ToolDecision = true | { readonly approve: ApprovalFacts } | ({ readonly refuse: string } & ApprovalFacts);
+
 /** Decides on a call of a tool: it may run, or the model reads why it may not. */
-export type ApproveTool = (
-  call: ToolCallRequest,
-  context: AgentToolCall,
-) => true | { readonly refuse: string } | Promise<true | { readonly refuse: string }>;
+export type ApproveTool = (call: ToolCallRequest, context: AgentToolCall) => ToolDecision | Promise<ToolDecision>;
 
 /** What is known when the system prompt of a call is made. */
 interface SystemPromptContext {
@@ -141,8 +158,9 @@ export interface SessionsOptions {
   /** @default [] */
   readonly tools?: readonly AgentTool[];
   /**
-   * Asked before each call of a tool is run, in parallel for parallel calls. A refusal, anything else than `true`, and an
-   * error keep the call from running; the model reads why. @default every call runs
+   * Asked before each call of a tool is run, in parallel for parallel calls. A refusal, anything else than an approval, and
+   * an error keep the call from running; the model reads why. Each decision is a record (`throughline.approval`) that the
+   * store has acknowledged before the tool runs. @default every call runs
    */
   readonly approveTool?: ApproveTool;
   /** The agent of keys that name none. @default "main" */

@@ -254,6 +254,7 @@ export class TurnRun {
         approve: settings.approveTool,
         signal,
         emit,
+        clock: this.#options.clock,
         recordBytes: log.store.capabilities.limits.recordBytes,
         append: (drafts) => this.#append(drafts, {}),
       },

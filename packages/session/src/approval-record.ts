@@ -1,0 +1,53 @@
+import { throughlineDraft, type RecordDraft } from "@throughline/core";
+import type { ApprovalFacts } from "./session-options.ts";
+
+interface ApprovedCall {
+  readonly turnId: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly askedMs: number;
+  readonly decidedMs: number;
+}
+
+const decisions: ReadonlySet<unknown> = new Set(["once", "session", "no", "cancel"]);
+const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", "flag"]);
+
+/** Longer texts of a hook are cut: the record has to fit whatever the call says. */
+const maxTextChars = 4096;
+
+export function isApproval(decision: unknown): boolean {
+  return decision === true || factsIn(decision, "approve") !== null;
+}
+
+/** The record of a decision, with what the hook states about it. */
+export function approvalDraft(decision: unknown, call: ApprovedCall): RecordDraft {
+  const facts = (factsIn(decision, "approve") ?? decision ?? {}) as Readonly<Record<keyof ApprovalFacts, unknown>>;
+  const isAllowed = isApproval(decision);
+  const allowed: readonly unknown[] = isAllowed ? ["once", "session"] : ["no", "cancel"];
+  const stated = decisions.has(facts.decision) && allowed.includes(facts.decision) ? facts.decision : allowed[0];
+  const { turnId, callId, tool, askedMs, decidedMs } = call;
+  return throughlineDraft("approval", {
+    turnId,
+    callId,
+    tool,
+    decision: stated,
+    ...(deciders.has(facts.by) ? { by: facts.by } : {}),
+    ...textsOf(facts),
+    askedMs: typeof facts.askedMs === "number" && Number.isFinite(facts.askedMs) ? facts.askedMs : askedMs,
+    decidedMs,
+  });
+}
+
+function textsOf(facts: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const texts = ["path", "words", "beforeSha256", "afterSha256"].flatMap((name) => {
+    const text = facts[name];
+    return typeof text === "string" ? [[name, text.slice(0, maxTextChars).toWellFormed()] as const] : [];
+  });
+  return Object.fromEntries(texts);
+}
+
+function factsIn(decision: unknown, name: string): object | null {
+  if (typeof decision !== "object" || decision === null) return null;
+  const facts = (decision as Readonly<Record<string, unknown>>)[name];
+  return typeof facts === "object" && facts !== null ? facts : null;
+}
